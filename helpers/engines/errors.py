@@ -1,0 +1,63 @@
+"""How a run can end badly. Every error names the ranks and what they were doing."""
+
+from __future__ import annotations
+
+
+class RunError(RuntimeError):
+    """A run that did not return.
+
+    ranks: the ranks at fault, the first one first. report: the whole story, as it is shown.
+    """
+
+    def __init__(self, report: str, ranks: tuple[int, ...] = ()) -> None:
+        super().__init__(report)
+        self.report = report
+        self.ranks = ranks
+
+    @property
+    def rank(self) -> int | None:
+        """The first rank at fault."""
+        return self.ranks[0] if self.ranks else None
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the ranks' story instead of the engine's own frames."""
+        return [f"{type(self).__name__}: {self.report}"]
+
+
+class RankFailed(RunError):
+    """A rank raised an exception. kind: the exception's class name; message: its text."""
+
+    def __init__(self, report: str, rank: int, kind: str, message: str) -> None:
+        super().__init__(report, (rank,))
+        self.kind = kind
+        self.message = message
+
+
+class RankDied(RunError):
+    """A rank's process ended without an answer: killed, out of memory, or `os._exit`."""
+
+
+class Deadlock(RunError):
+    """Ranks that wait for each other, or for a rank that has returned.
+
+    waiting: for each rank that waits, in words, what it waits for.
+    """
+
+    def __init__(self, report: str, waiting: dict[int, str]) -> None:
+        super().__init__(report, tuple(waiting))
+        self.waiting = waiting
+
+
+class RunTimeout(RunError):
+    """Ranks that had not answered when the time was up."""
+
+
+class RunInterrupted(KeyboardInterrupt):
+    """The cell was interrupted; says what each rank was doing."""
+
+    def __init__(self, report: str) -> None:
+        super().__init__(report)
+        self.report = report
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"{type(self).__name__}: {self.report}"]

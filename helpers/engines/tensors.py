@@ -1,0 +1,109 @@
+"""Tensors of every framework as a header and plain bytes, and back."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Header(NamedTuple):
+    """What a message carries. kind: "torch", "numpy" or "tensorflow"; dtype: its name there."""
+
+    kind: str
+    dtype: str
+    shape: tuple[int, ...]
+    nbytes: int
+
+    def __str__(self) -> str:
+        shape = ", ".join(map(str, self.shape)) + ("," if len(self.shape) == 1 else "")
+        return f"({shape}) {self.dtype}"
+
+
+def pack(tensor: Any) -> tuple[Header, np.ndarray]:
+    """A tensor's header and its bytes as a flat uint8 array, which shares memory where it can.
+
+    Raises TypeError for anything that is not a tensor.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(tensor, torch.Tensor):
+        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        data = flat.view(torch.uint8).numpy() if flat.numel() else np.empty(0, np.uint8)
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        return Header("torch", dtype, tuple(tensor.shape), data.nbytes), data
+    tensorflow = sys.modules.get("tensorflow")
+    kind = "numpy"
+    if tensorflow is not None and isinstance(tensor, tensorflow.Tensor | tensorflow.Variable):
+        tensor, kind = tensor.numpy(), "tensorflow"
+    if isinstance(tensor, np.ndarray | np.generic) and tensor.dtype != object:
+        array = np.asarray(tensor)
+        flat_array = np.ascontiguousarray(array).reshape(-1)
+        data = flat_array.view(np.uint8)
+        return Header(kind, array.dtype.name, array.shape, data.nbytes), data
+    raise TypeError(
+        f"Only tensors and arrays can be sent, not {type(tensor).__name__}: "
+        "wrap a number as torch.tensor(3.0)."
+    )
+
+
+def empty(header: Header) -> tuple[Any, np.ndarray]:
+    """A new tensor for a header, and its bytes as a flat uint8 array to fill.
+
+    A TensorFlow tensor cannot be written to: its numpy array stands in until `finish`.
+    """
+    if header.kind == "torch":
+        import torch
+
+        tensor = torch.empty(header.shape, dtype=getattr(torch, header.dtype))
+        flat = tensor.reshape(-1)
+        return tensor, (flat.view(torch.uint8).numpy() if flat.numel() else np.empty(0, np.uint8))
+    array = np.empty(header.shape, np.dtype(header.dtype))
+    return array, array.reshape(-1).view(np.uint8)
+
+
+def finish(header: Header, tensor: Any, device: Any) -> Any:
+    """A filled tensor as the receiver gets it: its own kind, on its device."""
+    if header.kind == "tensorflow":
+        import tensorflow as tf
+
+        return tf.constant(tensor)
+    if header.kind == "torch" and getattr(device, "type", "cpu") != "cpu":
+        return tensor.to(device)
+    return tensor
+
+
+def writable(into: Any, header: Header, who: str) -> np.ndarray | None:
+    """The bytes of a tensor to receive into, or None where it has to be filled by a copy.
+
+    Raises ValueError where shape or type differ from what was sent. who: starts the sentence.
+    """
+    mine, _ = describe(into), None
+    if (mine.dtype, mine.shape) != (header.dtype, header.shape):
+        raise ValueError(f"{who} sent {header}, but it is to be received into {mine}.")
+    if isinstance(into, np.ndarray):
+        return into.reshape(-1).view(np.uint8) if into.flags.c_contiguous else None
+    if into.device.type != "cpu" or not into.is_contiguous() or not into.numel():
+        return None
+    import torch
+
+    return into.detach().reshape(-1).view(torch.uint8).numpy()
+
+
+def describe(tensor: Any) -> Header:
+    """The header of a torch tensor or array, without its bytes."""
+    if isinstance(tensor, np.ndarray):
+        return Header("numpy", tensor.dtype.name, tensor.shape, tensor.nbytes)
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return Header("torch", dtype, tuple(tensor.shape), tensor.numel() * tensor.element_size())
+
+
+def store(into: Any, tensor: Any) -> None:
+    """Copy a received tensor into one that could not be written to byte by byte."""
+    if isinstance(into, np.ndarray):
+        into[...] = np.asarray(tensor)
+    else:
+        import torch
+
+        with torch.no_grad():
+            into.copy_(torch.as_tensor(tensor))
