@@ -1,0 +1,68 @@
+"""The exercises: one spec each, read by the learner's check, the grader and the tests.
+
+How to write one
+----------------
+A lesson's exercises live in `helpers/exercises/lesson_NN/`, one file each, and its `__init__.py`
+lists them in `EXERCISES`. A file holds, in this order:
+
+1. `cases(seed)`: the inputs, as plain values and numpy arrays. Seed 0 is what the learner's check
+   uses; every other seed is hidden. World sizes 1, 2, 3 and 5, the most telling case first: a hint
+   is given for the first case that is wrong.
+2. `claim(case, seen)`: None where the observation is right, otherwise one plain sentence. This
+   alone decides. It tests what the exercise claims (bytes, messages, order), not only the values.
+3. The mistakes: `Mistake(name, look)` where `look(case, seen)` returns the hint for that mistake
+   with its numbers in it, or None. They are asked in order, only about an answer that is wrong,
+   and they see only what the answer did: values, bytes, trace. Never its source text.
+   The name is shown without a case (by the grader), so it holds no numbers of the case.
+4. The reference, then at least three wrong answers, the ones that people really write, each with
+   a piece of the hint that it must get.
+5. `EXERCISE = Exercise(...)`.
+
+The learner's function runs elsewhere: a driver (`drives.py`) calls it for a case and hands back
+an `Observation`, plain values without behaviour. Drivers import nothing from the specs.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+from helpers.exercises.spec import Exercise
+
+_HERE = Path(__file__).parent
+
+
+class NoSuchExercise(LookupError):
+    """The number names no exercise; the text lists those that there are."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def lessons() -> list[str]:
+    """The numbers of the lessons that have exercises, such as `["00", "02"]`."""
+    return sorted(p.name[-2:] for p in _HERE.glob("lesson_[0-9][0-9]"))
+
+
+def of_lesson(lesson: str) -> tuple[Exercise, ...]:
+    """A lesson's exercises, in order; none where the lesson has no exercises."""
+    if lesson not in lessons():
+        return ()
+    found: tuple[Exercise, ...] = import_module(f"helpers.exercises.lesson_{lesson}").EXERCISES
+    return found
+
+
+def everything() -> list[Exercise]:
+    """Every exercise of the course, in order."""
+    return [exercise for lesson in lessons() for exercise in of_lesson(lesson)]
+
+
+def find(number: str) -> Exercise:
+    """The exercise with a number such as "02.1". Raises NoSuchExercise with the list."""
+    if isinstance(number, str) and re.fullmatch(r"\d\d\.\d+", number):
+        for exercise in of_lesson(number[:2]):
+            if exercise.number == number:
+                return exercise
+    listed = "\n".join(f"  {e.number}  {e.title}" for e in everything())
+    raise NoSuchExercise(f"There is no exercise {number!r}. The exercises are:\n{listed}")

@@ -1,0 +1,166 @@
+"""Drivers: call a learner's function for a case and note, in plain values, what it did.
+
+This is the side that is not trusted: nothing here knows what is right.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from helpers.engines.errors import Deadlock, RankFailed, RunError
+from helpers.exercises.spec import Case, Observation, Other, Place
+
+Function = Callable[..., Any]
+
+
+def plain_call(fn: Function, case: Case) -> Observation:
+    """Call an ordinary function once; its value is `values[0]`."""
+    trouble = wrong_signature(fn, len(case.args[0]))
+    if trouble:
+        return trouble
+    try:
+        return Observation(values=[plain(fn(*[tensors(a) for a in case.args[0]]))])
+    except Exception as error:
+        return failed(error, fn)
+
+
+def on_ranks(fn: Function, case: Case) -> Observation:
+    """Run `fn(comm, *args of this rank)` on every rank; `values` are what the ranks returned."""
+
+    def call(comm: Any, *args: Any) -> Any:
+        return fn(comm, *args)
+
+    return virtual(fn, call, case)
+
+
+def in_place(fn: Function, case: Case) -> Observation:
+    """As `on_ranks`, for functions that write into their first argument.
+
+    `values[rank]` is `{"after": that argument afterwards, "returned": what was returned}`.
+    """
+
+    def call(comm: Any, *args: Any) -> Any:
+        returned = fn(comm, *args)
+        return {"after": args[0], "returned": None if returned is args[0] else returned}
+
+    return virtual(fn, call, case)
+
+
+def virtual(fn: Function, call: Function, case: Case, arguments: int | None = None) -> Observation:
+    """Run `call(comm, *args)` on the virtual clock and note values, bytes, messages and trace."""
+    from helpers.engines.virtual import run_virtual
+
+    expected = 1 + len(case.args[0]) if arguments is None else arguments
+    trouble = wrong_signature(fn, expected)
+    if trouble:
+        return trouble
+    faults: dict[int, Observation] = {}
+
+    def rank(comm: Any) -> Any:
+        try:
+            return plain(call(comm, *[tensors(a) for a in case.args[comm.rank]]))
+        except Exception as error:
+            faults[comm.rank] = failed(error, fn, comm.rank)
+            raise
+
+    clock = {k: v for k, v in case.options.items() if k in ("latency", "bandwidth")}
+    try:
+        results = run_virtual(rank, (), ranks=case.ranks, **clock)
+    except Deadlock as error:
+        return Observation(trouble="deadlock", text=str(error), waiting=dict(error.waiting))
+    except RankFailed as error:
+        if error.rank in faults:
+            return faults[error.rank]
+        return Observation(
+            trouble="failed", kind=error.kind, text=error.message, rank=error.rank
+        )
+    except RunError as error:
+        return Observation(trouble="died", text=error.report, rank=error.rank)
+    return Observation(
+        values=list(results),
+        bytes=list(results.stats.bytes),
+        messages=list(results.stats.messages),
+        seconds=list(results.stats.seconds),
+        events=list(results.trace),
+    )
+
+
+def wrong_signature(fn: Function, arguments: int) -> Observation | None:
+    """An observation where `fn` cannot be called with so many arguments, None where it can."""
+    try:
+        signature = inspect.signature(fn)
+    except (TypeError, ValueError):
+        return None
+    try:
+        signature.bind(*range(arguments))
+    except TypeError:
+        names = ", ".join(signature.parameters)
+        text = f"is called with {arguments} arguments, but yours takes ({names})."
+        return Observation(trouble="signature", text=text)
+    return None
+
+
+def failed(error: Exception, fn: Function, rank: int | None = None) -> Observation:
+    """An exception as an observation; an exercise that is not done yet is none."""
+    text = str(error)
+    if isinstance(error, NotImplementedError) and "is not done yet" in text:
+        return Observation(trouble="not done", text=text, rank=rank)
+    where, trail = None, error.__traceback__
+    while trail is not None:
+        if trail.tb_frame.f_code.co_filename == source_file(fn):
+            where = Place(trail.tb_frame.f_code.co_filename, trail.tb_lineno)
+        trail = trail.tb_next
+    return Observation(
+        trouble="failed", kind=type(error).__name__, text=text[:2000], rank=rank, place=where
+    )
+
+
+def source_file(fn: Any) -> str:
+    """The file, or the cell, that a function or class was written in."""
+    code = getattr(inspect.unwrap(fn) if callable(fn) else fn, "__code__", None)
+    if code is None:
+        members = (getattr(m, "__code__", None) for m in vars(fn).values()) if inspect.isclass(
+            fn
+        ) else ()
+        code = next((c for c in members if c is not None), None)
+    return code.co_filename if code is not None else ""
+
+
+def tensors(value: Any) -> Any:
+    """The case's arrays as torch tensors of the learner's own, also inside lists and dicts."""
+    if isinstance(value, np.ndarray):
+        import torch
+
+        return torch.from_numpy(value.copy())
+    if isinstance(value, list | tuple):
+        return type(value)(tensors(v) for v in value)
+    if isinstance(value, dict):
+        return {k: tensors(v) for k, v in value.items()}
+    return value
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """A value without behaviour: tensors become numpy arrays, anything strange only its name."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if depth > 8:
+        return Other("deeply nested collection")
+    if isinstance(value, np.generic):
+        return np.asarray(value)
+    if type(value) is np.ndarray:
+        return value.copy() if value.dtype.kind in "biufc" else Other("numpy array of objects")
+    if type(value) in (list, tuple, range):
+        items = [plain(v, depth + 1) for v in value]
+        return tuple(items) if type(value) is tuple else items
+    if type(value) is dict:
+        return {k: plain(v, depth + 1) for k, v in value.items() if type(k) in (int, str)}
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        held = value.detach().cpu()
+        return (held.float() if held.dtype == torch.bfloat16 else held).numpy().copy()
+    return Other(type(value).__name__)

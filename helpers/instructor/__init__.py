@@ -1,0 +1,1 @@
+"""What an instructor uses: building the lessons from their solutions."""

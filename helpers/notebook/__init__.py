@@ -1,0 +1,1 @@
+"""What a cell shows: figures, timelines, widgets, predictions."""

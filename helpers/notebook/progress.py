@@ -1,0 +1,43 @@
+"""A progress bar for long work in a notebook, gone when the work is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sized
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def progress(items: Iterable[T], label: str, rank: int = 0) -> Iterator[T]:
+    """Go through `items` and show how far it is. Shows on rank 0 alone, in a notebook alone.
+
+    label: what is being done, such as "Training". The saved notebook keeps nothing of it.
+    """
+    if rank != 0 or not in_notebook():
+        yield from items
+        return
+    import ipywidgets
+
+    from helpers.notebook.widgets import show_widget
+
+    total = len(items) if isinstance(items, Sized) else 0
+    bar = ipywidgets.IntProgress(
+        max=max(total, 1), description=label, style={"description_width": "11em"}
+    )
+    show_widget(bar)
+    try:
+        for count, item in enumerate(items):
+            bar.value = count if total else 0
+            yield item
+    finally:
+        bar.close()
+
+
+def in_notebook() -> bool:
+    """Whether this code runs in a notebook's kernel."""
+    try:
+        from IPython.core.getipython import get_ipython
+    except ImportError:
+        return False
+    shell = get_ipython()
+    return shell is not None and hasattr(shell, "kernel")

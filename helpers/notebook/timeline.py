@@ -1,0 +1,85 @@
+"""A timeline: what each rank did and when, a row a rank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from helpers.engines.trace import Event, Trace
+from helpers.notebook.style import ACTIVITY, style
+
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+
+
+def timeline(
+    trace: Trace, width: float = 7.0, arrows: bool | None = None, title: str = "", ax: Any = None
+) -> Any:
+    """Draw a trace and return the matplotlib figure.
+
+    A row a rank, rank 0 on top; under it a thin row for its communication thread where one was
+    used. arrows: a line from each message's sender to its receiver; by default where they are few.
+    ax: draw there instead, and return its figure.
+    """
+    from helpers.notebook.style import axes
+
+    lanes = {e.rank for e in trace if e.lane == 1}
+    if ax is None:
+        figure, ax = axes(width=width, height=1.1 + 0.42 * trace.size + 0.2 * len(lanes))
+    else:
+        figure = ax.figure
+    scale, unit = _unit(trace.duration)
+    with style():
+        for event in trace:
+            _bar(ax, event, scale)
+        sends = [e for e in trace if e.kind == "sending" and e.peer is not None]
+        if arrows if arrows is not None else len(sends) <= 40:
+            for event in sends:
+                _arrow(ax, event, scale)
+        _finish(ax, trace, unit, scale, title)
+    return figure
+
+
+def _unit(duration: float) -> tuple[float, str]:
+    return next(((s, u) for s, u in _UNITS if duration >= s), _UNITS[-1])
+
+
+def _row(rank: int, lane: int) -> tuple[float, float]:
+    """Centre and height of a bar."""
+    return (rank + 0.33, 0.16) if lane else (rank - 0.02, 0.46)
+
+
+def _bar(ax: Any, event: Event, scale: float) -> None:
+    centre, height = _row(event.rank, event.lane)
+    ax.barh(
+        centre, (event.end - event.start) / scale, height=height, left=event.start / scale,
+        edgecolor="#444444", linewidth=0.4, **ACTIVITY[event.kind],
+    )
+
+
+def _arrow(ax: Any, event: Event, scale: float) -> None:
+    down = (event.peer or 0) > event.rank
+    centre, height = _row(event.rank, event.lane)
+    target = _row(event.peer or 0, event.lane)
+    start = (event.start / scale, centre + (height / 2 if down else -height / 2))
+    tip = (event.end / scale, target[0] + (-target[1] / 2 if down else target[1] / 2))
+    ax.annotate(
+        "", tip, start,
+        arrowprops={"arrowstyle": "-|>", "color": "#333333", "linewidth": 0.9, "shrinkA": 0,
+                    "shrinkB": 0},
+    )
+
+
+def _finish(ax: Any, trace: Trace, unit: str, scale: float, title: str) -> None:
+    from matplotlib.patches import Patch
+
+    ax.set_yticks(range(trace.size), [f"rank {r}" for r in range(trace.size)])
+    ax.set_ylim(trace.size - 0.5, -0.5)
+    ax.set_xlim(0, max(trace.duration / scale, 1e-9) * 1.01)
+    ax.set_xlabel(f"{'virtual ' if trace.virtual else ''}time ({unit})")
+    ax.grid(axis="y", visible=False)
+    if title:
+        ax.set_title(title, pad=24)
+    used = [kind for kind in ACTIVITY if any(e.kind == kind for e in trace)]
+    patches = [Patch(edgecolor="#444444", label=kind, **ACTIVITY[kind]) for kind in used]
+    ax.legend(
+        handles=patches, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, borderaxespad=0.2
+    )
