@@ -1,0 +1,184 @@
+"""Data parallelism against the same training on one big batch, without ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from training import FEW, ROWS, STEPS, Plain, Tied, batch, optimizer_of
+
+import helpers
+from helpers.algorithms import collectives as c
+from helpers.algorithms.data_parallel import (
+    DataParallel,
+    average_gradients,
+    broadcast_parameters,
+    shard,
+    shard_bounds,
+)
+
+SIZES = [1, 2, 3, 5]
+
+
+def serial(make: Callable[[], nn.Module], seed: int = 0) -> dict[str, torch.Tensor]:
+    """The baseline: the weights after training on whole batches without ranks."""
+    torch.manual_seed(seed)
+    model = make()
+    optimizer = optimizer_of(model)
+    for step in range(STEPS):
+        x, y = batch(step)
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    return {name: value.detach() for name, value in model.state_dict().items()}
+
+
+def parallel(
+    comm: helpers.engines.comm.Comm, make: Callable[[], nn.Module], how: str, **options: object
+) -> dict[str, torch.Tensor]:
+    """The same training on ranks, each seeded differently, each with its shard."""
+    torch.manual_seed(comm.rank)
+    model = make()
+    optimizer = optimizer_of(model)
+    if how == "plain":
+        broadcast_parameters(model, comm)
+    else:
+        reduce = getattr(c, how)
+        replica = DataParallel(
+            model, comm, reduce, bucket_bytes=FEW, first_bucket_bytes=200, **options
+        )
+    for step in range(STEPS):
+        x, y = (shard(t, comm.rank, comm.size) for t in batch(step))
+        optimizer.zero_grad()
+        if how == "plain":
+            nn.functional.cross_entropy(model(x), y).backward()
+            average_gradients(model, comm, weight=len(x) / ROWS)
+        else:
+            replica.weight = len(x) / ROWS
+            nn.functional.cross_entropy(replica(x), y).backward()
+            replica.finish()
+        optimizer.step()
+    return {name: value.detach().clone() for name, value in model.state_dict().items()}
+
+
+def assert_equal_weights(results: list, expected: dict, exactly_alike: bool = True) -> None:
+    for rank, weights in enumerate(results):
+        for name, value in weights.items():
+            torch.testing.assert_close(
+                value, expected[name], rtol=1e-12, atol=1e-12, msg=lambda m, n=name: f"{n}: {m}"
+            )
+            # Replicas do not drift apart: they have the very same bits.
+            assert torch.equal(value, results[0][name]), f"{name} of rank {rank} drifted"
+
+
+# --- shards ---------------------------------------------------------------------------------------
+
+
+@given(rows=st.integers(0, 500), size=st.integers(1, 40))
+def test_shards_are_all_rows_once(rows, size):
+    bounds = [shard_bounds(rows, rank, size) for rank in range(size)]
+    assert [i for start, stop in bounds for i in range(start, stop)] == list(range(rows))
+    x = torch.arange(rows)
+    assert torch.equal(torch.cat([shard(x, rank, size) for rank in range(size)]), x)
+
+
+def test_there_is_no_shard_for_a_rank_that_is_not_there():
+    with pytest.raises(ValueError, match="no rank 2 among 2"):
+        shard_bounds(5, 2, 2)
+
+
+# --- equal to one big batch -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    "how", ["plain", "all_reduce_ring", "all_reduce_halving_doubling", "all_reduce_shared"]
+)
+def test_equal_to_one_big_batch(engine, size, how):
+    results = helpers.run(parallel, Plain, how, ranks=size, engine=engine)
+    assert_equal_weights(results, serial(Plain))
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("how", ["plain", "all_reduce_ring", "all_reduce_shared"])
+def test_tied_frozen_and_unused_parameters(engine, size, how):
+    results = helpers.run(parallel, Tied, how, ranks=size, engine=engine)
+    # Tied: summed over both uses, once over the ranks. Frozen: broadcast, never changed.
+    assert_equal_weights(results, serial(Tied))
+
+
+def test_more_ranks_than_rows():
+    def job(comm):
+        torch.manual_seed(comm.rank)
+        model = nn.Linear(6, 3, dtype=torch.float64)
+        replica = DataParallel(model, comm)
+        x, y = (shard(t[:2], comm.rank, comm.size) for t in batch(0))
+        replica.weight = len(x) / 2
+        if len(x):  # the mean over no rows is not a number
+            nn.functional.cross_entropy(replica(x), y).backward()
+        replica.finish()
+        return model.weight.grad
+
+    results = helpers.run(job, ranks=4, engine="virtual")
+    torch.manual_seed(0)
+    model = nn.Linear(6, 3, dtype=torch.float64)
+    x, y = batch(0)
+    nn.functional.cross_entropy(model(x[:2]), y[:2]).backward()
+    for gradient in results:
+        torch.testing.assert_close(gradient, model.weight.grad, rtol=1e-12, atol=1e-12)
+
+
+# --- the frameworks' own ------------------------------------------------------------------------
+
+
+def test_an_asynchronous_sum_of_the_framework(tmp_path):
+    def job(comm):
+        import torch.distributed as dist
+
+        torch.manual_seed(comm.rank)
+        model = Plain()
+        replica = DataParallel(
+            model,
+            comm,
+            start=lambda bucket: dist.all_reduce(bucket, async_op=True),
+            bucket_bytes=FEW,
+        )
+        optimizer = optimizer_of(model)
+        for step in range(STEPS):
+            x, y = (shard(t, comm.rank, comm.size) for t in batch(step))
+            replica.weight = len(x) / ROWS
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(replica(x), y).backward()
+            replica.finish()
+            optimizer.step()
+        return dict(model.state_dict())
+
+    assert_equal_weights(helpers.run(job, ranks=3, engine="processes"), serial(Plain))
+
+
+def test_equal_to_torch_ddp():
+    def job(comm):
+        from torch.nn.parallel import DistributedDataParallel
+
+        def train(wrap, after):
+            torch.manual_seed(comm.rank)
+            model = Plain()
+            wrapped, optimizer = wrap(model), optimizer_of(model)
+            for step in range(STEPS):
+                x, y = (shard(t[:22], comm.rank, comm.size) for t in batch(step))
+                optimizer.zero_grad()
+                nn.functional.cross_entropy(wrapped(x), y).backward()
+                after(wrapped)
+                optimizer.step()
+            return dict(model.state_dict())
+
+        ours = train(lambda m: DataParallel(m, comm, bucket_bytes=FEW), lambda r: r.finish())
+        return ours, train(DistributedDataParallel, lambda r: None)
+
+    for ours, theirs in helpers.run(job, ranks=2, engine="processes"):
+        for name, value in ours.items():
+            torch.testing.assert_close(value, theirs[name], rtol=1e-12, atol=1e-12)
