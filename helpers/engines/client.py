@@ -1,0 +1,132 @@
+"""The notebook's side of the server process: start it, ask it for ranks, end them."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from helpers.engines.errors import RunError
+from helpers.engines.rank import Plan
+from helpers.engines.wire import receive_message, send_message
+
+_ROOT = Path(__file__).resolve().parents[2]
+_QUIET = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "TF_ENABLE_ONEDNN_OPTS": "0",
+    "OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES",
+}
+
+
+class Client:
+    """One server process. lock: held by the run that uses it."""
+
+    def __init__(self, framework: str) -> None:
+        self.framework = framework
+        self.lock = threading.Lock()
+        self.owner = os.getpid()
+        ours, theirs = socket.socketpair()
+        with theirs:
+            environment = {**os.environ, **_QUIET}
+            environment["PYTHONPATH"] = os.pathsep.join(
+                [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+            )
+            if framework == "horovod":
+                environment["TF_USE_LEGACY_KERAS"] = "1"
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "helpers.engines.server", framework, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()], env=environment, start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )
+        self.socket = ours
+        try:
+            what, detail = self._expect("ready", "missing")
+        except BaseException:
+            self.destroy()
+            raise
+        if what == "missing":
+            self.destroy()
+            raise RunError(f"Ranks of {framework} cannot start here: {detail}. `./course doctor` "
+                           "says what this machine lacks.")
+
+    @property
+    def alive(self) -> bool:
+        """Whether the server can be asked."""
+        return self.process.poll() is None
+
+    def start(self, plan: Plan, fds: list[int]) -> list[int]:
+        """Fork the ranks of a run; returns their process ids, by rank."""
+        send_message(self.socket, pickle.dumps(("start", plan)), tuple(fds))
+        return list(self._expect("started")[1])
+
+    def exits(self) -> tuple[int, int]:
+        """The next report that a rank's process has ended: its rank and its exit code."""
+        return self._expect("exit")[1]
+
+    def end(self) -> None:
+        """End all ranks and what they started; returns when they are gone."""
+        try:
+            send_message(self.socket, pickle.dumps(("end", None)))
+            self._expect("ended")
+        except BaseException as error:
+            self.destroy()
+            if not isinstance(error, OSError | EOFError):
+                raise
+
+    def destroy(self) -> None:
+        """End the server and everything below it, whatever state it is in."""
+        self.socket.close()
+        if self.owner != os.getpid():
+            return
+        with contextlib.suppress(psutil.NoSuchProcess):
+            server = psutil.Process(self.process.pid)
+            server.suspend()  # forks no more while its children are counted
+            for child in [*server.children(recursive=True), server]:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    child.kill()
+        self.process.wait()
+
+    def _expect(self, *kinds: str) -> tuple[str, Any]:
+        while True:
+            kind, *rest = pickle.loads(receive_message(self.socket)[0])
+            if kind in kinds:
+                return kind, rest[0] if rest else None
+
+
+_clients: dict[str, Client] = {}
+_starting = threading.Lock()
+
+
+def client_for(framework: str) -> Client:
+    """The server for a framework, started where there is none yet."""
+    with _starting:
+        client = _clients.get(framework)
+        if client is not None and client.owner == os.getpid() and client.alive:
+            return client
+        if client is not None:
+            client.destroy()
+        _clients[framework] = client = Client(framework)
+        return client
+
+
+@atexit.register
+def close_all() -> None:
+    """End every server; a later run starts its own again."""
+    for client in _clients.values():
+        if client.owner == os.getpid():
+            with contextlib.suppress(OSError):
+                client.process.send_signal(signal.SIGCONT)
+            client.destroy()
+    _clients.clear()

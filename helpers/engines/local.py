@@ -1,0 +1,283 @@
+"""Messages between ranks on one machine: data in shared memory, notices over Unix datagrams.
+
+A sender copies a tensor once into a block of its own anonymous file and posts a notice to the
+receiver's inbox; the receiver copies it out and posts a receipt. A send is complete with its
+receipt, so it waits for the receiver, whatever the size. Nothing has a name: when the last rank
+ends, the kernel frees it all.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import pickle
+import select
+import socket
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from helpers.engines import tensors
+from helpers.engines.blocks import Block, Memory
+from helpers.engines.deadlock import Doing
+from helpers.engines.real import RealComm, Recorder, label
+
+_NOTICE_BYTES = 4096
+
+
+class Mailbox(NamedTuple):
+    """The sockets and files of one run, as they are before the ranks are forked.
+
+    inboxes[lane][rank]: a pair of datagram sockets, (rank reads, others write).
+    files[rank]: the descriptor of the file that holds what the rank sends.
+    """
+
+    inboxes: list[list[tuple[socket.socket, socket.socket]]]
+    files: list[int]
+
+    def close(self) -> None:
+        """Close everything here; forked ranks keep theirs."""
+        for lane in self.inboxes:
+            for reader, writer in lane:
+                reader.close()
+                writer.close()
+        for fd in self.files:
+            os.close(fd)
+
+
+class SendRequest:
+    """A message on its way. done once its receipt has come."""
+
+    def __init__(self, comm: LocalComm, to: int, block: Block, nbytes: int) -> None:
+        self._comm, self._to, self._block, self._nbytes = comm, to, block, nbytes
+        self.received = False
+
+    def done(self) -> bool:
+        """Whether the receiver has taken the message."""
+        self._comm.inbox.read(block=False)
+        return self.received
+
+    def wait(self) -> None:
+        """Block until the receiver has taken the message."""
+        if not self.received:
+            self._comm.wait_for(lambda: self.received, "sending", self._to, self._nbytes)
+
+    def receipt(self) -> None:
+        """The receiver's word that it has the message."""
+        self.received = True
+        self._comm.memory.give_back(self._block)
+        self._comm.open.remove(self)
+
+
+class ReceiveRequest:
+    """A message asked for: filled as soon as it has come and its rank looks at its inbox."""
+
+    def __init__(self, comm: LocalComm, source: int, into: Any) -> None:
+        self._comm, self._source, self._into = comm, source, into
+        self._filled = False
+        self._value: Any = None
+        self._error: ValueError | None = None
+
+    def fill(self, notice: Any) -> None:
+        """Take the tensor out of the message; what goes wrong is told by `wait`."""
+        try:
+            self._value = self._comm.take(self._source, notice, self._into)
+        except ValueError as error:
+            self._error = error
+        self._filled = True
+
+    def done(self) -> bool:
+        """Whether the message has come."""
+        self._comm.inbox.read(block=False)
+        return self._filled
+
+    def wait(self) -> Any:
+        """The tensor. Raises ValueError where it does not fit `into`."""
+        self._comm.wait_for(lambda: self._filled, "receiving", self._source)
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+
+class Inbox:
+    """The notices that come to one lane of a rank, sorted by what they are."""
+
+    def __init__(self, rank: int, sockets: Sequence[tuple[socket.socket, socket.socket]]) -> None:
+        self.tokens: set[tuple[int, int]] = set()
+        self.windows: dict[tuple[int, int], Any] = {}
+        self._arrived: dict[int, deque[Any]] = defaultdict(deque)
+        self._asked: dict[int, deque[ReceiveRequest]] = defaultdict(deque)
+        self._sent: dict[int, SendRequest] = {}
+        self._count = 0
+        self._mine = sockets[rank][0]
+        self._others = [writer for _, writer in sockets]
+
+    def ask(self, request: ReceiveRequest, source: int) -> None:
+        """Give a request the oldest message from `source` that nobody has asked for yet."""
+        if self._arrived[source]:
+            request.fill(self._arrived[source].popleft())
+        else:
+            self._asked[source].append(request)
+
+    def track(self, request: SendRequest) -> int:
+        """A number for a message, to know its receipt by."""
+        self._count += 1
+        self._sent[self._count] = request
+        return self._count
+
+    def post(self, to: int, *notice: Any) -> None:
+        """Put a notice into another rank's inbox, reading our own while theirs is full."""
+        data = pickle.dumps(notice, protocol=5)
+        while True:
+            try:
+                self._others[to].send(data, socket.MSG_DONTWAIT)
+                return
+            except (BlockingIOError, OSError) as error:
+                if not isinstance(error, BlockingIOError) and error.errno != errno.ENOBUFS:
+                    raise
+            self.read(block=False)
+            select.select([], [self._others[to]], [], 0.001)
+
+    def read(self, block: bool) -> None:
+        """Sort the notices that are there; with `block`, wait until there is one."""
+        flags = 0 if block else socket.MSG_DONTWAIT
+        while True:
+            try:
+                data = self._mine.recv(_NOTICE_BYTES, flags)
+            except BlockingIOError:
+                return
+            self._sort(*pickle.loads(data))
+            flags = socket.MSG_DONTWAIT
+
+    def _sort(self, kind: str, source: int, *rest: Any) -> None:
+        if kind == "message" and self._asked[source]:
+            self._asked[source].popleft().fill(rest)
+        elif kind == "message":
+            self._arrived[source].append(rest)
+        elif kind == "receipt":
+            self._sent.pop(rest[0]).receipt()
+        elif kind == "token":
+            self.tokens.add((rest[0], source))
+        else:
+            self.windows[rest[0], source] = rest[1:]
+
+
+class LocalComm(RealComm):
+    """A rank among processes of one machine."""
+
+    def __init__(
+        self, rank: int, size: int, device: Any, recorder: Recorder, mailbox: Mailbox,
+        lane: int = 0,
+    ) -> None:
+        super().__init__(rank, size, device, recorder, lane)
+        self._mailbox = mailbox
+        # Each lane has a file view of its own; lane 1 allocates from a file of its own too.
+        self.memory = Memory(rank + lane * size, mailbox.files)
+        self.inbox = Inbox(rank, mailbox.inboxes[lane])
+        self._barriers = 0
+        self._windows = 0
+
+    def on_lane(self, lane: int) -> LocalComm:
+        return LocalComm(
+            self.rank, self.size, self.device, self.recorder, self._mailbox, lane
+        )
+
+    def isend(self, tensor: Any, to: int) -> SendRequest:
+        to = self.peer(to, "sends to")
+        start = time.perf_counter()
+        header, data = tensors.pack(tensor)
+        block = self.memory.take(header.nbytes)
+        if header.nbytes:
+            self.memory.view(self._file, block)[: header.nbytes] = data
+        request = SendRequest(self, to, block, header.nbytes)
+        self.open.append(request)
+        number = self.inbox.track(request)
+        self.recorder.sent(header.nbytes)
+        self.inbox.post(to, "message", self.rank, tuple(header), number, self._file, tuple(block))
+        self.recorder.event("sending", start, label("sending", to), to, header.nbytes, self.lane)
+        return request
+
+    def irecv(self, source: int, into: Any = None) -> ReceiveRequest:
+        source = self.peer(source, "receives from")
+        request = ReceiveRequest(self, source, into)
+        self.inbox.ask(request, source)
+        return request
+
+    @property
+    def _file(self) -> int:
+        return self.rank + self.lane * self.size
+
+    def take(self, source: int, notice: Any, into: Any) -> Any:
+        """Copy a message that has come out of the sender's memory, and post the receipt."""
+        fields, number, file, place = notice
+        start = time.perf_counter()
+        header, block = tensors.Header(*fields), Block(*place)
+        value, target = into, None
+        if into is not None:
+            who = f"Rank {self.rank} cannot receive from rank {source} so: rank {source}"
+            target = tensors.writable(into, header, who)
+        if target is None:
+            value, target = tensors.empty(header)
+        if header.nbytes:
+            target[:] = self.memory.view(file, block)[: header.nbytes]
+        self.inbox.post(source, "receipt", self.rank, number)
+        self.recorder.event(
+            "sending", start, label("receiving", source), source, header.nbytes, self.lane
+        )
+        if into is None:
+            return tensors.finish(header, value, self.device)
+        if value is not into:
+            tensors.store(into, value)
+        return into
+
+    def wait_for(
+        self, ready: Callable[[], bool], doing: Doing, peer: int | None = None, nbytes: int = 0
+    ) -> None:
+        """Read notices until `ready()`; the trace and the board say what is waited for."""
+        self.inbox.read(block=False)
+        if ready():
+            return
+        start = time.perf_counter()
+        self.recorder.waits(self.lane, doing, peer, nbytes)
+        while not ready():
+            self.inbox.read(block=True)
+        self.recorder.goes_on(self.lane)
+        self.recorder.event("waiting", start, label(doing, peer), peer, nbytes, self.lane)
+
+    def barrier(self) -> None:
+        # Dissemination barrier: after round k everyone has heard of 2^(k+1) ranks.
+        distance = 1
+        while distance < self.size:
+            self._barriers += 1
+            token = (self._barriers, (self.rank - distance) % self.size)
+            self.inbox.post((self.rank + distance) % self.size, "token", self.rank, token[0])
+            self.wait_for(lambda token=token: token in self.inbox.tokens, "barrier")
+            self.inbox.tokens.discard(token)
+            distance *= 2
+
+    def shared(self, shape: Sequence[int], dtype: Any = None) -> list[Any]:
+        import torch
+
+        shape, dtype = tuple(shape), dtype or torch.float32
+        header = tensors.describe(torch.empty(shape, dtype=dtype, device="meta"))
+        block = self.memory.take(header.nbytes)
+        self.memory.view(self._file, block)[:] = 0
+        self._windows += 1
+        number = self._windows
+        for other in range(self.size):
+            self.inbox.post(other, "window", self.rank, number, tuple(header), self._file, block)
+        buffers = []
+        for rank in range(self.size):
+            key = (number, rank)
+            self.wait_for(lambda key=key: key in self.inbox.windows, "shared")
+            fields, file, place = self.inbox.windows.pop(key)
+            if tensors.Header(*fields) != header:
+                raise ValueError(
+                    f"Rank {rank} shares {tensors.Header(*fields)} and rank {self.rank} {header}: "
+                    "every rank calls comm.shared with the same shape and type."
+                )
+            view = self.memory.view(file, Block(*place))[: header.nbytes]
+            flat = torch.from_numpy(view).view(dtype) if view.size else torch.empty(0, dtype=dtype)
+            buffers.append(flat.reshape(shape))
+        return buffers

@@ -1,0 +1,220 @@
+"""The engine of real ranks: processes on this machine, forked from a clean server process."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import selectors
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from helpers.engines import report
+from helpers.engines.board import Board
+from helpers.engines.client import Client, client_for
+from helpers.engines.errors import RunError, RunInterrupted
+from helpers.engines.output import show_output
+from helpers.engines.rank import Plan
+from helpers.engines.rank_output import RankOutput
+from helpers.engines.trace import Event, RankStats, Results, Stats, Trace, with_computing
+from helpers.engines.watch import Watch
+from helpers.engines.wire import (
+    Parcel,
+    anonymous_file,
+    pack_value,
+    receive_message,
+    unpack_value,
+)
+
+
+def run_processes(
+    fn: Callable[..., Any],
+    args: Sequence[Any],
+    ranks: int,
+    framework: str = "torch",
+    timeout: float = 60.0,
+    transport: str = "shared memory",
+    device: str | None = None,
+    threads: int = 1,
+    show: bool = True,
+) -> Results:
+    """Run `fn(comm, *args)` on real ranks; see `helpers.run` for what comes back and is raised."""
+    parcel = pack_function(fn, args)
+    try:
+        while True:
+            client = client_for(framework)
+            with client.lock:
+                if not client.alive:  # another thread's run took the server down
+                    continue
+                plan = Plan(
+                    ranks, framework, transport, device, threads, timeout, environment(),
+                    [path or os.getcwd() for path in sys.path], os.getcwd(), parcel.head,
+                )
+                run = LocalRun(client, plan, parcel, show)
+                try:
+                    return run.results()
+                finally:
+                    run.close()
+    finally:
+        parcel.close()
+
+
+def pack_function(fn: Callable[..., Any], args: Sequence[Any]) -> Parcel:
+    """Pickle the function and its arguments for the ranks. Raises TypeError where that fails."""
+    try:
+        return pack_value((fn, tuple(args)))
+    except Exception as error:
+        raise TypeError(
+            f"{getattr(fn, '__name__', fn)!s} or an argument cannot be sent to the ranks: {error}. "
+            "Open files, locks and generators stay in the notebook: make them inside the function."
+        ) from error
+
+
+def environment() -> dict[str, str]:
+    """The notebook's environment as the ranks see it, without what belongs to another job."""
+    private = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "TF_CONFIG")
+    return {k: v for k, v in os.environ.items() if k not in private}
+
+
+class LocalRun:
+    """One run while it goes on: sockets to the ranks, what they have answered and printed."""
+
+    def __init__(self, client: Client, plan: Plan, parcel: Parcel, show: bool) -> None:
+        self.client, self.plan, self.show = client, plan, show
+        self.answers: dict[int, tuple[Any, Any]] = {}
+        self.controls: list[socket.socket] = []
+        self.outputs: list[RankOutput] = []
+        self.stacks: list[int] = []
+        self.selector = selectors.DefaultSelector()
+        board = anonymous_file(Board.bytes(plan.size))
+        self.board = Board(board, plan.size)
+        given, theirs = [board], []
+        for rank in range(plan.size):
+            mine, control = socket.socketpair()
+            reader, writer = os.pipe()
+            stack = anonymous_file()
+            self.controls.append(mine)
+            self.outputs.append(RankOutput(rank, reader, live=show and rank == 0))
+            self.stacks.append(stack)
+            given += [control.detach(), writer, stack]
+            theirs += [given[-3], writer]
+        # The last descriptor is the parcel's; where it has none, any will do.
+        given.append(parcel.fd if parcel.fd is not None else board)
+        try:
+            self.pids = client.start(plan, given)
+        except BaseException:
+            client.destroy()
+            raise
+        finally:
+            for fd in (board, *theirs):
+                os.close(fd)
+        self.deadline = time.monotonic() + plan.timeout
+
+    def results(self) -> Results:
+        """Wait for every rank. Raises RunError or RunInterrupted as soon as one goes wrong."""
+        try:
+            self.supervise()
+        except KeyboardInterrupt:
+            raise RunInterrupted(report.interrupted(self)) from None
+        finally:
+            # What frameworks print because their peers are being ended is nobody's output.
+            for output in self.outputs:
+                output.finish()
+            self.client_end()
+            if self.show:
+                show_output(["", *(output.text for output in self.outputs[1:])])
+        return self.collect()
+
+    def supervise(self) -> None:
+        """Handle what the ranks send until all have answered."""
+        watch = Watch(self)
+        for rank, control in enumerate(self.controls):
+            self.selector.register(control, selectors.EVENT_READ, ("control", rank))
+            self.selector.register(
+                self.outputs[rank].fd, selectors.EVENT_READ, ("output", rank)
+            )
+        self.selector.register(self.client.socket, selectors.EVENT_READ, ("server", -1))
+        while len(self.answers) < self.plan.size:
+            left = self.deadline - time.monotonic()
+            if left <= 0:
+                raise report.timed_out(self)
+            for key, _ in self.selector.select(min(left, 0.1)):
+                self.handle(*key.data)
+            watch.look()
+
+    def handle(self, what: str, rank: int) -> None:
+        """One thing has come: output, an answer, or the end of a process."""
+        if what == "output":
+            if not self.outputs[rank].read():
+                self.selector.unregister(self.outputs[rank].fd)
+        elif what == "control":
+            self.receive(rank)
+        else:
+            try:
+                rank, code = self.client.exits()
+            except (EOFError, OSError):
+                raise RunError("The server process from which the ranks are forked has ended; "
+                               "the next run starts a new one. Was memory short?") from None
+            if rank not in self.answers:
+                self.receive(rank)
+            if rank not in self.answers:
+                raise report.died(self, rank, code)
+
+    def receive(self, rank: int) -> None:
+        """Take a rank's answer. Raises RankFailed where it is an exception."""
+        if rank in self.answers:
+            return
+        control = self.controls[rank]
+        try:
+            body, fds = receive_message(control)
+        except (EOFError, ConnectionError):
+            if control.fileno() in self.selector.get_map():
+                self.selector.unregister(control)
+            return
+        what, head, account = pickle.loads(body)
+        parcel = Parcel(head, fds[0] if fds else None)
+        try:
+            value = unpack_value(parcel)
+        finally:
+            parcel.close()
+        if what == "failure":
+            raise report.failed(self, rank, value)
+        self.answers[rank] = value, account
+        self.selector.unregister(control)
+
+    def collect(self) -> Results:
+        """Put the ranks' answers together."""
+        order = range(self.plan.size)
+        accounts = [self.answers[rank][1] for rank in order]
+        begin = min(span[0] for _, _, _, span in accounts)
+        events, stats, spans = [], [], []
+        for recorded, nbytes, messages, (start, end) in accounts:
+            spans.append((start - begin, end - begin))
+            stats.append(RankStats(nbytes, messages, end - start))
+            for rank, kind, first, last, *rest in recorded:
+                events.append(Event(rank, kind, first - begin, last - begin, *rest))
+        trace = Trace(with_computing(events, spans), self.plan.size)
+        texts = [output.text for output in self.outputs]
+        return Results([self.answers[rank][0] for rank in order], trace, Stats(stats), texts)
+
+    def unfinished(self) -> list[int]:
+        """The ranks that have not answered yet."""
+        return [rank for rank in range(self.plan.size) if rank not in self.answers]
+
+    def client_end(self) -> None:
+        """End every process of the run."""
+        if not self.client.socket._closed:  # type: ignore[attr-defined]
+            self.client.end()
+
+    def close(self) -> None:
+        """Give back every descriptor."""
+        self.selector.close()
+        self.board.close()
+        for control in self.controls:
+            control.close()
+        for output in self.outputs:
+            output.close()
+        for stack in self.stacks:
+            os.close(stack)

@@ -1,0 +1,169 @@
+"""What a forked process does to be a rank: settle in, bring the world up, run, answer."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import pickle
+import signal
+import socket
+import sys
+import time
+import traceback
+from typing import Any, NamedTuple, NoReturn
+
+from helpers.engines.board import Board
+from helpers.engines.local import LocalComm, Mailbox
+from helpers.engines.real import RealComm, Recorder
+from helpers.engines.wire import Parcel, pack_value, send_message, unpack_value
+
+
+class Plan(NamedTuple):
+    """What the ranks of one run are told. head: of the parcel with the function and arguments.
+
+    The descriptors that come with it: the board, then for each rank its control socket, its
+    output, and the file for its stack; last the parcel's file, where it has one.
+    """
+
+    size: int
+    framework: str
+    transport: str
+    device: str | None
+    threads: int
+    timeout: float
+    environment: dict[str, str]
+    path: list[str]
+    folder: str
+    head: bytes
+
+
+class Failure(NamedTuple):
+    """An exception as the client gets it."""
+
+    kind: str
+    message: str
+    frames: traceback.StackSummary
+    chained: str
+    doing: str
+
+
+def be_rank(rank: int, plan: Plan, fds: list[int], mailbox: Mailbox) -> NoReturn:
+    """Be one rank of a run, then wait for the end."""
+    code = 1
+    try:
+        control = settle(rank, plan, fds)
+        answer(rank, plan, fds, mailbox, control)
+        # The others may still need this rank's memory and sockets: stay until the client ends us.
+        control.recv(1)
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+    finally:
+        os._exit(code)
+
+
+def settle(rank: int, plan: Plan, fds: list[int]) -> socket.socket:
+    """Make the fork a process of its own: group, signals, output, environment."""
+    os.setsid()
+    die_with_server()
+    for number in (signal.SIGINT, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    _, control, output, stack = rank_fds(rank, fds)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    keep = {*rank_fds(rank, fds), fds[-1]}
+    for fd in fds:
+        if fd not in keep:
+            os.close(fd)
+    sys.stdout = open(1, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115
+    faulthandler.enable(stack, all_threads=True)
+    faulthandler.register(signal.SIGUSR1, stack, all_threads=True)
+    os.environ.update(plan.environment)
+    sys.path[:] = plan.path
+    os.chdir(plan.folder)
+    sys.setswitchinterval(0.0005)  # the communication thread should not wait 5 ms for its turn
+    return socket.socket(fileno=control)
+
+
+def rank_fds(rank: int, fds: list[int]) -> tuple[int, int, int, int]:
+    """The descriptors of one rank: board, control, output, stack."""
+    control, output, stack = fds[1 + 3 * rank : 4 + 3 * rank]
+    return fds[0], control, output, stack
+
+
+def die_with_server() -> None:
+    """Ask Linux to kill this process when the server ends, however it ends."""
+    if sys.platform == "linux":
+        import ctypes
+
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
+
+
+def answer(
+    rank: int, plan: Plan, fds: list[int], mailbox: Mailbox, control: socket.socket
+) -> None:
+    """Run the function and send what it returned, or what it raised."""
+    recorder = Recorder(rank, Board(fds[0], plan.size))
+    span = (0.0, 0.0)
+    try:
+        comm = make_comm(rank, plan, mailbox, recorder)
+        fn, args = unpack_value(Parcel(plan.head, fds[-1]))
+        recorder.goes_on(0)
+        start = time.perf_counter()
+        value = fn(comm, *args)
+        comm.finish()
+        span = (start, time.perf_counter())
+        recorder.goes_on(0, "returned")
+        parcel, what = pack_answer(rank, value), "value"
+    except BaseException as error:
+        parcel, what = pack_value(describe_failure(error, recorder)), "failure"
+    events = [tuple(getattr(e, name) for name in e.__slots__) for e in recorder.events]
+    account = (events, recorder.bytes, recorder.messages, span)
+    body = pickle.dumps((what, parcel.head, account), protocol=5)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    send_message(control, body, () if parcel.fd is None else (parcel.fd,))
+
+
+def pack_answer(rank: int, value: Any) -> Parcel:
+    """Pickle what the function returned, or say what cannot be returned."""
+    try:
+        return pack_value(value)
+    except Exception as error:
+        raise TypeError(
+            f"Rank {rank} returned a {type(value).__name__} that cannot be sent back ({error}). "
+            "Return numbers, tensors, or containers of them."
+        ) from None
+
+
+def make_comm(rank: int, plan: Plan, mailbox: Mailbox, recorder: Recorder) -> RealComm:
+    """Bring up the framework's world and the comm for it.
+
+    The set-up talks over the same comm, with a recorder that nobody reads.
+    """
+    from helpers.engines import worlds
+
+    comm = LocalComm(rank, plan.size, None, Recorder(rank), mailbox)
+    comm.device = worlds.join(comm, plan)
+    comm.barrier()
+    comm.recorder = recorder
+    if plan.transport == "sockets":
+        from helpers.engines.job import DistributedComm
+
+        return DistributedComm(rank, plan.size, comm.device, recorder)
+    return comm
+
+
+def describe_failure(error: BaseException, recorder: Recorder) -> Failure:
+    """An exception in plain parts, its frames without the engine's own."""
+    frames = traceback.extract_tb(error.__traceback__)
+    while frames and frames[0].filename == __file__:
+        frames.pop(0)
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    chained = "".join(traceback.format_exception_only(cause)) if cause else ""
+    last = recorder.events[-1] if recorder.events else None
+    doing = f"after: {last.label}" if last else ""
+    return Failure(type(error).__name__, str(error), frames, chained, doing)

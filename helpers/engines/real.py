@@ -1,0 +1,169 @@
+"""What every rank in real time shares: its clock, its trace, its status, its communication thread."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from helpers.engines.board import Board
+from helpers.engines.comm import Comm, Request
+from helpers.engines.deadlock import Doing
+from helpers.engines.trace import Event, Kind
+
+
+def label(doing: Doing, peer: int | None = None) -> str:
+    """The name of a trace event: "send to 1", "receive from 0", "barrier"."""
+    words = {"sending": "send to", "receiving": "receive from"}.get(doing, doing)
+    return words if peer is None else f"{words} {peer}"
+
+
+class Recorder:
+    """What one rank did: its events, the bytes and messages it sent, and what it does now.
+
+    board: where others can see it, or None.
+    """
+
+    def __init__(self, rank: int, board: Board | None = None) -> None:
+        self.rank = rank
+        self.events: list[Event] = []
+        self.bytes = 0
+        self.messages = 0
+        self._board = board
+        self._steps = [0, 0]
+
+    def sent(self, nbytes: int) -> None:
+        """Count a message."""
+        self.bytes += nbytes
+        self.messages += 1
+
+    def event(
+        self, kind: Kind, start: float, label: str, peer: int | None, nbytes: int, lane: int
+    ) -> None:
+        """Note what began at `start` and ends now."""
+        now = time.perf_counter()
+        self.events.append(Event(self.rank, kind, start, now, label, peer, nbytes, lane))
+
+    def waits(self, lane: int, doing: Doing, peer: int | None = None, nbytes: int = 0) -> None:
+        """Say on the board that this lane waits, and for what."""
+        if self._board is not None:
+            self._steps[lane] += 1
+            self._board.write(self.rank, lane, doing, peer, nbytes, self._steps[lane])
+
+    def goes_on(self, lane: int, doing: Doing = "computing") -> None:
+        """Say on the board that this lane waits no more."""
+        self.waits(lane, doing)
+
+
+class RealComm(Comm):
+    """A rank on a real clock. lane: 0 for the rank's own thread, 1 for its communication thread."""
+
+    def __init__(self, rank: int, size: int, device: Any, recorder: Recorder, lane: int = 0) -> None:
+        self.rank = rank
+        self.size = size
+        self.device = device
+        self.recorder = recorder
+        self.lane = lane
+        self.open: list[Request] = []
+        self._thread: CommunicationThread | None = None
+
+    @abstractmethod
+    def on_lane(self, lane: int) -> RealComm:
+        """The same rank's comm for its communication thread."""
+
+    def time(self) -> float:
+        return time.perf_counter()
+
+    def compute(self, seconds: float) -> None:
+        start = time.perf_counter()
+        time.sleep(seconds)
+        self.recorder.event("computing", start, "compute", None, 0, self.lane)
+
+    def background(self, fn: Callable[..., Any], *args: Any) -> Request:
+        if self.lane:
+            raise RuntimeError("A function on the communication thread cannot start another there.")
+        if self._thread is None:
+            self._thread = CommunicationThread(self.on_lane(1))
+        return self._thread.submit(self, fn, args)
+
+    def finish(self) -> None:
+        """Wait for what the function has left open: background work, then messages sent."""
+        if self._thread is not None:
+            self._thread.close()
+            self._thread = None
+        for request in list(self.open):
+            request.wait()
+
+
+class CommunicationThread:
+    """Runs functions of one rank in order, beside the rank's own thread."""
+
+    def __init__(self, comm: RealComm) -> None:
+        self._comm = comm
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._all: list[Job] = []
+        self._thread = threading.Thread(target=self._work, name="communication", daemon=True)
+        self._thread.start()
+
+    def submit(self, caller: RealComm, fn: Callable[..., Any], args: tuple[Any, ...]) -> Job:
+        """Put a function in the queue."""
+        job = Job(caller, fn, args)
+        self._all.append(job)
+        self._jobs.put(job)
+        return job
+
+    def close(self) -> None:
+        """Wait for every function; raise what one of them raised and nobody has waited for."""
+        for job in self._all:
+            job.wait()
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job.run(self._comm)
+
+
+class Job:
+    """A function on the communication thread, as its caller sees it."""
+
+    def __init__(self, caller: RealComm, fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self._caller, self._fn, self._args = caller, fn, args
+        self._done = threading.Event()
+        self._value: Any = None
+        self._error: BaseException | None = None
+
+    def run(self, comm: RealComm) -> None:
+        """Run it, on the communication thread."""
+        try:
+            comm.recorder.goes_on(comm.lane)
+            self._value = self._fn(comm, *self._args)
+            for request in list(comm.open):
+                request.wait()
+        except BaseException as error:  # told by wait(), on the thread that asked for it
+            self._error = error
+        finally:
+            comm.recorder.goes_on(comm.lane, "idle")
+            self._done.set()
+
+    def done(self) -> bool:
+        """Whether the function has returned."""
+        return self._done.is_set()
+
+    def wait(self) -> Any:
+        """The function's value. Raises what it raised."""
+        if not self._done.is_set():
+            recorder, lane = self._caller.recorder, self._caller.lane
+            start = time.perf_counter()
+            recorder.waits(lane, "background")
+            # A wait without an end cannot be interrupted on every platform; short ones can.
+            while not self._done.wait(3600):
+                pass
+            recorder.goes_on(lane)
+            recorder.event("waiting", start, label("background"), None, 0, lane)
+        if self._error is not None:
+            raise self._error
+        return self._value

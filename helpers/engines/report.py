@@ -1,0 +1,173 @@
+"""What is said of a run on real ranks that went wrong: which rank, doing what, where in the code."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import sysconfig
+import time
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from helpers.engines.deadlock import State, rank_words, tell, wait_words
+from helpers.engines.errors import Deadlock, RankDied, RankFailed, RunTimeout
+
+if TYPE_CHECKING:
+    from helpers.engines.processes import LocalRun
+    from helpers.engines.rank import Failure
+
+_HERE = Path(__file__).parent
+_LIBRARIES = (str(Path(os.__file__).parent), sysconfig.get_paths()["purelib"])
+_FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
+_DUMP_SECONDS = 0.5
+
+
+def failed(run: LocalRun, rank: int, failure: Failure) -> RankFailed:
+    """A rank raised an exception."""
+    lines = "".join(clean(failure.frames).format())
+    doing = f" ({failure.doing})" if failure.doing else ""
+    text = f"{failure.kind}: {failure.message}" if failure.message else failure.kind
+    report = f"Rank {rank} of {run.plan.size} raised {text}{doing}\n"
+    if lines:
+        report += f"Traceback of rank {rank} (most recent call last):\n{lines}{text}"
+    if failure.chained:
+        report += f"\nIt came of: {failure.chained.strip()}"
+    return RankFailed(report, rank, failure.kind, failure.message)
+
+
+def died(run: LocalRun, rank: int, code: int) -> RankDied:
+    """A rank's process ended without an answer."""
+    if code < 0:
+        name = signal.Signals(-code).name
+        how = f"was killed by signal {-code} ({name})"
+    else:
+        how = f"ended its process with exit code {code} and gave no answer"
+    report = f"Rank {rank} of {run.plan.size} {how}. When it ended it {past(run, rank)}."
+    if code == -signal.SIGKILL:
+        report += " Somebody killed it, or the machine ran out of memory."
+    stack = "".join(clean(read_stack(run.stacks[rank])).format())
+    if stack:
+        report += f"\nTraceback of rank {rank} (most recent call last):\n{stack}"
+    return RankDied(report, (rank,))
+
+
+def past(run: LocalRun, rank: int) -> str:
+    """What a rank was doing: "was waiting to receive from rank 1"."""
+    return "was " + doing(run, rank).removeprefix("is ").replace("waits", "waiting", 1)
+
+
+def doing(run: LocalRun, rank: int) -> str:
+    """What a rank is doing: "waits to receive from rank 1", "is computing"."""
+    if run.board.read(rank).doing is None:
+        return "is starting"
+    states = board_states(run)
+    words = wait_words(states[rank], states)
+    if states[rank].waits:
+        return f"waits {words}"
+    return "is returning its value" if states[rank].doing == "returned" else "is computing"
+
+
+def board_states(run: LocalRun) -> list[State]:
+    """What every rank is doing, in rank order."""
+    return [run.board.state(rank) for rank in range(run.plan.size)]
+
+
+def timed_out(run: LocalRun) -> RunTimeout:
+    """Ranks have not answered in time; those that compute are at fault before those that wait."""
+    late = sorted(run.unfinished(), key=lambda rank: run.board.read(rank).waits)
+    told = states(run)
+    report = (
+        f"After {run.plan.timeout:g} s {rank_words(sorted(late))} of {run.plan.size} had not "
+        "answered. A longer run needs helpers.run(..., timeout=seconds).\n"
+    )
+    if run.answers and " waits in " in told:
+        report += (
+            f"{rank_words(sorted(run.answers)).capitalize()} had returned: was a collective "
+            "skipped there, or called with another shape?\n"
+        )
+    return RunTimeout(report + told, tuple(late))
+
+
+def deadlocked(run: LocalRun) -> Deadlock:
+    """All ranks that have not returned wait, and nothing moves."""
+    text, waiting = tell(board_states(run))
+    return Deadlock(text + "\n" + states(run), waiting)
+
+
+def interrupted(run: LocalRun) -> str:
+    """The cell was interrupted."""
+    if run.client.socket.fileno() < 0:
+        return "The run was interrupted."
+    return "The run was interrupted.\n" + states(run)
+
+
+def states(run: LocalRun) -> str:
+    """What each unfinished rank does, and where in the code it is."""
+    late = run.unfinished()
+    before = {rank: os.fstat(run.stacks[rank]).st_size for rank in late}
+    for rank in late:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(run.pids[rank], signal.SIGUSR1)
+    until = time.monotonic() + _DUMP_SECONDS
+    while time.monotonic() < until and any(
+        os.fstat(run.stacks[rank]).st_size == before[rank] for rank in late
+    ):
+        time.sleep(0.01)
+    time.sleep(0.02)
+    parts = []
+    for rank in late:
+        frames = clean(read_stack(run.stacks[rank]))
+        words = f"waits in {inside}" if (inside := collective(frames)) else doing(run, rank)
+        parts.append(f"Rank {rank} {words}:\n" + "".join(own_code(frames).format()))
+    return "\n".join(parts).rstrip()
+
+
+def read_stack(fd: int) -> traceback.StackSummary:
+    """The stack of a rank's own thread that faulthandler wrote into a file, outermost first."""
+    text = os.pread(fd, 1 << 20, 0).decode(errors="replace")
+    for thread in reversed(re.split(r"\n(?=(?:Current t|T)hread )", text)):
+        frames = [(m[1], int(m[2]), m[3]) for m in map(_FRAME.match, thread.splitlines()) if m]
+        names = [name for _, _, name in frames]
+        if "be_rank" in names:
+            inner = frames[: names.index("answer") if "answer" in names else names.index("be_rank")]
+            return traceback.StackSummary.from_list(
+                [traceback.FrameSummary(*frame) for frame in reversed(inner)]
+            )
+    return traceback.StackSummary()
+
+
+def collective(frames: traceback.StackSummary) -> str:
+    """The framework's call that a rank is in, such as "torch.distributed.all_reduce"."""
+    for frame in frames:
+        path = Path(frame.filename)
+        if "torch/distributed" in path.as_posix() and frame.name not in ("wrapper", "inner"):
+            return f"torch.distributed.{frame.name}"
+        if "horovod" in path.parts:
+            return f"horovod's {frame.name}"
+    return ""
+
+
+def own_code(frames: traceback.StackSummary) -> traceback.StackSummary:
+    """Frames up to the last one that is neither Python's nor a framework's own."""
+    last = max(
+        (i for i, f in enumerate(frames) if not f.filename.startswith(_LIBRARIES)),
+        default=len(frames) - 1,
+    )
+    return traceback.StackSummary.from_list(frames[: last + 1])
+
+
+def clean(frames: traceback.StackSummary) -> traceback.StackSummary:
+    """Frames without the engine's own; all of them where nothing else would be left."""
+    kept = [f for f in frames if Path(f.filename).parent != _HERE]
+    fresh = [
+        traceback.FrameSummary(
+            f.filename, f.lineno, f.name, end_lineno=f.end_lineno, colno=f.colno,
+            end_colno=f.end_colno,
+        )
+        for f in kept or frames
+    ]
+    # New summaries look their lines up here, where the notebook's cells are known.
+    return traceback.StackSummary.from_list(fresh)

@@ -1,0 +1,193 @@
+"""The clean server process: it loads a framework once, and every rank is forked from it.
+
+It has one thread and never computes, so that a fork is safe, which one of the notebook's own
+process is not. It talks with its client over one Unix socket, and ends when that closes.
+
+    python -m helpers.engines.server FRAMEWORK SOCKET_FD
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import os
+import pickle
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import psutil
+
+from helpers.engines.local import Mailbox
+from helpers.engines.rank import Plan, be_rank
+from helpers.engines.wire import anonymous_file, receive_message, send_message
+
+# What every rank needs at once, and what is loaded while nobody asks for ranks yet.
+PRELOAD = {
+    "torch": ("torch", "torch.distributed", "torch.nn"),
+    "tensorflow": ("tensorflow",),
+    "horovod": ("torch", "torch.distributed", "horovod.torch", "horovod.tensorflow"),
+}
+LATER = {
+    "torch": ("torch._dynamo", "torch.nn.parallel", "torch.optim"),
+    "tensorflow": ("tf_keras", "keras"),
+    "horovod": ("torch._dynamo", "torch.optim", "horovod.tensorflow.keras"),
+}
+IDLE_SECONDS = 0.3
+
+
+class Server:
+    """Forks ranks, reaps them, and ends what they leave behind."""
+
+    def __init__(self, framework: str, client: socket.socket) -> None:
+        self.client = client
+        self.later = list(LATER[framework])
+        self.ranks: dict[int, int] = {}
+        self.wakeup, self._signal_end = socket.socketpair()
+        self.wakeup.setblocking(False)
+        self._signal_end.setblocking(False)
+        signal.set_wakeup_fd(self._signal_end.fileno(), warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+
+    def serve(self) -> None:
+        """Answer requests until the client has gone."""
+        self.tell("ready")
+        while True:
+            idle = IDLE_SECONDS if self.later and not self.ranks else None
+            ready, _, _ = select.select([self.client, self.wakeup], [], [], idle)
+            if self.wakeup in ready:
+                self.wakeup.recv(4096)
+            self.reap()
+            if self.client in ready:
+                request, fds = receive_message(self.client)
+                self.answer(pickle.loads(request), fds)
+            elif not ready and self.later:
+                load(self.later.pop(0))
+
+    def answer(self, request: tuple[str, Any], fds: list[int]) -> None:
+        """Start ranks, or end them all."""
+        what, plan = request
+        if what == "start":
+            self.start(plan, fds)
+        else:
+            end_descendants(self.ranks)
+            self.ranks.clear()
+            self.tell("ended")
+
+    def start(self, plan: Plan, fds: list[int]) -> None:
+        """Fork the ranks of one run."""
+        mailbox = make_mailbox(plan.size)
+        for rank in range(plan.size):
+            pid = os.fork()
+            if pid == 0:
+                signal.set_wakeup_fd(-1)
+                self.client.close()
+                be_rank(rank, plan, fds, mailbox)  # does not return
+            self.ranks[pid] = rank
+        mailbox.close()
+        for fd in fds:
+            os.close(fd)
+        self.tell("started", [pid for pid in self.ranks])
+
+    def reap(self) -> None:
+        """Collect processes that have ended, and report the ranks among them."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            rank = self.ranks.pop(pid, None)
+            if rank is not None:
+                self.tell("exit", (rank, os.waitstatus_to_exitcode(status)))
+
+    def tell(self, *message: Any) -> None:
+        """Send the client a message."""
+        send_message(self.client, pickle.dumps(message))
+
+
+def make_mailbox(size: int) -> Mailbox:
+    """Inboxes and files for both lanes of every rank."""
+    inboxes = [
+        [socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(size)]
+        for _ in range(2)
+    ]
+    return Mailbox(inboxes, [anonymous_file() for _ in range(2 * size)])
+
+
+def end_descendants(ranks: Iterable[int]) -> None:
+    """Kill the ranks and every process they have started, and wait until all are gone."""
+    for pid in ranks:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, 0)
+    # On Linux what they started is now our own child; elsewhere psutil still finds its children.
+    while has_children():
+        for child in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                child.kill()
+        time.sleep(0.001)
+
+
+def has_children() -> bool:
+    """Whether a child is alive; collects those that have ended."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
+
+
+def adopt_orphans() -> None:
+    """Become the parent of processes whose own parent has ended (Linux's child subreaper)."""
+    if sys.platform == "linux":
+        import ctypes
+
+        pr_set_child_subreaper = 36
+        ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1, 0, 0, 0)
+
+
+def load(module: str) -> None:
+    """Import a module if it is installed."""
+    try:
+        importlib.import_module(module)
+    except ImportError:
+        pass
+    finally:
+        gc.collect()
+        gc.freeze()  # keeps the collector from touching, and so copying, pages that ranks share
+
+
+def main() -> None:
+    """Load the framework, then serve."""
+    framework, fd = sys.argv[1], int(sys.argv[2])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    client = socket.socket(fileno=fd)
+    adopt_orphans()
+    try:
+        for module in PRELOAD[framework]:
+            importlib.import_module(module)
+    except ImportError as error:
+        send_message(client, pickle.dumps(("missing", str(error))))
+        return
+    gc.collect()
+    gc.freeze()
+    server = Server(framework, client)
+    try:
+        server.serve()
+    except (EOFError, ConnectionError):
+        pass
+    finally:
+        end_descendants(server.ranks)
+
+
+if __name__ == "__main__":
+    main()

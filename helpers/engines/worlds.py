@@ -1,0 +1,142 @@
+"""The framework's own world on local ranks: a process group, a Horovod world, or TF_CONFIG."""
+
+from __future__ import annotations
+
+import datetime
+import glob
+import json
+import os
+import socket
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from helpers.engines.local import LocalComm
+    from helpers.engines.rank import Plan
+
+
+def join(comm: LocalComm, plan: Plan) -> Any:
+    """Bring this rank's world up; returns the device on which it computes."""
+    return {"torch": join_torch, "tensorflow": join_tensorflow, "horovod": join_horovod}[
+        plan.framework
+    ](comm, plan)
+
+
+def loopback() -> str:
+    """The name of the network interface that leads back to this machine."""
+    return "lo0" if sys.platform == "darwin" else "lo"
+
+
+def tell_all(comm: LocalComm, number: int) -> int:
+    """Rank 0's number, on every rank."""
+    if comm.rank == 0:
+        requests = [comm.isend(np.int64(number), to) for to in range(1, comm.size)]
+        for request in requests:
+            request.wait()
+        return number
+    return int(comm.recv(0))
+
+
+def torch_device(rank: int, size: int, wanted: str | None) -> tuple[Any, str]:
+    """The device of a rank and the backend for it.
+
+    NCCL needs a GPU for each rank; where there are fewer, ranks share them under gloo.
+    """
+    import torch
+
+    gpus = 0 if wanted == "cpu" else torch.cuda.device_count()
+    if not gpus:
+        return torch.device("cpu"), "gloo"
+    device = torch.device("cuda", rank % gpus)
+    torch.cuda.set_device(device)
+    return device, "cpu:gloo,cuda:nccl" if gpus >= size else "gloo"
+
+
+def join_torch(comm: LocalComm, plan: Plan) -> Any:
+    """Set torch's threads and default process group up."""
+    import torch
+    import torch.distributed as dist
+
+    torch.set_num_threads(plan.threads)
+    device, backend = torch_device(comm.rank, comm.size, plan.device)
+    os.environ["GLOO_SOCKET_IFNAME"] = loopback()
+    limit = datetime.timedelta(seconds=plan.timeout)
+    store: Any = None
+    if comm.rank == 0:
+        store = dist.TCPStore("127.0.0.1", 0, comm.size, True, limit, wait_for_workers=False)
+    port = tell_all(comm, store.port if store else 0)
+    if comm.rank:
+        store = dist.TCPStore("127.0.0.1", port, comm.size, False, limit)
+    os.environ.update(
+        RANK=str(comm.rank), LOCAL_RANK=str(comm.rank), WORLD_SIZE=str(comm.size),
+        LOCAL_WORLD_SIZE=str(comm.size), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
+    )
+    dist.init_process_group(
+        backend, store=store, rank=comm.rank, world_size=comm.size, timeout=limit
+    )
+    return device
+
+
+def join_tensorflow(comm: LocalComm, plan: Plan) -> Any:
+    """Set TensorFlow's threads up and TF_CONFIG, with a free port for each rank."""
+    gpus = 0 if plan.device == "cpu" else len(glob.glob("/dev/nvidia[0-9]*"))
+    os.environ["CUDA_VISIBLE_DEVICES"] = str(comm.rank % gpus) if gpus else "-1"
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(plan.threads)
+    tf.config.threading.set_inter_op_parallelism_threads(max(2, plan.threads))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        mine = probe.getsockname()[1]
+        # Everyone holds its port until all have one, so that no two ranks get the same.
+        if comm.rank == 0:
+            ports = [mine] + [int(comm.recv(source)) for source in range(1, comm.size)]
+            for other in range(1, comm.size):
+                comm.send(np.array(ports), other)
+        else:
+            comm.send(np.int64(mine), 0)
+            ports = [int(port) for port in comm.recv(0)]
+    workers = [f"127.0.0.1:{port}" for port in ports]
+    task = {"type": "worker", "index": comm.rank}
+    os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": workers}, "task": task})
+    return "/GPU:0" if gpus else "/CPU:0"
+
+
+def join_horovod(comm: LocalComm, plan: Plan) -> Any:
+    """Start Horovod's rendezvous on rank 0, and the world of its torch binding.
+
+    A second rendezvous is left in the environment for whoever calls `init()` of the TensorFlow
+    binding: each binding has a world of its own.
+    """
+    import horovod.torch as hvd
+    import torch
+
+    torch.set_num_threads(plan.threads)
+    device, _ = torch_device(comm.rank, comm.size, plan.device)
+    first, second = rendezvous(comm), rendezvous(comm)
+    os.environ.update(
+        HOROVOD_RANK=str(comm.rank), HOROVOD_SIZE=str(comm.size), HOROVOD_CROSS_RANK="0",
+        HOROVOD_LOCAL_RANK=str(comm.rank), HOROVOD_LOCAL_SIZE=str(comm.size),
+        HOROVOD_CROSS_SIZE="1", HOROVOD_CONTROLLER="gloo", HOROVOD_CPU_OPERATIONS="gloo",
+        HOROVOD_GLOO_IFACE=loopback(), HOROVOD_HOSTNAME="localhost",
+        HOROVOD_GLOO_RENDEZVOUS_ADDR="127.0.0.1", HOROVOD_GLOO_RENDEZVOUS_PORT=str(first),
+        HOROVOD_GLOO_TIMEOUT_SECONDS=str(int(plan.timeout) + 1),
+    )
+    hvd.init()
+    os.environ["HOROVOD_GLOO_RENDEZVOUS_PORT"] = str(second)
+    return device
+
+
+def rendezvous(comm: LocalComm) -> int:
+    """The port of a rendezvous server in rank 0's process."""
+    port = 0
+    if comm.rank == 0:
+        from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
+        from horovod.runner.http.http_server import RendezvousServer
+
+        server = RendezvousServer(verbose=0)
+        port = server.start()
+        server.init(get_host_assignments(parse_hosts(f"localhost:{comm.size}"), comm.size))
+    return tell_all(comm, port)
