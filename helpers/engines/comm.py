@@ -11,7 +11,7 @@ class Request(Protocol):
     """A communication under way, as `isend`, `irecv` and `background` return it."""
 
     def wait(self) -> Any:
-        """Block until it is done; an `irecv` gives the tensor, `background` the function's value."""
+        """Block until it is done; an `irecv` gives the tensor, `background` what it returned."""
 
     def done(self) -> bool:
         """Whether `wait` would return at once."""
@@ -91,7 +91,7 @@ class Comm(ABC):
     def peer(self, other: int, verb: str) -> int:
         """Check the number of another rank. Raises ValueError where there is no such rank."""
         if isinstance(other, bool) or not hasattr(other, "__index__"):
-            raise TypeError(f"Rank {self.rank} {verb} {other!r}, which is not the number of a rank.")
+            raise TypeError(f"Rank {self.rank} {verb} {other!r}, which is no number of a rank.")
         number = other.__index__()
         if not 0 <= number < self.size:
             raise ValueError(

@@ -165,7 +165,7 @@ class ReceiveRequest:
     def __init__(self, comm: DistributedComm, source: int, into: Any) -> None:
         self._comm, self._source, self._into = comm, source, into
         self._words = torch.zeros(_HEADER, dtype=torch.int64)
-        self._work = dist.irecv(self._words, source, comm.group, tag=2 * comm.lane)
+        self._work: Any = dist.irecv(self._words, source, comm.group, tag=2 * comm.lane)
         self._taken = False
         self._value: Any = None
 

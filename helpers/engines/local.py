@@ -16,6 +16,7 @@ import socket
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from helpers.engines import tensors
@@ -252,7 +253,7 @@ class LocalComm(RealComm):
             self._barriers += 1
             token = (self._barriers, (self.rank - distance) % self.size)
             self.inbox.post((self.rank + distance) % self.size, "token", self.rank, token[0])
-            self.wait_for(lambda token=token: token in self.inbox.tokens, "barrier")
+            self.wait_for(partial(self.inbox.tokens.__contains__, token), "barrier")
             self.inbox.tokens.discard(token)
             distance *= 2
 
@@ -270,7 +271,7 @@ class LocalComm(RealComm):
         buffers = []
         for rank in range(self.size):
             key = (number, rank)
-            self.wait_for(lambda key=key: key in self.inbox.windows, "shared")
+            self.wait_for(partial(self.inbox.windows.__contains__, key), "shared")
             fields, file, place = self.inbox.windows.pop(key)
             if tensors.Header(*fields) != header:
                 raise ValueError(

@@ -1,4 +1,4 @@
-"""What every rank in real time shares: its clock, its trace, its status, its communication thread."""
+"""What ranks in real time share: clock, trace, status, communication thread."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ class Recorder:
 class RealComm(Comm):
     """A rank on a real clock. lane: 0 for the rank's own thread, 1 for its communication thread."""
 
-    def __init__(self, rank: int, size: int, device: Any, recorder: Recorder, lane: int = 0) -> None:
+    def __init__(
+        self, rank: int, size: int, device: Any, recorder: Recorder, lane: int = 0
+    ) -> None:
         self.rank = rank
         self.size = size
         self.device = device

@@ -1,4 +1,4 @@
-"""What is said of a run on real ranks that went wrong: which rank, doing what, where in the code."""
+"""What is said of a run on real ranks that went wrong: who, doing what, where in the code."""
 
 from __future__ import annotations
 

@@ -53,11 +53,15 @@ def run(
         raise ValueError(f"ranks={ranks} is not possible: the {engine} engine takes 1 to {most}.")
     if not timeout > 0:
         raise ValueError(f"timeout={timeout} is not a time; give seconds above 0.")
+    start: Callable[..., Results]
     if engine == "virtual":
-        from helpers.engines.virtual import run_virtual as start
-    else:
-        from helpers.engines.processes import run_processes as start
+        from helpers.engines.virtual import run_virtual
 
+        start = run_virtual
+    else:
+        from helpers.engines.processes import run_processes
+
+        start = run_processes
         options = {"framework": framework, **options}
     check_options(start, engine, options)
     return start(fn, args, ranks=int(ranks), timeout=float(timeout), **options)

@@ -37,20 +37,21 @@ def anonymous_file(size: int = 0) -> int:
     return fd
 
 
-class _Pickler(cloudpickle.CloudPickler):
+class Pickler(cloudpickle.CloudPickler):
     """cloudpickle that hands out a torch tensor's memory as a buffer instead of copying it."""
 
     def reducer_override(self, obj: Any) -> Any:
         torch = sys.modules.get("torch")
         if torch is not None and type(obj) in (torch.Tensor, torch.nn.Parameter):
-            if obj.layout is torch.strided and not obj.is_quantized and obj.device.type != "meta":
+            plain = obj.layout is torch.strided and not obj.is_quantized
+            if plain and obj.device.type != "meta":
                 return _reduce_tensor(torch, obj)
         return super().reducer_override(obj)
 
 
 def _reduce_tensor(torch: Any, tensor: Any) -> tuple[Any, ...]:
     flat = tensor.detach().cpu().contiguous().reshape(-1)
-    data = flat.view(torch.uint8).numpy() if flat.numel() else np.empty(0, np.uint8)
+    data: Any = flat.view(torch.uint8).numpy() if flat.numel() else np.empty(0, np.uint8)
     parameter = type(tensor) is torch.nn.Parameter
     grad = tensor.is_leaf and tensor.requires_grad
     dtype = str(tensor.dtype).removeprefix("torch.")
@@ -87,7 +88,7 @@ def pack_value(value: Any) -> Parcel:
     """Pickle a value. Raises what pickling raises, such as TypeError for an open file or a lock."""
     buffers: list[pickle.PickleBuffer] = []
     stream = io.BytesIO()
-    _Pickler(stream, protocol=5, buffer_callback=buffers.append).dump(value)
+    Pickler(stream, protocol=5, buffer_callback=buffers.append).dump(value)
     raws = [buffer.raw() for buffer in buffers]
     if sum(raw.nbytes for raw in raws) + stream.tell() <= INLINE_BYTES:
         parts = [bytearray(raw) for raw in raws]
