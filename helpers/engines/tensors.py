@@ -47,6 +47,21 @@ def pack(tensor: Any) -> tuple[Header, np.ndarray]:
     )
 
 
+def snapshot(tensor: Any) -> tuple[Header, Any]:
+    """A tensor's header and a copy of it on the CPU, of its own kind, apart from any gradient.
+
+    Raises TypeError for anything that is not a tensor. A TensorFlow one becomes a numpy array.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(tensor, torch.Tensor):
+        copy = tensor.detach().clone(memory_format=torch.contiguous_format)
+        return describe(copy), copy.cpu()
+    header, data = pack(tensor)
+    copy, target = empty(header)
+    target[:] = data
+    return header, copy
+
+
 def empty(header: Header) -> tuple[Any, np.ndarray]:
     """A new tensor for a header, and its bytes as a flat uint8 array to fill.
 

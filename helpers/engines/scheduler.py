@@ -1,0 +1,235 @@
+"""Tasks that take turns: a thread each, one running at a time, the one with the least clock first.
+
+The running task holds the baton. It hands it on when it has to wait, and when its clock has moved
+past that of a task that could run: so whatever ranks do to each other happens in the order of
+time, and a run is the same each time. When no task can run, the baton goes back to `run`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import ctypes
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
+from types import FrameType
+from typing import Any
+
+from helpers.engines.deadlock import State
+
+_POLL_SECONDS = 0.1  # so often the waiting thread looks whether it is to be stopped itself
+_STOP_SECONDS = 2.0  # so long a task that does not want to end is asked to
+_LOOKING = sys.maxsize  # where the order at one time has the rank: after every rank
+_POLITE = 20  # so many times it is asked before it is traced
+
+
+class Stopped(SystemExit):
+    """Ends a task when the run is over. Not caught by `except Exception`; silent in a thread."""
+
+
+class StoppedHard(Stopped):
+    """Ends a task that catches everything, also from within its handlers.
+
+    Made in the task's own thread, it traces that thread, so that the next line raises again.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            frame.f_trace = _raise_stopped
+            frame = frame.f_back
+        sys.settrace(_raise_stopped)
+
+
+def _raise_stopped(frame: FrameType, event: str, arg: Any) -> Any:
+    raise Stopped
+
+
+class Task:
+    """Something that runs on a rank: its function (lane 0), or its background functions (lane 1).
+
+    clock: virtual seconds. state: what it waits for, None while it can run.
+    """
+
+    def __init__(self, rank: int, lane: int, clock: float, body: Callable[[], None]) -> None:
+        self.rank, self.lane, self.clock, self.body = rank, lane, clock, body
+        self.state: State | None = None
+        self.finished = False
+        self.stops = 0
+        self.baton = threading.Lock()
+        self.baton.acquire()
+        self.thread: threading.Thread | None = None
+
+    @property
+    def ident(self) -> int:
+        """The thread's number."""
+        return (self.thread.ident or 0) if self.thread is not None else 0
+
+
+class Scheduler:
+    """Hands the baton from task to task. on_switch(leave, enter) is told when the rank changes."""
+
+    def __init__(self, on_switch: Callable[[int | None, int], None]) -> None:
+        self.tasks: list[Task] = []
+        self.current: Task | None = None
+        self.stopping = False
+        self.failure: tuple[Task, BaseException] | None = None
+        self._ready: list[tuple[float, int, int, Task]] = []
+        self._over = threading.Lock()
+        self._over.acquire()
+        self._on_switch = on_switch
+        self._rank: int | None = None
+        self._polls = 0
+
+    def start(self, task: Task) -> None:
+        """Give a task its thread; it can run from its clock on."""
+        context = contextvars.copy_context()
+        task.thread = threading.Thread(
+            target=context.run, args=(self._live, task), name=f"rank {task.rank}", daemon=True
+        )
+        self.tasks.append(task)
+        task.thread.start()
+        self.wake(task, task.clock)
+
+    def _live(self, task: Task) -> None:
+        """A task's whole life, in its thread."""
+        task.baton.acquire()
+        try:
+            if not self.stopping:
+                task.body()
+        except Stopped:
+            return
+        except BaseException as error:
+            if not self.stopping:
+                self.failure = task, error
+                self._over.release()
+            return
+        if not self.stopping:
+            task.finished = True
+            self._hand_on()
+
+    def wake(self, task: Task, clock: float) -> None:
+        """A task can run again, from `clock` on."""
+        task.state = None
+        if clock > task.clock:
+            task.clock = clock
+        heappush(self._ready, (task.clock, task.rank, task.lane, task))
+
+    def block(self, task: Task, state: State) -> None:
+        """The running task waits until somebody wakes it."""
+        self.check(task)
+        task.state = state
+        self._hand_on()
+        self._park(task)
+
+    def advance(self, task: Task, clock: float) -> None:
+        """Move the running task's clock on; tasks that are earlier now run first."""
+        task.clock = clock
+        ready = self._ready
+        if ready and ready[0] < (clock, task.rank, task.lane):
+            heappush(ready, (clock, task.rank, task.lane, task))
+            self._hand_on()
+            self._park(task)
+
+    def let_others(self, task: Task, at_most: float | None) -> None:
+        """The running task looks at something again and again: on to when the next thing happens.
+
+        at_most: a time at which what it looks for will have happened, where that is known.
+        """
+        # Another task that only looks, at the same time, is no event to wait for.
+        times = [t for t, order, *_ in self._ready if order != _LOOKING or t > task.clock]
+        times += [] if at_most is None else [at_most]
+        task.clock = max(task.clock, min(times, default=task.clock))
+        self._polls += 1
+        # Behind the tasks of the same time, which otherwise would never get their turn.
+        heappush(self._ready, (task.clock, _LOOKING, self._polls, task))
+        self._hand_on()
+        self._park(task)
+
+    def _hand_on(self) -> None:
+        if not self._ready:
+            self.current = None
+            self._over.release()
+            return
+        task = heappop(self._ready)[3]
+        self.current = task
+        if task.rank != self._rank:
+            self._on_switch(self._rank, task.rank)
+            self._rank = task.rank
+        task.baton.release()
+
+    def _park(self, task: Task) -> None:
+        task.baton.acquire()
+        if self.stopping:
+            self.check(task)
+
+    def check(self, task: Task) -> None:
+        """Raise Stopped in a task of a run that is over."""
+        if self.stopping:
+            task.stops += 1
+            raise StoppedHard if task.stops > _POLITE else Stopped
+
+    # --- what the thread that started the run does ---
+
+    def run(self, timeout: float | None) -> bool:
+        """Let the tasks run until none can, or one fails; False where the time is up first."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        self._hand_on()
+        while True:
+            left = _POLL_SECONDS if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                return False
+            if self._over.acquire(timeout=min(left, _POLL_SECONDS)):
+                return True
+
+    def stop(self) -> list[Task]:
+        """End every task, one after the other; returns those that would not end.
+
+        An interrupt meanwhile is put off: nothing may be left running.
+        """
+        self.stopping = True
+        interrupt: BaseException | None = None
+        left = []
+        for task in self.tasks:
+            while True:
+                try:
+                    if not self._end(task):
+                        left.append(task)
+                    break
+                except (KeyboardInterrupt, Stopped) as error:
+                    interrupt = error
+        if interrupt is not None:
+            raise interrupt
+        return left
+
+    def _end(self, task: Task) -> bool:
+        thread = task.thread
+        if thread is None or not thread.is_alive():
+            return True
+        if task.rank != self._rank:
+            self._on_switch(self._rank, task.rank)
+            self._rank = task.rank
+        until = time.monotonic() + _STOP_SECONDS
+        tries = 0
+        while thread.is_alive() and time.monotonic() < until:
+            with contextlib.suppress(RuntimeError):  # not parked
+                task.baton.release()
+            thread.join(0.001 if tries == 0 else 0.01)
+            if thread.is_alive() and tries:
+                kind = StoppedHard if tries > _POLITE else Stopped
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                    ctypes.c_ulong(task.ident), ctypes.py_object(kind)
+                )
+            tries += 1
+        return not thread.is_alive()
+
+    def frames(self) -> Iterator[tuple[Task, FrameType | None]]:
+        """Each task that has not finished, with the frame that its thread is in."""
+        frames = sys._current_frames()
+        for task in self.tasks:
+            if not task.finished:
+                yield task, frames.get(task.ident)
