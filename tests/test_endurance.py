@@ -1,0 +1,136 @@
+"""Five hundred runs from one kernel, a tenth of them failing on purpose: nothing may pile up."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import torch
+
+import helpers
+from helpers.engines.comm import Comm
+from helpers.engines.errors import RunError, RunInterrupted
+
+RUNS = 500
+
+
+def works(comm: Comm, value: int) -> int:
+    right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    request = comm.isend(torch.full((1000,), value + comm.rank), right)
+    got = comm.recv(left)
+    request.wait()
+    comm.barrier()
+    return int(got[0]) - value
+
+
+def raises(comm: Comm) -> None:
+    if comm.rank == 1:
+        raise ValueError("on purpose")
+    comm.barrier()
+
+
+def is_killed(comm: Comm) -> None:
+    if comm.rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    comm.barrier()
+
+
+def never_answers(comm: Comm) -> None:
+    while comm.rank == 1:
+        pass
+    comm.barrier()
+
+
+def mismatches_shapes(comm: Comm) -> None:
+    if comm.rank == 0:
+        comm.send(torch.ones(3), 1)
+    elif comm.rank == 1:
+        comm.recv(0, into=torch.zeros(4))
+
+
+def skips_a_collective(comm: Comm) -> None:
+    if comm.rank == 1:
+        comm.barrier()
+
+
+def is_interrupted(comm: Comm) -> None:
+    while comm.rank == 1:
+        pass
+    comm.barrier()
+
+
+FAILING = (
+    raises, is_killed, never_answers, mismatches_shapes, skips_a_collective, is_interrupted,
+)  # fmt: skip
+
+
+def footprint() -> dict[str, Any]:
+    """What must not grow."""
+    me = psutil.Process()
+    servers = me.children()
+    shared = Path("/dev/shm")
+    return {
+        "processes": len(me.children(recursive=True)),
+        "descriptors": me.num_fds() + sum(server.num_fds() for server in servers),
+        "threads": me.num_threads() + sum(server.num_threads() for server in servers),
+        "python threads": threading.active_count(),
+        "shared memory": len(list(shared.iterdir())) if shared.exists() else 0,
+        "listening ports": sum(
+            connection.status == psutil.CONN_LISTEN
+            for process in (me, *servers)
+            for connection in process.net_connections()
+        ),
+    }
+
+
+def one_failing_run(fn: Any, engine: str) -> None:
+    """Run it, and hold that the failure names rank 1."""
+    timeout = 0.5 if fn is never_answers else 20.0
+    timer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT))
+    try:
+        if fn is is_interrupted:
+            timer.start()
+        helpers.run(fn, ranks=2, engine=engine, timeout=timeout, show=False)
+    except RunInterrupted as error:
+        assert "Rank 1 is computing" in error.report or "rank 1" in error.report.lower()
+        return
+    except RunError as error:
+        assert 1 in error.ranks or error.ranks == (0,), error.report
+        assert "rank 1" in error.report.lower(), error.report
+        return
+    finally:
+        timer.cancel()
+        if timer.ident is not None:
+            timer.join()
+    raise AssertionError(f"{fn.__name__} did not fail")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(not hasattr(psutil.Process, "num_fds"), reason="needs Linux or macOS")
+def test_five_hundred_runs_leave_no_more_than_ten() -> None:
+    chosen = random.Random(0)
+    bad = 0
+    for number in range(RUNS):
+        engine = "virtual" if number % 7 == 3 else "processes"
+        if number % 10 == 7:
+            fn = FAILING[bad % len(FAILING)]
+            if engine == "virtual" and fn is is_killed:
+                fn = raises  # a rank of the virtual clock is no process of its own
+            one_failing_run(fn, engine)
+            bad += 1
+        else:
+            ranks = chosen.choice([1, 2, 3, 4])
+            results = helpers.run(works, number, ranks=ranks, engine=engine, show=False)
+            assert list(results) == [(rank - 1) % ranks for rank in range(ranks)]
+        if number == 9:
+            before = footprint()
+    after = footprint()
+    assert bad == RUNS // 10
+    assert {k: v for k, v in after.items() if v > before[k]} == {}
