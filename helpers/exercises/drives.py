@@ -31,10 +31,7 @@ def plain_call(fn: Function, case: Case) -> Observation:
 def on_ranks(fn: Function, case: Case) -> Observation:
     """Run `fn(comm, *args of this rank)` on every rank; `values` are what the ranks returned."""
 
-    def call(comm: Any, *args: Any) -> Any:
-        return fn(comm, *args)
-
-    return virtual(fn, call, case)
+    return virtual(fn, lambda mine, comm, *args: mine(comm, *args), case)
 
 
 def in_place(fn: Function, case: Case) -> Observation:
@@ -43,15 +40,18 @@ def in_place(fn: Function, case: Case) -> Observation:
     `values[rank]` is `{"after": that argument afterwards, "returned": what was returned}`.
     """
 
-    def call(comm: Any, *args: Any) -> Any:
-        returned = fn(comm, *args)
+    def call(mine: Function, comm: Any, *args: Any) -> Any:
+        returned = mine(comm, *args)
         return {"after": args[0], "returned": None if returned is args[0] else returned}
 
     return virtual(fn, call, case)
 
 
 def virtual(fn: Function, call: Function, case: Case, arguments: int | None = None) -> Observation:
-    """Run `call(comm, *args)` on the virtual clock and note values, bytes, messages and trace."""
+    """Run `call(fn, comm, *args)` on the virtual clock; note values, bytes, messages and trace.
+
+    arguments: how many `fn` is called with, where that is not `comm` and the case's.
+    """
     from helpers.engines.virtual import run_virtual
 
     expected = 1 + len(case.args[0]) if arguments is None else arguments
@@ -60,26 +60,29 @@ def virtual(fn: Function, call: Function, case: Case, arguments: int | None = No
         return trouble
     faults: dict[int, Observation] = {}
 
-    def rank(comm: Any) -> Any:
+    def rank(comm: Any, mine: Function) -> Any:
         try:
-            return plain(call(comm, *[tensors(a) for a in case.args[comm.rank]]))
+            return plain(call(mine, comm, *[tensors(a) for a in case.args[comm.rank]]))
         except Exception as error:
             faults[comm.rank] = failed(error, fn, comm.rank)
             raise
 
     clock = {k: v for k, v in case.options.items() if k in ("latency", "bandwidth")}
     try:
-        results = run_virtual(rank, (), ranks=case.ranks, **clock)
-    except Deadlock as error:
-        return Observation(trouble="deadlock", text=str(error), waiting=dict(error.waiting))
+        # As an argument, so that each rank gets its own copy of what the function refers to.
+        results = run_virtual(rank, (fn,), ranks=case.ranks, show=False, **clock)
     except RankFailed as error:
-        if error.rank in faults:
-            return faults[error.rank]
-        return Observation(
+        known = faults.get(error.rank or 0)
+        return known or Observation(
             trouble="failed", kind=error.kind, text=error.message, rank=error.rank
         )
+    except Deadlock as error:
+        waiting = {r: words.removeprefix("waits to ") for r, words in error.waiting.items()}
+        return Observation(trouble="deadlock", text=str(error), waiting=waiting)
     except RunError as error:
         return Observation(trouble="died", text=error.report, rank=error.rank)
+    except TypeError as error:
+        return failed(error, fn)
     return Observation(
         values=list(results),
         bytes=list(results.stats.bytes),

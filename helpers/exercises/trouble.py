@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import linecache
-import re
 from typing import TYPE_CHECKING
-
-from helpers.exercises.compare import listing
 
 if TYPE_CHECKING:
     from helpers.exercises.spec import Case, Exercise, Observation, Place
@@ -35,15 +32,9 @@ def explain(exercise: Exercise, case: Case, seen: Observation) -> tuple[str, str
 
 
 def waits(seen: Observation) -> str:
-    """Who waits for what, such as "rank 0 waits to receive from rank 1; rank 2 has returned"."""
-    said = []
-    for rank, words in sorted(seen.waiting.items()):
-        said.append(words if re.match(r"rank \d", words) else f"rank {rank} {_verb(words)}")
+    """Who waits for what, such as "rank 0 waits to receive from rank 1"."""
+    said = [f"rank {rank} waits to {words}" for rank, words in sorted(seen.waiting.items())]
     return "; ".join(said) if said else "every rank waits"
-
-
-def _verb(words: str) -> str:
-    return words if words.startswith(("waits", "has ")) else f"waits to {words}"
 
 
 def place(where: Place | None) -> str:
@@ -52,8 +43,3 @@ def place(where: Place | None) -> str:
         return ""
     source = linecache.getline(where.file, where.line).strip()
     return f" at line {where.line}" + (f", `{source}`" if source else "")
-
-
-def ranks(numbers: list[int]) -> str:
-    """ "rank 2", "ranks 1 and 2"."""
-    return ("rank " if len(numbers) == 1 else "ranks ") + listing(numbers)

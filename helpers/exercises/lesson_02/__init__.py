@@ -1,5 +1,11 @@
 """The exercises of lesson 02, messages."""
 
-from helpers.exercises.lesson_02 import scatter
+from helpers.exercises.lesson_02 import broadcast, fit, ring, scatter, shared
 
-EXERCISES = (scatter.EXERCISE,)
+EXERCISES = (
+    scatter.EXERCISE,
+    broadcast.EXERCISE,
+    ring.EXERCISE,
+    fit.EXERCISE,
+    shared.EXERCISE,
+)

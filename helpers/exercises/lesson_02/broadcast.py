@@ -1,0 +1,277 @@
+"""Exercise 02.2, broadcast along a binomial tree.
+
+`broadcast_tree(comm, tensor, root) -> None`: in place, every rank's tensor becomes rank `root`'s.
+The claim: ⌈log₂ N⌉ rounds, the root sends ⌈log₂ N⌉ messages, every other rank receives one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from helpers.exercises.common import rng, self_hint
+from helpers.exercises.compare import close, count, worlds
+from helpers.exercises.drives import in_place
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+
+_LATENCY, _BANDWIDTH = 50e-6, 1e7
+
+
+def cases(seed: int) -> list[Case]:
+    """Seed 0: 5, 1, 2, 3 and 8 ranks, from rank 0 and from others; else also larger worlds."""
+    random, made = rng(seed, "02.2"), []
+    worlds_here = [(5, 0), (1, 0), (2, 1), (3, 1), (8, 0), (5, 3)]
+    if seed:
+        worlds_here = [(n, int(random.integers(n))) for n in (1, 2, 3, 5, 7, 8, 12)]
+    for ranks, root in worlds_here:
+        length = int(random.integers(1, 90)) if seed else 64
+        held = random.standard_normal((ranks, length)).astype(np.float32)
+        name = f"On {count(ranks, 'rank')}, from rank {root}"
+        args = tuple((held[r], root) for r in range(ranks))
+        clock = {"latency": _LATENCY, "bandwidth": _BANDWIDTH}
+        made.append(Case(name, args, ranks, clock, {"root": root, "held": held}))
+    return made
+
+
+def rounds(ranks: int) -> int:
+    """⌈log₂ N⌉."""
+    return (ranks - 1).bit_length()
+
+
+def _after(seen: Observation) -> list[Any]:
+    return [v["after"] for v in seen.values]
+
+
+def _right_values(case: Case, seen: Observation) -> bool:
+    want = case.facts["held"][case.facts["root"]]
+    return all(close(got, want, 0.0) for got in _after(seen))
+
+
+def _round_trip(case: Case) -> float:
+    return _LATENCY + float(case.facts["held"][0].nbytes) / _BANDWIDTH
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """Everybody has the root's tensor, by N − 1 messages in ⌈log₂ N⌉ rounds."""
+    root = case.facts["root"]
+    want = case.facts["held"][root]
+    for rank, got in enumerate(_after(seen)):
+        if not close(got, want, 0.0):
+            return f"{case.name}, rank {rank}'s tensor does not hold rank {root}'s values."
+    needed = rounds(case.ranks)
+    if seen.messages[root] != needed:
+        sent = count(seen.messages[root], "message")
+        return f"{case.name}, the root sent {sent}; ⌈log₂ {case.ranks}⌉ is {needed}."
+    if sum(seen.messages) != case.ranks - 1:
+        return (
+            f"{case.name}, {sum(seen.messages)} messages were sent; {case.ranks - 1} are enough, "
+            "one to every rank but the root."
+        )
+    took, allowed = max(seen.seconds, default=0.0), needed * _round_trip(case)
+    if took > allowed * 1.01:
+        return (
+            f"{case.name}, it took {took / _round_trip(case):.3g} rounds; {needed} are enough: "
+            "in every round each rank that has the tensor sends it on."
+        )
+    return None
+
+
+def _naive(case: Case, seen: Observation) -> str | None:
+    root, n = case.facts["root"], case.ranks
+    if not _right_values(case, seen) or seen.messages[root] != n - 1 or n - 1 == rounds(n):
+        return None
+    return (
+        f"{case.name}, every rank has the tensor, but the root sent all {n - 1} messages itself; "
+        f"⌈log₂ {n}⌉ = {rounds(n)} are its part. Let those that have the tensor send it on."
+    )
+
+
+def _chain(case: Case, seen: Observation) -> str | None:
+    if not _right_values(case, seen) or case.ranks < 3 or max(seen.messages) != 1:
+        return None
+    return (
+        f"{case.name}, every rank has the tensor, but it went hand to hand through "
+        f"{case.ranks - 1} rounds instead of {rounds(case.ranks)}: whoever has it sends again in "
+        "the next round, so the number of ranks that have it doubles."
+    )
+
+
+def _ignores_root(case: Case, seen: Observation) -> str | None:
+    root = case.facts["root"]
+    if root == 0 or not all(close(v, case.facts["held"][0], 0.0) for v in _after(seen)):
+        return None
+    return (
+        f"{case.name}, every rank ended with rank 0's tensor. Count places from the root: "
+        "place = (rank − root) % N, and place p is rank (p + root) % N."
+    )
+
+
+def _not_in_place(case: Case, seen: Observation) -> str | None:
+    want = case.facts["held"][case.facts["root"]]
+    returned = [v["returned"] for v in seen.values]
+    if case.ranks == 1 or not any(close(r, want, 0.0) for r in returned):
+        return None
+    return (
+        f"{case.name}, the right tensor was returned, but the one that was given stayed as it was. "
+        "Receive into it: `comm.recv(source, into=tensor)`, or `tensor.copy_(...)`."
+    )
+
+
+def _lost(case: Case, seen: Observation) -> str | None:
+    if seen.trouble or case.ranks == 1 or sum(seen.messages) != case.ranks - 1:
+        return None
+    held = case.facts["held"]
+    same = [r for r, v in enumerate(_after(seen)) if close(v, held[r], 0.0)]
+    stale = [r for r in same if r != case.facts["root"]]
+    if not stale:
+        return None
+    return (
+        f"{case.name}, rank {stale[0]} received the tensor but still holds its own: `tensor = "
+        "comm.recv(...)` only names a new tensor. Receive with `into=tensor`, or copy into it."
+    )
+
+
+def _no_partner(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "the ranks are 0 to" not in seen.text:
+        return None
+    return (
+        f"{case.name}, rank {seen.rank} asks for a rank that does not exist: where N is no power "
+        "of two, some partners of the last round are missing. Ask whether place + distance < N."
+    )
+
+
+def _all_wait(case: Case, seen: Observation) -> str | None:
+    receiving = [r for r, words in sorted(seen.waiting.items()) if "receive" in words]
+    if not receiving:
+        return None
+    first = receiving[0]
+    return (
+        f"{case.name}, rank {first} waits to {seen.waiting[first]}, which never sends to it. In "
+        "the round with distance d, places 0 to d − 1 send and places d to 2d − 1 receive."
+    )
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    return (
+        f"Passed on {worlds(cases)}, from any root; on 8 ranks it took 3 rounds and the root sent "
+        "3 messages."
+    )
+
+
+def reference(comm: Any, tensor: Any, root: int) -> None:
+    """The course's own."""
+    from helpers.algorithms.collectives import broadcast_tree
+
+    broadcast_tree(comm, tensor, root)
+
+
+def naive(comm: Any, tensor: Any, root: int) -> None:
+    """The root sends to everybody."""
+    if comm.rank != root:
+        comm.recv(root, into=tensor)
+        return
+    for other in range(comm.size):
+        if other != root:
+            comm.send(tensor, other)
+
+
+def chain(comm: Any, tensor: Any, root: int) -> None:
+    """Hand to hand along a chain."""
+    place = (comm.rank - root) % comm.size
+    if place > 0:
+        comm.recv((comm.rank - 1) % comm.size, into=tensor)
+    if place < comm.size - 1:
+        comm.send(tensor, (comm.rank + 1) % comm.size)
+
+
+def from_rank_0(comm: Any, tensor: Any, root: int) -> None:
+    """A tree from rank 0, whatever the root."""
+    have = 1
+    while have < comm.size:
+        if comm.rank < have and comm.rank + have < comm.size:
+            comm.send(tensor, comm.rank + have)
+        elif have <= comm.rank < 2 * have:
+            comm.recv(comm.rank - have, into=tensor)
+        have *= 2
+
+
+def returns_new(comm: Any, tensor: Any, root: int) -> Any:
+    """Returns a new tensor."""
+    place, have = (comm.rank - root) % comm.size, 1
+    while have < comm.size:
+        if place < have and place + have < comm.size:
+            comm.send(tensor, (comm.rank + have) % comm.size)
+        elif have <= place < 2 * have:
+            tensor = comm.recv((comm.rank - have) % comm.size)
+        have *= 2
+    return tensor
+
+
+def rebinds(comm: Any, tensor: Any, root: int) -> None:
+    """Receives into a new name, and returns nothing."""
+    returns_new(comm, tensor, root)
+
+
+def no_bound(comm: Any, tensor: Any, root: int) -> None:
+    """Right for powers of two only: asks for ranks that do not exist."""
+    place, have = (comm.rank - root) % comm.size, 1
+    while have < comm.size:
+        if place < have:
+            other = place + have
+            comm.send(tensor, (other + root) % comm.size if other < comm.size else other)
+        elif place < 2 * have:
+            comm.recv((comm.rank - have) % comm.size, into=tensor)
+        have *= 2
+
+
+def wrong_partner(comm: Any, tensor: Any, root: int) -> None:
+    """Everybody waits for the parent in another tree (place // 2): a deadlock."""
+    place, have = (comm.rank - root) % comm.size, 1
+    if place:
+        comm.recv((place // 2 + root) % comm.size, into=tensor)
+    while have < comm.size:
+        if place < have and place + have < comm.size:
+            comm.send(tensor, (comm.rank + have) % comm.size)
+        have *= 2
+
+
+EXERCISE = Exercise(
+    number="02.2",
+    title="Broadcast along a tree",
+    stars=2,
+    minutes=15,
+    points=3,
+    function="broadcast_tree",
+    asks=(
+        "every rank's tensor holds rank `root`'s values afterwards; in each round every rank that "
+        "has them sends them to one that has not, so that ⌈log₂ N⌉ rounds are enough."
+    ),
+    cases=cases,
+    drive=in_place,
+    claim=claim,
+    mistakes=(
+        Mistake("a rank sends to itself", self_hint),
+        Mistake("the root sends to everybody", _naive),
+        Mistake("hand to hand along a chain", _chain),
+        Mistake("ignores the root", _ignores_root),
+        Mistake("returns a new tensor", _not_in_place),
+        Mistake("receives into a new name", _lost),
+        Mistake("asks for ranks that do not exist", _no_partner),
+        Mistake("waits for the wrong rank", _all_wait),
+    ),
+    praise=praise,
+    reference=reference,
+    wrong=(
+        WrongAnswer("naive", naive, "the root sent all 4 messages itself"),
+        WrongAnswer("chain", chain, "hand to hand through 4 rounds"),
+        WrongAnswer("always from rank 0", from_rank_0, "Count places from the root"),
+        WrongAnswer("returns a new tensor", returns_new, "the right tensor was returned"),
+        WrongAnswer("receives into a new name", rebinds, "only names a new tensor"),
+        WrongAnswer("powers of two only", no_bound, "a rank that does not exist"),
+        WrongAnswer("wrong partner", wrong_partner, "which never sends to it"),
+    ),
+    figure=0,
+)
