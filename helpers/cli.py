@@ -1,0 +1,92 @@
+"""The commands of `./course`. What a command does is imported when it is called."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": True}
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 96})
+def course() -> None:
+    """Learn distributed deep learning by building it, running it and measuring it."""
+
+
+@course.command(context_settings=PASS_ON)
+@click.option("--browser/--no-browser", default=True, help="Open a browser, or only say where.")
+@click.option("--port", type=click.IntRange(1, 65535), help="The port; otherwise a free one.")
+@click.argument("options", nargs=-1, type=click.UNPROCESSED)
+def lab(browser: bool, port: int | None, options: tuple[str, ...]) -> int:
+    """Open JupyterLab at the first lesson. Other OPTIONS go to JupyterLab."""
+    from helpers.commands.lab import PortTaken
+    from helpers.commands.lab import lab as start
+
+    try:
+        return start(port, browser, options)
+    except PortTaken as taken:
+        raise click.ClickException(str(taken)) from None
+
+
+@course.command(context_settings=PASS_ON)
+@click.option("--fast", is_flag=True, help="Leave out what is marked slow, and the notebooks.")
+@click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
+def test(fast: bool, pytest_args: tuple[str, ...]) -> int:
+    """Run every test: style, types, generated lessons, then pytest.
+
+    PYTEST_ARGS go to pytest. Where they name files or folders, only those are run.
+    """
+    from helpers.commands.testing import run_tests
+
+    return run_tests(fast, pytest_args)
+
+
+@course.command()
+def doctor() -> int:
+    """Show what this machine has, and what each missing thing costs you."""
+    from helpers.doctor import show
+
+    return show()
+
+
+@course.command()
+@click.option("--check", is_flag=True, help="Change nothing; fail where something is out of step.")
+@click.option("--run", is_flag=True, help="Execute the solutions first and store their outputs.")
+@click.argument("lessons", nargs=-1, metavar="[NN]...")
+def build(check: bool, run: bool, lessons: tuple[str, ...]) -> int:
+    """Make lessons/ from solutions/: all of them, or those of the numbers given (such as 02)."""
+    from helpers.instructor.build import build as make
+
+    return make(check=check, run=run, only=lessons)
+
+
+@course.command()
+@click.argument("name", type=click.Choice(["launch", "collectives", "data-parallel"]))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
+def bench(name: str, as_json: bool) -> int:
+    """Measure the course's own code beside its peers, in one run on this machine."""
+    from benchmarks.run import main as measure
+
+    return measure(name, as_json)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    try:
+        code = course.main(
+            args=list(sys.argv[1:] if arguments is None else arguments),
+            prog_name="./course",
+            standalone_mode=False,
+        )
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    return code or 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

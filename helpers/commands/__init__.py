@@ -1,0 +1,1 @@
+"""What the commands of `./course` do, one file a command."""

@@ -1,0 +1,130 @@
+"""`./course lab`: JupyterLab at the first lesson, on this machine only, behind a token."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import threading
+import time
+import urllib.error
+import urllib.request
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+
+from helpers.setup.places import ROOT
+
+FIRST_LESSON = "lessons/00_start_here.ipynb"
+FIRST_PORT = 8888
+PORTS_TRIED = 50
+
+# Server extensions that the course does not use: each costs start-up time or clutters the page.
+UNUSED_EXTENSIONS = (
+    "jupyter_lsp",
+    "nbgrader.server_extensions.assignment_list",
+    "nbgrader.server_extensions.course_list",
+    "nbgrader.server_extensions.formgrader",
+    "nbgrader.server_extensions.validate_assignment",
+    "notebook",
+)
+
+
+class PortTaken(Exception):
+    """The port that was asked for is in use; the message says so."""
+
+
+def is_free(port: int) -> bool:
+    """Whether nothing listens on this port of this machine."""
+    with socket.socket() as probe:
+        # As the server itself does: a port whose last connections linger is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def choose_port(asked: int | None) -> int:
+    """The port asked for, or the first free one from 8888 on. Raises PortTaken."""
+    if asked is not None:
+        if not is_free(asked):
+            raise PortTaken(
+                f"Port {asked} is in use on this machine; leave --port out to get a free one."
+            )
+        return asked
+    for port in range(FIRST_PORT, FIRST_PORT + PORTS_TRIED):
+        if is_free(port):
+            return port
+    raise PortTaken(
+        f"Ports {FIRST_PORT} to {FIRST_PORT + PORTS_TRIED - 1} are all in use; name another "
+        "with --port."
+    )
+
+
+def address(port: int, token: str) -> str:
+    """Where the first lesson is; the list of files while there is no such lesson."""
+    page = f"lab/tree/{FIRST_LESSON}" if (ROOT / FIRST_LESSON).exists() else "lab"
+    return f"http://127.0.0.1:{port}/{page}?token={token}"
+
+
+def when_it_answers(port: int, then: Callable[[], None], patience: float = 60.0) -> None:
+    """Call `then` once the server answers, from a thread; give up after `patience` seconds."""
+
+    def wait() -> None:
+        end = time.monotonic() + patience
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        while time.monotonic() < end:
+            try:
+                opener.open(f"http://127.0.0.1:{port}/api", timeout=5).close()
+            except (OSError, urllib.error.URLError):
+                time.sleep(0.05)
+            else:
+                then()
+                return
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def settings(port: int, token: str) -> list[str]:
+    """JupyterLab's options. The token is not among them: arguments are there for all to see."""
+    options = [
+        "--no-browser",
+        "--ServerApp.ip=127.0.0.1",
+        f"--ServerApp.port={port}",
+        "--ServerApp.port_retries=0",
+        f"--ServerApp.root_dir={ROOT}",
+        "--ServerApp.answer_yes=True",
+        "--Application.log_level=WARN",
+    ]
+    options += [f"--ServerApp.jpserver_extensions={name}=False" for name in UNUSED_EXTENSIONS]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        options.append("--allow-root")
+    return options
+
+
+def lab(port: int | None, browser: bool, extra: tuple[str, ...] = ()) -> int:
+    """Start JupyterLab and stay until it ends. Raises PortTaken.
+
+    The server answers on this machine only. Its token is a new one each time unless JUPYTER_TOKEN
+    is set.
+    """
+    port = choose_port(port)
+    token = os.environ.setdefault("JUPYTER_TOKEN", secrets.token_urlsafe(24))
+    ours = str(Path(__file__).with_name("jupyter"))
+    others = os.environ.get("JUPYTER_CONFIG_PATH")
+    os.environ["JUPYTER_CONFIG_PATH"] = f"{ours}{os.pathsep}{others}" if others else ours
+    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # our python3 kernel before the user's other ones
+    page = address(port, token)
+
+    def tell() -> None:
+        print(f"JupyterLab answers at\n\n    {page}\n\nStop it with Ctrl+C.", flush=True)
+        if browser:
+            webbrowser.open(page)
+
+    when_it_answers(port, tell)
+    from jupyterlab.labapp import LabApp
+
+    LabApp.launch_instance([*settings(port, token), *extra])
+    return 0

@@ -1,0 +1,107 @@
+"""`./course test`: every check that the course has, and one summary."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from helpers.setup import state
+from helpers.setup.places import ROOT
+
+TYPED = ("helpers", "benchmarks")
+CELL_SECONDS = 180  # a cell that takes longer hangs
+
+
+class Outcome(NamedTuple):
+    """One line of the summary."""
+
+    name: str
+    passed: bool
+    seconds: float
+
+
+def python(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", *arguments]
+
+
+def build_check() -> int:
+    """Whether lessons/ is what solutions/ makes it."""
+    if not (ROOT / "solutions").exists():
+        print("There is no solutions/ folder, so there is nothing to build.")
+        return 0
+    return subprocess.call(python("helpers.cli", "build", "--check"), cwd=ROOT)
+
+
+def named_paths(arguments: Sequence[str]) -> list[str]:
+    """The arguments that name tests: files, folders, or `file::test`."""
+    return [one for one in arguments if (ROOT / one.split("::")[0]).exists()]
+
+
+def pytest_command(fast: bool, arguments: Sequence[str]) -> list[str]:
+    """How pytest is called: on what the arguments name, or on all there is."""
+    command = python("pytest", "--nbval", f"--nbval-cell-timeout={CELL_SECONDS}")
+    if sys.stdout.isatty() and not os.environ.get("CI"):
+        command.append("--color=yes")
+    if fast:
+        command += ["-m", "not slow"]
+    if not named_paths(arguments):
+        command.append("tests")
+        if not fast and (ROOT / "solutions").exists():
+            command.append("solutions")  # nbval runs them and compares the stored outputs
+    return [*command, *arguments]
+
+
+def run_pytest(command: Sequence[str]) -> tuple[int, str]:
+    """Run pytest, show its output as it comes; returns its exit status and its closing line."""
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert process.stdout is not None
+    recent = b""
+    while chunk := os.read(process.stdout.fileno(), 65536):
+        sys.stdout.buffer.write(chunk)
+        sys.stdout.buffer.flush()
+        recent = (recent + chunk)[-8192:]
+    code = process.wait()
+    lines = recent.decode(errors="replace").splitlines()
+    closing = [line for line in lines if re.search(r" in \d[\d.]*s", line)]
+    return code, closing[-1] if closing else f"pytest ended with status {code}"
+
+
+def run_tests(fast: bool, arguments: Sequence[str]) -> int:
+    """Run the checks, then pytest; returns 0 where all of them passed."""
+    checks: list[tuple[str, Callable[[], int]]] = []
+    if not named_paths(arguments):
+        typed = [folder for folder in TYPED if (ROOT / folder).exists()]
+        checks = [
+            ("style (ruff)", lambda: subprocess.call(python("ruff", "check", "."), cwd=ROOT)),
+            ("layout (ruff)", lambda: subprocess.call(
+                python("ruff", "format", "--check", "-q", "."), cwd=ROOT)),
+            ("types (mypy)", lambda: subprocess.call(python("mypy", *typed), cwd=ROOT)),
+            ("lessons (build --check)", build_check),
+        ]  # fmt: skip
+    outcomes = []
+    for name, check in checks:
+        print(f"— {name}", flush=True)
+        started = time.monotonic()
+        outcomes.append(Outcome(name, check() == 0, time.monotonic() - started))
+    print("— tests (pytest)", flush=True)
+    started = time.monotonic()
+    code, closing = run_pytest(pytest_command(fast, arguments))
+    outcomes.append(Outcome("tests (pytest)", code == 0, time.monotonic() - started))
+    _summary(outcomes, closing)
+    return 0 if all(outcome.passed for outcome in outcomes) else 1
+
+
+def _summary(outcomes: Sequence[Outcome], closing: str) -> None:
+    print("\nSummary")
+    for outcome in outcomes:
+        word = "passed" if outcome.passed else "FAILED"
+        print(f"  {word}  {outcome.name}  {outcome.seconds:.0f} s")
+    missing = state.horovod_missing()
+    if missing:
+        print(f"  left out: what needs Horovod. {missing}")
+    print(closing, flush=True)

@@ -1,0 +1,76 @@
+"""The door to the course: `./course` runs `python -m helpers.setup COMMAND …`.
+
+Sets up what is missing, then hands over to the commands of `helpers.cli`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+from helpers.setup import places, state
+from helpers.setup.errors import SetupFailed
+
+HELP = """\
+The course is not set up on this machine yet.
+
+  ./course lab      set everything up, then open JupyterLab at the first lesson
+  ./course test     set everything up, then run every test
+  ./course doctor   what this machine has, and what a missing thing costs you
+
+Set-up takes about ten minutes, most of it downloads and one compilation; it may be interrupted.
+"""
+
+
+def main(arguments: list[str]) -> int:
+    # A killed set-up unwinds like an interrupted one, and so leaves nothing running.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    asked = arguments[0] if arguments else "--help"
+    if not state.ready():
+        if asked == "doctor":
+            from helpers.doctor import show
+
+            return show()
+        if asked.startswith("-") or "--help" in arguments:
+            print(HELP, end="")
+            return 0
+        code = _set_up()
+        if code:
+            return code
+        return _go_over(arguments)
+    if asked == "test":
+        from helpers.setup.steps import ensure_browser
+
+        ensure_browser()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    from helpers.cli import main as command
+
+    return command(arguments)
+
+
+def _set_up() -> int:
+    from helpers.setup.steps import ensure
+
+    try:
+        ensure()
+    except SetupFailed as failure:
+        print(f"\n{failure}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nSet-up was interrupted; the same command goes on with it.", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _go_over(arguments: list[str]) -> int:
+    """Start again in the environment's own Python."""
+    call = [str(places.python(places.environment())), "-m", "helpers.setup", *arguments]
+    if os.name == "nt":
+        return subprocess.call(call)
+    os.execv(call[0], call)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

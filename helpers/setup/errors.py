@@ -1,0 +1,7 @@
+"""The one error that set-up tells its user about."""
+
+from __future__ import annotations
+
+
+class SetupFailed(Exception):
+    """Set-up cannot go on; the message says what is wrong and what to do."""

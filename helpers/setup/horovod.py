@@ -1,0 +1,176 @@
+"""Build Horovod's wheel once, and keep it in the user's cache.
+
+Horovod 0.28.1 is the last release, and older than the torch and TensorFlow of this course. It
+builds against them after three small edits. No wheels of it are published, so it is compiled
+here: about four minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import sysconfig
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from helpers.setup import packages, places
+from helpers.setup.errors import SetupFailed
+from helpers.setup.progress import Step, run
+
+FLAGS = {
+    "HOROVOD_WITH_GLOO": "1",
+    "HOROVOD_WITHOUT_MPI": "1",
+    "HOROVOD_WITH_PYTORCH": "1",
+    "HOROVOD_WITH_TENSORFLOW": "1",
+    "HOROVOD_WITHOUT_MXNET": "1",
+    "HOROVOD_CPU_OPERATIONS": "GLOO",
+}
+
+
+class Edit(NamedTuple):
+    """One change to one file of the source; `old` stands there exactly once."""
+
+    file: str
+    old: str
+    new: str
+
+
+_CXX_14 = "set(CMAKE_CXX_STANDARD 14)"
+_CXX_17 = "set(CMAKE_CXX_STANDARD 17)"
+_KERAS = "    from keras import backend as K"
+_TF_KERAS = "    from tf_keras import backend as K"
+
+EDITS = (
+    # torch's and TensorFlow's headers need C++17.
+    Edit("CMakeLists.txt", _CXX_14, _CXX_17),
+    Edit("horovod/torch/CMakeLists.txt", _CXX_14, _CXX_17),
+    # XLA moved its headers; these operations only serve compiled graphs.
+    Edit(
+        "horovod/tensorflow/CMakeLists.txt",
+        'list(APPEND TF_SOURCES "${PROJECT_SOURCE_DIR}/horovod/tensorflow/xla_mpi_ops.cc")\n',
+        "",
+    ),
+    # Keras 3 has no such backend; tf_keras is the Keras 2 that Horovod was written for.
+    Edit("horovod/tensorflow/keras/__init__.py", _KERAS, _TF_KERAS),
+    Edit("horovod/tensorflow/keras/callbacks.py", _KERAS, _TF_KERAS),
+)
+
+
+def apply_edits(source: Path) -> None:
+    """Make the edits in an unpacked source; raises SetupFailed where a text is not as expected."""
+    for edit in EDITS:
+        path = source / edit.file
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        if text.count(edit.old) != 1:
+            raise SetupFailed(
+                f"Horovod's {edit.file} is not the file that the course knows how to edit "
+                f"(expected exactly one “{edit.old.strip()}”)."
+            )
+        path.write_text(text.replace(edit.old, edit.new), encoding="utf-8")
+
+
+def wanted_version() -> str:
+    """The version pinned in constraints.txt."""
+    text = (places.ROOT / "constraints.txt").read_text(encoding="utf-8")
+    found = re.search(r"^horovod==(\S+)", text, re.MULTILINE)
+    if found is None:
+        raise SetupFailed("constraints.txt pins no version of horovod; put its line back.")
+    return found.group(1)
+
+
+def cache_key(python_tag: str, installed: dict[str, str]) -> str:
+    """What a built wheel fits: versions, platform, C library, and how it was built."""
+    recipe = hashlib.sha256(repr((EDITS, sorted(FLAGS.items()))).encode()).hexdigest()[:8]
+    system = "-".join((sysconfig.get_platform(), *(part for part in platform.libc_ver() if part)))
+    return (
+        f"horovod-{wanted_version()}-py{python_tag}-torch{installed['torch']}"
+        f"-tf{installed['tensorflow']}-{system}-{recipe}"
+    )
+
+
+def cached(key: str) -> Path | None:
+    """The wheel built earlier for this key."""
+    return next(iter(sorted((places.cache() / key).glob("*.whl"))), None)
+
+
+def jobs() -> int:
+    """Compilers at once: one a core, and no more than memory allows at 2 GB each."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        memory = 4 << 30
+    return max(1, min(cores or 1, memory // (2 << 30)))
+
+
+def told_by_make(line: str) -> str | None:
+    """make's percentage and the file, as in `45 % mpi_ops.cc`; None for other lines."""
+    found = re.match(r"\[\s*(\d+)%\] \S+.*?([\w.+-]+)$", line)
+    return f"{found.group(1)} % {found.group(2).removesuffix('.o')}" if found else None
+
+
+def unpack(archive: Path, folder: Path) -> Path:
+    """Unpack a source distribution; returns the one folder in it."""
+    with tarfile.open(archive) as tar:
+        if hasattr(tarfile, "data_filter"):
+            tar.extractall(folder, filter="data")
+        else:  # Python 3.11.0 to 3.11.3
+            tar.extractall(folder)
+    return next(path for path in folder.iterdir() if path.is_dir())
+
+
+def build(environment: Path, key: str, log: Path, step: Step) -> Path:
+    """Download, edit and compile; returns the wheel in the cache.
+
+    The work happens in a folder of its own, and only a finished wheel is moved to its place.
+    Raises SetupFailed with one sentence where it does not work out.
+    """
+    for stale in places.cache().glob("build-*"):  # left by a set-up that was cut off
+        shutil.rmtree(stale, ignore_errors=True)
+    work = Path(tempfile.mkdtemp(prefix="build-", dir=places.cache()))
+    bin_folder = places.scripts(environment)
+    env = {
+        **packages.clean_env(),
+        **FLAGS,
+        "PATH": f"{bin_folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+        "HOROVOD_CMAKE": str(bin_folder / "cmake"),
+        "MAKEFLAGS": f"-j{jobs()}",
+        "TMPDIR": str(work),
+    }
+    pip = packages.pip(environment)
+    try:
+        wanted = f"horovod=={wanted_version()}"
+        # pip reads a source's metadata by running its setup.py, which needs what is in our
+        # environment: hence no isolation.
+        fetch = ["download", "--no-deps", "--no-build-isolation", "--no-binary", "horovod"]
+        if run([*pip, *fetch, "-d", str(work), wanted], log, step, env=env) != 0:
+            raise SetupFailed("Horovod's source could not be downloaded.")
+        source = unpack(next(work.glob("horovod-*.tar.gz")), work / "source")
+        apply_edits(source)
+        make = ["wheel", "-v", "--no-deps", "--no-build-isolation", "-w", str(work), str(source)]
+        if run([*pip, *make], log, step, told_by_make, env) != 0:
+            raise SetupFailed("Horovod did not compile on this machine.")
+        wheel = next(work.glob("*.whl"))
+        home = places.cache() / key
+        home.mkdir(parents=True, exist_ok=True)
+        os.replace(wheel, home / wheel.name)
+        return home / wheel.name
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def install(environment: Path, wheel: Path, log: Path, step: Step) -> None:
+    """Put a built wheel into the environment."""
+    call = [*packages.pip(environment), "install", "--no-deps", "--force-reinstall", str(wheel)]
+    if run(call, log, step, lambda line: None, packages.clean_env()) != 0:
+        raise SetupFailed("Horovod's wheel could not be installed.")
+
+
+def uninstall(environment: Path, log: Path, step: Step) -> None:
+    call = [*packages.pip(environment), "uninstall", "-y", "horovod"]
+    run(call, log, step, lambda line: None, packages.clean_env())

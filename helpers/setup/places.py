@@ -1,0 +1,45 @@
+"""Where things are: the project, its Python environment, the user's cache."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = "distributed-course"  # the cache folder, and the environment's name in environment.yml
+
+
+def in_conda() -> bool:
+    """Whether the conda environment of environment.yml is active."""
+    return os.environ.get("CONDA_DEFAULT_ENV") == NAME and bool(os.environ.get("CONDA_PREFIX"))
+
+
+def environment() -> Path:
+    """The folder of the course's Python environment: `.venv`, or the active conda environment."""
+    if in_conda():
+        return Path(os.environ["CONDA_PREFIX"])
+    return ROOT / ".venv"
+
+
+def scripts(environment: Path) -> Path:
+    """The folder of an environment that holds its commands."""
+    return environment / ("Scripts" if os.name == "nt" else "bin")
+
+
+def python(environment: Path) -> Path:
+    """The interpreter of an environment."""
+    if os.name != "nt":
+        return environment / "bin" / "python"
+    return environment / "python.exe" if in_conda() else environment / "Scripts" / "python.exe"
+
+
+def cache() -> Path:
+    """The user's cache folder for the course; it need not exist yet."""
+    if os.environ.get("XDG_CACHE_HOME"):
+        return Path(os.environ["XDG_CACHE_HOME"]) / NAME
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / NAME
+    if os.name == "nt" and os.environ.get("LOCALAPPDATA"):
+        return Path(os.environ["LOCALAPPDATA"]) / NAME
+    return Path.home() / ".cache" / NAME

@@ -1,0 +1,144 @@
+"""All of set-up, in order: environment, packages, Horovod, and a check that they load together."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from helpers.setup import horovod, packages, places, state, system
+from helpers.setup.errors import SetupFailed
+from helpers.setup.lock import locked
+from helpers.setup.progress import Step, tail
+
+WAITING = "Another set-up of this course is at work; this one goes on when that has ended."
+
+
+def ensure() -> None:
+    """Set everything up; quick where it already is. Raises SetupFailed."""
+    environment = places.environment()
+    with locked(places.ROOT / ".venv.lock", WAITING):
+        if state.ready():
+            return
+        print("Setting up the course. You may interrupt it and go on later.", flush=True)
+        known = _packages(environment)
+        known = _horovod(environment, known)
+        _check(environment, known)
+
+
+def _log(name: str) -> Path:
+    """A fresh log in the user's cache."""
+    try:
+        places.cache().mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SetupFailed(
+            f"The cache folder {places.cache()} cannot be made ({error.strerror}); name another "
+            "with XDG_CACHE_HOME=… in front of the command."
+        ) from None
+    log = places.cache() / f"{name}.log"
+    log.unlink(missing_ok=True)
+    return log
+
+
+def _packages(environment: Path) -> dict[str, Any]:
+    log = _log("packages")
+    known = packages.make_environment(environment, log)
+    python = places.python(environment)
+    told = packages.python_version(python)
+    if known.get("packages") == state.key() and known.get("python") == told:
+        return known
+    # Until pip is through, the state says that the environment is half made.
+    state.save(environment, {"packages": None})
+    packages.install(environment, log)
+    known = {"packages": state.key(), "python": told}
+    state.save(environment, known)
+    return known
+
+
+def _horovod(environment: Path, known: dict[str, Any]) -> dict[str, Any]:
+    """Install Horovod where it can be built; where it cannot, say so and go on."""
+    if state.horovod_settled(known):
+        return known
+    step = Step("[3/4] Horovod")
+    outcome = _install_horovod(environment, step)
+    if "missing" in outcome:
+        step.done("left out")
+        print(f"      {outcome['missing']}", flush=True)
+    else:
+        step.done()
+    known = {**known, "horovod": outcome}
+    known.pop("checked", None)
+    state.save(environment, known)
+    return known
+
+
+def _install_horovod(environment: Path, step: Step) -> dict[str, str]:
+    """Returns {"wheel": …}, or {"missing": a sentence, "wants" or "log": when to try again}."""
+    if sys.platform == "win32":
+        return {"missing": "Horovod does not build on Windows; use WSL 2 to have it."}
+    python = places.python(environment)
+    key = horovod.cache_key(packages.python_version(python) or "", packages.versions(python))
+    log = places.cache() / f"{key}.log"
+    with locked(places.cache() / "horovod.lock", "Horovod is being built by another set-up."):
+        wheel = horovod.cached(key)
+        if wheel is None:
+            missing = _build_tools(environment, step)
+            if missing:
+                return {"missing": missing, "wants": "tools"}
+        try:
+            if wheel is None:
+                log.unlink(missing_ok=True)
+                wheel = horovod.build(environment, key, log, step)
+            horovod.install(environment, wheel, log, step)
+        except SetupFailed as failure:
+            return {"missing": f"{failure} Delete {log} to have it tried again.", "log": str(log)}
+    return {"wheel": str(wheel)}
+
+
+def _build_tools(environment: Path, step: Step) -> str:
+    """Install what compiling needs where we may; returns a sentence on what is still missing."""
+    header = system.header_of(places.python(environment))
+    missing = system.missing_build_tools(header)
+    if missing and system.may_install():
+        system.install(missing, _log("system"), step)
+        missing = system.missing_build_tools(header)
+    if not missing:
+        return ""
+    return (
+        f"Horovod needs {' and '.join(missing)} to be built. "
+        f"Type this and repeat the command to have it: {system.install_line(missing)}"
+    )
+
+
+def _check(environment: Path, known: dict[str, Any]) -> None:
+    """See that the frameworks load together; leave Horovod out where it spoils that."""
+    step = Step("[4/4] torch, TensorFlow and Horovod together")
+    log = _log("check")
+    with_horovod = "wheel" in known["horovod"]
+    if not packages.import_together(environment, with_horovod, log, step):
+        if not with_horovod or not packages.import_together(environment, False, log, step):
+            raise SetupFailed(
+                f"torch and TensorFlow do not load here:\n{tail(log)}\n"
+                "Delete the folder .venv and repeat the command; if that does not help, please "
+                "report the lines above."
+            )
+        horovod.uninstall(environment, log, step)
+        Path(known["horovod"]["wheel"]).unlink(missing_ok=True)
+        missing = f"Horovod does not load here; the reason stands in {log}. Delete it to try again."
+        known = {**known, "horovod": {"missing": missing, "log": str(log)}}
+        print(f"\n      {missing}", flush=True)
+    step.done("they load")
+    state.save(environment, {**known, "checked": known["packages"]})
+
+
+def ensure_browser() -> None:
+    """Install the browser of one test where we may; elsewhere say what to type, and go on."""
+    if system.browser() is not None:
+        return
+    if system.may_install():
+        step = Step("chromium, for the browser test")
+        system.install(["chromium"], _log("system"), step)
+        step.done("installed" if system.browser() else "not to be had")
+    if system.browser() is None:
+        line = system.install_line(["chromium"])
+        print(f"No Chromium was found, so the browser test is left out. To have it: {line}")

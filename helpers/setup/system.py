@@ -1,0 +1,121 @@
+"""What has to come from the system: a compiler for Horovod, a browser for one test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Sequence
+from pathlib import Path
+
+from helpers.setup.progress import Step, run
+
+# What each tool is called by the package managers that we know. None: it has no such package.
+PACKAGES: dict[str, dict[str, str | None]] = {
+    "apt-get": {
+        "a C++ compiler": "g++",
+        "make": "make",
+        "Python's headers": "python3-dev",
+        "chromium": "chromium",
+    },
+    "dnf": {
+        "a C++ compiler": "gcc-c++",
+        "make": "make",
+        "Python's headers": "python3-devel",
+        "chromium": "chromium",
+    },
+    "pacman": {
+        "a C++ compiler": "gcc",
+        "make": "make",
+        "Python's headers": None,
+        "chromium": "chromium",
+    },
+}
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def compiler() -> str | None:
+    """The C++ compiler that CMake would take."""
+    for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
+        if name and (found := shutil.which(name)):
+            return found
+    return None
+
+
+def headers() -> Path:
+    """Where the running Python's C headers are, if they are installed."""
+    return Path(sysconfig.get_paths()["include"]) / "Python.h"
+
+
+def missing_build_tools(header: Path) -> list[str]:
+    """What a C++ extension still needs; `header` is where Python.h should be."""
+    missing = []
+    if compiler() is None:
+        missing.append("a C++ compiler")
+    if shutil.which("make") is None:
+        missing.append("make")
+    if not header.exists():
+        missing.append("Python's headers")
+    return missing
+
+
+def browser() -> Path | None:
+    """A Chromium that Playwright can drive: the system's, or the one Playwright downloads."""
+    for name in BROWSERS:
+        if found := shutil.which(name):
+            return Path(found)
+    playwrights = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+    for folder, pattern in (
+        (playwrights, "ms-playwright/chromium-*/chrome-linux*/chrome"),
+        (playwrights, "ms-playwright/chromium-*/chrome-mac*/*.app/Contents/MacOS/*"),
+        (Path("/Applications"), "Google Chrome.app/Contents/MacOS/Google Chrome"),
+    ):
+        if downloaded := sorted(folder.glob(pattern)):
+            return downloaded[-1]
+    return None
+
+
+def install_line(tools: Sequence[str]) -> str:
+    """The one line to type that installs these tools here."""
+    if "chromium" in tools and not is_debian():
+        return ".venv/bin/playwright install chromium"  # Ubuntu's own is a snap: out of reach
+    if sys.platform == "darwin":
+        return "xcode-select --install"
+    for manager, names in PACKAGES.items():
+        if shutil.which(manager):
+            wanted = " ".join(name for tool in tools if (name := names[tool]))
+            verb = "-S" if manager == "pacman" else "install"
+            return f"sudo {manager} {verb} {wanted}"
+    return f"install {', '.join(tools)} with your system's package manager"
+
+
+def is_debian() -> bool:
+    """Whether this is Debian itself, not one of its relatives."""
+    try:
+        return "\nID=debian" in "\n" + Path("/etc/os-release").read_text(encoding="utf-8")
+    except OSError:
+        return False
+
+
+def may_install() -> bool:
+    """Whether we are root on Debian or Ubuntu."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("apt-get") is not None
+
+
+def install(tools: Sequence[str], log: Path, step: Step) -> bool:
+    """Install these tools with apt-get. Returns whether that worked."""
+    names = [name for tool in tools if (name := PACKAGES["apt-get"][tool])]
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    step.note(f"apt-get install {' '.join(names)}")
+    # Lists may be old or missing in a container; where they cannot be renewed, try the old ones.
+    run(["apt-get", "update"], log, step, env=env)
+    return run(["apt-get", "install", "-y", *names], log, step, env=env) == 0
+
+
+def header_of(python: Path) -> Path:
+    """Where the C headers of another interpreter are."""
+    code = "import sysconfig; print(sysconfig.get_paths()['include'])"
+    told = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
+    return Path(told.stdout.strip()) / "Python.h"
