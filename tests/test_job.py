@@ -34,8 +34,13 @@ def launch(tmp_path: Path, *command: str) -> list[str]:
     environment |= {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
-        [*command, str(script)], env=environment, capture_output=True, text=True, timeout=100,
-        check=False, cwd=tmp_path,
+        [*command, str(script)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return sorted(
@@ -46,7 +51,11 @@ def launch(tmp_path: Path, *command: str) -> list[str]:
 @pytest.mark.slow
 def test_a_script_under_torchrun(tmp_path: Path) -> None:
     lines = launch(
-        tmp_path, sys.executable, "-m", "torch.distributed.run", "--standalone",
+        tmp_path,
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
         "--nproc_per_node=2",
     )
     assert lines == ["rank 0 of 2: 49", "rank 1 of 2: 49"]

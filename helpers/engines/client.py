@@ -47,8 +47,12 @@ class Client:
                 environment["TF_USE_LEGACY_KERAS"] = "1"
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "helpers.engines.server", framework, str(theirs.fileno())],
-                pass_fds=[theirs.fileno()], env=environment, start_new_session=True,
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                env=environment,
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
             )
         self.socket = ours
         try:
@@ -58,8 +62,10 @@ class Client:
             raise
         if what == "missing":
             self.destroy()
-            raise RunError(f"Ranks of {framework} cannot start here: {detail}. `./course doctor` "
-                           "says what this machine lacks.")
+            raise RunError(
+                f"Ranks of {framework} cannot start here: {detail}. `./course doctor` "
+                "says what this machine lacks."
+            )
 
     @property
     def alive(self) -> bool:

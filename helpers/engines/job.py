@@ -71,7 +71,12 @@ class DistributedComm(RealComm):
     """
 
     def __init__(
-        self, rank: int, size: int, device: Any, recorder: Recorder, lane: int = 0,
+        self,
+        rank: int,
+        size: int,
+        device: Any,
+        recorder: Recorder,
+        lane: int = 0,
         group: Any = None,
     ) -> None:
         super().__init__(rank, size, device, recorder, lane)
@@ -81,9 +86,7 @@ class DistributedComm(RealComm):
         self.asked: dict[int, deque[ReceiveRequest]] = defaultdict(deque)
 
     def on_lane(self, lane: int) -> DistributedComm:
-        return DistributedComm(
-            self.rank, self.size, self.device, self.recorder, lane, self.group
-        )
+        return DistributedComm(self.rank, self.size, self.device, self.recorder, lane, self.group)
 
     def isend(self, tensor: Any, to: int) -> SendRequest:
         to = self.peer(to, "sends to")

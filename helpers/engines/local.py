@@ -168,7 +168,12 @@ class LocalComm(RealComm):
     """A rank among processes of one machine."""
 
     def __init__(
-        self, rank: int, size: int, device: Any, recorder: Recorder, mailbox: Mailbox,
+        self,
+        rank: int,
+        size: int,
+        device: Any,
+        recorder: Recorder,
+        mailbox: Mailbox,
         lane: int = 0,
     ) -> None:
         super().__init__(rank, size, device, recorder, lane)
@@ -180,9 +185,7 @@ class LocalComm(RealComm):
         self._windows = 0
 
     def on_lane(self, lane: int) -> LocalComm:
-        return LocalComm(
-            self.rank, self.size, self.device, self.recorder, self._mailbox, lane
-        )
+        return LocalComm(self.rank, self.size, self.device, self.recorder, self._mailbox, lane)
 
     def isend(self, tensor: Any, to: int) -> SendRequest:
         to = self.peer(to, "sends to")

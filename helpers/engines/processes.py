@@ -49,8 +49,16 @@ def run_processes(
                 if not client.alive:  # another thread's run took the server down
                     continue
                 plan = Plan(
-                    ranks, framework, transport, device, threads, timeout, environment(),
-                    [path or os.getcwd() for path in sys.path], os.getcwd(), parcel.head,
+                    ranks,
+                    framework,
+                    transport,
+                    device,
+                    threads,
+                    timeout,
+                    environment(),
+                    [path or os.getcwd() for path in sys.path],
+                    os.getcwd(),
+                    parcel.head,
                 )
                 run = LocalRun(client, plan, parcel, show)
                 try:
@@ -132,9 +140,7 @@ class LocalRun:
         watch = Watch(self)
         for rank, control in enumerate(self.controls):
             self.selector.register(control, selectors.EVENT_READ, ("control", rank))
-            self.selector.register(
-                self.outputs[rank].fd, selectors.EVENT_READ, ("output", rank)
-            )
+            self.selector.register(self.outputs[rank].fd, selectors.EVENT_READ, ("output", rank))
         self.selector.register(self.client.socket, selectors.EVENT_READ, ("server", -1))
         while len(self.answers) < self.plan.size:
             left = self.deadline - time.monotonic()
@@ -155,8 +161,10 @@ class LocalRun:
             try:
                 rank, code = self.client.exits()
             except (EOFError, OSError):
-                raise RunError("The server process from which the ranks are forked has ended; "
-                               "the next run starts a new one. Was memory short?") from None
+                raise RunError(
+                    "The server process from which the ranks are forked has ended; "
+                    "the next run starts a new one. Was memory short?"
+                ) from None
             if rank not in self.answers:
                 self.receive(rank)
             if rank not in self.answers:

@@ -102,9 +102,7 @@ def die_with_server() -> None:
         ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
 
 
-def answer(
-    rank: int, plan: Plan, fds: list[int], mailbox: Mailbox, control: socket.socket
-) -> None:
+def answer(rank: int, plan: Plan, fds: list[int], mailbox: Mailbox, control: socket.socket) -> None:
     """Run the function and send what it returned, or what it raised."""
     recorder = Recorder(rank, Board(fds[0], plan.size))
     span = (0.0, 0.0)

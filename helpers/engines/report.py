@@ -164,7 +164,11 @@ def clean(frames: traceback.StackSummary) -> traceback.StackSummary:
     kept = [f for f in frames if Path(f.filename).parent != _HERE]
     fresh = [
         traceback.FrameSummary(
-            f.filename, f.lineno, f.name, end_lineno=f.end_lineno, colno=f.colno,
+            f.filename,
+            f.lineno,
+            f.name,
+            end_lineno=f.end_lineno,
+            colno=f.colno,
             end_colno=f.end_colno,
         )
         for f in kept or frames

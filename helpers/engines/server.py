@@ -27,18 +27,12 @@ from helpers.engines.local import Mailbox
 from helpers.engines.rank import Plan, be_rank
 from helpers.engines.wire import anonymous_file, receive_message, send_message
 
-# What every rank needs at once, and what is loaded while nobody asks for ranks yet.
+# What ranks import anyway, and would each wait for.
 PRELOAD = {
     "torch": ("torch", "torch.distributed", "torch.nn"),
     "tensorflow": ("tensorflow",),
     "horovod": ("torch", "torch.distributed", "horovod.torch", "horovod.tensorflow"),
 }
-LATER = {
-    "torch": ("torch._dynamo", "torch.nn.parallel", "torch.optim"),
-    "tensorflow": ("tf_keras", "keras"),
-    "horovod": ("torch._dynamo", "torch.optim", "horovod.tensorflow.keras"),
-}
-IDLE_SECONDS = 0.3
 
 
 class Server:
@@ -46,7 +40,6 @@ class Server:
 
     def __init__(self, framework: str, client: socket.socket) -> None:
         self.client = client
-        self.later = list(LATER[framework])
         self.ranks: dict[int, int] = {}
         self.wakeup, self._signal_end = socket.socketpair()
         self.wakeup.setblocking(False)
@@ -58,16 +51,13 @@ class Server:
         """Answer requests until the client has gone."""
         self.tell("ready")
         while True:
-            idle = IDLE_SECONDS if self.later and not self.ranks else None
-            ready, _, _ = select.select([self.client, self.wakeup], [], [], idle)
+            ready, _, _ = select.select([self.client, self.wakeup], [], [])
             if self.wakeup in ready:
                 self.wakeup.recv(4096)
             self.reap()
             if self.client in ready:
                 request, fds = receive_message(self.client)
                 self.answer(pickle.loads(request), fds)
-            elif not ready and self.later:
-                load(self.later.pop(0))
 
     def answer(self, request: tuple[str, Any], fds: list[int]) -> None:
         """Start ranks, or end them all."""
@@ -155,17 +145,6 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1, 0, 0, 0)
 
 
-def load(module: str) -> None:
-    """Import a module if it is installed."""
-    try:
-        importlib.import_module(module)
-    except ImportError:
-        pass
-    finally:
-        gc.collect()
-        gc.freeze()  # keeps the collector from touching, and so copying, pages that ranks share
-
-
 def main() -> None:
     """Load the framework, then serve."""
     framework, fd = sys.argv[1], int(sys.argv[2])
@@ -179,7 +158,7 @@ def main() -> None:
         send_message(client, pickle.dumps(("missing", str(error))))
         return
     gc.collect()
-    gc.freeze()
+    gc.freeze()  # keeps the collector from touching, and so copying, pages that ranks share
     server = Server(framework, client)
     try:
         server.serve()

@@ -133,19 +133,38 @@ class Trace(Sequence[Event]):
         events: list[dict[str, Any]] = []
         for rank in range(self.size):
             events.append(
-                {"ph": "M", "name": "process_name", "pid": rank, "tid": 0, "ts": 0,
-                 "args": {"name": f"rank {rank}"}}
+                {
+                    "ph": "M",
+                    "name": "process_name",
+                    "pid": rank,
+                    "tid": 0,
+                    "ts": 0,
+                    "args": {"name": f"rank {rank}"},
+                }
             )
             for lane, name in enumerate(("rank", "communication thread")):
                 events.append(
-                    {"ph": "M", "name": "thread_name", "pid": rank, "tid": lane, "ts": 0,
-                     "args": {"name": name}}
+                    {
+                        "ph": "M",
+                        "name": "thread_name",
+                        "pid": rank,
+                        "tid": lane,
+                        "ts": 0,
+                        "args": {"name": name},
+                    }
                 )
         for e in self._events:
             events.append(
-                {"ph": "X", "name": e.label or e.kind, "cat": e.kind, "pid": e.rank, "tid": e.lane,
-                 "ts": e.start * 1e6, "dur": (e.end - e.start) * 1e6,
-                 "args": {"peer": e.peer, "bytes": e.bytes}}
+                {
+                    "ph": "X",
+                    "name": e.label or e.kind,
+                    "cat": e.kind,
+                    "pid": e.rank,
+                    "tid": e.lane,
+                    "ts": e.start * 1e6,
+                    "dur": (e.end - e.start) * 1e6,
+                    "args": {"peer": e.peer, "bytes": e.bytes},
+                }
             )
         return {"traceEvents": events, "displayTimeUnit": "ms"}
 

@@ -70,8 +70,12 @@ def join_torch(comm: LocalComm, plan: Plan) -> Any:
     if comm.rank:
         store = dist.TCPStore("127.0.0.1", port, comm.size, False, limit)
     os.environ.update(
-        RANK=str(comm.rank), LOCAL_RANK=str(comm.rank), WORLD_SIZE=str(comm.size),
-        LOCAL_WORLD_SIZE=str(comm.size), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
+        RANK=str(comm.rank),
+        LOCAL_RANK=str(comm.rank),
+        WORLD_SIZE=str(comm.size),
+        LOCAL_WORLD_SIZE=str(comm.size),
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT=str(port),
     )
     dist.init_process_group(
         backend, store=store, rank=comm.rank, world_size=comm.size, timeout=limit
@@ -117,11 +121,18 @@ def join_horovod(comm: LocalComm, plan: Plan) -> Any:
     device, _ = torch_device(comm.rank, comm.size, plan.device)
     first, second = rendezvous(comm), rendezvous(comm)
     os.environ.update(
-        HOROVOD_RANK=str(comm.rank), HOROVOD_SIZE=str(comm.size), HOROVOD_CROSS_RANK="0",
-        HOROVOD_LOCAL_RANK=str(comm.rank), HOROVOD_LOCAL_SIZE=str(comm.size),
-        HOROVOD_CROSS_SIZE="1", HOROVOD_CONTROLLER="gloo", HOROVOD_CPU_OPERATIONS="gloo",
-        HOROVOD_GLOO_IFACE=loopback(), HOROVOD_HOSTNAME="localhost",
-        HOROVOD_GLOO_RENDEZVOUS_ADDR="127.0.0.1", HOROVOD_GLOO_RENDEZVOUS_PORT=str(first),
+        HOROVOD_RANK=str(comm.rank),
+        HOROVOD_SIZE=str(comm.size),
+        HOROVOD_CROSS_RANK="0",
+        HOROVOD_LOCAL_RANK=str(comm.rank),
+        HOROVOD_LOCAL_SIZE=str(comm.size),
+        HOROVOD_CROSS_SIZE="1",
+        HOROVOD_CONTROLLER="gloo",
+        HOROVOD_CPU_OPERATIONS="gloo",
+        HOROVOD_GLOO_IFACE=loopback(),
+        HOROVOD_HOSTNAME="localhost",
+        HOROVOD_GLOO_RENDEZVOUS_ADDR="127.0.0.1",
+        HOROVOD_GLOO_RENDEZVOUS_PORT=str(first),
         HOROVOD_GLOO_TIMEOUT_SECONDS=str(int(plan.timeout) + 1),
     )
     hvd.init()
