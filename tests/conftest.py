@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from helpers.setup import state, system
+
 
 @pytest.fixture(params=["virtual", "processes"])
 def engine(request: pytest.FixtureRequest) -> str:
     """Each engine in turn: what holds on one has to hold on the other."""
     return str(request.param)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave out what cannot run here, and say why."""
+    missing = state.horovod_missing() if item.get_closest_marker("horovod") else None
+    if missing:
+        pytest.skip(missing)
+    if item.get_closest_marker("browser") and system.browser() is None:
+        pytest.skip(f"No Chromium was found. To have it: {system.install_line(['chromium'])}")

@@ -1,0 +1,159 @@
+"""The commands of ./course: their options, and what they pass on."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from helpers import cli, doctor
+from helpers.commands import lab, testing
+from helpers.setup.places import ROOT
+
+
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The arguments that a command hands to what does its work, which is not called."""
+    calls: list[Any] = []
+
+    def record(*args: Any, **kwargs: Any) -> int:
+        calls.append((args, kwargs))
+        return 3
+
+    monkeypatch.setattr("helpers.commands.lab.lab", record)
+    monkeypatch.setattr("helpers.commands.testing.run_tests", record)
+    monkeypatch.setattr("helpers.instructor.build.build", record)
+    monkeypatch.setattr("benchmarks.run.main", record)
+    return calls
+
+
+def test_without_a_command_there_is_help(capfd: pytest.CaptureFixture[str]) -> None:
+    told = subprocess.run([ROOT / "course"], capture_output=True, text=True, timeout=30)
+    shown = told.stdout + told.stderr
+    for command in ("lab", "test", "doctor", "build", "bench"):
+        assert command in shown
+    assert "Traceback" not in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "passed"),
+    [
+        (["lab", "--no-browser", "--port", "9000"], ((9000, False, ()), {})),
+        (["lab", "--debug"], ((None, True, ("--debug",)), {})),
+        (["test", "--fast", "-k", "ring"], ((True, ("-k", "ring")), {})),
+        (["test", "--", "--fast", "-x"], ((False, ("--fast", "-x")), {})),
+        (["build", "--check"], ((), {"check": True, "run": False, "only": ()})),
+        (["build", "--run", "02"], ((), {"check": False, "run": True, "only": ("02",)})),
+        (["bench", "launch", "--json"], (("launch", True), {})),
+    ],
+)
+def test_commands_pass_on(called: list[Any], arguments: list[str], passed: Any) -> None:
+    # The exit status is the one of what did the work.
+    assert cli.main(arguments) == 3
+    assert called == [passed]
+
+
+def test_an_unknown_benchmark_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", "speed"]) == 2
+    assert "'speed' is not one of" in capsys.readouterr().err
+
+
+def test_the_command_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, helpers.cli, helpers.setup.__main__\n"
+        "print([m for m in ('torch', 'numpy', 'rich', 'jupyterlab') if m in sys.modules])"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    assert told.stdout.strip() == "[]"
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port on which something listens."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        yield server.getsockname()[1]
+
+
+def test_a_busy_port_is_told(taken: int) -> None:
+    with pytest.raises(lab.PortTaken, match=f"Port {taken} is in use"):
+        lab.choose_port(taken)
+
+
+def test_a_free_port_is_found(monkeypatch: pytest.MonkeyPatch, taken: int) -> None:
+    monkeypatch.setattr(lab, "FIRST_PORT", taken)
+    assert taken < lab.choose_port(None) < taken + lab.PORTS_TRIED
+
+
+def test_the_server_stays_on_this_machine_and_keeps_its_token() -> None:
+    options = lab.settings(9000, "secret")
+    assert "--ServerApp.ip=127.0.0.1" in options
+    assert not any("secret" in option for option in options)
+    assert lab.address(9000, "secret").endswith("?token=secret")
+
+
+def test_paths_given_to_test_replace_the_usual_ones() -> None:
+    command = testing.pytest_command(False, ["tests/test_cli.py::test_x", "-q"])
+    assert command[-2:] == ["tests/test_cli.py::test_x", "-q"]
+    assert "tests" not in command
+
+
+def test_fast_leaves_out_what_is_slow() -> None:
+    command = testing.pytest_command(True, ["-k", "ring"])
+    assert command[command.index("-m", 3) + 1] == "not slow"
+    assert "tests" in command and "solutions" not in command
+
+
+def test_the_closing_line_is_kept(capfd: pytest.CaptureFixture[str]) -> None:
+    line = "===== 3 passed in 0.12s ====="
+    code, closing = testing.run_pytest([sys.executable, "-c", f"print('{line}'); exit(1)"])
+    assert (code, closing) == (1, line)
+    assert capfd.readouterr().out == line + "\n"
+
+
+def test_one_failed_check_fails_all(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(testing.subprocess, "call", lambda command, cwd: "mypy" in command)
+    monkeypatch.setattr(testing, "run_pytest", lambda command: (0, "1 passed in 1s"))
+    assert testing.run_tests(True, ()) == 1
+    shown = capsys.readouterr().out
+    assert "FAILED  types (mypy)" in shown and "passed  style (ruff)" in shown
+    assert shown.endswith("1 passed in 1s\n")
+
+
+def test_doctor_tells_the_cost_of_each_lack(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    looks = (
+        lambda: doctor.Finding("cores", True, "4 usable", "slow"),
+        lambda: doctor.Finding("GPUs", False, "none [0]", "Nothing in the lessons."),
+    )
+    monkeypatch.setattr(doctor, "LOOKS", looks)
+    assert doctor.show() == 0
+    shown = capsys.readouterr().out
+    assert "4 usable" in shown and "slow" not in shown
+    assert "none [0]" in shown and "Nothing in the lessons." in shown
+
+
+def test_doctor_answers_without_rich(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "rich", None)
+    monkeypatch.setattr(doctor, "LOOKS", (lambda: doctor.Finding("GPUs", False, "none", "Little"),))
+    assert doctor.show() == 0
+    assert "lacks  GPUs" in capsys.readouterr().out
+
+
+def test_every_look_has_an_answer() -> None:
+    # torch is asked in a process of its own, so this one is allowed its seconds.
+    for finding in doctor.findings():
+        assert finding.name and finding.what
+        assert finding.found or finding.cost

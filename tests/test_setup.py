@@ -1,0 +1,245 @@
+"""What set-up decides and records, without a network."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.setup import __main__ as door
+from helpers.setup import horovod, packages, places, state, steps, system
+from helpers.setup.errors import SetupFailed
+
+# ---- what is recorded ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An environment that takes itself for the running one."""
+    folder = tmp_path / ".venv"
+    folder.mkdir()
+    monkeypatch.setattr(places, "environment", lambda: folder)
+    monkeypatch.setattr(sys, "prefix", str(folder))
+    return folder
+
+
+def complete() -> dict[str, Any]:
+    return {
+        "packages": state.key(),
+        "checked": state.key(),
+        "python": state.version(),
+        "horovod": {"wheel": "horovod.whl"},
+    }
+
+
+def test_a_complete_environment_is_ready(environment: Path) -> None:
+    assert not state.ready()
+    state.save(environment, complete())
+    assert state.ready()
+    assert [path.name for path in environment.iterdir()] == ["course.json"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"packages": None},
+        {"packages": "other pins"},
+        {"checked": None},
+        {"python": "3.10"},
+        {"horovod": None},
+    ],
+)
+def test_anything_else_is_not(environment: Path, change: dict[str, Any]) -> None:
+    state.save(environment, {**complete(), **change})
+    assert not state.ready()
+
+
+def test_a_torn_record_counts_as_none(environment: Path) -> None:
+    state.path(environment).write_text('{"packages": ')
+    assert state.load(environment) is None
+    assert not state.ready()
+
+
+def test_horovod_is_tried_again_when_its_log_is_gone(environment: Path, tmp_path: Path) -> None:
+    log = tmp_path / "horovod.log"
+    log.write_text("error")
+    failed = {"missing": "It did not compile.", "log": str(log)}
+    state.save(environment, {**complete(), "horovod": failed})
+    assert state.ready() and state.horovod_missing() == "It did not compile."
+    log.unlink()
+    assert not state.ready()
+
+
+def test_horovod_is_tried_again_when_a_compiler_is_there(
+    environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state.save(environment, {**complete(), "horovod": {"missing": "…", "wants": "tools"}})
+    monkeypatch.setattr(system, "missing_build_tools", lambda header: ["make"])
+    assert state.ready()
+    monkeypatch.setattr(system, "missing_build_tools", lambda header: [])
+    assert not state.ready()
+
+
+def test_the_key_follows_pins_and_dependencies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("pyproject.toml", "constraints.txt"):
+        shutil.copy(places.ROOT / name, tmp_path)
+    monkeypatch.setattr(places, "ROOT", tmp_path)
+    first = state.key()
+    pyproject = tmp_path / "pyproject.toml"
+    # Other settings in pyproject.toml are no reason to install anything.
+    pyproject.write_text(pyproject.read_text().replace("line-length = 100", "line-length = 90"))
+    assert state.key() == first
+    pyproject.write_text(pyproject.read_text().replace('"click"', '"click>1"'))
+    second = state.key()
+    with (tmp_path / "constraints.txt").open("a") as file:
+        file.write("more==1\n")
+    assert len({first, second, state.key()}) == 3
+
+
+@pytest.mark.slow
+def test_a_half_made_environment_is_made_anew(tmp_path: Path) -> None:
+    folder = tmp_path / ".venv"
+    (folder / "lib").mkdir(parents=True)
+    (folder / "lib" / "half").write_text("")
+    (tmp_path / ".venv.old-1").mkdir()
+    state.save(folder, {"packages": None})
+    packages.make_environment(folder, tmp_path / "log")
+    assert packages.python_version(places.python(folder)) == state.version()
+    assert not (folder / "lib" / "half").exists()
+    assert not list(tmp_path.glob(".venv.old-*"))
+    # Until packages are in, it still counts as half made.
+    assert json.loads(state.path(folder).read_text()) == {"packages": None}
+
+
+def test_the_conda_environment_is_used_where_it_is_active(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CONDA_PREFIX", str(tmp_path))
+    monkeypatch.setenv("CONDA_DEFAULT_ENV", "base")
+    assert places.environment() == places.ROOT / ".venv"
+    monkeypatch.setenv("CONDA_DEFAULT_ENV", places.NAME)
+    assert places.environment() == tmp_path
+    # It is the user's: set-up never makes it anew.
+    state.save(tmp_path, {"packages": None})
+    packages.make_environment(tmp_path, tmp_path / "log")
+    assert state.path(tmp_path).exists()
+
+
+# ---- Horovod ------------------------------------------------------------------------------------
+
+
+def source(folder: Path) -> Path:
+    """As much of Horovod's source as the edits touch."""
+    for edit in horovod.EDITS:
+        path = folder / edit.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"before\n{edit.old}\nafter\n")
+    return folder
+
+
+def test_the_edits_change_what_they_name(tmp_path: Path) -> None:
+    horovod.apply_edits(source(tmp_path))
+    assert "STANDARD 17" in (tmp_path / "CMakeLists.txt").read_text()
+    assert "xla_mpi_ops" not in (tmp_path / "horovod/tensorflow/CMakeLists.txt").read_text()
+    for name in ("__init__.py", "callbacks.py"):
+        text = (tmp_path / "horovod/tensorflow/keras" / name).read_text()
+        assert "from tf_keras import backend" in text
+
+
+@pytest.mark.parametrize("number", range(len(horovod.EDITS)))
+def test_an_unexpected_source_is_refused(tmp_path: Path, number: int) -> None:
+    file = source(tmp_path) / horovod.EDITS[number].file
+    file.write_text("something else")
+    with pytest.raises(SetupFailed, match="is not the file that the course knows"):
+        horovod.apply_edits(tmp_path)
+
+
+def test_the_wheel_is_kept_by_what_it_was_built_against() -> None:
+    versions = {"torch": "2.13.0+cpu", "tensorflow": "2.21.0"}
+    key = horovod.cache_key("3.11", versions)
+    assert key.startswith("horovod-0.28.1-py3.11-torch2.13.0+cpu-tf2.21.0-")
+    others = (
+        horovod.cache_key("3.12", versions),
+        horovod.cache_key("3.11", {**versions, "torch": "2.13.0"}),
+        horovod.cache_key("3.11", {**versions, "tensorflow": "2.22.0"}),
+    )
+    assert len({key, *others}) == 4
+
+
+def test_progress_is_read_from_make_and_pip() -> None:
+    line = "[ 45%] Building CXX object horovod/CMakeFiles/tensorflow.dir/common/operations.cc.o"
+    assert horovod.told_by_make(line) == "45 % operations.cc"
+    assert horovod.told_by_make("warning: something") is None
+    assert packages.told_by_pip("Collecting torch==2.13.0") == "Collecting torch==2.13.0"
+    assert packages.told_by_pip("Installing collected packages: a, b, c") == "writing 3 packages"
+    assert packages.told_by_pip("  creating build/lib") is None
+
+
+def test_without_a_compiler_set_up_goes_on(
+    environment: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(horovod, "cached", lambda key: None)
+    monkeypatch.setattr(
+        packages, "versions", lambda python: {"torch": "2.13.0", "tensorflow": "2.21.0"}
+    )
+    monkeypatch.setattr(packages, "python_version", lambda python: "3.11")
+    monkeypatch.setattr(system, "header_of", lambda python: environment)
+    monkeypatch.setattr(system, "missing_build_tools", lambda header: ["a C++ compiler", "make"])
+    monkeypatch.setattr(system, "may_install", lambda: False)
+    known = steps._horovod(environment, {"packages": "x"})
+    assert known["horovod"]["wants"] == "tools"
+    assert state.load(environment) == known
+    assert "Horovod needs a C++ compiler and make to be built." in capsys.readouterr().out
+
+
+def test_the_line_to_type_fits_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = ["a C++ compiler", "make"]
+    monkeypatch.setattr(sys, "platform", "linux")
+    for manager, line in (
+        ("apt-get", "sudo apt-get install g++ make"),
+        ("dnf", "sudo dnf install gcc-c++ make"),
+        ("pacman", "sudo pacman -S gcc make"),
+        ("none", "install a C++ compiler, make with your system's package manager"),
+    ):
+        monkeypatch.setattr(
+            system.shutil, "which", lambda name, manager=manager: name if name == manager else None
+        )
+        assert system.install_line(tools) == line
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert system.install_line(tools) == "xcode-select --install"
+
+
+# ---- the door -----------------------------------------------------------------------------------
+
+
+def test_help_and_doctor_need_no_set_up(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(state, "ready", lambda: False)
+    monkeypatch.setattr(door, "_set_up", lambda: pytest.fail("set-up was started"))
+    monkeypatch.setattr("helpers.doctor.show", lambda: 0)
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        for arguments in ([], ["--help"], ["lab", "--help"], ["doctor"]):
+            assert door.main(arguments) == 0
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    assert "./course lab" in capsys.readouterr().out
+
+
+def test_a_failed_set_up_is_one_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise SetupFailed("The disk is full; free 5 GB.")
+
+    monkeypatch.setattr(steps, "ensure", fail)
+    assert door._set_up() == 1
+    assert capsys.readouterr().err.strip() == "The disk is full; free 5 GB."
