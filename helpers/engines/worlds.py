@@ -116,6 +116,8 @@ def join_horovod(comm: LocalComm, plan: Plan) -> Any:
     """
     import horovod.torch as hvd
     import torch
+    from horovod.common import process_sets
+    from horovod.torch.mpi_ops import _basics
 
     torch.set_num_threads(plan.threads)
     device, _ = torch_device(comm.rank, comm.size, plan.device)
@@ -135,6 +137,9 @@ def join_horovod(comm: LocalComm, plan: Plan) -> Any:
         HOROVOD_GLOO_RENDEZVOUS_PORT=str(first),
         HOROVOD_GLOO_TIMEOUT_SECONDS=str(int(plan.timeout) + 1),
     )
+    # Horovod asks the binding that was imported last who is in the world; only torch's is up, and
+    # DistributedOptimizer would otherwise average nothing without saying so.
+    process_sets._setup(_basics)
     hvd.init()
     os.environ["HOROVOD_GLOO_RENDEZVOUS_PORT"] = str(second)
     return device
