@@ -1,4 +1,4 @@
-"""How set-up starts and ends: the shell script, long commands, and what is left when it is killed."""
+"""How set-up starts and ends: the script, long commands, and what is left when it is killed."""
 
 from __future__ import annotations
 
