@@ -77,8 +77,7 @@ def virtual(fn: Function, call: Function, case: Case, arguments: int | None = No
             trouble="failed", kind=error.kind, text=error.message, rank=error.rank
         )
     except Deadlock as error:
-        waiting = {r: words.removeprefix("waits to ") for r, words in error.waiting.items()}
-        return Observation(trouble="deadlock", text=str(error), waiting=waiting)
+        return Observation(trouble="deadlock", text=str(error), waiting=dict(error.waiting))
     except RunError as error:
         return Observation(trouble="died", text=error.report, rank=error.rank)
     except TypeError as error:

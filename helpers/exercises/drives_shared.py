@@ -5,26 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode
 
 from helpers.exercises.drives import Function, virtual
 from helpers.exercises.spec import Case, Observation
 
 
-class Counter(TorchDispatchMode):
-    """Counts the elements that this thread's torch operations write; views write none."""
+class Counter(TorchFunctionMode):
+    """Counts the elements that this thread's torch functions write; views write none."""
 
     def __init__(self) -> None:
         super().__init__()
         self.elements = 0
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        aliases = any(r.alias_info and not r.alias_info.is_write for r in func._schema.returns)
+        if func is Tensor.__setitem__:
+            self.elements += args[0][args[1]].numel()
         for out in result if isinstance(result, list | tuple) else [result]:
-            if isinstance(out, Tensor) and not aliases:
+            if isinstance(out, Tensor) and not _is_view(func, out, args):
                 self.elements += out.numel()
         return result
+
+
+def _is_view(func: Any, out: Tensor, args: Any) -> bool:
+    name = getattr(func, "__name__", "")
+    if name.startswith("__i") or (name.endswith("_") and not name.endswith("__")):
+        return False  # in place: it is its argument, and it was written
+    held = out.untyped_storage().data_ptr()
+    return any(isinstance(a, Tensor) and a.untyped_storage().data_ptr() == held for a in args)
 
 
 def on_buffers(fn: Function, case: Case) -> Observation:

@@ -51,7 +51,7 @@ class Observation:
     values: what each rank gave, numpy arrays for tensors (one value for a plain function).
     bytes, messages: sent by each rank. seconds: on each rank's own clock. events: the trace.
     trouble: how it ended, "" where it returned. kind, text: of the exception. rank: the one
-    at fault. waiting: for each rank that waits, what for, such as "receive from rank 1". place:
+    at fault. waiting: for each rank that waits, in words, "waits to receive from rank 1". place:
     the line it was at.
     """
 

@@ -33,7 +33,7 @@ def explain(exercise: Exercise, case: Case, seen: Observation) -> tuple[str, str
 
 def waits(seen: Observation) -> str:
     """Who waits for what, such as "rank 0 waits to receive from rank 1"."""
-    said = [f"rank {rank} waits to {words}" for rank, words in sorted(seen.waiting.items())]
+    said = [f"rank {rank} {words}" for rank, words in sorted(seen.waiting.items())]
     return "; ".join(said) if said else "every rank waits"
 
 

@@ -80,7 +80,7 @@ def _nobody_sends(case: Case, seen: Observation) -> str | None:
         return None
     return (
         f"{case.name}, every rank waits to receive and nobody sends: rank 0 "
-        f"waits to {seen.waiting[0]}. Ask `comm.rank`: rank 0 receives, the others send."
+        f"{seen.waiting[0]}. Ask `comm.rank`: rank 0 receives, the others send."
     )
 
 
@@ -89,13 +89,13 @@ def _nobody_receives(case: Case, seen: Observation) -> str | None:
     if not sends or any("receive" in words for words in seen.waiting.values()):
         return None
     return (
-        f"{case.name}, rank {sends[0]} waits to {seen.waiting[sends[0]]}, which never comes to "
+        f"{case.name}, rank {sends[0]} {seen.waiting[sends[0]]}, which never comes to "
         "receive it. Rank 0 calls `comm.recv` once for every other rank."
     )
 
 
 def _own_only(case: Case, seen: Observation) -> str | None:
-    if case.ranks == 1 or sum(seen.messages) or seen.trouble:
+    if case.ranks == 1 or any(seen.messages) or seen.trouble:
         return None
     return (
         f"{case.name}, no rank sent anything: a rank knows only its own number. Ranks share no "

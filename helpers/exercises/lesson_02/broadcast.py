@@ -148,7 +148,7 @@ def _all_wait(case: Case, seen: Observation) -> str | None:
         return None
     first = receiving[0]
     return (
-        f"{case.name}, rank {first} waits to {seen.waiting[first]}, which never sends to it. In "
+        f"{case.name}, rank {first} {seen.waiting[first]}, which never sends to it. In "
         "the round with distance d, places 0 to d − 1 send and places d to 2d − 1 receive."
     )
 

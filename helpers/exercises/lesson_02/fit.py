@@ -44,7 +44,7 @@ def cases(seed: int) -> list[Case]:
 
 
 def _pair(seen: Observation) -> tuple[float, float] | None:
-    got = seen.values[0] if seen.values else None
+    got: Any = seen.values[0] if seen.values else None
     if type(got) not in (tuple, list) or len(got) != 2:
         return None
     alpha, beta = number(got[0]), number(got[1])
@@ -75,7 +75,7 @@ def _swapped(case: Case, seen: Observation) -> str | None:
         return None
     if not _near(pair[0], case.facts["beta"], 0.3):
         return None
-    return "α and β are swapped: return (α, β), the seconds a message first, the seconds a byte then."
+    return "α and β are swapped: return (α, β), the seconds a message first, then those a byte."
 
 
 def _bandwidth(case: Case, seen: Observation) -> str | None:
@@ -101,7 +101,7 @@ def _absolute(case: Case, seen: Observation) -> str | None:
     if pair is None or not case.facts["noise"]:
         return None
     sizes, seconds = case.args[0]
-    slope, start = np.polyfit(sizes, seconds, 1)
+    _, start = np.polyfit(sizes, seconds, 1)
     if not (_near(pair[0], start, 0.02) or (start < 0 and pair[0] == 0)):
         return None
     return (
@@ -113,7 +113,7 @@ def _absolute(case: Case, seen: Observation) -> str | None:
 
 def _smallest_only(case: Case, seen: Observation) -> str | None:
     pair = _pair(seen)
-    sizes, seconds = case.args[0]
+    _, seconds = case.args[0]
     if pair is None or not _near(pair[0], seconds[0], 1e-9):
         return None
     return (

@@ -76,7 +76,7 @@ def claim(case: Case, seen: Observation) -> str | None:
             sent = count(seen.messages[rank], "message")
             return f"{case.name}, rank {rank} sent {sent}; a ring sends 2(N − 1) = {2 * (n - 1)}."
         if len({e.peer for e in seen.sends(rank)}) > 1:
-            return f"{case.name}, rank {rank} sent to several ranks; in a ring it has one neighbour."
+            return f"{case.name}, rank {rank} sent to several ranks; a ring has one neighbour."
     return None
 
 
@@ -170,7 +170,7 @@ def _not_in_place(case: Case, seen: Observation) -> str | None:
 def _everybody_sends(case: Case, seen: Observation) -> str | None:
     if len(seen.waiting) != case.ranks or not all("send" in w for w in seen.waiting.values()):
         return None
-    first = f"rank 0 waits to {seen.waiting[0]}"
+    first = f"rank 0 {seen.waiting[0]}"
     return (
         f"{case.name}, all ranks ({listing(sorted(seen.waiting))}) wait to send and none receives: "
         f"{first}, which waits too. Start the sending with `comm.isend`, receive, then `wait()`."

@@ -87,9 +87,9 @@ def _last_takes_rest(case: Case, seen: Observation) -> str | None:
         return None
     low, high = bounds(rows, n)[-1]
     return (
-        f"{case.name}, rank {n - 1} got {count(sizes[-1] or 0, 'row')}; it should get {high - low}. "
-        "The last rank takes the whole remainder: start rank r at ⌊r·B/N⌋ instead, so that the "
-        "slices differ by one row at most."
+        f"{case.name}, rank {n - 1} got {count(sizes[-1] or 0, 'row')}; it should get "
+        f"{high - low}. The last rank takes the whole remainder: start rank r at ⌊r·B/N⌋ "
+        "instead, so that the slices differ by one row at most."
     )
 
 
@@ -136,7 +136,7 @@ def _wrong_source(case: Case, seen: Observation) -> str | None:
     for rank, words in sorted(seen.waiting.items()):
         if "receive" in words and not words.endswith("rank 0"):
             return (
-                f"{case.name}, rank {rank} waits to {words}. Only rank 0 has the batch: "
+                f"{case.name}, rank {rank} {words}. Only rank 0 has the batch: "
                 "every other rank receives from rank 0."
             )
     return None

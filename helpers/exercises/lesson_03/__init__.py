@@ -1,7 +1,12 @@
 """The exercises of lesson 03, data parallelism."""
 
-from __future__ import annotations
+from helpers.exercises.lesson_03 import average, buckets, overlap, rate, shards, training
 
-from helpers.exercises.spec import Exercise
-
-EXERCISES: tuple[Exercise, ...] = ()
+EXERCISES = (
+    shards.EXERCISE,
+    average.EXERCISE,
+    training.EXERCISE,
+    buckets.EXERCISE,
+    overlap.EXERCISE,
+    rate.EXERCISE,
+)

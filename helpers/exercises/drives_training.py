@@ -1,0 +1,181 @@
+"""Drivers for lesson 03: shards over epochs, small networks, hooks under a slow backward."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from helpers.exercises.drives import Function, failed, plain, virtual, wrong_signature
+from helpers.exercises.spec import Case, Observation
+
+
+def network(weights: list[Tensor]) -> nn.Sequential:
+    """Linear layers with tanh between them, float64, from [W₁, b₁, W₂, b₂, …]."""
+    layers: list[nn.Module] = []
+    for weight, bias in zip(weights[::2], weights[1::2], strict=True):
+        linear = nn.Linear(weight.shape[1], weight.shape[0], dtype=torch.float64)
+        with torch.no_grad():
+            linear.weight.copy_(weight)
+            linear.bias.copy_(bias)
+        layers += [linear, nn.Tanh()]
+    return nn.Sequential(*layers[:-1])
+
+
+def over_epochs(fn: Function, case: Case) -> Observation:
+    """Call `fn(rows, rank, size, epoch)` for every rank and epoch; the case says how many.
+
+    `values[0][epoch][rank]` are the row numbers. Every rank's global random state differs, as it
+    does on real ranks.
+    """
+    trouble = wrong_signature(fn, 4)
+    if trouble:
+        return trouble
+    rows, size, epochs = case.args[0]
+    found: list[list[Any]] = []
+    try:
+        for epoch in range(epochs):
+            found.append([])
+            for rank in range(size):
+                seed = 1000 * rank + epoch
+                torch.manual_seed(seed)
+                np.random.seed(seed)
+                random.seed(seed)
+                found[-1].append(plain(fn(rows, rank, size, epoch)))
+    except Exception as error:
+        return failed(error, fn, rank)
+    return Observation(values=[found])
+
+
+def over_steps(fn: Function, case: Case) -> Observation:
+    """Call `fn(step, *the case's other arguments)` for every step; `values[0]` is the list."""
+    trouble = wrong_signature(fn, len(case.args[0]))
+    if trouble:
+        return trouble
+    steps, *others = case.args[0]
+    try:
+        return Observation(values=[[plain(fn(step, *others)) for step in steps]])
+    except Exception as error:
+        return failed(error, fn)
+
+
+def on_gradients(fn: Function, case: Case) -> Observation:
+    """One backward on each rank's rows, then `fn(comm, model, rows, total)`.
+
+    A rank's arguments: weights, inputs, targets, total. `values[rank]` is `{"gradients",
+    "weights"}` afterwards.
+    """
+
+    def call(
+        mine: Function, comm: Any, weights: list[Tensor], inputs: Tensor, targets: Tensor,
+        total: int,
+    ) -> Any:
+        model = network(weights)
+        nn.functional.mse_loss(model(inputs), targets).backward()
+        mine(comm, model, len(inputs), total)
+        return {
+            "gradients": [p.grad for p in model.parameters()],
+            "weights": list(model.parameters()),
+        }
+
+    return virtual(fn, call, case, arguments=4)
+
+
+def on_training(fn: Function, case: Case) -> Observation:
+    """Call `fn(comm, model, inputs, targets, total, steps, rate)`; `values[rank]` are the weights.
+
+    A rank's arguments: weights, then what follows `model`.
+    """
+
+    def call(mine: Function, comm: Any, weights: list[Tensor], *others: Any) -> Any:
+        model = network(weights)
+        mine(comm, model, *others)
+        return list(model.parameters())
+
+    return virtual(fn, call, case, arguments=7)
+
+
+class _Slow(torch.autograd.Function):
+    """Passes everything through; its backward takes so many seconds of the rank's clock."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, comm: Any, seconds: float) -> Tensor:
+        ctx.comm, ctx.seconds = comm, seconds
+        return tensor.view_as(tensor)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        ctx.comm.compute(ctx.seconds)
+        return gradients[0], None, None
+
+
+def on_hooks(fn: Function, case: Case) -> Observation:
+    """Call `fn(comm, buckets, reduce)` and train some steps with what it returns.
+
+    A rank's arguments: weights, inputs and targets (a batch a step), groups (for each bucket, the
+    numbers of its parameters), rate, and the seconds that backward spends in each layer.
+    `values[rank]`: weights afterwards; sums, a list of (step, start, elements) for every call of
+    `reduce`; ends, when each backward ended; done, how many sums were through when each finish()
+    returned; finish, whether something callable was returned.
+    """
+
+    def call(
+        mine: Function, comm: Any, weights: list[Tensor], inputs: Tensor, targets: Tensor,
+        groups: list[list[int]], rate: float, seconds: float,
+    ) -> Any:
+        model = network(weights)
+        parameters = list(model.parameters())
+        sums: list[Any] = []
+        ends: list[float] = []
+        done: list[int] = []
+        ended = 0
+
+        step = 0
+
+        def reduce(its_comm: Any, flat: Tensor) -> None:
+            nonlocal ended
+            sums.append((step, its_comm.time(), flat.numel()))
+            _sum_in_place(its_comm, flat)
+            ended += 1
+
+        finish = mine(comm, [[parameters[i] for i in group] for group in groups], reduce)
+        if callable(finish):
+            for step, (batch, wanted) in enumerate(zip(inputs, targets, strict=True)):  # noqa: B007
+                model.zero_grad()
+                _slow_loss(model, batch, wanted, comm, seconds).backward()
+                ends.append(comm.time())
+                finish()
+                done.append(ended)
+                with torch.no_grad():
+                    for parameter in parameters:
+                        parameter.sub_(rate * parameter.grad)  # type: ignore[operator]
+        return {
+            "weights": parameters, "sums": sums, "ends": ends, "done": done,
+            "finish": callable(finish),
+        }
+
+    return virtual(fn, call, case, arguments=3)
+
+
+def _slow_loss(model: nn.Sequential, batch: Tensor, wanted: Tensor, comm: Any, s: float) -> Tensor:
+    out = batch
+    for layer in model:
+        out = layer(out)
+        if isinstance(layer, nn.Linear):
+            out = _Slow.apply(out, comm, s)
+    return nn.functional.mse_loss(out, wanted)
+
+
+def _sum_in_place(comm: Any, flat: Tensor) -> None:
+    """A plain all-reduce through rank 0, so that what is judged is only when it starts."""
+    if comm.rank:
+        comm.send(flat, 0)
+        flat.copy_(comm.recv(0))
+        return
+    for other in range(1, comm.size):
+        flat += comm.recv(other)
+    for other in range(1, comm.size):
+        comm.send(flat, other)

@@ -1,0 +1,270 @@
+"""Exercise 03.5, hooks and overlap: summing gradients while backward still runs.
+
+`overlap(comm, buckets, reduce) -> finish`: buckets are lists of parameters in the order in which
+backward fills them; `reduce(comm, flat)` sums a flat tensor over the ranks, in place. Hooks start
+`comm.background(reduce, flat)` as soon as a bucket's last gradient is there. `finish()` is called
+after every backward: it waits for all of them and leaves the average in every `.grad`.
+
+The claim: results as for one big batch; one sum a bucket and step, so each parameter once; on the
+communication thread; the first one before backward ends. The driver's backward takes 1 ms a layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from helpers.exercises.common import rng
+from helpers.exercises.compare import all_close, count, worlds
+from helpers.exercises.drives_training import on_hooks
+from helpers.exercises.lesson_03 import overlap_wrong as wrong
+from helpers.exercises.lesson_03.replicas import random_weights, train
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+
+_LAYERS = (4, 8, 6, 2)
+_GROUPS = [[5, 4], [3, 2], [1, 0]]
+_STEPS, _RATE, _SECONDS = 2, 0.1, 1e-3
+_TOLERANCE = 1e-10
+
+
+def cases(seed: int) -> list[Case]:
+    """Seed 0: three layers, a bucket each, on 3, 1, 2 and 5 ranks; else other buckets too."""
+    random, made = rng(seed, "03.5"), []
+    groups, steps = _GROUPS, _STEPS
+    for n in (3, 1, 2, 5):
+        if seed:
+            steps = int(random.integers(2, 4))
+            groups = [_GROUPS, [[5], [4, 3, 2], [1, 0]], [[5, 4, 3, 2], [1, 0]]][
+                int(random.integers(3))
+            ]
+        weights = random_weights(random, _LAYERS)
+        inputs = random.standard_normal((n, steps, 4, _LAYERS[0]))
+        targets = random.standard_normal((n, steps, 4, _LAYERS[-1]))
+        args = tuple(
+            (weights, inputs[r], targets[r], groups, _RATE, _SECONDS) for r in range(n)
+        )
+        facts = {
+            "weights": weights, "groups": groups, "steps": steps,
+            "batches": [[(inputs[r, s], targets[r, s]) for r in range(n)] for s in range(steps)],
+        }
+        clock = {"latency": 1e-4, "bandwidth": 1e7}
+        made.append(Case(f"On {count(n, 'rank')}", args, n, clock, facts))
+    return made
+
+
+def _is(case: Case, seen: Observation, shares: list[float] | None) -> bool:
+    """Whether all ranks ended where gradients combined so would have led."""
+    if seen.trouble:
+        return False
+    starts = [case.facts["weights"]] * case.ranks
+    ends = train(starts, case.facts["batches"], _RATE, shares)
+    pairs = zip(seen.values, ends, strict=True)
+    return all(all_close(got["weights"], want, _TOLERANCE) for got, want in pairs)
+
+
+def _sums(seen: Observation, rank: int, step: int) -> list[Any]:
+    """The sums of one step, as (start, elements)."""
+    return [(start, size) for at, start, size in seen.values[rank]["sums"] if at == step]
+
+
+def _elements(case: Case) -> list[int]:
+    weights = case.facts["weights"]
+    return [sum(weights[i].size for i in group) for group in case.facts["groups"]]
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """Right weights; a sum a bucket, on the communication thread, begun during backward."""
+    if not all(v["finish"] for v in seen.values):
+        return f"{case.name}, `overlap` did not return a function."
+    if not _is(case, seen, [1 / case.ranks] * case.ranks):
+        return f"{case.name}, the weights are not those of one big batch after training."
+    if case.ranks == 1:
+        return None
+    for rank in range(case.ranks):
+        for step in range(case.facts["steps"]):
+            found = _sums(seen, rank, step)
+            if sorted(size for _, size in found) != sorted(_elements(case)):
+                return (
+                    f"{case.name}, rank {rank} made {count(len(found), 'sum')} in step {step}; it "
+                    f"should make one a bucket, {len(_elements(case))} in all."
+                )
+            if min(start for start, _ in found) >= seen.values[rank]["ends"][step]:
+                return _no_overlap(case, seen)
+    if not any(e.lane == 1 for e in seen.events):
+        return f"{case.name}, nothing ran on the communication thread."
+    return None
+
+
+def _no_overlap(case: Case, seen: Observation) -> str | None:
+    if seen.trouble or case.ranks == 1 or not seen.values[0]["sums"]:
+        return None
+    first, end = _sums(seen, 0, 0)[0][0], seen.values[0]["ends"][0]
+    if first < end:
+        return None
+    return (
+        f"{case.name}, the first all-reduce starts {first * 1e3:.2f} ms into the run, and backward "
+        f"ends at {end * 1e3:.2f} ms: nothing overlaps. Start a bucket in the hook that brings its "
+        "last gradient, not in finish()."
+    )
+
+
+def _no_finish(case: Case, seen: Observation) -> str | None:
+    if seen.trouble or all(v["finish"] for v in seen.values):
+        return None
+    return f"{case.name}, `overlap` returned nothing to call: return your `finish` function."
+
+
+def _blocking(case: Case, seen: Observation) -> str | None:
+    if seen.trouble or case.ranks == 1 or not seen.values[0]["sums"]:
+        return None
+    if any(e.lane == 1 for e in seen.events):
+        return None
+    return (
+        f"{case.name}, the sums ran on the rank's own thread, so backward stood still meanwhile: "
+        "hand them to the communication thread, `comm.background(reduce, flat)`."
+    )
+
+
+def _each_parameter(case: Case, seen: Observation) -> str | None:
+    if seen.trouble or case.ranks == 1:
+        return None
+    sizes = [size for _, size in _sums(seen, 0, 0)]
+    if sorted(sizes) != sorted(w.size for w in case.facts["weights"]):
+        return None
+    return (
+        f"{case.name}, there was one all-reduce for each of {len(sizes)} parameters: put a "
+        f"bucket's gradients into one flat tensor, which makes {len(_elements(case))}."
+    )
+
+
+def _summed(case: Case, seen: Observation) -> str | None:
+    if case.ranks == 1 or not _is(case, seen, [1.0] * case.ranks):
+        return None
+    return (
+        f"{case.name}, the steps were about {case.ranks} times too long: `reduce` sums, so divide "
+        "by the number of ranks."
+    )
+
+
+def _own_gradients(case: Case, seen: Observation) -> str | None:
+    if case.ranks == 1 or not _is(case, seen, None):
+        return None
+    if not seen.values[0]["sums"]:
+        return f"{case.name}, `reduce` was never called: no hook started a bucket."
+    return (
+        f"{case.name}, the buckets were summed, but every rank stepped with its own gradients: "
+        "finish() has to put the average back into every `.grad`."
+    )
+
+
+def _does_not_wait(case: Case, seen: Observation) -> str | None:
+    if seen.trouble or case.ranks == 1:
+        return None
+    made, buckets = len(seen.values[0]["sums"]), len(_elements(case))
+    done = seen.values[0]["done"]
+    if made <= buckets or done[0] >= buckets:
+        return None
+    return (
+        f"{case.name}, {done[0]} of {buckets} sums were through when finish() returned, and the "
+        "step was taken with gradients that were still being summed: finish() has to wait for "
+        "every request."
+    )
+
+
+def _one_step_only(case: Case, seen: Observation) -> str | None:
+    if seen.trouble or case.ranks == 1:
+        return None
+    first, second = _sums(seen, 0, 0), _sums(seen, 0, 1)
+    if not first or len(second) >= len(first):
+        return None
+    return (
+        f"{case.name}, step 0 made {count(len(first), 'sum')} and step 1 {len(second)}: what "
+        "counts a bucket's gradients has to start again at every step."
+    )
+
+
+def _more_and_more(case: Case, seen: Observation) -> str | None:
+    if seen.trouble or case.ranks == 1:
+        return None
+    first, second = _sums(seen, 0, 0), _sums(seen, 0, 1)
+    if len(first) <= len(_elements(case)) and len(second) <= len(first):
+        return None
+    return (
+        f"{case.name}, step 0 made {count(len(first), 'sum')} and step 1 {len(second)}, for "
+        f"{len(_elements(case))} buckets: start a bucket once, when its last gradient is there."
+    )
+
+
+def _too_early(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "NoneType" not in seen.text:
+        return None
+    return (
+        f"{case.name}, rank {seen.rank} used a gradient that is not there yet (None): a bucket is "
+        "full when the hook of each of its parameters has been called, not of the first one."
+    )
+
+
+def _some_do_not_come(case: Case, seen: Observation) -> str | None:
+    if not seen.waiting:
+        return None
+    waits = "; ".join(f"rank {r} {words}" for r, words in sorted(seen.waiting.items()))
+    return (
+        f"{case.name}, the buckets never meet: {waits}. Every rank starts every bucket, in the "
+        "same order."
+    )
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    first, end = _sums(seen[0], 0, 0)[0][0], seen[0].values[0]["ends"][0]
+    return (
+        f"Passed on {worlds(cases)}: equal to one big batch; on 3 ranks the first all-reduce "
+        f"starts at {first * 1e3:.1f} ms, and backward ends at {end * 1e3:.1f} ms."
+    )
+
+
+EXERCISE = Exercise(
+    number="03.5",
+    title="Overlap",
+    stars=3,
+    minutes=30,
+    points=5,
+    function="overlap",
+    asks=(
+        "each bucket's gradients are summed by one `comm.background(reduce, flat)`, started by the "
+        "hook that brings its last gradient; `finish()` waits for all of them and leaves the "
+        "average over the ranks in every `.grad`, step after step."
+    ),
+    cases=cases,
+    drive=on_hooks,
+    claim=claim,
+    mistakes=(
+        Mistake("buckets that never meet", _some_do_not_come),
+        Mistake("starts before the bucket is full", _too_early),
+        Mistake("returns no function", _no_finish),
+        Mistake("sums on the rank's own thread", _blocking),
+        Mistake("one sum for each parameter", _each_parameter),
+        Mistake("starts after backward", _no_overlap),
+        Mistake("does not wait", _does_not_wait),
+        Mistake("sums in the first step only", _one_step_only),
+        Mistake("starts a bucket more than once", _more_and_more),
+        Mistake("sums without dividing", _summed),
+        Mistake("steps with its own gradients", _own_gradients),
+    ),
+    praise=praise,
+    reference=wrong.reference,
+    wrong=(
+        WrongAnswer("after backward", wrong.after_backward, "nothing overlaps"),
+        WrongAnswer("own thread", wrong.own_thread, "backward stood still"),
+        WrongAnswer("a sum a parameter", wrong.each_parameter, "one all-reduce for each of 6"),
+        WrongAnswer("sums", wrong.sums, "so divide"),
+        WrongAnswer("not written back", wrong.not_written_back, "put the average back"),
+        WrongAnswer("does not wait", wrong.does_not_wait, "still being summed"),
+        WrongAnswer("first step only", wrong.first_step_only, "start again at every step"),
+        WrongAnswer("first gradient", wrong.first_gradient, "not there yet (None)"),
+        WrongAnswer("no finish", wrong.no_finish, "returned nothing to call"),
+        WrongAnswer("rank 0 alone", wrong.rank_0_alone, "the buckets never meet"),
+    ),
+    figure=0,
+)
+

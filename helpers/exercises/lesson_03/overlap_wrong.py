@@ -1,0 +1,112 @@
+"""The reference of exercise 03.5, and overlaps with one thing wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def reference(comm: Any, buckets: Any, reduce: Any) -> Callable[[], None]:
+    """The course's own, in its shortest form."""
+    return _overlap(comm, buckets, reduce)
+
+
+def _overlap(
+    comm: Any, buckets: Any, reduce: Any, *, divide: bool = True, wait: bool = True,
+    write: bool = True, again: bool = True, full: bool = True, background: bool = True,
+    take_part: bool = True,
+) -> Callable[[], None]:
+    import torch
+
+    arrived = [0] * len(buckets)
+    started: list[Any] = []
+
+    def hook(number: int) -> Callable[[Any], None]:
+        def arrive(parameter: Any) -> None:
+            arrived[number] += 1
+            if arrived[number] == (len(buckets[number]) if full else 1) and take_part:
+                flat = torch.cat([p.grad.reshape(-1) for p in buckets[number]])
+                request = comm.background(reduce, flat) if background else reduce(comm, flat)
+                started.append((buckets[number], flat, request))
+
+        return arrive
+
+    for number, bucket in enumerate(buckets):
+        for parameter in bucket:
+            parameter.register_post_accumulate_grad_hook(hook(number))
+
+    def finish() -> None:
+        for bucket, flat, request in started:
+            if wait and request is not None:
+                request.wait()
+            parts = flat.split([p.numel() for p in bucket])
+            for parameter, part in zip(bucket, parts, strict=True):
+                if write:
+                    mean = part / comm.size if divide else part
+                    parameter.grad = mean.reshape(parameter.shape)
+        started.clear()
+        if again:
+            arrived[:] = [0] * len(buckets)
+
+    return finish
+
+
+def after_backward(comm: Any, buckets: Any, reduce: Any) -> Any:
+    """Starts all buckets in finish()."""
+    import torch
+
+    def finish() -> None:
+        flats = [torch.cat([p.grad.reshape(-1) for p in bucket]) for bucket in buckets]
+        for request in [comm.background(reduce, flat) for flat in flats]:
+            request.wait()
+        for bucket, flat in zip(buckets, flats, strict=True):
+            parts = flat.split([p.numel() for p in bucket])
+            for parameter, part in zip(bucket, parts, strict=True):
+                parameter.grad = (part / comm.size).reshape(parameter.shape)
+
+    return finish
+
+
+def own_thread(comm: Any, buckets: Any, reduce: Any) -> Any:
+    """Calls reduce in the hook."""
+    return _overlap(comm, buckets, reduce, background=False)
+
+
+def each_parameter(comm: Any, buckets: Any, reduce: Any) -> Any:
+    """One sum a parameter."""
+    return _overlap(comm, [[p] for bucket in buckets for p in bucket], reduce)
+
+
+def sums(comm: Any, buckets: Any, reduce: Any) -> Any:
+    """Never divides."""
+    return _overlap(comm, buckets, reduce, divide=False)
+
+
+def not_written_back(comm: Any, buckets: Any, reduce: Any) -> Any:
+    """Waits, and forgets the result."""
+    return _overlap(comm, buckets, reduce, write=False)
+
+
+def does_not_wait(comm: Any, buckets: Any, reduce: Any) -> Any:
+    """Uses the flat tensors before they are summed."""
+    return _overlap(comm, buckets, reduce, wait=False)
+
+
+def first_step_only(comm: Any, buckets: Any, reduce: Any) -> Any:
+    """Never counts anew."""
+    return _overlap(comm, buckets, reduce, again=False)
+
+
+def first_gradient(comm: Any, buckets: Any, reduce: Any) -> Any:
+    """Starts a bucket at its first gradient."""
+    return _overlap(comm, buckets, reduce, full=False)
+
+
+def no_finish(comm: Any, buckets: Any, reduce: Any) -> None:
+    """Returns nothing."""
+    _overlap(comm, buckets, reduce)
+
+
+def rank_0_alone(comm: Any, buckets: Any, reduce: Any) -> Any:
+    """Only rank 0 starts its buckets: a deadlock."""
+    return _overlap(comm, buckets, reduce, take_part=comm.rank == 0)

@@ -1,0 +1,236 @@
+"""Exercise 03.1, shards: which rows each rank gets in an epoch.
+
+`shard(rows, rank, size, epoch) -> tensor of row numbers`. The claim: in every epoch the ranks'
+rows together are all rows, each once; shards differ by one row at most; the order changes from
+epoch to epoch and does not depend on any rank's own random state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from helpers.exercises.common import rng
+from helpers.exercises.compare import count, describe, is_array, listing
+from helpers.exercises.drives_training import over_epochs
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+
+_EPOCHS = 2
+
+
+def cases(seed: int) -> list[Case]:
+    """Seed 0: 20 rows on 3 ranks, then 1, 2 and 5; else any rows, fewer than ranks too."""
+    random = rng(seed, "03.1")
+    shapes = [(20, 3), (16, 1), (17, 2), (23, 5)]
+    if seed:
+        shapes = [(n * int(random.integers(8, 30)) + n // 2, n) for n in (1, 2, 3, 5, 8)]
+        shapes.append((3, 5))
+    return [
+        Case(f"With {rows} rows on {count(n, 'rank')}", ((rows, n, _EPOCHS),), n,
+             facts={"rows": rows})
+        for rows, n in shapes
+    ]
+
+
+def _epochs(seen: Observation) -> list[list[list[int]]]:
+    """Row numbers by epoch and rank; raises where they are no row numbers."""
+    return [[_rows(shard) for shard in epoch] for epoch in seen.values[0]]
+
+
+def _rows(shard: Any) -> list[int]:
+    if is_array(shard) and shard.ndim == 1 and shard.dtype.kind in "iu":
+        return [int(i) for i in shard]
+    if type(shard) is list and all(type(i) is int for i in shard):
+        return list(shard)
+    raise TypeError(describe(shard))
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """Every row once, even shards, another order in every epoch."""
+    rows, n = case.facts["rows"], case.ranks
+    epochs = _epochs(seen)
+    for epoch, shards in enumerate(epochs):
+        everything = sorted(i for shard in shards for i in shard)
+        if everything != list(range(rows)):
+            return f"{case.name}, the shards of epoch {epoch} are not all rows, each once."
+        sizes = [len(shard) for shard in shards]
+        if max(sizes) - min(sizes) > 1:
+            return f"{case.name}, the shards have {listing(sizes)} rows: one apart at most."
+    if rows >= 8 and epochs[0] == epochs[1]:
+        return f"{case.name}, every epoch has the same order."
+    if n > 1 and rows >= 16 and [sorted(s) for s in epochs[0]] == [sorted(s) for s in epochs[1]]:
+        return f"{case.name}, each rank sees the same rows in every epoch."
+    return None
+
+
+def _missing_and_twice(case: Case, shards: list[list[int]]) -> tuple[list[int], list[int]]:
+    everything = [i for shard in shards for i in shard]
+    missing = sorted(set(range(case.facts["rows"])) - set(everything))
+    return missing, sorted({i for i in everything if everything.count(i) > 1})
+
+
+def _own_random(case: Case, seen: Observation) -> str | None:
+    missing, twice = _missing_and_twice(case, _epochs(seen)[0])
+    sizes = [len(s) for s in _epochs(seen)[0]]
+    if not missing or not twice or case.ranks == 1 or sum(sizes) != case.facts["rows"]:
+        return None
+    return (
+        f"{case.name}, {count(len(missing), 'row')} {'is' if len(missing) == 1 else 'are'} on no "
+        f"rank and {count(len(twice), 'row')} on several: each rank shuffled in its own way. "
+        "Every rank must draw the same permutation: seed a generator with the epoch alone."
+    )
+
+
+def _remainder(case: Case, seen: Observation) -> str | None:
+    missing, twice = _missing_and_twice(case, _epochs(seen)[0])
+    lost = case.facts["rows"] % case.ranks
+    if twice or not missing or len(missing) != lost:
+        return None
+    return (
+        f"{case.name}, {count(lost, 'row')} {'is' if lost == 1 else 'are'} on no rank: "
+        "`rows // size` loses the remainder. Cut the permutation at ⌊r·rows/size⌋."
+    )
+
+
+def _padded(case: Case, seen: Observation) -> str | None:
+    shards = _epochs(seen)[0]
+    missing, twice = _missing_and_twice(case, shards)
+    if missing or not twice:
+        return None
+    if all(len(s) == case.facts["rows"] for s in shards):
+        return f"{case.name}, every rank got all rows: keep only this rank's part of them."
+    return (
+        f"{case.name}, {count(len(twice), 'row')} {'is' if len(twice) == 1 else 'are'} on two "
+        "ranks, to make the shards equal. Here they may differ by one row, and no row counts twice."
+    )
+
+
+def _same_order(case: Case, seen: Observation) -> str | None:
+    first, second = _epochs(seen)[:2]
+    if first != second:
+        return None
+    flat = [i for shard in first for i in shard]
+    if flat == sorted(flat):
+        return (
+            f"{case.name}, the rows are cut in their own order and never shuffled: a rank sees the "
+            "same rows in every epoch. Cut `torch.randperm(rows, generator=…)` instead."
+        )
+    return (
+        f"{case.name}, epoch 1 has the same order as epoch 0: seed the generator with the epoch, "
+        "`torch.Generator().manual_seed(epoch)`."
+    )
+
+
+def _shuffled_inside(case: Case, seen: Observation) -> str | None:
+    first, second = _epochs(seen)[:2]
+    if case.ranks == 1 or [sorted(s) for s in first] != [sorted(s) for s in second]:
+        return None
+    return (
+        f"{case.name}, each rank sees the same rows in every epoch, only in another order: shuffle "
+        "all rows first, then cut."
+    )
+
+
+def _not_numbers(case: Case, seen: Observation) -> str | None:
+    try:
+        _epochs(seen)
+    except TypeError as error:
+        return (
+            f"{case.name}, a shard was {error}: return the row numbers, a one-dimensional tensor "
+            "of whole numbers."
+        )
+    return None
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    sizes = listing(len(shard) for shard in seen[0].values[0][0])
+    return f"Passed: every row once an epoch, in a new order; 20 rows on 3 ranks are {sizes}."
+
+
+def reference(rows: int, rank: int, size: int, epoch: int) -> Any:
+    """The course's own."""
+    import torch
+
+    from helpers.algorithms.data_parallel import shard_bounds
+
+    order = torch.randperm(rows, generator=torch.Generator().manual_seed(epoch))
+    start, stop = shard_bounds(rows, rank, size)
+    return order[start:stop]
+
+
+def own_random(rows: int, rank: int, size: int, epoch: int) -> Any:
+    """Shuffles with the rank's own random state."""
+    import torch
+
+    return torch.randperm(rows)[rank * rows // size : (rank + 1) * rows // size]
+
+
+def loses_rest(rows: int, rank: int, size: int, epoch: int) -> Any:
+    """Cuts with `rows // size`."""
+    import torch
+
+    order = torch.randperm(rows, generator=torch.Generator().manual_seed(epoch))
+    return order[rank * (rows // size) : (rank + 1) * (rows // size)]
+
+
+def padded(rows: int, rank: int, size: int, epoch: int) -> Any:
+    """Fills up with rows from the front, as torch's DistributedSampler does."""
+    import torch
+
+    order = torch.randperm(rows, generator=torch.Generator().manual_seed(epoch))
+    return torch.cat([order, order[: -rows % size]])[rank::size]
+
+
+def same_order(rows: int, rank: int, size: int, epoch: int) -> Any:
+    """Seeds with a constant."""
+    return reference(rows, rank, size, 0)
+
+
+def in_order(rows: int, rank: int, size: int, epoch: int) -> Any:
+    """Never shuffles."""
+    return list(range(rank * rows // size, (rank + 1) * rows // size))
+
+
+def inside(rows: int, rank: int, size: int, epoch: int) -> Any:
+    """Cuts first, then shuffles inside the shard."""
+    random = np.random.default_rng(epoch)
+    shard = np.arange(rank * rows // size, (rank + 1) * rows // size)
+    return [int(i) for i in random.permutation(shard)]
+
+
+EXERCISE = Exercise(
+    number="03.1",
+    title="Shards",
+    stars=1,
+    minutes=10,
+    points=2,
+    function="shard",
+    asks=(
+        "the numbers of this rank's rows: part ⌊r·rows/size⌋ to ⌊(r+1)·rows/size⌋ of a permutation "
+        "of all rows that is the same on every rank and another one in every epoch."
+    ),
+    cases=cases,
+    drive=over_epochs,
+    claim=claim,
+    mistakes=(
+        Mistake("no row numbers", _not_numbers),
+        Mistake("each rank shuffles in its own way", _own_random),
+        Mistake("loses the remainder", _remainder),
+        Mistake("rows that count twice", _padded),
+        Mistake("the same order in every epoch", _same_order),
+        Mistake("shuffles inside the shard", _shuffled_inside),
+    ),
+    praise=praise,
+    reference=reference,
+    wrong=(
+        WrongAnswer("own random state", own_random, "each rank shuffled in its own way"),
+        WrongAnswer("rows // size", loses_rest, "loses the remainder"),
+        WrongAnswer("padded", padded, "to make the shards equal"),
+        WrongAnswer("constant seed", same_order, "seed the generator with the epoch"),
+        WrongAnswer("no shuffle", in_order, "never shuffled"),
+        WrongAnswer("shuffles inside", inside, "shuffle all rows first"),
+    ),
+)
