@@ -24,8 +24,7 @@ class Table:
         self.rows = [[str(value) for value in row] for row in rows]
         self.caption = caption
         self._right = [
-            bool(rows) and all(_numeric(row[column]) for row in rows)
-            for column in range(len(head))
+            bool(rows) and all(_numeric(row[column]) for row in rows) for column in range(len(head))
         ]
 
     def __repr__(self) -> str:
