@@ -152,7 +152,7 @@ def test_misuse_is_told_in_a_sentence():
         c.chunk_bounds(3, 0)
 
 
-# --- chunks and bytes -------------------------------------------------------------------------------
+# --- chunks and bytes -----------------------------------------------------------------------------
 
 
 @given(length=st.integers(0, 10_000), parts=st.integers(1, 100))

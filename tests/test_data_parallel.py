@@ -20,6 +20,7 @@ from helpers.algorithms.data_parallel import (
     shard,
     shard_bounds,
 )
+from helpers.engines.comm import Comm
 
 SIZES = [1, 2, 3, 5]
 
@@ -38,7 +39,7 @@ def serial(make: Callable[[], nn.Module], seed: int = 0) -> dict[str, torch.Tens
 
 
 def parallel(
-    comm: helpers.engines.comm.Comm, make: Callable[[], nn.Module], how: str, **options: object
+    comm: Comm, make: Callable[[], nn.Module], how: str, rows: int = ROWS
 ) -> dict[str, torch.Tensor]:
     """The same training on ranks, each seeded differently, each with its shard."""
     torch.manual_seed(comm.rank)
@@ -48,24 +49,22 @@ def parallel(
         broadcast_parameters(model, comm)
     else:
         reduce = getattr(c, how)
-        replica = DataParallel(
-            model, comm, reduce, bucket_bytes=FEW, first_bucket_bytes=200, **options
-        )
+        replica = DataParallel(model, comm, reduce, bucket_bytes=FEW, first_bucket_bytes=200)
     for step in range(STEPS):
-        x, y = (shard(t, comm.rank, comm.size) for t in batch(step))
+        x, y = (shard(t[:rows], comm.rank, comm.size) for t in batch(step))
         optimizer.zero_grad()
         if how == "plain":
             nn.functional.cross_entropy(model(x), y).backward()
-            average_gradients(model, comm, weight=len(x) / ROWS)
+            average_gradients(model, comm, weight=len(x) / rows)
         else:
-            replica.weight = len(x) / ROWS
+            replica.weight = len(x) / rows
             nn.functional.cross_entropy(replica(x), y).backward()
             replica.finish()
         optimizer.step()
     return {name: value.detach().clone() for name, value in model.state_dict().items()}
 
 
-def assert_equal_weights(results: list, expected: dict, exactly_alike: bool = True) -> None:
+def assert_equal_weights(results: list, expected: dict) -> None:
     for rank, weights in enumerate(results):
         for name, value in weights.items():
             torch.testing.assert_close(
@@ -91,7 +90,7 @@ def test_there_is_no_shard_for_a_rank_that_is_not_there():
         shard_bounds(5, 2, 2)
 
 
-# --- equal to one big batch -------------------------------------------------------------------------
+# --- equal to one big batch -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -132,7 +131,7 @@ def test_more_ranks_than_rows():
         torch.testing.assert_close(gradient, model.weight.grad, rtol=1e-12, atol=1e-12)
 
 
-# --- the frameworks' own ------------------------------------------------------------------------
+# --- the frameworks' own --------------------------------------------------------------------------
 
 
 def test_an_asynchronous_sum_of_the_framework(tmp_path):
@@ -180,5 +179,30 @@ def test_equal_to_torch_ddp():
         return ours, train(DistributedDataParallel, lambda r: None)
 
     for ours, theirs in helpers.run(job, ranks=2, engine="processes"):
+        for name, value in ours.items():
+            torch.testing.assert_close(value, theirs[name], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.horovod
+def test_equal_to_horovod():
+    pytest.importorskip("horovod.torch", reason="Horovod is not installed")
+
+    def job(comm):
+        import horovod.torch as hvd
+
+        torch.manual_seed(comm.rank)
+        model = Plain()
+        optimizer = hvd.DistributedOptimizer(
+            optimizer_of(model), named_parameters=model.named_parameters()
+        )
+        hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+        for step in range(STEPS):
+            x, y = (shard(t[:22], comm.rank, comm.size) for t in batch(step))
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        return dict(model.state_dict()), parallel(comm, Plain, "all_reduce_ring", rows=22)
+
+    for theirs, ours in helpers.run(job, ranks=2, framework="horovod"):
         for name, value in ours.items():
             torch.testing.assert_close(value, theirs[name], rtol=1e-12, atol=1e-12)

@@ -11,7 +11,7 @@ import helpers
 from helpers.algorithms.bucket import MIB, Bucket, assign_buckets
 from helpers.algorithms.data_parallel import DataParallel, average_gradients, shard
 
-# --- gradients that are missing ---------------------------------------------------------------------
+# --- gradients that are missing -------------------------------------------------------------------
 
 
 def branches(comm, find_unused):
@@ -120,7 +120,7 @@ def test_gradients_are_views_of_their_bucket():
     assert helpers.run(job, ranks=2, engine="virtual")[0] > 2
 
 
-# --- buckets ----------------------------------------------------------------------------------------
+# --- buckets --------------------------------------------------------------------------------------
 
 
 def test_buckets_close_as_in_torch():
@@ -156,7 +156,7 @@ def test_a_forgotten_finish_is_told():
         helpers.run(job, ranks=2, engine="virtual")
 
 
-# --- overlap ----------------------------------------------------------------------------------------
+# --- overlap --------------------------------------------------------------------------------------
 
 
 class Slow(torch.autograd.Function):

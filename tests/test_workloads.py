@@ -18,7 +18,7 @@ def test_digits_split_without_loss():
     assert data.train_x.shape[1] == 64
     assert data.train_x.dtype == torch.float32
     assert data.train_y.dtype == torch.int64
-    assert 0 <= data.train_x.min() and data.train_x.max() == 1
+    assert (data.train_x.min(), data.train_x.max()) == (0, 1)
     everything = torch.cat([data.train_x, data.test_x]).sum(0)
     other = digits(seed=7, test=0.5)
     # Another split of the same rows.

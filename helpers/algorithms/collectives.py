@@ -51,7 +51,7 @@ def flat_view(tensor: Tensor) -> Tensor:
     return tensor.detach().view(-1)
 
 
-# --- from one rank to all -----------------------------------------------------------------------
+# --- from one rank to all -------------------------------------------------------------------------
 
 
 def broadcast_naive(comm: Comm, tensor: Tensor, root: int = 0) -> Tensor:
@@ -89,7 +89,7 @@ def broadcast_tree(comm: Comm, tensor: Tensor, root: int = 0) -> Tensor:
     return tensor
 
 
-# --- from all ranks to one ----------------------------------------------------------------------
+# --- from all ranks to one ------------------------------------------------------------------------
 
 
 def reduce_naive(comm: Comm, tensor: Tensor, root: int = 0) -> Tensor:
@@ -133,7 +133,7 @@ def reduce_tree(comm: Comm, tensor: Tensor, root: int = 0) -> Tensor:
     return tensor
 
 
-# --- from all ranks to all ----------------------------------------------------------------------
+# --- from all ranks to all ------------------------------------------------------------------------
 
 
 def all_reduce_naive(comm: Comm, tensor: Tensor) -> Tensor:

@@ -1,0 +1,1 @@
+"""The job that every launcher is given: four ranks, one all-reduce of one number."""

@@ -1,0 +1,166 @@
+"""Four ranks and one all-reduce of one number: how long until the answer is there?
+
+Ours is timed around `helpers.run` in a process that has run it before, as a second cell does. Of
+the peers, `torchrun` and `horovodrun` are commands and timed as such; `mp.spawn` and
+`notebook_launcher` are functions, and timed around the call in a process that has torch already.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import helpers
+from benchmarks.report import Report
+
+RANKS = 4
+OURS, PEERS, HANG = 9, 3, 15  # repeats of ours, of each peer; seconds that stand for a hang
+JOBS = Path(__file__).parent / "jobs"
+
+
+def torch_job(comm: Any) -> float:
+    """One all-reduce of one number, over gloo."""
+    import torch
+    import torch.distributed as dist
+
+    total = torch.ones(1)
+    dist.all_reduce(total)
+    return total.item()
+
+
+def horovod_job(comm: Any) -> float:
+    """The same under Horovod."""
+    import horovod.torch as hvd
+    import torch
+
+    return float(hvd.allreduce(torch.ones(1), op=hvd.Sum))
+
+
+def tensorflow_job(comm: Any) -> float:
+    """The same in TensorFlow's strategy for several workers."""
+    import tensorflow as tf
+
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+
+    def total() -> Any:
+        context = tf.distribute.get_replica_context()
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, tf.constant(1.0))
+
+    return float(strategy.run(tf.function(total)).numpy())
+
+
+def time_ours(framework: str, job: Any) -> list[float]:
+    """Seconds of each warm run; the first one, which starts the server, is left out."""
+    seconds = []
+    for _ in range(OURS + 1):
+        start = time.perf_counter()
+        values = helpers.run(job, ranks=RANKS, framework=framework, show=False)
+        seconds.append(time.perf_counter() - start)
+        if list(values) != [RANKS] * RANKS:
+            raise RuntimeError(f"The {framework} ranks summed to {list(values)}, not {RANKS}.")
+    return seconds[1:]
+
+
+def time_command(*command: str) -> float:
+    """Seconds of a command from its start to its end."""
+    start = time.perf_counter()
+    run_quietly(*command)
+    return time.perf_counter() - start
+
+
+def time_inside(*command: str) -> float:
+    """Seconds that a script prints about the call that it times itself."""
+    for line in run_quietly(*command).splitlines():
+        if line.startswith("seconds "):
+            return float(line.split()[1])
+    raise RuntimeError(f"{command[-1]} printed no seconds.")
+
+
+def run_quietly(*command: str, timeout: float = 120) -> str:
+    """Run a command in a session of its own; returns what it printed.
+
+    Raises RuntimeError with the end of its errors where it fails, TimeoutError where it hangs.
+    """
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment["GLOO_SOCKET_IFNAME"] = "lo0" if sys.platform == "darwin" else "lo"
+    environment["PYTHONPATH"] = str(JOBS.parent.parent)
+    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=JOBS,
+        env=environment,
+        start_new_session=True,
+    ) as process:
+        try:
+            output, errors = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise TimeoutError(f"No answer within {timeout} s.") from None
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed: {errors[-800:]}")
+    return output
+
+
+def hangs_after_training() -> bool:
+    """Whether ranks of notebook_launcher that compute hang after its process has computed."""
+    try:
+        command = (sys.executable, "accelerate_job.py", str(RANKS), "after-training")
+        run_quietly(*command, timeout=HANG)
+    except TimeoutError:
+        return True
+    return False
+
+
+def measure() -> Report:
+    """Every launcher, ours last of all so that nothing of it runs beside the peers."""
+    report = Report("launch", f"{RANKS} ranks, one all-reduce of one number, from call to answer")
+    case = f"{RANKS} torch ranks"
+    torchrun = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node")
+    spawn = (sys.executable, "spawn_job.py", str(RANKS))
+    notebook = (sys.executable, "accelerate_job.py", str(RANKS))
+    peers = {
+        "torchrun": [time_command(*torchrun, str(RANKS), "torch_job.py") for _ in range(PEERS)],
+        "mp.spawn": [time_inside(*spawn) for _ in range(PEERS)],
+        "notebook_launcher, kernel restarted": [time_command(*notebook) for _ in range(PEERS)],
+        "notebook_launcher, call alone": [time_inside(*notebook) for _ in range(PEERS)],
+    }
+    ours = report.add(case, "helpers.run, warm", time_ours("torch", torch_job))
+    for name, seconds in peers.items():
+        report.add(case, name, seconds)
+    report.claim(f"{case}, warm", ours.median, 0.25, at_least=False, unit=" s")
+    for name in peers:
+        report.claim(f"quicker than {name}", report.median(case, name) / ours.median, 15)
+    verdict = f"gave no answer within {HANG} s" if hangs_after_training() else "still answered"
+    report.notes.append(
+        "notebook_launcher forks the process that calls it, which is quick; it asks for a restart "
+        "of the kernel once that has computed. From a process that had run a backward on two "
+        f"threads, ranks that ran one too {verdict}."
+    )
+    measure_horovod(report)
+    case = f"{RANKS} TensorFlow ranks"
+    row = report.add(case, "helpers.run, warm", time_ours("tensorflow", tensorflow_job))
+    report.claim(f"{case}, warm", row.median, 0.8, at_least=False, unit=" s")
+    return report
+
+
+def measure_horovod(report: Report) -> None:
+    """Horovod's ranks beside horovodrun's, where Horovod is installed."""
+    if find_spec("horovod") is None:
+        report.notes.append("Horovod is not installed here, so its ranks are left out.")
+        return
+    case = f"{RANKS} Horovod ranks"
+    command = ("horovodrun", "-np", str(RANKS), sys.executable, "horovod_job.py")
+    peer = [time_command(*command) for _ in range(PEERS)]
+    ours = report.add(case, "helpers.run, warm", time_ours("horovod", horovod_job))
+    theirs = report.add(case, "horovodrun", peer)
+    report.claim(f"{case}, warm", ours.median, 0.8, at_least=False, unit=" s")
+    report.claim("quicker than horovodrun", theirs.median / ours.median, 15)
