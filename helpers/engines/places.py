@@ -25,7 +25,7 @@ def place(frame: FrameType | None) -> str:
     inside = None
     while frame is not None:
         code = frame.f_code
-        if not is_engine(code.co_filename) and code.co_filename != threading.__file__:
+        if not is_engine(code.co_filename):
             inside = inside or frame
             if not is_library(code.co_filename):
                 return _words(frame)
@@ -41,8 +41,8 @@ def _words(frame: FrameType) -> str:
 
 
 def is_engine(filename: str) -> bool:
-    """Whether a file is one of the engines'."""
-    return os.path.dirname(filename) == ENGINES
+    """Whether a file is one of the engines', or what starts their threads."""
+    return os.path.dirname(filename) == ENGINES or filename == threading.__file__
 
 
 @lru_cache(maxsize=4096)

@@ -19,11 +19,12 @@ from types import FrameType
 from typing import Any
 
 from helpers.engines.deadlock import State
+from helpers.engines.places import is_engine
 
 _POLL_SECONDS = 0.1  # so often the waiting thread looks whether it is to be stopped itself
 _STOP_SECONDS = 2.0  # so long a task that does not want to end is asked to
 _LOOKING = sys.maxsize  # where the order at one time has the rank: after every rank
-_POLITE = 20  # so many times it is asked before it is traced
+_POLITE = 6  # so many times it is asked before it is traced
 
 
 class Stopped(SystemExit):
@@ -40,13 +41,16 @@ class StoppedHard(Stopped):
         super().__init__()
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
-            frame.f_trace = _raise_stopped
+            if not is_engine(frame.f_code.co_filename):
+                frame.f_trace = _stop_at_line
             frame = frame.f_back
-        sys.settrace(_raise_stopped)
+        sys.settrace(lambda *_: None)  # leaves calls alone, such as those of destructors
 
 
-def _raise_stopped(frame: FrameType, event: str, arg: Any) -> Any:
-    raise Stopped
+def _stop_at_line(frame: FrameType, event: str, arg: Any) -> Any:
+    if event == "line":
+        raise Stopped
+    return _stop_at_line
 
 
 class Task:
@@ -63,11 +67,45 @@ class Task:
         self.baton = threading.Lock()
         self.baton.acquire()
         self.thread: threading.Thread | None = None
+        self.left = False
+        self._asking = threading.Lock()
+        self._gone = threading.Lock()
+        self._gone.acquire()
 
     @property
     def ident(self) -> int:
         """The thread's number."""
         return (self.thread.ident or 0) if self.thread is not None else 0
+
+    @property
+    def alive(self) -> bool:
+        """Whether its thread is under way."""
+        return self.ident != 0 and not self.left
+
+    def wait_gone(self, seconds: float) -> None:
+        """Wait a while for the thread's end.
+
+        Thread.join would take a thread for ended when an interrupt cuts the wait short.
+        """
+        if self._gone.acquire(timeout=seconds) and self.thread is not None:
+            self.thread.join(_POLL_SECONDS)
+
+    def ask_to_end(self, kind: type[Stopped]) -> None:
+        """Raise an exception in the task's thread, wherever in Python code it is."""
+        with self._asking:
+            if not self.left:
+                _raise_in(self.ident, ctypes.py_object(kind))
+
+    def leave(self) -> None:
+        """The last thing that a task does: from now on nobody raises anything in its thread."""
+        with self._asking:
+            _raise_in(threading.get_ident(), None)
+            self.left = True
+            self._gone.release()
+
+
+def _raise_in(ident: int, kind: Any) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), kind)
 
 
 class Scheduler:
@@ -97,6 +135,21 @@ class Scheduler:
 
     def _live(self, task: Task) -> None:
         """A task's whole life, in its thread."""
+        went = False
+        while True:
+            try:
+                if not went:
+                    went = True
+                    self._go(task)
+                sys.settrace(None)
+                task.leave()
+                return
+            except Stopped:  # asked to end, maybe even here
+                continue
+
+    def _go(self, task: Task) -> None:
+        if self.stopping:
+            return
         task.baton.acquire()
         try:
             if not self.stopping:
@@ -193,39 +246,28 @@ class Scheduler:
         """
         self.stopping = True
         interrupt: BaseException | None = None
-        left = []
         for task in self.tasks:
-            while True:
+            since, asked = time.monotonic(), 0
+            while task.alive and time.monotonic() < since + _STOP_SECONDS:
+                asked += 1
                 try:
-                    if not self._end(task):
-                        left.append(task)
-                    break
+                    self._end(task, asked)
                 except (KeyboardInterrupt, Stopped) as error:
                     interrupt = error
         if interrupt is not None:
             raise interrupt
-        return left
+        return [task for task in self.tasks if task.alive]
 
-    def _end(self, task: Task) -> bool:
-        thread = task.thread
-        if thread is None or not thread.is_alive():
-            return True
+    def _end(self, task: Task, asked: int) -> None:
+        """Ask a task to end, more firmly each time, and wait a little."""
         if task.rank != self._rank:
             self._on_switch(self._rank, task.rank)
             self._rank = task.rank
-        until = time.monotonic() + _STOP_SECONDS
-        tries = 0
-        while thread.is_alive() and time.monotonic() < until:
-            with contextlib.suppress(RuntimeError):  # not parked
-                task.baton.release()
-            thread.join(0.001 if tries == 0 else 0.01)
-            if thread.is_alive() and tries:
-                kind = StoppedHard if tries > _POLITE else Stopped
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                    ctypes.c_ulong(task.ident), ctypes.py_object(kind)
-                )
-            tries += 1
-        return not thread.is_alive()
+        with contextlib.suppress(RuntimeError):  # it was not parked
+            task.baton.release()
+        if asked > 1:
+            task.ask_to_end(StoppedHard if asked > _POLITE else Stopped)
+        task.wait_gone(min(0.001 * 2**asked, _POLL_SECONDS))
 
     def frames(self) -> Iterator[tuple[Task, FrameType | None]]:
         """Each task that has not finished, with the frame that its thread is in."""

@@ -78,7 +78,7 @@ def run_virtual(
         return run.results(timeout)
     finally:
         with _guard:
-            _active.remove(run)
+            del _active[_active.index(run) :]  # with any run inside it that was cut off
         if show:
             show_output(run.output())
 
