@@ -28,7 +28,9 @@ def pack(tensor: Any) -> tuple[Header, np.ndarray]:
     """
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(tensor, torch.Tensor):
-        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        if tensor.layout is not torch.strided:
+            raise _not_sendable(tensor)
+        flat = tensor.detach().cpu().resolve_conj().contiguous().reshape(-1)
         data = flat.view(torch.uint8).numpy() if flat.numel() else np.empty(0, np.uint8)
         dtype = str(tensor.dtype).removeprefix("torch.")
         return Header("torch", dtype, tuple(tensor.shape), data.nbytes), data
@@ -36,13 +38,25 @@ def pack(tensor: Any) -> tuple[Header, np.ndarray]:
     kind = "numpy"
     if tensorflow is not None and isinstance(tensor, tensorflow.Tensor | tensorflow.Variable):
         tensor, kind = tensor.numpy(), "tensorflow"
-    if isinstance(tensor, np.ndarray | np.generic) and tensor.dtype != object:
-        array = np.asarray(tensor)
+    if isinstance(tensor, np.ndarray | np.generic) and _plain(tensor.dtype):
+        array = np.asarray(tensor, tensor.dtype.newbyteorder("="))
         flat_array = np.ascontiguousarray(array).reshape(-1)
         data = flat_array.view(np.uint8)
         return Header(kind, array.dtype.name, array.shape, data.nbytes), data
-    raise TypeError(
-        f"Only tensors and arrays can be sent, not {type(tensor).__name__}: "
+    raise _not_sendable(tensor)
+
+
+def _plain(dtype: np.dtype[Any]) -> bool:
+    """Whether a name says all of an array's type: numbers, also those that TensorFlow adds."""
+    return dtype.kind in "biufc" or dtype.type.__module__ == "ml_dtypes"
+
+
+def _not_sendable(value: Any) -> TypeError:
+    what = type(value).__name__
+    if hasattr(value, "dtype"):
+        what += f" of {getattr(value, 'layout', value.dtype)}"
+    return TypeError(
+        f"Only dense tensors and arrays of numbers can be sent, not {what}: "
         "wrap a number as torch.tensor(3.0)."
     )
 
@@ -54,6 +68,8 @@ def snapshot(tensor: Any) -> tuple[Header, Any]:
     """
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(tensor, torch.Tensor):
+        if tensor.layout is not torch.strided:
+            raise _not_sendable(tensor)
         copy = tensor.detach().clone(memory_format=torch.contiguous_format)
         return describe(copy), copy.cpu()
     header, data = pack(tensor)
@@ -93,7 +109,12 @@ def writable(into: Any, header: Header, who: str) -> np.ndarray | None:
 
     Raises ValueError where shape or type differ from what was sent. who: starts the sentence.
     """
-    mine, _ = describe(into), None
+    if not isinstance(into, np.ndarray) and not hasattr(into, "is_contiguous"):
+        raise ValueError(
+            f"{who} sent {header}, but it is to be received into a {type(into).__name__}: "
+            "give a torch tensor or a numpy array."
+        )
+    mine = describe(into)
     if (mine.dtype, mine.shape) != (header.dtype, header.shape):
         raise ValueError(f"{who} sent {header}, but it is to be received into {mine}.")
     if isinstance(into, np.ndarray):
