@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import sys
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from helpers.setup import __main__ as door
-from helpers.setup import horovod, packages, places, state, steps, system
+from helpers.setup import horovod, packages, places, progress, state, steps, system
 from helpers.setup.errors import SetupFailed
 
 # ---- what is recorded ---------------------------------------------------------------------------
@@ -180,6 +181,26 @@ def test_progress_is_read_from_make_and_pip() -> None:
     assert packages.told_by_pip("Collecting torch==2.13.0") == "Collecting torch==2.13.0"
     assert packages.told_by_pip("Installing collected packages: a, b, c") == "writing 3 packages"
     assert packages.told_by_pip("  creating build/lib") is None
+
+
+def test_no_path_with_a_space_reaches_the_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "cache", lambda: tmp_path / "my cache")
+    asked: list[str] = []
+    monkeypatch.setattr(
+        horovod, "run", lambda command, log, step, told=None, env=None: asked.extend(
+            [command[0], env["PATH"].split(os.pathsep)[0], env["HOROVOD_CMAKE"]]
+        ) or 1,
+    )  # fmt: skip
+    log = tmp_path / "log"
+    log.write_text("c++: error: input file not found")
+    (tmp_path / "my project").mkdir()
+    with pytest.raises(SetupFailed, match="could not be downloaded .*input file not found"):
+        horovod.build(tmp_path / "my project", "key", log, progress.Step("x"))
+    assert asked and not any(" " in path for path in asked)
+    # Nothing is left of the folder that it was built in.
+    assert not Path(asked[1]).exists()
 
 
 def test_without_a_compiler_set_up_goes_on(

@@ -124,17 +124,20 @@ def unpack(archive: Path, folder: Path) -> Path:
     return next(path for path in folder.iterdir() if path.is_dir())
 
 
-def build(environment: Path, key: str, log: Path, step: Step) -> Path:
-    """Download, edit and compile; returns the wheel in the cache.
+def workshop() -> Path:
+    """A fresh folder to build in, in the cache; elsewhere where the cache's path has a space.
 
-    The work happens in a folder of its own, and only a finished wheel is moved to its place.
-    Raises SetupFailed with one sentence where it does not work out.
+    Horovod's build hands paths to the compiler unquoted.
     """
     for stale in places.cache().glob("build-*"):  # left by a set-up that was cut off
         shutil.rmtree(stale, ignore_errors=True)
-    work = Path(tempfile.mkdtemp(prefix="build-", dir=places.cache()))
-    bin_folder = places.scripts(environment)
-    env = {
+    spaced = " " in str(places.cache())
+    return Path(tempfile.mkdtemp(prefix="build-", dir=None if spaced else places.cache()))
+
+
+def build_env(bin_folder: Path, work: Path) -> dict[str, str]:
+    """The environment variables for building with the commands in `bin_folder`."""
+    return {
         **packages.clean_env(),
         **FLAGS,
         "PATH": f"{bin_folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
@@ -142,26 +145,52 @@ def build(environment: Path, key: str, log: Path, step: Step) -> Path:
         "MAKEFLAGS": f"-j{jobs()}",
         "TMPDIR": str(work),
     }
-    pip = packages.pip(environment)
+
+
+def first_error(log: Path) -> str:
+    """The first line of a log in which a compiler complains, or an empty text."""
+    for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
+        if re.search(r"\berror: |CMake Error|^ERROR: ", line.strip()):
+            return line.strip()[:200]
+    return ""
+
+
+def build(environment: Path, key: str, log: Path, step: Step) -> Path:
+    """Download, edit and compile; returns the wheel in the cache.
+
+    The work happens in a folder of its own, and only a finished wheel is moved to its place.
+    Raises SetupFailed with one sentence where it does not work out.
+    """
+    work = workshop()
+    # Through this link the environment's path has no space either.
+    linked = work / "environment"
+    linked.symlink_to(environment, target_is_directory=True)
+    env = build_env(places.scripts(linked), work)
+    pip = packages.pip(linked)
     try:
         wanted = f"horovod=={wanted_version()}"
         # pip reads a source's metadata by running its setup.py, which needs what is in our
         # environment: hence no isolation.
         fetch = ["download", "--no-deps", "--no-build-isolation", "--no-binary", "horovod"]
         if run([*pip, *fetch, "-d", str(work), wanted], log, step, env=env) != 0:
-            raise SetupFailed("Horovod's source could not be downloaded.")
+            raise SetupFailed(f"Horovod's source could not be downloaded ({first_error(log)}).")
         source = unpack(next(work.glob("horovod-*.tar.gz")), work / "source")
         apply_edits(source)
         make = ["wheel", "-v", "--no-deps", "--no-build-isolation", "-w", str(work), str(source)]
         if run([*pip, *make], log, step, told_by_make, env) != 0:
-            raise SetupFailed("Horovod did not compile on this machine.")
-        wheel = next(work.glob("*.whl"))
-        home = places.cache() / key
-        home.mkdir(parents=True, exist_ok=True)
-        os.replace(wheel, home / wheel.name)
-        return home / wheel.name
+            raise SetupFailed(f"Horovod did not compile on this machine ({first_error(log)}).")
+        return keep(next(work.glob("*.whl")), places.cache() / key)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def keep(wheel: Path, home: Path) -> Path:
+    """Copy a wheel into the cache, where it appears whole or not at all."""
+    home.mkdir(parents=True, exist_ok=True)
+    partial = home / f"{wheel.name}.part"
+    shutil.copyfile(wheel, partial)
+    os.replace(partial, home / wheel.name)
+    return home / wheel.name
 
 
 def install(environment: Path, wheel: Path, log: Path, step: Step) -> None:

@@ -92,7 +92,7 @@ def told_by_pip(line: str) -> str | None:
     if line.startswith("Installing collected packages"):
         return f"writing {len(words) - 3} packages"
     if words[:1] in (["Collecting"], ["Downloading"]):
-        return " ".join(words[:3])[:70]
+        return " ".join(words[:2])[:70]
     return None
 
 
