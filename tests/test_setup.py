@@ -188,15 +188,16 @@ def test_no_path_with_a_space_reaches_the_compiler(
 ) -> None:
     monkeypatch.setattr(places, "cache", lambda: tmp_path / "my cache")
     asked: list[str] = []
-    monkeypatch.setattr(
-        horovod, "run", lambda command, log, step, told=None, env=None: asked.extend(
-            [command[0], env["PATH"].split(os.pathsep)[0], env["HOROVOD_CMAKE"]]
-        ) or 1,
-    )  # fmt: skip
+
+    def refuse(command: list[str], log: Path, step: Any, told: Any = None, env: Any = None) -> int:
+        asked.extend([command[0], env["PATH"].split(os.pathsep)[0], env["HOROVOD_CMAKE"]])
+        return 1
+
+    monkeypatch.setattr(horovod, "run", refuse)
     log = tmp_path / "log"
     log.write_text("c++: error: input file not found")
     (tmp_path / "my project").mkdir()
-    with pytest.raises(SetupFailed, match="could not be downloaded .*input file not found"):
+    with pytest.raises(SetupFailed, match=r"could not be downloaded .*input file not found"):
         horovod.build(tmp_path / "my project", "key", log, progress.Step("x"))
     assert asked and not any(" " in path for path in asked)
     # Nothing is left of the folder that it was built in.
