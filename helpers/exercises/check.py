@@ -101,6 +101,7 @@ def apart(
     def job(comm: Any) -> list[Observation]:
         return observe(drive, function, blind, limit=TIMEOUT - 2)
 
+    job.__name__ = getattr(function, "__name__", exercise.function)  # for the engine's messages
     try:
         seen: list[Observation] = run(
             job, ranks=1, engine="processes", timeout=TIMEOUT, show=False
@@ -115,5 +116,4 @@ def apart(
     except RunError as error:
         return [Observation(trouble="died", text=str(error))]
     except (TypeError, AttributeError, ImportError) as error:
-        text = f"it cannot be sent to another process ({error})."
-        return [Observation(trouble="failed", kind=type(error).__name__, text=text)]
+        return [Observation(trouble="failed", kind=type(error).__name__, text=str(error))]

@@ -22,7 +22,7 @@ def sends_to_itself(case: Case, seen: Observation) -> int | None:
     for rank, words in seen.waiting.items():
         if words.rstrip(".").endswith(f"rank {rank}") and "returned" not in words:
             return rank
-    return next((e.rank for e in seen.events if e.kind == "sending" and e.peer == e.rank), None)
+    return next((rank for rank, others in enumerate(seen.sent) if rank in others), None)
 
 
 def self_hint(case: Case, seen: Observation) -> str | None:

@@ -59,8 +59,10 @@ def virtual(fn: Function, call: Function, case: Case, arguments: int | None = No
     if trouble:
         return trouble
     faults: dict[int, Observation] = {}
+    sent: list[list[int]] = [[] for _ in range(case.ranks)]
 
     def rank(comm: Any, mine: Function) -> Any:
+        note_sends(comm, sent[comm.rank])
         try:
             return plain(call(mine, comm, *[tensors(a) for a in case.args[comm.rank]]))
         except Exception as error:
@@ -86,9 +88,22 @@ def virtual(fn: Function, call: Function, case: Case, arguments: int | None = No
         values=list(results),
         bytes=list(results.stats.bytes),
         messages=list(results.stats.messages),
+        sent=sent,
         seconds=list(results.stats.seconds),
         events=list(results.trace),
     )
+
+
+def note_sends(comm: Any, to: list[int]) -> None:
+    """Note the receiver of every message: the trace knows only those that were waited for."""
+    original = comm.isend
+
+    def isend(tensor: Any, other: int) -> Any:
+        request = original(tensor, other)
+        to.append(int(other))
+        return request
+
+    comm.isend = isend
 
 
 def wrong_signature(fn: Function, arguments: int) -> Observation | None:

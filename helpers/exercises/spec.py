@@ -49,7 +49,8 @@ class Observation:
     """What the learner's function did in one case: plain values, nothing with behaviour.
 
     values: what each rank gave, numpy arrays for tensors (one value for a plain function).
-    bytes, messages: sent by each rank. seconds: on each rank's own clock. events: the trace.
+    bytes, messages: sent by each rank. sent: for each rank, to whom, in order, by its own thread.
+    seconds: on each rank's own clock. events: the trace.
     trouble: how it ended, "" where it returned. kind, text: of the exception. rank: the one
     at fault. waiting: for each rank that waits, in words, "waits to receive from rank 1". place:
     the line it was at.
@@ -58,6 +59,7 @@ class Observation:
     values: list[Any] = field(default_factory=list)
     bytes: list[int] = field(default_factory=list)
     messages: list[int] = field(default_factory=list)
+    sent: list[list[int]] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     trouble: Trouble = ""
@@ -66,14 +68,6 @@ class Observation:
     rank: int | None = None
     waiting: dict[int, str] = field(default_factory=dict)
     place: Place | None = None
-
-    def sends(self, rank: int, lane: int | None = None) -> list[Event]:
-        """The messages that a rank sent, in order."""
-        return [
-            e
-            for e in self.events
-            if e.rank == rank and e.kind == "sending" and lane in (None, e.lane)
-        ]
 
 
 @dataclass(frozen=True)

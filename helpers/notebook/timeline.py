@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from helpers.engines.trace import Event, Trace
 from helpers.notebook.style import ACTIVITY, style
@@ -30,10 +30,10 @@ def timeline(
     with style():
         for event in trace:
             _bar(ax, event, scale)
-        sends = [e for e in trace if e.kind == "sending" and e.peer is not None]
-        if arrows if arrows is not None else len(sends) <= 40:
-            for event in sends:
-                _arrow(ax, event, scale)
+        flights = _flights(trace)
+        if arrows if arrows is not None else len(flights) <= 40:
+            for flight in flights:
+                _arrow(ax, flight, scale)
         _finish(ax, trace, unit, scale, title)
     return figure
 
@@ -55,12 +55,39 @@ def _bar(ax: Any, event: Event, scale: float) -> None:
     )
 
 
-def _arrow(ax: Any, event: Event, scale: float) -> None:
-    down = (event.peer or 0) > event.rank
-    centre, height = _row(event.rank, event.lane)
-    target = _row(event.peer or 0, event.lane)
-    start = (event.start / scale, centre + (height / 2 if down else -height / 2))
-    tip = (event.end / scale, target[0] + (-target[1] / 2 if down else target[1] / 2))
+class Flight(NamedTuple):
+    """A message as an arrow: from which rank to which, on which lane, when."""
+
+    source: int
+    to: int
+    lane: int
+    start: float
+    end: float
+
+
+def _flights(trace: Trace) -> list[Flight]:
+    """The messages that the trace shows: as their sender noted them, else as their receiver."""
+    sends, receives = [], []
+    for e in trace:
+        if e.peer is None:
+            continue
+        if e.label.startswith("receive"):
+            receives.append(Flight(e.peer, e.rank, e.lane, e.start, e.end))
+        elif e.kind == "sending":
+            sends.append(Flight(e.rank, e.peer, e.lane, e.start, e.end))
+    for flight in receives:
+        same = (s for s in sends if s[:3] == flight[:3])
+        if not any(s.start < flight.end and flight.start < s.end for s in same):
+            sends.append(flight)
+    return sends
+
+
+def _arrow(ax: Any, flight: Flight, scale: float) -> None:
+    down = flight.to > flight.source
+    centre, height = _row(flight.source, flight.lane)
+    target = _row(flight.to, flight.lane)
+    start = (flight.start / scale, centre + (height / 2 if down else -height / 2))
+    tip = (flight.end / scale, target[0] + (-target[1] / 2 if down else target[1] / 2))
     ax.annotate(
         "", tip, start,
         arrowprops={"arrowstyle": "-|>", "color": "#333333", "linewidth": 0.9, "shrinkA": 0,
@@ -69,6 +96,7 @@ def _arrow(ax: Any, event: Event, scale: float) -> None:
 
 
 def _finish(ax: Any, trace: Trace, unit: str, scale: float, title: str) -> None:
+    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     ax.set_yticks(range(trace.size), [f"rank {r}" for r in range(trace.size)])
@@ -79,7 +107,9 @@ def _finish(ax: Any, trace: Trace, unit: str, scale: float, title: str) -> None:
     if title:
         ax.set_title(title, pad=24)
     used = [kind for kind in ACTIVITY if any(e.kind == kind for e in trace)]
-    patches = [Patch(edgecolor="#444444", label=kind, **ACTIVITY[kind]) for kind in used]
+    handles: list[Any] = [Patch(edgecolor="#444444", label=k, **ACTIVITY[k]) for k in used]
+    if ax.texts:
+        handles.append(Line2D([], [], color="#333333", linewidth=0.9, marker=">", label="message"))
     ax.legend(
-        handles=patches, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, borderaxespad=0.2
+        handles=handles, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=4, borderaxespad=0.2
     )

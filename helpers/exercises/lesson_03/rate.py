@@ -57,7 +57,7 @@ def claim(case: Case, seen: Observation) -> str | None:
         rate = number(got)
         if rate is None:
             return f"{case.name}, step {step} gave {describe(got)}; a number was asked for."
-        if abs(rate - want) > 1e-9 * abs(want):
+        if not abs(rate - want) <= 1e-9 * abs(want):  # so that NaN is wrong too
             said = f"{case.name}, the rate at step {step} is {short(rate)}"
             return f"{said}; it should be {short(want)}."
     return None
