@@ -207,6 +207,11 @@ class DataParallel:
             flat = like.new_zeros(length, requires_grad=False)
             self._payloads.append(flat)
             return flat
+        if like.device.type != "cpu":
+            raise ValueError(
+                f"The model is on {like.device}, but buckets in shared memory are on the CPU: "
+                "take another reduce, such as all_reduce_ring, or start= for NCCL's own."
+            )
         buffers = self.comm.shared((length,), like.dtype)
         self._payloads.append(buffers)
         return buffers[self.comm.rank]
