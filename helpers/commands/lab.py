@@ -126,5 +126,8 @@ def lab(port: int | None, browser: bool, extra: tuple[str, ...] = ()) -> int:
     when_it_answers(port, tell)
     from jupyterlab.labapp import LabApp
 
-    LabApp.launch_instance([*settings(port, token), *extra])
+    # JupyterLab takes an option once: what the learner gives stands instead of ours.
+    given = {option.split("=")[0] for option in extra}
+    ours_left = [option for option in settings(port, token) if option.split("=")[0] not in given]
+    LabApp.launch_instance([*ours_left, *extra])
     return 0
