@@ -6,7 +6,7 @@ import inspect
 import io
 import time
 from collections.abc import Callable
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, suppress
 from typing import Any
 
 import pytest
@@ -179,10 +179,8 @@ def scatter_without_end(comm: Any, batch: Any, rows: int, width: int) -> Any:
 
 def scatter_that_swallows(comm: Any, batch: Any, rows: int, width: int) -> Any:
     while True:
-        try:
+        with suppress(BaseException):
             comm.barrier()
-        except BaseException:
-            pass
 
 
 def scatter_that_exits(comm: Any, batch: Any, rows: int, width: int) -> Any:
@@ -324,7 +322,8 @@ def test_an_answer_that_knows_the_visible_cases_fails_the_hidden_ones() -> None:
 def test_mine_or_yours(capsys: pytest.CaptureFixture[str]) -> None:
     exercise = find("00.1")
     assert helpers.mine_or_yours("00.1", stub(exercise)) is exercise.reference
-    assert "Exercise 00.1 is open: the course's own `roll_call` stands in" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Exercise 00.1 is open: the course's own `roll_call` stands in" in said
     wrong = exercise.wrong[0].function
     assert helpers.mine_or_yours("00.1", wrong) is exercise.reference
     assert "is not right yet" in capsys.readouterr().out

@@ -105,7 +105,8 @@ class Exercise:
     """One exercise. `number` is "02.1", `function` the name that the learner's cell defines.
 
     asks: what was asked for, in one sentence. praise: what a right answer is told. figure: the
-    index of the case whose timeline is shown then, None for no timeline.
+    index of the case whose timeline is shown then, None for no timeline. ranked: whether it runs on
+    ranks; otherwise it is an ordinary function, and there is one value.
     """
 
     number: str
@@ -123,6 +124,7 @@ class Exercise:
     reference: Callable[..., Any]
     wrong: tuple[WrongAnswer, ...]
     figure: int | None = None
+    ranked: bool = True
 
     @property
     def lesson(self) -> str:
@@ -140,6 +142,8 @@ class Exercise:
 
         if seen.trouble == "not done":
             return Verdict("not attempted", f"Exercise {self.number} is not done yet.")
+        if not seen.trouble and not self.whole(case, seen):
+            return Verdict("wrong", f"{case.name}, the answer is incomplete.", "incomplete")
         fault = None if seen.trouble else self._look(self.claim, case, seen, strict=True)
         if not seen.trouble and fault is None:
             return Verdict("passed")
@@ -149,6 +153,13 @@ class Exercise:
                 return Verdict("wrong", hint, mistake.name)
         name, common = explain(self, case, seen)
         return Verdict("wrong", common or fault or "The answer is wrong.", name)
+
+    def whole(self, case: Case, seen: Observation) -> bool:
+        """Whether an observation holds something for every rank: it may come from a stranger."""
+        if not self.ranked:
+            return len(seen.values) == 1
+        lists = (seen.values, seen.bytes, seen.messages, seen.sent, seen.seconds)
+        return all(len(each) == case.ranks for each in lists)
 
     def judge_all(self, cases: Sequence[Case], seen: Sequence[Observation]) -> Verdict:
         """Judge a whole check: the first case that is not right decides."""

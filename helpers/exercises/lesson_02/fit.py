@@ -216,4 +216,5 @@ EXERCISE = Exercise(
         WrongAnswer("through the origin", through_origin, "has no latency"),
         WrongAnswer("microseconds", microseconds, "is in microseconds"),
     ),
+    ranked=False,
 )

@@ -250,4 +250,5 @@ EXERCISE = Exercise(
         WrongAnswer("never above", never_above, "before the limit"),
         WrongAnswer("only above", only_above, "(≥, not >)"),
     ),
+    ranked=False,
 )

@@ -184,4 +184,5 @@ EXERCISE = Exercise(
         WrongAnswer("square root", root, "square root"),
         WrongAnswer("divides by zero", divides_by_warmup, "nothing to divide by"),
     ),
+    ranked=False,
 )

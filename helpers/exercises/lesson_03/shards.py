@@ -233,4 +233,5 @@ EXERCISE = Exercise(
         WrongAnswer("no shuffle", in_order, "never shuffled"),
         WrongAnswer("shuffles inside", inside, "shuffle all rows first"),
     ),
+    ranked=False,
 )
