@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 
 import pytest
@@ -33,28 +32,35 @@ def test_a_rank_that_never_answers_is_named_with_its_line():
     assert "  rank 1: tests/test_virtual_endings.py, line " in report
 
 
-def interrupt_soon():
+def interrupt():
     """Interrupt the main thread, as a notebook's stop button does."""
-    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    return timer
+    os.kill(os.getpid(), signal.SIGINT)
 
 
-@pytest.mark.parametrize("fn", [spin, lambda comm: time.sleep(1.0)])
+def interrupted_spin(comm):
+    """Rank 1 never ends, and the learner loses patience."""
+    if comm.rank == 1:
+        interrupt()
+    spin(comm)
+
+
+def interrupted_sleep(comm):
+    """A rank that is not in Python code when the learner loses patience."""
+    interrupt()
+    time.sleep(0.5)
+
+
+@pytest.mark.parametrize("fn", [interrupted_spin, interrupted_sleep])
 def test_an_interrupted_cell(fn):
-    timer = interrupt_soon()
     with pytest.raises(RunInterrupted) as caught:
         run(fn)
-    timer.join()
     assert "The run was interrupted: " in caught.value.report
     assert "tests/test_virtual_endings.py, line " in caught.value.report
 
 
 def test_an_interrupt_reaches_a_run_inside_a_rank():
-    timer = interrupt_soon()
     with pytest.raises(RunInterrupted):
-        run(lambda comm: run(spin, ranks=2), ranks=1)
-    timer.join()
+        run(lambda comm: run(interrupted_spin, ranks=2), ranks=1)
 
 
 def stubborn_waiter(comm):
