@@ -271,7 +271,8 @@ def test_a_function_that_cannot_be_sent_is_told() -> None:
 def test_misuse_is_answered_with_a_sentence() -> None:
     assert "02.1  Scatter" in helpers.check("99.9", print).hint
     assert helpers.check("99.9", print).status == "unknown"
-    for nothing in (None, 3, [1]):
+    nothings: list[Any] = [None, 3, [1]]
+    for nothing in nothings:
         result = helpers.check("02.1", nothing)
         assert result.status == "wrong"
         assert 'helpers.check("02.1", scatter)' in result.hint

@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 from helpers.exercises import of_lesson
 from helpers.exercises.spec import Exercise
 from helpers.instructor.build_lesson import ANSWER_ID, CHECK_ID, number_of
-from helpers.instructor.build_notebook import code_cells, code_hash, text
+from helpers.instructor.build_notebook import code_cells, code_hash, id_problems, text
 
 LARGEST = 600_000
 MARKS = ("BEGIN SOLUTION", "END SOLUTION", "BEGIN HIDDEN", "END HIDDEN", "exercises.check import")
@@ -25,10 +25,10 @@ _REGION = re.compile(
 
 def solution_problems(notebook: NotebookNode, lesson: str) -> Iterator[str]:
     """Everything wrong with a solution. lesson: its number, such as "02"."""
+    yield from id_problems([cell.get("id") for cell in notebook.cells])
     size = len(text(notebook).encode())
     if size > LARGEST:
         yield f"it takes {size // 1000} KB with its outputs; {LARGEST // 1000} KB are allowed"
-    yield from _cells(notebook)
     yield from _alt_texts(notebook)
     yield from _outputs(notebook)
     yield from _exercises(notebook, lesson)
@@ -55,14 +55,6 @@ def lesson_problems(lesson: NotebookNode, solution: NotebookNode) -> Iterator[st
 def _bare(source: str) -> str:
     lines = (line.split("#")[0].strip() for line in source.splitlines())
     return "\n".join(line for line in lines if line)
-
-
-def _cells(notebook: NotebookNode) -> Iterator[str]:
-    ids = [cell.get("id") for cell in notebook.cells]
-    if not all(ids):
-        yield f"{ids.count(None)} cells have no id"
-    for twice in sorted({i for i in ids if i and ids.count(i) > 1}):
-        yield f"two cells have the id {twice}"
 
 
 def _alt_texts(notebook: NotebookNode) -> Iterator[str]:

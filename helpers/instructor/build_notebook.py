@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,31 @@ CELL_TIMEOUT = 300
 def read(path: Path) -> NotebookNode:
     """A notebook as it is. Raises ValueError with a sentence where it is not one."""
     try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        cells = list(raw["cells"])
+        ids = [cell.get("id") for cell in cells]
+    except Exception as error:  # anything may be in the file
+        raise ValueError(f"{path.name} is not a valid notebook: {error}") from error
+    # nbformat would give new, random ids in silence.
+    problems = [*id_problems(ids)]
+    if problems:
+        raise ValueError(f"{path.name}: {problems[0]}")
+    try:
         notebook: NotebookNode = nbformat.read(path, as_version=nbformat.NO_CONVERT)
         nbformat.validate(notebook)
     except Exception as error:  # nbformat raises many kinds
         raise ValueError(f"{path.name} is not a valid notebook: {error}") from error
     if (notebook.nbformat, notebook.nbformat_minor) < (4, 5):
-        raise ValueError(f"{path.name} has an old format: cells need ids (nbformat 4.5).")
+        raise ValueError(f"{path.name} has an old format: cells need ids (nbformat 4.5)")
     return notebook
+
+
+def id_problems(ids: Sequence[str | None]) -> Iterator[str]:
+    """What is wrong with the ids of a notebook's cells: none there, or one there twice."""
+    if not all(ids):
+        yield f"{sum(not i for i in ids)} cells have no id"
+    for twice in sorted({i for i in ids if i and list(ids).count(i) > 1}):
+        yield f"two cells have the id {twice}"
 
 
 def text(notebook: NotebookNode) -> str:

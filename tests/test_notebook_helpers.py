@@ -1,0 +1,290 @@
+"""What a cell shows: figures with alt text, timelines, widgets, predictions."""
+
+from __future__ import annotations
+
+import base64
+import io
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from helpers.engines.trace import Event, Trace
+from helpers.notebook import style
+from helpers.notebook.figures import png, show
+from helpers.notebook.predict import predict
+from helpers.notebook.progress import progress
+from helpers.notebook.timeline import timeline
+from helpers.notebook.widgets import explore
+
+EVENTS = [
+    Event(0, "computing", 0.0, 1e-3),
+    Event(0, "sending", 1e-3, 3e-3, "send to 1", 1, 40),
+    Event(1, "waiting", 0.0, 3e-3, "receive from 0", 0),
+    Event(0, "sending", 1e-3, 2e-3, "send to 1", 1, 40, lane=1),
+]
+
+
+class Screen:
+    """Stands for the notebook's page: what was displayed, and what was updated where."""
+
+    def __init__(self) -> None:
+        self.shown: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self.updates: list[str] = []
+
+    def display(self, data: Any, **how: Any) -> None:
+        assert how.pop("raw") is True
+        self.shown.append((data, how.get("metadata") or {}))
+
+    def update(self, data: Any, display_id: str, **how: Any) -> None:
+        self.updates.append(display_id)
+        self.shown.append((data, how.get("metadata") or {}))
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
+    page = Screen()
+    monkeypatch.setattr("IPython.display.display", page.display)
+    monkeypatch.setattr("IPython.display.update_display", page.update)
+    return page
+
+
+def drawing(points: int = 3) -> Any:
+    figure, ax = style.axes()
+    ax.plot(range(points), range(points), **style.measured())
+    return figure
+
+
+# --- figures ------------------------------------------------------------------------------------
+
+
+def test_a_figure_is_shown_with_alt_text_and_its_caption(screen: Screen) -> None:
+    show(drawing(), caption="Twice as many ranks, <half> the time.", alt="A falling line.")
+    (picture, metadata), (caption, _) = screen.shown
+    assert base64.b64decode(picture["image/png"]).startswith(b"\x89PNG")
+    assert metadata == {"image/png": {"alt": "A falling line."}}
+    assert picture["text/plain"] == "A falling line."
+    assert "&lt;half&gt;" in caption["text/html"]
+    assert caption["text/plain"] == "Twice as many ranks, <half> the time."
+
+
+@pytest.mark.parametrize(("caption", "alt"), [("", "something"), ("something", " ")])
+def test_a_figure_without_words_is_refused(screen: Screen, caption: str, alt: str) -> None:
+    with pytest.raises(ValueError, match="needs a caption and an alt text"):
+        show(drawing(), caption, alt)
+    assert not screen.shown
+
+
+def test_a_picture_is_small_and_the_same_each_time() -> None:
+    from PIL import Image
+
+    first, second = png(drawing(50)), png(drawing(50))
+    assert first == second
+    assert len(first) < 30_000
+    assert Image.open(io.BytesIO(first)).mode == "P"
+
+
+def test_a_figure_of_pyplot_is_closed(screen: Screen) -> None:
+    import matplotlib.pyplot as plt
+
+    figure, _ = plt.subplots()
+    show(figure, "A caption.", "An empty chart.")
+    assert not plt.fignum_exists(figure.number)
+
+
+def test_measured_modelled_and_published_differ_in_colour_and_in_marker() -> None:
+    looks = [style.measured(), style.modelled(), style.published()]
+    assert len({look["color"] for look in looks}) == 3
+    assert len({(look["marker"], look["linestyle"]) for look in looks}) == 3
+    assert len({look["label"] for look in looks}) == 3
+    kinds = list(style.ACTIVITY.values())
+    assert len({kind["facecolor"] for kind in kinds}) == len({k["hatch"] for k in kinds}) == 3
+
+
+def test_the_style_leaves_the_settings_as_they_were() -> None:
+    import matplotlib
+
+    before = matplotlib.rcParams["font.size"]
+    with style.style():
+        assert matplotlib.rcParams["axes.grid"] is True
+    assert matplotlib.rcParams["font.size"] == before
+
+
+# --- timelines ----------------------------------------------------------------------------------
+
+
+def bars(figure: Any) -> list[Any]:
+    return [patch for patch in figure.axes[0].patches if patch.get_width() > 0]
+
+
+def test_a_timeline_has_a_row_a_rank_and_a_thin_one_for_the_second_lane() -> None:
+    figure = timeline(Trace(EVENTS, 2, virtual=True), title="Two ranks")
+    ax = figure.axes[0]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["rank 0", "rank 1"]
+    heights = [bar.get_height() for bar in bars(figure)]
+    assert len(heights) == len(EVENTS)
+    assert min(heights) < max(heights) / 2  # the communication thread
+    assert ax.get_xlabel() == "virtual time (ms)"
+    words = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert words == ["computing", "sending", "waiting", "message"]
+    # The message on lane 0 is in both ranks' events and drawn once.
+    assert len(ax.texts) == 2
+
+
+def test_a_message_that_only_its_receiver_noted_is_an_arrow_too() -> None:
+    figure = timeline(Trace([EVENTS[2]], 2))
+    assert len(figure.axes[0].texts) == 1
+    assert len(timeline(Trace([EVENTS[2]], 2), arrows=False).axes[0].texts) == 0
+
+
+def test_an_empty_trace_is_drawn() -> None:
+    assert png(timeline(Trace([], 1)))
+    assert png(Trace([], 3).plot())
+
+
+# --- widgets ------------------------------------------------------------------------------------
+
+
+def test_a_widget_redraws_in_place_and_leaves_a_picture(
+    screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import ipywidgets
+
+    made: list[Any] = []
+    original = ipywidgets.VBox
+
+    def box(children: Any) -> Any:
+        made.extend(children)
+        return original(children)
+
+    monkeypatch.setattr(ipywidgets, "VBox", box)
+    drawn: list[tuple[int, str]] = []
+
+    def draw(world_size: int, link: str) -> Any:
+        drawn.append((world_size, link))
+        return drawing(world_size)
+
+    explore(
+        draw, alt=lambda world_size, link: f"{world_size} ranks over {link}",
+        world_size=(2, 64, 8), link=["Ethernet", "NVLink"],
+    )  # fmt: skip
+    assert list(screen.shown[0][0]) == ["application/vnd.jupyter.widget-view+json"]
+    assert screen.shown[1][1] == {"image/png": {"alt": "8 ranks over Ethernet"}}
+    assert [control.description for control in made] == ["world size", "link"]
+    start = time.monotonic()
+    made[0].value = 16  # what an arrow key does
+    assert time.monotonic() - start < 2.0
+    made[1].value = "NVLink"
+    assert drawn == [(8, "Ethernet"), (16, "Ethernet"), (16, "NVLink")]
+    assert len(set(screen.updates)) == 1 and len(screen.updates) == 2
+    assert screen.shown[-1][1] == {"image/png": {"alt": "16 ranks over NVLink"}}
+
+
+@pytest.mark.parametrize("bad", [(1, 2), 3, "text", ["alone"]])
+def test_a_knob_that_is_none_is_refused(screen: Screen, bad: Any) -> None:
+    with pytest.raises(ValueError, match="knob"):
+        explore(lambda knob: drawing(), alt="A picture.", knob=bad)
+
+
+def test_real_numbers_make_a_slider_of_real_numbers(screen: Screen) -> None:
+    seen: list[float] = []
+
+    def draw(rate: float) -> Any:
+        seen.append(rate)
+        return drawing()
+
+    explore(draw, alt="A picture.", rate=(0.0, 1.0, 0.5))
+    assert seen == [0.5]
+
+
+# --- predictions --------------------------------------------------------------------------------
+
+
+def test_a_prediction_is_compared() -> None:
+    guess = predict("How much quicker?", unit="×")
+    guess._enter("2")
+    assert repr(guess.compare(0.8)) == "You said 2×; measured 0.8×, 0.4 times what you said."
+    guess._enter(" 0,75 × ")
+    assert guess.value == 0.75
+    assert repr(guess.compare(0.8)) == "You said 0.75×; measured 0.8×, which is close."
+    assert "You said" in guess.compare(0.8)._repr_html_()
+
+
+def test_no_prediction_is_no_error() -> None:
+    guess = predict("How much quicker?", unit="×")
+    assert repr(guess.compare(0.8)).startswith("Measured 0.8×. You made no prediction")
+    for nothing in ("", "–", "twice"):
+        guess._enter(nothing)
+        assert guess.value is None
+
+
+def test_a_choice_is_compared_by_its_words() -> None:
+    guess = predict("Who is first?", choices=["the tree", "the ring"])
+    guess._enter("the ring")
+    assert repr(guess.compare("the ring")) == "You said the ring; measured the ring, as you said."
+    assert repr(guess.compare("the tree", "it was")) == "You said the ring; it was the tree."
+
+
+def test_zero_and_signs_are_compared_without_a_ratio() -> None:
+    guess = predict("How many?")
+    guess._enter("0")
+    assert repr(guess.compare(3)) == "You said 0; measured 3."
+    guess._enter("-1")
+    assert repr(guess.compare(3)) == "You said -1; measured 3."
+
+
+@pytest.mark.parametrize("choices", [None, ["sooner", "later"]])
+def test_an_entry_has_a_label_and_takes_what_is_typed(
+    screen: Screen, monkeypatch: pytest.MonkeyPatch, choices: list[str] | None
+) -> None:
+    import ipywidgets
+
+    made: list[Any] = []
+
+    def box(children: Any) -> Any:
+        made.extend(children)
+        return ipywidgets.Box(children)
+
+    monkeypatch.setattr(ipywidgets, "HBox", box)
+    guess = predict("How many <ranks>?", unit=" ranks", choices=choices)
+    guess._ipython_display_()
+    assert "&lt;ranks&gt;" in screen.shown[0][0]["text/html"]
+    entry, said = made
+    assert entry.description == "I expect" and entry.tooltip == "How many <ranks>?"
+    entry.value = "later" if choices else "4"
+    assert guess.value == ("later" if choices else 4.0)
+    if not choices:
+        entry.value = "four"
+        assert said.value == "Type a number, such as 2 or 0.5."
+
+
+# --- progress -----------------------------------------------------------------------------------
+
+
+def test_progress_goes_through_everything_and_is_silent_elsewhere(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert list(progress(range(3), "Training")) == [0, 1, 2]
+    assert list(progress(iter("ab"), "Training", rank=1)) == ["a", "b"]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_in_a_notebook_shows_a_bar_and_takes_it_away(
+    screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("helpers.notebook.progress.in_notebook", lambda: True)
+    assert list(progress([5, 6], "Measuring")) == [5, 6]
+    assert list(screen.shown[0][0]) == ["application/vnd.jupyter.widget-view+json"]
+    assert list(progress([5], "Measuring", rank=3)) == [5]
+    assert len(screen.shown) == 1
+
+
+def test_importing_helpers_imports_no_matplotlib() -> None:
+    code = (
+        "import sys, helpers, helpers.notebook, helpers.exercises.result; "
+        "print({'torch', 'matplotlib', 'numpy', 'ipywidgets'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
