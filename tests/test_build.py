@@ -319,9 +319,7 @@ def test_a_picture_with_alt_text_is_right() -> None:
     assert list(solution_problems(notebook, "00")) == []
 
 
-@pytest.mark.parametrize(
-    "leak", ["### BEGIN SOLUTION", "### END HIDDEN TESTS", "whole answer"]
-)
+@pytest.mark.parametrize("leak", ["### BEGIN SOLUTION", "### END HIDDEN TESTS", "whole answer"])
 def test_a_leak_in_a_lesson_fails(
     root: Path, leak: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

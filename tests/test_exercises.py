@@ -84,8 +84,10 @@ def test_a_spec_is_complete(exercise: Exercise) -> None:
     assert len({m.name for m in exercise.mistakes}) == len(exercise.mistakes)
     assert 1 <= exercise.stars <= 3 and exercise.points >= 1 and exercise.minutes >= 5
     assert exercise in of_lesson(exercise.lesson)
-    assert all(exercise.number in inspect.getsource(inspect.getmodule(f) or inspect)
-               for f in (exercise.cases, exercise.claim))
+    assert all(
+        exercise.number in inspect.getsource(inspect.getmodule(f) or inspect)
+        for f in (exercise.cases, exercise.claim)
+    )
     # The same seed gives the same cases, another seed others.
     first, again = exercise.cases(0), exercise.cases(0)
     assert [c.name for c in first] == [c.name for c in again]

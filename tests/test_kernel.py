@@ -1,4 +1,4 @@
-"""Ranks from a real Jupyter kernel: functions from cells, tracebacks with their lines, interrupts."""
+"""Ranks from a real Jupyter kernel: cells' functions, tracebacks with their lines, interrupts."""
 
 from __future__ import annotations
 

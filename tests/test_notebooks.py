@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 
 from helpers.exercises import of_lesson
 from helpers.instructor.build import build, notebooks
-from helpers.instructor.build_notebook import code_cells, execute, read
+from helpers.instructor.build_notebook import code_cells, execute, normalise, read, text
 
 ROOT = Path(__file__).parents[1]
 SOLUTIONS = notebooks(ROOT / "solutions")
@@ -39,17 +40,37 @@ def test_every_solution_has_its_lesson() -> None:
 @pytest.mark.timeout(SECONDS + 120)
 @pytest.mark.parametrize("path", SOLUTIONS or [NONE_YET], ids=name)
 def test_a_solution_gives_its_stored_outputs(path: Path) -> None:
-    # In a process of its own, with nbval's own reporting. Without a cell's time-out a dead kernel
-    # would wait for 2000 s; the project's pytest settings are not for cells.
+    done = nbval(path)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+
+
+def nbval(path: Path) -> subprocess.CompletedProcess[str]:
+    """Run a notebook against its stored outputs, in a process of its own.
+
+    Without a cell's time-out a dead kernel would wait for 2000 s; the project's own pytest options
+    are not for cells.
+    """
     command = [
         sys.executable, "-m", "pytest", "--nbval", "--nbval-cell-timeout=120", "-q", "--tb=short",
         "-p", "no:cacheprovider", "-o", "addopts=", "--color=no", str(path),
     ]  # fmt: skip
-    done = subprocess.run(
+    return subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+
+
+@pytest.mark.slow
+def test_nbval_sees_an_output_that_has_changed(tmp_path: Path) -> None:
+    # A comparison that cannot fail would be no comparison.
+    notebook = new_notebook(cells=[new_code_cell("print(1 + 1)", id="sum")])
+    execute(notebook, tmp_path)
+    path = tmp_path / "00_sum.ipynb"
+    path.write_text(text(normalise(notebook)), encoding="utf-8")
+    assert nbval(path).returncode == 0
+    path.write_text(path.read_text(encoding="utf-8").replace('"2\\n"', '"3\\n"'), encoding="utf-8")
+    done = nbval(path)
+    assert done.returncode == 1 and "Cell outputs differ" in done.stdout
 
 
 @pytest.mark.slow

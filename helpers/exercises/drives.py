@@ -140,9 +140,9 @@ def source_file(fn: Any) -> str:
     """The file, or the cell, that a function or class was written in."""
     code = getattr(inspect.unwrap(fn) if callable(fn) else fn, "__code__", None)
     if code is None:
-        members = (getattr(m, "__code__", None) for m in vars(fn).values()) if inspect.isclass(
-            fn
-        ) else ()
+        members = (
+            (getattr(m, "__code__", None) for m in vars(fn).values()) if inspect.isclass(fn) else ()
+        )
         code = next((c for c in members if c is not None), None)
     return code.co_filename if code is not None else ""
 

@@ -70,7 +70,11 @@ def on_gradients(fn: Function, case: Case) -> Observation:
     """
 
     def call(
-        mine: Function, comm: Any, weights: list[Tensor], inputs: Tensor, targets: Tensor,
+        mine: Function,
+        comm: Any,
+        weights: list[Tensor],
+        inputs: Tensor,
+        targets: Tensor,
         total: int,
     ) -> Any:
         model = network(weights)
@@ -123,8 +127,14 @@ def on_hooks(fn: Function, case: Case) -> Observation:
     """
 
     def call(
-        mine: Function, comm: Any, weights: list[Tensor], inputs: Tensor, targets: Tensor,
-        groups: list[list[int]], rate: float, seconds: float,
+        mine: Function,
+        comm: Any,
+        weights: list[Tensor],
+        inputs: Tensor,
+        targets: Tensor,
+        groups: list[list[int]],
+        rate: float,
+        seconds: float,
     ) -> Any:
         model = network(weights)
         parameters = list(model.parameters())
@@ -153,7 +163,10 @@ def on_hooks(fn: Function, case: Case) -> Observation:
                     for parameter in parameters:
                         parameter.sub_(rate * parameter.grad)  # type: ignore[operator]
         return {
-            "weights": parameters, "sums": sums, "ends": ends, "done": done,
+            "weights": parameters,
+            "sums": sums,
+            "ends": ends,
+            "done": done,
             "finish": callable(finish),
         }
 

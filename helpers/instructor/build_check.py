@@ -104,9 +104,7 @@ def _exercises(notebook: NotebookNode, lesson: str) -> Iterator[str]:
         yield from _box(notebook, spec)
 
 
-def _numbered(
-    notebook: NotebookNode, kind: re.Pattern[str]
-) -> list[tuple[str, NotebookNode]]:
+def _numbered(notebook: NotebookNode, kind: re.Pattern[str]) -> list[tuple[str, NotebookNode]]:
     found = ((number_of(cell, kind), cell) for cell in notebook.cells)
     return [(number, cell) for number, cell in found if number is not None]
 

@@ -42,8 +42,13 @@ def lesson_of(solution: NotebookNode) -> NotebookNode:
             cell.metadata.nbgrader.pop("checksum", None)
             cell.metadata.nbgrader.pop("cell_type", None)
     steps: list[Any] = [
-        LockCells(), _stubs(), ClearOutput(), ClearHiddenTests(), ClearMarkScheme(),
-        ComputeChecksums(), CheckCellMetadata(),
+        LockCells(),
+        _stubs(),
+        ClearOutput(),
+        ClearHiddenTests(),
+        ClearMarkScheme(),
+        ComputeChecksums(),
+        CheckCellMetadata(),
     ]
     resources: dict[str, Any] = {"nbgrader": {}}
     try:

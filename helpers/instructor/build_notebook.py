@@ -117,9 +117,12 @@ def execute(notebook: NotebookNode, folder: Path, timeout: float = CELL_TIMEOUT)
     # A frozen-modules notice on stderr would count as an output.
     environment.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     client = NotebookClient(
-        notebook, timeout=timeout, kernel_name="python3",
+        notebook,
+        timeout=timeout,
+        kernel_name="python3",
         resources={"metadata": {"path": str(folder)}},
-        store_widget_state=False, record_timing=False,
+        store_widget_state=False,
+        record_timing=False,
     )
     client.execute(env=environment)
     notebook.metadata["course"] = NotebookNode(executed=code_hash(notebook))

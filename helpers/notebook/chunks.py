@@ -77,7 +77,12 @@ def _count(panel: Any, rank: int, chunk: int, count: int, size: int) -> None:
         Rectangle((chunk - 0.46, rank - 0.46), 0.92, 0.92, facecolor=shade, edgecolor="#999999")
     )
     panel.text(
-        chunk, rank, "Σ" if full else str(count), ha="center", va="center", fontsize=10,
+        chunk,
+        rank,
+        "Σ" if full else str(count),
+        ha="center",
+        va="center",
+        fontsize=10,
         color="white" if full else "black",
     )
 
@@ -119,7 +124,9 @@ def slices_picture(size: int = 4) -> Any:
             colour = CYCLE[worker % len(CYCLE)]
             for buffer in range(size):
                 corner = (worker - 0.47, buffer - 0.44)
-                box = Rectangle(corner, 0.94, 0.88, facecolor=colour, alpha=0.3, edgecolor="#555555")
+                box = Rectangle(
+                    corner, 0.94, 0.88, facecolor=colour, alpha=0.3, edgecolor="#555555"
+                )
                 panel.add_patch(box)
                 panel.text(worker, buffer, f"rank {worker}", ha="center", va="center", fontsize=10)
     return figure

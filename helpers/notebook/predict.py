@@ -16,9 +16,7 @@ class Prediction:
     are given, one of these words is chosen instead. Nothing has to be entered.
     """
 
-    def __init__(
-        self, question: str, unit: str = "", choices: Sequence[str] | None = None
-    ) -> None:
+    def __init__(self, question: str, unit: str = "", choices: Sequence[str] | None = None) -> None:
         self.question = question
         self.unit = unit
         self.choices = list(choices) if choices else []
@@ -31,7 +29,8 @@ class Prediction:
         text = f"<p><strong>Your prediction.</strong> {html.escape(self.question)}</p>"
         display({"text/plain": f"Your prediction: {self.question}", "text/html": text}, raw=True)
         common: dict[str, Any] = {
-            "description": "I expect", "tooltip": self.question,
+            "description": "I expect",
+            "tooltip": self.question,
             "style": {"description_width": "6em"},
         }
         if self.choices:
@@ -98,9 +97,7 @@ class Comparison:
         return f'<div role="status" style="{edge}">{html.escape(repr(self))}</div>'
 
 
-def predict(
-    question: str, unit: str = "", choices: Sequence[str] | None = None
-) -> Prediction:
+def predict(question: str, unit: str = "", choices: Sequence[str] | None = None) -> Prediction:
     """Ask for a prediction: `guess = predict("How much quicker are two ranks?", unit="×")`.
 
     Put `guess` on the cell's last line to show its entry, and `guess.compare(measured)` on the

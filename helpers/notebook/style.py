@@ -24,14 +24,19 @@ GREY = "#7F7F7F"
 CYCLE = (BLUE, RED, GREEN, PINK, ORANGE, SKY, BLACK)
 
 # Where a point comes from: pass as `ax.plot(x, y, **MEASURED)`.
-MEASURED: dict[str, Any] = {
-    "color": BLUE, "marker": "o", "linestyle": "none", "label": "measured"
-}
+MEASURED: dict[str, Any] = {"color": BLUE, "marker": "o", "linestyle": "none", "label": "measured"}
 MODELLED: dict[str, Any] = {
-    "color": RED, "marker": "", "linestyle": "--", "linewidth": 1.8, "label": "modelled"
+    "color": RED,
+    "marker": "",
+    "linestyle": "--",
+    "linewidth": 1.8,
+    "label": "modelled",
 }
 PUBLISHED: dict[str, Any] = {
-    "color": BLACK, "marker": "D", "markerfacecolor": "white", "linestyle": "none",
+    "color": BLACK,
+    "marker": "D",
+    "markerfacecolor": "white",
+    "linestyle": "none",
     "label": "published",
 }
 

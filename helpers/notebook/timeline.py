@@ -50,8 +50,13 @@ def _row(rank: int, lane: int) -> tuple[float, float]:
 def _bar(ax: Any, event: Event, scale: float) -> None:
     centre, height = _row(event.rank, event.lane)
     ax.barh(
-        centre, (event.end - event.start) / scale, height=height, left=event.start / scale,
-        edgecolor="#444444", linewidth=0.4, **ACTIVITY[event.kind],
+        centre,
+        (event.end - event.start) / scale,
+        height=height,
+        left=event.start / scale,
+        edgecolor="#444444",
+        linewidth=0.4,
+        **ACTIVITY[event.kind],
     )
 
 
@@ -89,9 +94,16 @@ def _arrow(ax: Any, flight: Flight, scale: float) -> None:
     start = (flight.start / scale, centre + (height / 2 if down else -height / 2))
     tip = (flight.end / scale, target[0] + (-target[1] / 2 if down else target[1] / 2))
     ax.annotate(
-        "", tip, start,
-        arrowprops={"arrowstyle": "-|>", "color": "#333333", "linewidth": 0.9, "shrinkA": 0,
-                    "shrinkB": 0},
+        "",
+        tip,
+        start,
+        arrowprops={
+            "arrowstyle": "-|>",
+            "color": "#333333",
+            "linewidth": 0.9,
+            "shrinkA": 0,
+            "shrinkB": 0,
+        },
     )
 
 

@@ -54,7 +54,8 @@ def _control(name: str, spec: Any) -> Any:
         return spec
     label = name.replace("_", " ")
     wide = {
-        "description": label, "style": {"description_width": "11em"},
+        "description": label,
+        "style": {"description_width": "11em"},
         "layout": ipywidgets.Layout(width="min(38em, 98%)"),
     }
     if isinstance(spec, Sequence) and not isinstance(spec, str | tuple):

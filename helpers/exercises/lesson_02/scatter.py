@@ -32,9 +32,7 @@ def cases(seed: int) -> list[Case]:
         batch = random.standard_normal((rows, width)).astype(np.float32)
         args = tuple((batch if r == 0 else None, rows, width) for r in range(ranks))
         name = f"On {count(ranks, 'rank')} with {count(rows, 'row')}"
-        made.append(
-            Case(name, args, ranks, {"bandwidth": 1e6}, {"batch": batch, "rows": rows})
-        )
+        made.append(Case(name, args, ranks, {"bandwidth": 1e6}, {"batch": batch, "rows": rows}))
     return made
 
 

@@ -28,8 +28,10 @@ def cases(seed: int) -> list[Case]:
     random, made = rng(seed, "02.5"), []
     shapes = [(3, 10), (1, 4), (2, 8), (5, 23), (8, 64)]
     if seed:
-        shapes = [(n, n * int(random.integers(2, 9)) + int(random.integers(1, n + 1)))
-                  for n in (1, 2, 3, 5, 8)]
+        shapes = [
+            (n, n * int(random.integers(2, 9)) + int(random.integers(1, n + 1)))
+            for n in (1, 2, 3, 5, 8)
+        ]
     for ranks, length in shapes:
         held = random.integers(1, 50, (ranks, length)).astype(np.float32)
         late = [1e-3 * r for r in (random.permutation(ranks) if seed else range(ranks))]

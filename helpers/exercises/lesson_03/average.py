@@ -34,7 +34,9 @@ def cases(seed: int) -> list[Case]:
         args = tuple((weights, inputs[c], targets[c], rows) for c in cuts)
         local = [gradients(weights, inputs[c], targets[c]) for c in cuts]
         facts = {
-            "local": local, "rows": [c.stop - c.start for c in cuts], "weights": weights,
+            "local": local,
+            "rows": [c.stop - c.start for c in cuts],
+            "weights": weights,
             "want": gradients(weights, inputs, targets),
         }
         name = f"On {count(n, 'rank')} with {rows} rows"

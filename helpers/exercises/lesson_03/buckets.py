@@ -36,8 +36,11 @@ def cases(seed: int) -> list[Case]:
         exact = 4 * int(random.integers(1, 9))  # buckets that hold the limit to the byte
         models.append(([exact] * 6, 2 * exact))
     return [
-        Case(f"With sizes {sizes} and limit {limit}", ((sizes, limit),),
-             facts={"want": group(sizes, limit)})
+        Case(
+            f"With sizes {sizes} and limit {limit}",
+            ((sizes, limit),),
+            facts={"want": group(sizes, limit)},
+        )
         for sizes, limit in models
     ]
 

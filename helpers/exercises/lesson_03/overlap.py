@@ -40,11 +40,11 @@ def cases(seed: int) -> list[Case]:
         weights = random_weights(random, _LAYERS)
         inputs = random.standard_normal((n, steps, 4, _LAYERS[0]))
         targets = random.standard_normal((n, steps, 4, _LAYERS[-1]))
-        args = tuple(
-            (weights, inputs[r], targets[r], groups, _RATE, _SECONDS) for r in range(n)
-        )
+        args = tuple((weights, inputs[r], targets[r], groups, _RATE, _SECONDS) for r in range(n))
         facts = {
-            "weights": weights, "groups": groups, "steps": steps,
+            "weights": weights,
+            "groups": groups,
+            "steps": steps,
             "batches": [[(inputs[r, s], targets[r, s]) for r in range(n)] for s in range(steps)],
         }
         clock = {"latency": 1e-4, "bandwidth": 1e7}
@@ -267,4 +267,3 @@ EXERCISE = Exercise(
     ),
     figure=0,
 )
-

@@ -12,8 +12,16 @@ def reference(comm: Any, buckets: Any, reduce: Any) -> Callable[[], None]:
 
 
 def _overlap(
-    comm: Any, buckets: Any, reduce: Any, *, divide: bool = True, wait: bool = True,
-    write: bool = True, again: bool = True, full: bool = True, background: bool = True,
+    comm: Any,
+    buckets: Any,
+    reduce: Any,
+    *,
+    divide: bool = True,
+    wait: bool = True,
+    write: bool = True,
+    again: bool = True,
+    full: bool = True,
+    background: bool = True,
     take_part: bool = True,
 ) -> Callable[[], None]:
     import torch

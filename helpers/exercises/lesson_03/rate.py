@@ -21,8 +21,11 @@ def cases(seed: int) -> list[Case]:
     settings = [(0.1, 8, 4), (0.05, 1, 10), (0.2, 4, 0), (0.1, 256, 100)]
     if seed:
         settings = [
-            (float(random.uniform(0.01, 1)), int(random.integers(2, 300)),
-             int(random.integers(2, 50)))
+            (
+                float(random.uniform(0.01, 1)),
+                int(random.integers(2, 300)),
+                int(random.integers(2, 50)),
+            )
             for _ in range(5)
         ] + [(0.3, 16, 0)]
     made = []
@@ -45,8 +48,7 @@ def _matches(case: Case, seen: Observation, rule: Callable[[int, float, int, int
     steps, *others = case.args[0]
     want = [rule(step, *others) for step in steps]
     return all(
-        abs(g - w) <= 1e-9 * max(abs(w), 1e-9)
-        for g, w in zip(_rates(seen), want, strict=True)
+        abs(g - w) <= 1e-9 * max(abs(w), 1e-9) for g, w in zip(_rates(seen), want, strict=True)
     )
 
 
@@ -124,8 +126,10 @@ def never_stops(step: int, base: float, times: int, warmup: int) -> float:
 
 def root(step: int, base: float, times: int, warmup: int) -> float:
     """Scales with the square root."""
-    return reference(step, base, times, warmup) if times == 1 else (
-        base + (base * times**0.5 - base) * min(1.0, step / warmup if warmup else 1.0)
+    return (
+        reference(step, base, times, warmup)
+        if times == 1
+        else (base + (base * times**0.5 - base) * min(1.0, step / warmup if warmup else 1.0))
     )
 
 
@@ -150,28 +154,68 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(
         Mistake("divides by no warmup", _no_division),
-        Mistake("starts at zero", _by_rule(from_zero, (
-            "the rate starts at 0, so that the first step does nothing: warm up from {base} to "
-            "{scaled}."
-        ))),
-        Mistake("one step ahead", _by_rule(late_by_one, (
-            "the rate is one step ahead: it is {base} at step 0 and {scaled} at step {warmup}, so "
-            "the growth goes with step / warmup."
-        ))),
-        Mistake("never scaled", _by_rule(no_scaling, (
-            "the rate ends at {base}: a batch that is so many times as large takes so many times "
-            "the rate, {scaled}."
-        ))),
-        Mistake("jumps", _by_rule(jumps, (
-            "the rate jumps from {base} to {scaled} at step {warmup}: let it grow by equal "
-            "amounts, or the jump does what the warmup is there to avoid."
-        ))),
-        Mistake("never stops", _by_rule(never_stops, (
-            "the rate goes on growing after the warmup: from step {warmup} on it is {scaled}."
-        ))),
-        Mistake("square root", _by_rule(root, (
-            "the rate is scaled with the square root of the batch: the linear rule gives {scaled}."
-        ))),
+        Mistake(
+            "starts at zero",
+            _by_rule(
+                from_zero,
+                (
+                    "the rate starts at 0, so that the first step does nothing: warm up from "
+                    "{base} to {scaled}."
+                ),
+            ),
+        ),
+        Mistake(
+            "one step ahead",
+            _by_rule(
+                late_by_one,
+                (
+                    "the rate is one step ahead: it is {base} at step 0 and {scaled} at step "
+                    "{warmup}, so "
+                    "the growth goes with step / warmup."
+                ),
+            ),
+        ),
+        Mistake(
+            "never scaled",
+            _by_rule(
+                no_scaling,
+                (
+                    "the rate ends at {base}: a batch that is so many times as large takes so many "
+                    "times "
+                    "the rate, {scaled}."
+                ),
+            ),
+        ),
+        Mistake(
+            "jumps",
+            _by_rule(
+                jumps,
+                (
+                    "the rate jumps from {base} to {scaled} at step {warmup}: let it grow by equal "
+                    "amounts, or the jump does what the warmup is there to avoid."
+                ),
+            ),
+        ),
+        Mistake(
+            "never stops",
+            _by_rule(
+                never_stops,
+                (
+                    "the rate goes on growing after the warmup: from step {warmup} on it is "
+                    "{scaled}."
+                ),
+            ),
+        ),
+        Mistake(
+            "square root",
+            _by_rule(
+                root,
+                (
+                    "the rate is scaled with the square root of the batch: the linear rule gives "
+                    "{scaled}."
+                ),
+            ),
+        ),
     ),
     praise=praise,
     reference=reference,

@@ -58,10 +58,13 @@ def train(
     for step in batches:
         local = [gradients(w, *rows) for w, rows in zip(now, step, strict=True)]
         if not clear and held[0] is not None:
-            local = [[a + b for a, b in zip(h, g, strict=True)] for h, g in
-                     zip(held, local, strict=True)]
+            local = [
+                [a + b for a, b in zip(h, g, strict=True)] for h, g in zip(held, local, strict=True)
+            ]
         used = local if shares is None else [combine(local, shares)] * len(starts)
         held = used
-        now = [[w - rate * g for w, g in zip(mine, grads, strict=True)]
-               for mine, grads in zip(now, used, strict=True)]
+        now = [
+            [w - rate * g for w, g in zip(mine, grads, strict=True)]
+            for mine, grads in zip(now, used, strict=True)
+        ]
     return now

@@ -28,8 +28,12 @@ def cases(seed: int) -> list[Case]:
         shapes = [(n * int(random.integers(8, 30)) + n // 2, n) for n in (1, 2, 3, 5, 8)]
         shapes.append((3, 5))
     return [
-        Case(f"With {rows} rows on {count(n, 'rank')}", ((rows, n, _EPOCHS),), n,
-             facts={"rows": rows})
+        Case(
+            f"With {rows} rows on {count(n, 'rank')}",
+            ((rows, n, _EPOCHS),),
+            n,
+            facts={"rows": rows},
+        )
         for rows, n in shapes
     ]
 

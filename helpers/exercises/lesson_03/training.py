@@ -40,7 +40,9 @@ def cases(seed: int) -> list[Case]:
             (starts[r], inputs[c], targets[c], rows, steps, rate) for r, c in enumerate(cuts)
         )
         facts = {
-            "starts": starts, "steps": steps, "rate": rate,
+            "starts": starts,
+            "steps": steps,
+            "rate": rate,
             "shares": [(c.stop - c.start) / rows for c in cuts],
             "batches": [[(inputs[c], targets[c]) for c in cuts]] * steps,
             "whole": [[(inputs, targets)]] * steps,
@@ -113,8 +115,10 @@ def _at_the_end(case: Case, seen: Observation) -> str | None:
         return None
     ends = train(facts["starts"], facts["batches"], facts["rate"], None)
     for shares in (facts["shares"], [1 / case.ranks] * case.ranks):
-        mean = [sum(s * w for s, w in zip(shares, same, strict=True))
-                for same in zip(*ends, strict=True)]
+        mean = [
+            sum(s * w for s, w in zip(shares, same, strict=True))
+            for same in zip(*ends, strict=True)
+        ]
         if all(all_close(got, mean, 1e-9) for got in seen.values):
             return (
                 f"{case.name}, the weights were averaged once, at the end. That is another "

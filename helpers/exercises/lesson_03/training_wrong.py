@@ -6,8 +6,16 @@ from typing import Any
 
 
 def _train(
-    comm: Any, model: Any, inputs: Any, targets: Any, steps: int, rate: float, share: float | None,
-    broadcast: bool = True, clear: bool = True, update: bool = True,
+    comm: Any,
+    model: Any,
+    inputs: Any,
+    targets: Any,
+    steps: int,
+    rate: float,
+    share: float | None,
+    broadcast: bool = True,
+    clear: bool = True,
+    update: bool = True,
 ) -> None:
     import torch
 

@@ -1,0 +1,35 @@
+"""One step cut out of a trace, for a timeline in which the step fills the width."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from helpers.engines.trace import Trace
+
+
+def last_step(trace: Trace) -> Trace:
+    """What came after the last barrier of the ranks' own threads, from time zero.
+
+    Put a `comm.barrier()` before the step that is to be drawn. A trace without one is returned
+    as it is.
+    """
+    ends = [e.end for e in trace if e.label == "barrier" and e.lane == 0]
+    if not ends:
+        return trace
+    begin = max(ends)
+    kept = [
+        replace(e, start=max(e.start, begin) - begin, end=e.end - begin)
+        for e in trace
+        if e.end > begin
+    ]
+    return Trace(kept, trace.size, trace.virtual)
+
+
+def links_busy(trace: Trace) -> Trace:
+    """The same trace with everything on the communication threads drawn as sending.
+
+    In a ring a rank waits for its neighbour's chunk while it sends its own, so on the virtual
+    clock these waits are times in which the links carry messages.
+    """
+    events = [replace(e, kind="sending") if e.lane == 1 else e for e in trace]
+    return Trace(events, trace.size, trace.virtual)
