@@ -85,10 +85,14 @@ Driver = Callable[[Callable[..., Any], Case], Observation]
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake that is recognised by what the answer did. look: the hint, or None."""
+    """A mistake that is recognised by what the answer did. look: the hint, or None.
+
+    unfinished: whether it shows in answers that did not return, which have no values to look at.
+    """
 
     name: str
     look: Look
+    unfinished: bool = False
 
 
 @dataclass(frozen=True)
@@ -148,6 +152,8 @@ class Exercise:
         if not seen.trouble and fault is None:
             return Verdict("passed")
         for mistake in self.mistakes:
+            if seen.trouble and not mistake.unfinished:
+                continue
             hint = self._look(mistake.look, case, seen)
             if hint:
                 return Verdict("wrong", hint, mistake.name)

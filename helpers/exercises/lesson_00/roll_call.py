@@ -200,9 +200,9 @@ EXERCISE = Exercise(
     drive=on_ranks,
     claim=claim,
     mistakes=(
-        Mistake("a rank sends to itself", self_hint),
-        Mistake("every rank receives first", _nobody_sends),
-        Mistake("rank 0 does not receive from everyone", _nobody_receives),
+        Mistake("a rank sends to itself", self_hint, unfinished=True),
+        Mistake("every rank receives first", _nobody_sends, unfinished=True),
+        Mistake("rank 0 does not receive from everyone", _nobody_receives, unfinished=True),
         Mistake("nothing is sent", _own_only),
         Mistake("tensors instead of numbers", _tensors),
         Mistake("rank 0 is left out", _left_out),

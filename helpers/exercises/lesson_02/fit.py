@@ -27,7 +27,7 @@ def cases(seed: int) -> list[Case]:
     links = [(40e-6, 1 / 1.25e9, 0.0), (40e-6, 1 / 1.25e9, _NOISE), (2e-6, 1 / 12.5e9, _NOISE)]
     if seed:
         links = [
-            (10 ** random.uniform(-6, -4), 10 ** random.uniform(-10, -8.5), noise)
+            (10 ** random.uniform(-6, -4.6), 10 ** random.uniform(-9.3, -8.5), noise)
             for noise in (_NOISE, _NOISE, _NOISE, 0.0)
         ]
     for alpha, beta, noise in links:

@@ -218,9 +218,9 @@ EXERCISE = Exercise(
     drive=in_place,
     claim=claim,
     mistakes=(
-        Mistake("a rank sends to itself", self_hint),
-        Mistake("every rank sends first", _everybody_sends),
-        Mistake("fewer chunks than ranks", _short_chunks),
+        Mistake("a rank sends to itself", self_hint, unfinished=True),
+        Mistake("every rank sends first", _everybody_sends, unfinished=True),
+        Mistake("fewer chunks than ranks", _short_chunks, unfinished=True),
         Mistake("whole tensors round the ring", _whole_tensors),
         Mistake("returns a new tensor", _not_in_place),
         Mistake("divides by the number of ranks", _averaged),

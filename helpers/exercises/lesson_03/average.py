@@ -219,7 +219,7 @@ EXERCISE = Exercise(
     drive=on_gradients,
     claim=claim,
     mistakes=(
-        Mistake("not every rank takes part", _some_do_not_come),
+        Mistake("not every rank takes part", _some_do_not_come, unfinished=True),
         Mistake("own gradients unchanged", _untouched),
         Mistake("sums without dividing", _summed),
         Mistake("every rank counts the same", _unweighted),

@@ -239,8 +239,8 @@ EXERCISE = Exercise(
     drive=on_hooks,
     claim=claim,
     mistakes=(
-        Mistake("buckets that never meet", _some_do_not_come),
-        Mistake("starts before the bucket is full", _too_early),
+        Mistake("buckets that never meet", _some_do_not_come, unfinished=True),
+        Mistake("starts before the bucket is full", _too_early, unfinished=True),
         Mistake("returns no function", _no_finish),
         Mistake("sums on the rank's own thread", _blocking),
         Mistake("one sum for each parameter", _each_parameter),

@@ -153,7 +153,7 @@ EXERCISE = Exercise(
     drive=over_steps,
     claim=claim,
     mistakes=(
-        Mistake("divides by no warmup", _no_division),
+        Mistake("divides by no warmup", _no_division, unfinished=True),
         Mistake(
             "starts at zero",
             _by_rule(
