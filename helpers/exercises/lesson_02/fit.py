@@ -30,6 +30,7 @@ def cases(seed: int) -> list[Case]:
             (10 ** random.uniform(-6, -4.6), 10 ** random.uniform(-9.3, -8.5), noise)
             for noise in (_NOISE, _NOISE, _NOISE, 0.0)
         ]
+        links.append((random.uniform(1e-6, 3e-6), random.uniform(1e-9, 2e-9), _NOISE))
     for alpha, beta, noise in links:
         exact = np.array([alpha + n * beta for n in _SIZES])
         wobble = 1 + noise * random.choice([-1.0, 1.0], len(_SIZES))
