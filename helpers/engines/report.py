@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import linecache
 import os
 import re
 import signal
-import sysconfig
 import time
 import traceback
 from pathlib import Path
@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 
 from helpers.engines.deadlock import State, rank_words, tell, wait_words
 from helpers.engines.errors import Deadlock, RankDied, RankFailed, RunTimeout
+from helpers.engines.places import file_name, is_engine, is_library
 
 if TYPE_CHECKING:
     from helpers.engines.processes import LocalRun
     from helpers.engines.rank import Failure
 
-_HERE = Path(__file__).parent
-_LIBRARIES = (str(Path(os.__file__).parent), sysconfig.get_paths()["purelib"])
 _FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
 _DUMP_SECONDS = 0.5
 
@@ -119,9 +118,9 @@ def states(run: LocalRun) -> str:
     time.sleep(0.02)
     parts = []
     for rank in late:
-        frames = clean(read_stack(run.stacks[rank]))
+        frames = read_stack(run.stacks[rank])
         words = f"waits in {inside}" if (inside := collective(frames)) else doing(run, rank)
-        parts.append(f"Rank {rank} {words}:\n" + "".join(own_code(frames).format()))
+        parts.append(f"Rank {rank} {words}:\n" + "".join(clean(own_code(frames)).format()))
     return "\n".join(parts).rstrip()
 
 
@@ -152,26 +151,27 @@ def collective(frames: traceback.StackSummary) -> str:
 
 def own_code(frames: traceback.StackSummary) -> traceback.StackSummary:
     """Frames up to the last one that is neither Python's nor a framework's own."""
-    last = max(
-        (i for i, f in enumerate(frames) if not f.filename.startswith(_LIBRARIES)),
-        default=len(frames) - 1,
-    )
-    return traceback.StackSummary.from_list(frames[: last + 1])
+    own = [i for i, f in enumerate(frames) if not is_library(f.filename)]
+    return traceback.StackSummary.from_list(frames[: own[-1] + 1] if own else frames)
 
 
 def clean(frames: traceback.StackSummary) -> traceback.StackSummary:
-    """Frames without the engine's own; all of them where nothing else would be left."""
-    kept = [f for f in frames if Path(f.filename).parent != _HERE]
-    fresh = [
-        traceback.FrameSummary(
-            f.filename,
-            f.lineno,
-            f.name,
-            end_lineno=f.end_lineno,
-            colno=f.colno,
-            end_colno=f.end_colno,
-        )
-        for f in kept or frames
-    ]
-    # New summaries look their lines up here, where the notebook's cells are known.
-    return traceback.StackSummary.from_list(fresh)
+    """Frames without the engine's own; all of them where nothing else would be left.
+
+    Their lines are looked up here, where the notebook's cells are known.
+    """
+    kept = [f for f in frames if not is_engine(f.filename)]
+    return traceback.StackSummary.from_list(
+        [
+            traceback.FrameSummary(
+                file_name(f.filename),
+                f.lineno,
+                f.name,
+                line=linecache.getline(f.filename, f.lineno or 0),
+                end_lineno=f.end_lineno,
+                colno=f.colno,
+                end_colno=f.end_colno,
+            )
+            for f in kept or frames
+        ]
+    )
