@@ -103,6 +103,16 @@ def _not_divided(case: Case, seen: Observation) -> str | None:
     )
 
 
+def _by_the_total(case: Case, seen: Observation) -> str | None:
+    local, rows = case.facts["local"], case.facts["rows"]
+    if max(rows) < 2 or not _all(case, seen, combine(local, [1 / sum(rows)] * case.ranks)):
+        return None
+    return (
+        f"{case.name}, the sum was divided by the total, but a rank's gradient is already a mean "
+        "over its rows: multiply it by rows before the sum, or by rows / total at once."
+    )
+
+
 def _twice(case: Case, seen: Observation) -> str | None:
     n, rows = case.ranks, case.facts["rows"]
     share = [r / sum(rows) / n for r in rows]
@@ -181,6 +191,11 @@ def divides_twice(comm: Any, model: Any, rows: int, total: int) -> None:
     _average(comm, model, rows / total, 1 / comm.size)
 
 
+def by_the_total(comm: Any, model: Any, rows: int, total: int) -> None:
+    """Sums, and divides by all rows."""
+    _average(comm, model, 1.0, 1 / total)
+
+
 def into_a_copy(comm: Any, model: Any, rows: int, total: int) -> None:
     """Averages a copy of each gradient and drops it."""
     from helpers.algorithms.collectives import all_reduce_ring
@@ -224,6 +239,7 @@ EXERCISE = Exercise(
         Mistake("sums without dividing", _summed),
         Mistake("every rank counts the same", _unweighted),
         Mistake("never divides by the total", _not_divided),
+        Mistake("divides by the total alone", _by_the_total),
         Mistake("divides twice", _twice),
         Mistake("rank 0 alone has the average", _only_rank_0),
     ),
@@ -233,6 +249,7 @@ EXERCISE = Exercise(
         WrongAnswer("sums", sums, "each rank summed"),
         WrongAnswer("plain mean", plain_mean, "every rank counts the same"),
         WrongAnswer("never divides", never_divides, "never divided by the total"),
+        WrongAnswer("divides by the total", by_the_total, "already a mean"),
         WrongAnswer("divides twice", divides_twice, "times too small"),
         WrongAnswer("into a copy", into_a_copy, "not written back"),
         WrongAnswer("reduce only", reduce_only, "a reduce brings it to one"),

@@ -6,7 +6,8 @@ backward fills them; `reduce(comm, flat)` sums a flat tensor over the ranks, in 
 after every backward: it waits for all of them and leaves the average in every `.grad`.
 
 The claim: results as for one big batch; one sum a bucket and step, so each parameter once; on the
-communication thread; the first one before backward ends. The driver's backward takes 1 ms a layer.
+communication thread; the first one before backward ends; and backward never waits for one. The
+driver's backward takes 1 ms a layer.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAn
 _LAYERS = (4, 8, 6, 2)
 _GROUPS = [[5, 4], [3, 2], [1, 0]]
 _STEPS, _RATE, _SECONDS = 2, 0.1, 1e-3
+_BACKWARD = _SECONDS * (len(_LAYERS) - 1)
 _TOLERANCE = 1e-10
 
 
@@ -92,6 +94,8 @@ def claim(case: Case, seen: Observation) -> str | None:
                 return _no_overlap(case, seen)
     if not any(e.lane == 1 for e in seen.events):
         return f"{case.name}, nothing ran on the communication thread."
+    if max(v["ends"][0] for v in seen.values) > _BACKWARD + 1e-9:
+        return f"{case.name}, backward took longer than its computing: it waited."
     return None
 
 
@@ -122,6 +126,19 @@ def _blocking(case: Case, seen: Observation) -> str | None:
     return (
         f"{case.name}, the sums ran on the rank's own thread, so backward stood still meanwhile: "
         "hand them to the communication thread, `comm.background(reduce, flat)`."
+    )
+
+
+def _waits_in_the_hook(case: Case, seen: Observation) -> str | None:
+    if seen.trouble or case.ranks == 1 or not any(e.lane == 1 for e in seen.events):
+        return None
+    end = max(v["ends"][0] for v in seen.values)
+    if end <= _BACKWARD + 1e-9:
+        return None
+    return (
+        f"{case.name}, backward computes for {_BACKWARD * 1e3:.1f} ms and ended after "
+        f"{end * 1e3:.1f} ms: it waited for a sum. A hook only starts the sum and keeps the "
+        "request; the waiting is for finish()."
     )
 
 
@@ -200,7 +217,8 @@ def _too_early(case: Case, seen: Observation) -> str | None:
         return None
     return (
         f"{case.name}, rank {seen.rank} used a gradient that is not there yet (None): a bucket is "
-        "full when the hook of each of its parameters has been called, not of the first one."
+        "full when the hook of each of its parameters has been called, not of the first one. "
+        "(A hook that reads a loop variable sees its last value: make each hook with a function.)"
     )
 
 
@@ -244,6 +262,7 @@ EXERCISE = Exercise(
         Mistake("returns no function", _no_finish),
         Mistake("sums on the rank's own thread", _blocking),
         Mistake("one sum for each parameter", _each_parameter),
+        Mistake("waits in the hook", _waits_in_the_hook),
         Mistake("starts after backward", _no_overlap),
         Mistake("does not wait", _does_not_wait),
         Mistake("sums in the first step only", _one_step_only),
@@ -256,6 +275,7 @@ EXERCISE = Exercise(
     wrong=(
         WrongAnswer("after backward", wrong.after_backward, "nothing overlaps"),
         WrongAnswer("own thread", wrong.own_thread, "backward stood still"),
+        WrongAnswer("waits in the hook", wrong.waits_in_the_hook, "the waiting is for finish()"),
         WrongAnswer("a sum a parameter", wrong.each_parameter, "one all-reduce for each of 6"),
         WrongAnswer("sums", wrong.sums, "so divide"),
         WrongAnswer("not written back", wrong.not_written_back, "put the average back"),

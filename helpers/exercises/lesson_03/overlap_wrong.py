@@ -23,6 +23,7 @@ def _overlap(
     full: bool = True,
     background: bool = True,
     take_part: bool = True,
+    patient: bool = True,
 ) -> Callable[[], None]:
     import torch
 
@@ -35,6 +36,8 @@ def _overlap(
             if arrived[number] == (len(buckets[number]) if full else 1) and take_part:
                 flat = torch.cat([p.grad.reshape(-1) for p in buckets[number]])
                 request = comm.background(reduce, flat) if background else reduce(comm, flat)
+                if not patient:
+                    request.wait()
                 started.append((buckets[number], flat, request))
 
         return arrive
@@ -78,6 +81,11 @@ def after_backward(comm: Any, buckets: Any, reduce: Any) -> Any:
 def own_thread(comm: Any, buckets: Any, reduce: Any) -> Any:
     """Calls reduce in the hook."""
     return _overlap(comm, buckets, reduce, background=False)
+
+
+def waits_in_the_hook(comm: Any, buckets: Any, reduce: Any) -> Any:
+    """Waits for each sum at once."""
+    return _overlap(comm, buckets, reduce, patient=False)
 
 
 def each_parameter(comm: Any, buckets: Any, reduce: Any) -> Any:
