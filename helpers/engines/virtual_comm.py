@@ -182,10 +182,17 @@ class VirtualComm(Comm):
         )
 
     def wait_for(self, pending: Pending, state: State, label: str, peer: int | None = None) -> None:
-        """Wait until something is done, and note it."""
+        """Wait until something is done, and note it; its own messages move meanwhile."""
         task = self.running()
         begin = task.clock
         self._until(pending, task, state)
+        for message in sorted(task.unwaited.values(), key=lambda message: message.start):
+            moving, arrived = max(begin, message.start), min(task.clock, message.arrival)
+            if arrived > moving:
+                self._event("waiting", begin, moving, label, peer)
+                sent = f"send to {message.peer}"
+                self._event("sending", moving, arrived, sent, message.peer, message.header.nbytes)
+                begin = arrived
         self._event("waiting", begin, task.clock, label, peer)
 
     def wait_sent(self, message: Message) -> None:
