@@ -14,7 +14,6 @@ from helpers.setup import state
 from helpers.setup.places import ROOT
 
 TYPED = ("helpers", "benchmarks")
-CELL_SECONDS = 180  # a cell that takes longer hangs
 
 
 class Outcome(NamedTuple):
@@ -44,15 +43,13 @@ def named_paths(arguments: Sequence[str]) -> list[str]:
 
 def pytest_command(fast: bool, arguments: Sequence[str]) -> list[str]:
     """How pytest is called: on what the arguments name, or on all there is."""
-    command = python("pytest", "--nbval", f"--nbval-cell-timeout={CELL_SECONDS}")
+    command = python("pytest")
     if sys.stdout.isatty() and not os.environ.get("CI"):
         command.append("--color=yes")
     if fast:
         command += ["-m", "not slow"]
     if not named_paths(arguments):
         command.append("tests")
-        if not fast and (ROOT / "solutions").exists():
-            command.append("solutions")  # nbval runs them and compares the stored outputs
     return [*command, *arguments]
 
 
