@@ -23,13 +23,3 @@ def last_step(trace: Trace) -> Trace:
         if e.end > begin
     ]
     return Trace(kept, trace.size, trace.virtual)
-
-
-def links_busy(trace: Trace) -> Trace:
-    """The same trace with everything on the communication threads drawn as sending.
-
-    In a ring a rank waits for its neighbour's chunk while it sends its own, so on the virtual
-    clock these waits are times in which the links carry messages.
-    """
-    events = [replace(e, kind="sending") if e.lane == 1 else e for e in trace]
-    return Trace(events, trace.size, trace.virtual)

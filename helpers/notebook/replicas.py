@@ -1,0 +1,231 @@
+"""Figures of data parallelism: where a step's time goes, whose rows are whose, what stays equal.
+
+Each function takes what a cell has measured, draws it and shows it with caption and alt text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+
+from torch import Tensor
+
+from helpers.notebook.figures import show
+from helpers.notebook.style import BLUE, CYCLE, GREEN, GREY, ORANGE, RED, axes, measured, modelled
+
+
+def show_parts(one: Sequence[float], two: Sequence[float]) -> None:
+    """The seconds of a step's parts on one rank and on two, as stacked bars.
+
+    one, two: forward and backward, all-reduce, update.
+    """
+    figure, ax = axes(height=2.5)
+    looks = (
+        ("forward and backward", GREEN, ""),
+        ("all-reduce", ORANGE, "////"),
+        ("update", GREY, ".."),
+    )
+    left = [0.0, 0.0]
+    for (name, colour, hatch), *parts in zip(looks, one, two, strict=True):
+        wide = [1e3 * part for part in parts]
+        ax.barh(
+            [0, 1], wide, left=left, height=0.55, label=name,
+            color=colour, hatch=hatch, edgecolor="#444444", linewidth=0.4,
+        )  # fmt: skip
+        left = [a + b for a, b in zip(left, wide, strict=True)]
+    ax.set_yticks([0, 1], ["one rank,\n16 rows", "two ranks,\n8 rows each"])
+    ax.invert_yaxis()
+    ax.grid(axis="y", visible=False)
+    ax.set_xlabel("time of a step (ms), measured")
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, frameon=False)
+    show(
+        figure,
+        caption="Half the rows, but not half the time: each rank still goes through all weights, "
+        "and summing 34 MB comes on top.",
+        alt=f"Two stacked bars of a step's time, measured: one rank {left[0]:.0f} ms, two ranks "
+        f"{left[1]:.0f} ms. The all-reduce takes {1e3 * two[1]:.0f} ms of the second; forward and "
+        "backward do not halve.",
+    )
+
+
+def show_owners(cut: Callable[[int, int, int, int], Tensor], rows: int, size: int) -> None:
+    """Which rank has which row in four epochs. cut(rows, rank, size, epoch): its row numbers."""
+    from matplotlib.patches import Rectangle
+
+    figure, ax = axes(height=2.3)
+    for epoch in range(4):
+        for rank in range(size):
+            for row in cut(rows, rank, size, epoch).tolist():
+                corner = row - 0.46, epoch - 0.42
+                ax.add_patch(Rectangle(corner, 0.92, 0.84, color=CYCLE[rank], linewidth=0))
+                bold = {"ha": "center", "va": "center", "color": "white", "fontweight": "bold"}
+                ax.text(row, epoch, rank, **bold)
+    ax.set(xlim=(-0.6, rows - 0.4), ylim=(3.6, -0.6), xlabel="row of the data set", ylabel="epoch")
+    ax.set_xticks(range(0, rows, 2))
+    ax.set_yticks(range(4))
+    ax.grid(visible=False)
+    show(
+        figure,
+        caption=f"Which of {size} ranks works on which of {rows} rows: every row once an epoch, "
+        "dealt anew each time.",
+        alt=f"A grid of four epochs by {rows} rows; each cell holds the number of the rank that "
+        "has the row. The ranks' cells differ by one in number at most, in another pattern each "
+        "epoch.",
+    )
+
+
+def show_equality(
+    ranks: Sequence[int], alike: Sequence[float], single: Sequence[float], double: Sequence[float]
+) -> None:
+    """How far gradients on some ranks are from one big batch's, relative to the largest.
+
+    alike: ranks counted alike, float64. single, double: weighted by rows, float32 and float64.
+    """
+    figure, ax = axes(height=3.2)
+    ax.plot(ranks, alike, **measured(RED, "ranks counted alike", "s"))
+    ax.plot(ranks, single, **measured(ORANGE, "by rows, float32", "^"))
+    ax.plot(ranks, double, **measured(BLUE, "by rows, float64"))
+    ax.set(yscale="log", ylim=(1e-17, 1), xlim=(min(ranks) - 0.5, max(ranks) + 0.5))
+    ax.set(xlabel="ranks", ylabel="difference from one batch\n(part of the largest gradient)")
+    ax.set_xticks(ranks)
+    place = {"loc": "lower left", "bbox_to_anchor": (0, 1.0)}
+    ax.legend(**place, ncols=3, frameon=False, handletextpad=0.1)
+    show(
+        figure,
+        caption="Weighted by rows, N ranks equal one big batch to rounding; counted alike, they "
+        "are off by per cents.",
+        alt=f"Chart of the difference from one big batch against ranks, logarithmic. Weighted by "
+        f"rows {max(double):.0e} at most in float64 and {max(single):.0e} in float32, counted "
+        f"alike up to {max(alike):.0e}.",
+    )
+
+
+def show_drift(runs: Mapping[str, tuple[Sequence[float], Sequence[float]]], every: int) -> None:
+    """For each run: the distance of the replicas every so many steps, and each step's loss."""
+    figure, (left, right) = axes(columns=2, width=8.2, height=3.3)
+    for (name, (distance, losses)), colour, mark in zip(
+        runs.items(), (RED, ORANGE, BLUE), "s^o", strict=True
+    ):
+        steps = range(0, every * len(distance), every)
+        left.plot(steps, distance, color=colour, marker=mark, markevery=10, label=name)
+        smooth = [sum(losses[i : i + 20]) / 20 for i in range(len(losses) - 20)]
+        right.plot(range(10, 10 + len(smooth)), smooth, color=colour, marker=mark, markevery=90)
+    left.set(xlabel="step", ylabel="distance of the weights", ylim=(-0.4, None))
+    right.set(xlabel="step", ylabel="loss on rank 0", ylim=(0, None))
+    figure.legend(
+        *left.get_legend_handles_labels(), loc="outside upper left", ncols=3, frameon=False
+    )
+    show(
+        figure,
+        caption="Without the broadcast the loss still falls, and nothing brings the replicas "
+        "together: they stay as far apart as they started.",
+        alt="Two line charts against steps. Left, the distance between the replicas' weights: "
+        "without the broadcast constant and high; broadcast but never averaged rising from zero; "
+        "with both zero throughout. Right, the loss falls in all three.",
+    )
+
+
+def show_pieces(
+    pieces: Sequence[int], seconds: Sequence[float], model: Callable[[int], float], what: str
+) -> None:
+    """Seconds of all-reduces that share so many bytes (what: such as "4 MB"), and the model."""
+    figure, ax = axes(height=3.2)
+    ax.plot(pieces, [1e3 * s for s in seconds], **measured(label="measured, 2 ranks"))
+    label = "modelled: pieces · α + bytes · β"
+    ax.plot(pieces, [1e3 * model(count) for count in pieces], **modelled(label=label))
+    ax.set(xscale="log", yscale="log", xlabel=f"all-reduces that share {what}", ylabel="time (ms)")
+    ax.set_xticks(pieces, [str(count) for count in pieces])
+    ax.minorticks_off()
+    ax.legend(frameon=False)
+    show(
+        figure,
+        caption=f"The same {what} cost more and more as they are cut finer: every all-reduce pays "
+        "its latency.",
+        alt="Line chart of time against the number of all-reduces, both logarithmic: "
+        f"{1e3 * seconds[0]:.1f} ms for {pieces[0]}, {1e3 * seconds[-1]:.0f} ms for {pieces[-1]}. "
+        "The model with a latency for each piece follows the points.",
+    )
+
+
+def show_curves(losses: Mapping[str, Sequence[float]]) -> None:
+    """The training losses of three implementations, drawn so that equal ones can all be seen."""
+    figure, ax = axes(height=3.0)
+    looks = (
+        {"color": BLUE, "linewidth": 5, "alpha": 0.4},
+        {"color": GREEN, "linewidth": 1.6, "linestyle": "--"},
+        {"color": RED, "linestyle": "none", "marker": "o", "markersize": 5, "markevery": 4},
+    )
+    for (name, values), look in zip(losses.items(), looks, strict=True):
+        ax.plot(values, label=name, **look)
+    ax.set(xlabel="step", ylabel="training loss", ylim=(0, None))
+    ax.legend(frameon=False)
+    last = "; ".join(f"{name} {sum(v[-10:]) / 10:.2f}" for name, v in losses.items())
+    show(
+        figure,
+        caption="Three implementations, one curve: the losses lie on each other.",
+        alt=f"Line chart of the training loss against steps, falling from "
+        f"{next(iter(losses.values()))[0]:.1f}. Means of the last ten steps: {last}.",
+    )
+
+
+def show_step_times(seconds: Mapping[str, float]) -> None:
+    """How long a step takes, by way."""
+    figure, ax = axes(height=2.9)
+    values = [1e3 * s for s in seconds.values()]
+    ax.plot(values, range(len(values)), **measured())
+    for place, value in enumerate(values):
+        beside = {"xytext": (9, 0), "textcoords": "offset points", "va": "center", "fontsize": 10}
+        ax.annotate(f"{value:.0f} ms", (value, place), **beside)
+    ax.set_yticks(range(len(values)), list(seconds))
+    ax.invert_yaxis()
+    ax.set(xlabel="time of a step with 64 rows a rank (ms)", xlim=(0, 1.25 * max(values)))
+    listed = ", ".join(f"{n} {v:.0f} ms" for n, v in zip(seconds, values, strict=True))
+    show(
+        figure,
+        caption="What a step costs, measured here: the nearer to “no sum at all”, the better the "
+        "sum is hidden or made.",
+        alt=f"Dot chart of step times: {listed}.",
+    )
+
+
+def show_errors(
+    errors: Mapping[str, Sequence[float]], published_errors: Mapping[str, float]
+) -> None:
+    """Test errors (%) by way, a point a seed, beside those that Goyal et al. published."""
+    from helpers.notebook.style import published
+
+    theirs = {name.replace("gpus", "GPUs"): error for name, error in published_errors.items()}
+    figure, (left, right) = axes(columns=2, width=8.6, height=3.9)
+    for place, values in enumerate(errors.values()):
+        spread = [place + 0.05 * (i - len(values) / 2) for i in range(len(values))]
+        seeds = measured(label=f"measured, {len(values)} seeds" if place == 0 else "")
+        left.plot(spread, sorted(values), **{**seeds, "alpha": 0.75, "markersize": 5})
+        middle, label = median(values), "median" if place == 0 else ""
+        left.hlines(middle, place - 0.33, place + 0.33, color=RED, linewidth=2, label=label)
+        at = place + 0.36, middle
+        left.annotate(f"{middle:.1f}", at, va="center", fontsize=9, color=RED)
+    left.set(yscale="log", ylabel="test error on the digits (%)", ylim=(1, 130), xlim=(-0.5, 3.8))
+    ticks = [1, 2, 5, 10, 20, 50, 100]
+    left.set_yticks(ticks, [str(tick) for tick in ticks])
+    left.minorticks_off()
+    left.set_xticks(range(len(errors)), list(errors), fontsize=8)
+    right.plot(range(4), theirs.values(), **published("published: Goyal et al. 2017"))
+    for place, value in enumerate(theirs.values()):
+        above = {"xytext": (0, 8), "textcoords": "offset points", "ha": "center", "fontsize": 9}
+        right.annotate(f"{value:.2f}", (place, value), **above)
+    right.set(ylabel="top-1 error on ImageNet (%)", ylim=(23, 26.6), xlim=(-0.5, 3.5))
+    names = [name.replace(", ", ",\n").replace(" warmup", "\nwarmup") for name in theirs]
+    right.set_xticks(range(4), names, fontsize=8)
+    for ax in (left, right):
+        ax.legend(loc="upper left", fontsize=9, frameon=False)
+    figure.get_layout_engine().set(wspace=0.06)
+    ours = "; ".join(f"{n.replace(chr(10), ' ')} {median(v):.1f} %" for n, v in errors.items())
+    listed = "; ".join(f"{n} {v:.2f} %" for n, v in theirs.items())
+    show(
+        figure,
+        caption="A large batch at the old rate learns too little, at the scaled rate it often "
+        "fails; scaled with warmup it comes to the small batch’s error. Published beside it, on "
+        "ImageNet.",
+        alt=f"Two charts. Left, measured test errors on the digits, a point a seed; medians: "
+        f"{ours}. Right, published top-1 errors on ImageNet: {listed}.",
+    )
