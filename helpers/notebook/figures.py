@@ -58,7 +58,10 @@ def png(figure: Any, colours: int = 64) -> bytes:
         figure.savefig(raw, format="png", dpi=DPI)
     raw.seek(0)
     flat = Image.open(raw).convert("RGB")
-    small = flat.quantize(colors=colours, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    # The octree keeps a colour that few dots have; a median cut would turn it brown.
+    octree = Image.Quantize.FASTOCTREE
+    small = flat.quantize(colors=colours, method=octree, dither=Image.Dither.NONE)
+    small.putpalette([255 if value > 251 else value for value in small.getpalette() or []])
     out = io.BytesIO()
     small.save(out, format="png", optimize=True)
     return out.getvalue()

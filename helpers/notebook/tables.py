@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 from typing import Any
+
+_NUMBER = re.compile(r"[-+−≈ ]*[\d.,]+(e[-+]?\d+)?\s?[^\s\d]{0,4}|[–∞]")
 
 
 class Table:
@@ -63,6 +66,5 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "")
 
 
 def _numeric(value: Any) -> bool:
-    """Whether a value is a number, perhaps with a sign, a unit or words behind it."""
-    text = str(value).lstrip("+-−≈ ")
-    return bool(text) and (text[0].isdigit() or text in ("–", "∞"))
+    """Whether a value is a number, perhaps with a short unit behind it."""
+    return bool(_NUMBER.fullmatch(str(value)))

@@ -142,6 +142,21 @@ def _no_partner(case: Case, seen: Observation) -> str | None:
     )
 
 
+def _wraps_round(case: Case, seen: Observation) -> str | None:
+    n, root, last = case.ranks, case.facts["root"], 1 << max(rounds(case.ranks) - 1, 0)
+    for rank, words in seen.waiting.items():
+        beyond = (rank - root) % n + last >= n
+        if not (beyond and "send" in words and words.endswith(f"rank {(rank + last) % n}")):
+            return None
+    if not seen.waiting:
+        return None
+    rank, words = min(seen.waiting.items())
+    return (
+        f"{case.name}, rank {rank} {words}, round the end of the circle: it means place "
+        f"{(rank - root) % n + last}, and there are {n}. Send only where place + distance < N."
+    )
+
+
 def _all_wait(case: Case, seen: Observation) -> str | None:
     receiving = [r for r, words in sorted(seen.waiting.items()) if "receive" in words]
     if not receiving:
@@ -215,16 +230,21 @@ def rebinds(comm: Any, tensor: Any, root: int) -> None:
     returns_new(comm, tensor, root)
 
 
-def no_bound(comm: Any, tensor: Any, root: int) -> None:
+def no_bound(comm: Any, tensor: Any, root: int, wraps: bool = False) -> None:
     """Right for powers of two only: asks for ranks that do not exist."""
-    place, have = (comm.rank - root) % comm.size, 1
-    while have < comm.size:
+    place, have, n = (comm.rank - root) % comm.size, 1, comm.size
+    while have < n:
         if place < have:
             other = place + have
-            comm.send(tensor, (other + root) % comm.size if other < comm.size else other)
+            comm.send(tensor, (other + root) % n if wraps or other < n else other)
         elif place < 2 * have:
-            comm.recv((comm.rank - have) % comm.size, into=tensor)
+            comm.recv((comm.rank - have) % n, into=tensor)
         have *= 2
+
+
+def wraps_round(comm: Any, tensor: Any, root: int) -> None:
+    """The same with every target taken modulo N: places beyond the last wrap round."""
+    no_bound(comm, tensor, root, wraps=True)
 
 
 def wrong_partner(comm: Any, tensor: Any, root: int) -> None:
@@ -260,6 +280,7 @@ EXERCISE = Exercise(
         Mistake("returns a new tensor", _not_in_place),
         Mistake("receives into a new name", _lost),
         Mistake("asks for ranks that do not exist", _no_partner, unfinished=True),
+        Mistake("sends round the end of the circle", _wraps_round, unfinished=True),
         Mistake("waits for the wrong rank", _all_wait, unfinished=True),
     ),
     praise=praise,
@@ -271,6 +292,7 @@ EXERCISE = Exercise(
         WrongAnswer("returns a new tensor", returns_new, "the right tensor was returned"),
         WrongAnswer("receives into a new name", rebinds, "only names a new tensor"),
         WrongAnswer("powers of two only", no_bound, "a rank that does not exist"),
+        WrongAnswer("wraps round", wraps_round, "round the end of the circle"),
         WrongAnswer("wrong partner", wrong_partner, "which never sends to it"),
     ),
     figure=0,
