@@ -64,8 +64,11 @@ class Prediction:
         return Comparison(self, measured, what)
 
     def words(self, value: float | str) -> str:
-        """A value with its unit, at most three significant digits."""
-        return value if isinstance(value, str) else f"{value:.3g}{self.unit}"
+        """A value with its unit: three significant digits below 1000, whole above."""
+        if isinstance(value, str):
+            return value
+        number = f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+        return f"{number}{self.unit}"
 
 
 class Comparison:
