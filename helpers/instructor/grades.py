@@ -1,0 +1,76 @@
+"""What grading gives: one grade a submission, one an exercise, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Outcome = Literal["passed", "wrong", "not attempted", "error", "time-out", "crashed", "missing"]
+Mode = Literal["bubblewrap", "none"]
+
+OUTCOMES: tuple[Outcome, ...] = (
+    "passed",
+    "wrong",
+    "not attempted",
+    "error",
+    "time-out",
+    "crashed",
+    "missing",
+)
+
+
+@dataclass(frozen=True)
+class ExerciseGrade:
+    """One exercise of one submission.
+
+    outcome: "missing" where no cell defines the function. mistake: its name in the spec, the same
+    for everybody who makes it, "" where there is none. reason: one sentence. hint: what the
+    learner's check says about the lesson's own cases, "" where only hidden cases are wrong; it may
+    quote the answer, so it is shown as text and never as markup.
+    """
+
+    number: str
+    title: str
+    outcome: Outcome
+    points: float
+    max: float
+    mistake: str = ""
+    reason: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class SubmissionGrade:
+    """One submission.
+
+    submission: the student's name in the folder. seed: of the hidden cases. note: a sentence about
+    the whole submission (a notebook that cannot be read, cells that were skipped), or "".
+    """
+
+    submission: str
+    lesson: str
+    seed: int
+    sandbox: Mode
+    exercises: tuple[ExerciseGrade, ...]
+    note: str = ""
+
+    @property
+    def total(self) -> float:
+        """Points reached."""
+        return sum(e.points for e in self.exercises)
+
+    @property
+    def max(self) -> float:
+        """Points that there are."""
+        return sum(e.max for e in self.exercises)
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain JSON data."""
+        return asdict(self) | {"exercises": [asdict(e) for e in self.exercises]}
+
+
+def from_json(data: Mapping[str, Any]) -> SubmissionGrade:
+    """The grade of `as_json`. Raises KeyError, TypeError where it is no such data."""
+    exercises = tuple(ExerciseGrade(**e) for e in data["exercises"])
+    return SubmissionGrade(**{**data, "exercises": exercises})

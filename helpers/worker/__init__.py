@@ -1,0 +1,1 @@
+"""What runs in the sandbox: a notebook's cells and its functions. Nothing here is trusted."""
