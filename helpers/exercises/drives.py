@@ -28,23 +28,40 @@ def plain_call(fn: Function, case: Case) -> Observation:
         return failed(error, fn)
 
 
-def on_ranks(fn: Function, case: Case) -> Observation:
-    """Run `fn(comm, *args of this rank)` on every rank; `values` are what the ranks returned."""
+class Ranked:
+    """A driver on ranks: `call(fn, comm, *args of this rank)` on every rank, on the virtual clock.
 
-    return virtual(fn, lambda mine, comm, *args: mine(comm, *args), case)
-
-
-def in_place(fn: Function, case: Case) -> Observation:
-    """As `on_ranks`, for functions that write into their first argument.
-
-    `values[rank]` is `{"after": that argument afterwards, "returned": what was returned}`.
+    `values` are what the ranks' calls gave. arguments: how many `fn` is called with, where that
+    is not `comm` and the case's. The grader calls `on_rank` for each rank in a process of its own.
     """
 
-    def call(mine: Function, comm: Any, *args: Any) -> Any:
-        returned = mine(comm, *args)
-        return {"after": args[0], "returned": None if returned is args[0] else returned}
+    def __init__(self, call: Function, arguments: int | None = None) -> None:
+        self.call, self.arguments = call, arguments
 
-    return virtual(fn, call, case)
+    def __call__(self, fn: Function, case: Case) -> Observation:
+        return virtual(fn, self.call, case, self.arguments)
+
+    def on_rank(self, fn: Function, comm: Any, args: tuple[Any, ...]) -> Any:
+        """One rank's part of a case: what its call gives, in plain values."""
+        return plain(self.call(fn, comm, *[tensors(a) for a in args]))
+
+    def wrong_signature(self, fn: Function, args: tuple[Any, ...]) -> Observation | None:
+        """As the function of that name, for one rank's arguments."""
+        return wrong_signature(fn, 1 + len(args) if self.arguments is None else self.arguments)
+
+
+def _on_ranks(fn: Function, comm: Any, *args: Any) -> Any:
+    return fn(comm, *args)
+
+
+def _in_place(fn: Function, comm: Any, *args: Any) -> Any:
+    """`{"after": the first argument afterwards, "returned": what was returned}`."""
+    returned = fn(comm, *args)
+    return {"after": args[0], "returned": None if returned is args[0] else returned}
+
+
+on_ranks = Ranked(_on_ranks)  # `values` are what the ranks returned
+in_place = Ranked(_in_place)  # for functions that write into their first argument
 
 
 def virtual(fn: Function, call: Function, case: Case, arguments: int | None = None) -> Observation:

@@ -7,8 +7,7 @@ from typing import Any
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from helpers.exercises.drives import Function, virtual
-from helpers.exercises.spec import Case, Observation
+from helpers.exercises.drives import Function, Ranked
 
 
 class Counter(TorchFunctionMode):
@@ -36,19 +35,18 @@ def _is_view(func: Any, out: Tensor, args: Any) -> bool:
     return any(isinstance(a, Tensor) and a.untyped_storage().data_ptr() == held for a in args)
 
 
-def on_buffers(fn: Function, case: Case) -> Observation:
+def _on_buffers(fn: Function, comm: Any, held: Tensor, late: float) -> Any:
     """Call `fn(comm, buffers)`; this rank's buffer holds its case's array just before.
 
     The case's second argument says how many seconds this rank is late. `values[rank]` is
     `{"after": its buffer when the function returns, "worked": elements that it wrote}`.
     """
+    buffers = comm.shared(tuple(held.shape), held.dtype)
+    comm.compute(late)
+    buffers[comm.rank].copy_(held)
+    with Counter() as counter:
+        fn(comm, buffers)
+    return {"after": buffers[comm.rank].clone(), "worked": counter.elements}
 
-    def call(mine: Function, comm: Any, held: Tensor, late: float) -> Any:
-        buffers = comm.shared(tuple(held.shape), held.dtype)
-        comm.compute(late)
-        buffers[comm.rank].copy_(held)
-        with Counter() as counter:
-            mine(comm, buffers)
-        return {"after": buffers[comm.rank].clone(), "worked": counter.elements}
 
-    return virtual(fn, call, case, arguments=2)
+on_buffers = Ranked(_on_buffers, arguments=2)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from helpers.exercises.drives import Function, failed, plain, virtual, wrong_signature
+from helpers.exercises.drives import Function, Ranked, failed, plain, wrong_signature
 from helpers.exercises.spec import Case, Observation
 
 
@@ -62,44 +62,31 @@ def over_steps(fn: Function, case: Case) -> Observation:
         return failed(error, fn)
 
 
-def on_gradients(fn: Function, case: Case) -> Observation:
+def _on_gradients(
+    fn: Function, comm: Any, weights: list[Tensor], inputs: Tensor, targets: Tensor, total: int
+) -> Any:
     """One backward on each rank's rows, then `fn(comm, model, rows, total)`.
 
     A rank's arguments: weights, inputs, targets, total. `values[rank]` is `{"gradients",
     "weights"}` afterwards.
     """
-
-    def call(
-        mine: Function,
-        comm: Any,
-        weights: list[Tensor],
-        inputs: Tensor,
-        targets: Tensor,
-        total: int,
-    ) -> Any:
-        model = network(weights)
-        nn.functional.mse_loss(model(inputs), targets).backward()
-        mine(comm, model, len(inputs), total)
-        return {
-            "gradients": [p.grad for p in model.parameters()],
-            "weights": list(model.parameters()),
-        }
-
-    return virtual(fn, call, case, arguments=4)
+    model = network(weights)
+    nn.functional.mse_loss(model(inputs), targets).backward()
+    fn(comm, model, len(inputs), total)
+    return {
+        "gradients": [p.grad for p in model.parameters()],
+        "weights": list(model.parameters()),
+    }
 
 
-def on_training(fn: Function, case: Case) -> Observation:
+def _on_training(fn: Function, comm: Any, weights: list[Tensor], *others: Any) -> Any:
     """Call `fn(comm, model, inputs, targets, total, steps, rate)`; `values[rank]` are the weights.
 
     A rank's arguments: weights, then what follows `model`.
     """
-
-    def call(mine: Function, comm: Any, weights: list[Tensor], *others: Any) -> Any:
-        model = network(weights)
-        mine(comm, model, *others)
-        return list(model.parameters())
-
-    return virtual(fn, call, case, arguments=7)
+    model = network(weights)
+    fn(comm, model, *others)
+    return list(model.parameters())
 
 
 class _Slow(torch.autograd.Function):
@@ -116,7 +103,16 @@ class _Slow(torch.autograd.Function):
         return gradients[0], None, None
 
 
-def on_hooks(fn: Function, case: Case) -> Observation:
+def _on_hooks(
+    fn: Function,
+    comm: Any,
+    weights: list[Tensor],
+    inputs: Tensor,
+    targets: Tensor,
+    groups: list[list[int]],
+    rate: float,
+    seconds: float,
+) -> Any:
     """Call `fn(comm, buckets, reduce)` and train some steps with what it returns.
 
     A rank's arguments: weights, inputs and targets (a batch a step), groups (for each bucket, the
@@ -125,52 +121,37 @@ def on_hooks(fn: Function, case: Case) -> Observation:
     `reduce`; ends, when each backward ended; done, how many sums were through when each finish()
     returned; finish, whether something callable was returned.
     """
+    model = network(weights)
+    parameters = list(model.parameters())
+    sums: list[Any] = []
+    ends: list[float] = []
+    done: list[int] = []
+    ended, step = 0, 0
 
-    def call(
-        mine: Function,
-        comm: Any,
-        weights: list[Tensor],
-        inputs: Tensor,
-        targets: Tensor,
-        groups: list[list[int]],
-        rate: float,
-        seconds: float,
-    ) -> Any:
-        model = network(weights)
-        parameters = list(model.parameters())
-        sums: list[Any] = []
-        ends: list[float] = []
-        done: list[int] = []
-        ended = 0
+    def reduce(its_comm: Any, flat: Tensor) -> None:
+        nonlocal ended
+        sums.append((step, its_comm.time(), flat.numel()))
+        _sum_in_place(its_comm, flat)
+        ended += 1
 
-        step = 0
-
-        def reduce(its_comm: Any, flat: Tensor) -> None:
-            nonlocal ended
-            sums.append((step, its_comm.time(), flat.numel()))
-            _sum_in_place(its_comm, flat)
-            ended += 1
-
-        finish = mine(comm, [[parameters[i] for i in group] for group in groups], reduce)
-        if callable(finish):
-            for step, (batch, wanted) in enumerate(zip(inputs, targets, strict=True)):  # noqa: B007
-                model.zero_grad()
-                _slow_loss(model, batch, wanted, comm, seconds).backward()
-                ends.append(comm.time())
-                finish()
-                done.append(ended)
-                with torch.no_grad():
-                    for parameter in parameters:
-                        parameter.sub_(rate * parameter.grad)  # type: ignore[operator]
-        return {
-            "weights": parameters,
-            "sums": sums,
-            "ends": ends,
-            "done": done,
-            "finish": callable(finish),
-        }
-
-    return virtual(fn, call, case, arguments=3)
+    finish = fn(comm, [[parameters[i] for i in group] for group in groups], reduce)
+    if callable(finish):
+        for step, (batch, wanted) in enumerate(zip(inputs, targets, strict=True)):  # noqa: B007
+            model.zero_grad()
+            _slow_loss(model, batch, wanted, comm, seconds).backward()
+            ends.append(comm.time())
+            finish()
+            done.append(ended)
+            with torch.no_grad():
+                for parameter in parameters:
+                    parameter.sub_(rate * parameter.grad)  # type: ignore[operator]
+    return {
+        "weights": parameters,
+        "sums": sums,
+        "ends": ends,
+        "done": done,
+        "finish": callable(finish),
+    }
 
 
 def _slow_loss(model: nn.Sequential, batch: Tensor, wanted: Tensor, comm: Any, s: float) -> Tensor:
@@ -192,3 +173,8 @@ def _sum_in_place(comm: Any, flat: Tensor) -> None:
         flat += comm.recv(other)
     for other in range(1, comm.size):
         comm.send(flat, other)
+
+
+on_gradients = Ranked(_on_gradients, arguments=4)
+on_training = Ranked(_on_training, arguments=7)
+on_hooks = Ranked(_on_hooks, arguments=3)
