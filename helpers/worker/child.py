@@ -1,0 +1,160 @@
+"""A process in the sandbox that has one submission: it runs cells and answers the judge's calls.
+
+It says what happened; what that is worth is decided elsewhere. A learner's code shares this
+process and may do to it whatever it likes.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from helpers.worker import cells
+from helpers.worker.encoding import decode, encode
+from helpers.worker.frames import Closed, Frames
+
+_FILE = "<cell {}>"
+_TEXT = 2000
+
+
+def preload() -> None:
+    """Import what most submissions use, in the process from which the others are forked."""
+    import IPython.core.inputtransformer2
+    import torch.nn.functional
+
+    import helpers
+    import helpers.exercises.drives
+    import helpers.exercises.drives_shared
+    import helpers.exercises.drives_training
+    import helpers.worker.remote_comm
+
+    torch.set_num_threads(1)
+    # An answer's own check and its stand-ins have no place here; a call of them does no harm.
+    helpers.__dict__.update(check=_no_check, mine_or_yours=_mine)
+
+
+def _no_check(*args: Any) -> None:
+    return None
+
+
+def _mine(number: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
+
+
+def serve(sock: socket.socket) -> None:
+    """Answer until the judge has gone."""
+    child = Child(Frames(sock, takes_fds=True))
+    try:
+        while True:
+            child.answer(child.frames.read())
+    except Closed:
+        return
+
+
+class Child:
+    """A submission's names, and the connection to the judge."""
+
+    def __init__(self, frames: Frames) -> None:
+        self.frames = frames
+        self.names: dict[str, Any] = {"__name__": "__main__", "get_ipython": _Shell}
+
+    def answer(self, message: dict[str, Any]) -> None:
+        """Do what a message asks for and say how it went."""
+        if message["do"] == "cells":
+            self._cells(message["cells"], message["functions"], set(message["skip"]))
+        elif message["do"] == "call":
+            self._call(message)
+        else:
+            self._rank(message)
+
+    def _cells(self, sources: list[str], functions: list[str], skip: set[int]) -> None:
+        """Run what the functions need; say before each statement which one it is."""
+        notebook = cells.read(sources)
+        faults: dict[str, list[Any]] = {}
+        for statement in cells.needed(notebook.statements, functions):
+            if statement.number in skip:
+                continue
+            self.frames.send({"at": statement.number})
+            try:
+                cells.run(statement, self.names, _FILE.format(statement.cell + 1))
+            except BaseException as error:
+                fault = [type(error).__name__, _said(error), statement.cell + 1, statement.line]
+                faults.update(dict.fromkeys(statement.binds, fault))
+        self.frames.send({"cells": self._states(functions, notebook, faults)})
+
+    def _states(
+        self, functions: list[str], notebook: cells.Notebook, faults: dict[str, list[Any]]
+    ) -> dict[str, Any]:
+        """For each function: "there", "missing", or why its cell failed."""
+        states: dict[str, Any] = {}
+        for name in functions:
+            broken = cells.defined_in(notebook.broken, name)
+            if callable(self.names.get(name)):
+                states[name] = "there"
+            elif name in faults:
+                states[name] = faults[name]
+            elif broken:
+                states[name] = ["SyntaxError", broken[1], broken[0] + 1, 0]
+            else:
+                states[name] = "missing"
+        return states
+
+    def _call(self, message: dict[str, Any]) -> None:
+        """An ordinary function: the driver's whole observation."""
+        from helpers.exercises.spec import Case
+
+        drive = _driver(message["drive"])
+        case = Case("", (tuple(decode(message["args"])),), 1, decode(message["options"]))
+        seen = drive(self.names[message["function"]], case)
+        self.frames.send({"call": message["call"], "lane": 0, **_seen(seen)})
+
+    def _rank(self, message: dict[str, Any]) -> None:
+        """One rank of a run: its requests go out as they come, and at last its value."""
+        from helpers.exercises.drives import failed
+        from helpers.worker.remote_comm import Line, RemoteComm, take_fds
+
+        drive, fn = _driver(message["drive"]), self.names[message["function"]]
+        args = tuple(decode(message["args"]))
+        line = Line(self.frames, message["call"])
+        trouble = drive.wrong_signature(fn, args)
+        if trouble is None:
+            comm = RemoteComm(line, message["rank"], message["size"])
+            try:
+                value = drive.on_rank(fn, comm, args)
+            except Exception as error:
+                trouble = failed(error, fn, message["rank"])
+        if trouble is None:
+            line.tell(0, "return", encode(value))
+        else:
+            line.tell(0, "trouble", _seen(trouble)["seen"])
+        line.over()
+        take_fds(self.frames)
+
+
+def _driver(name: str) -> Any:
+    """A driver by "module:name"."""
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def _seen(seen: Any) -> dict[str, Any]:
+    """An observation of an ordinary call as JSON data."""
+    line = seen.place.line if seen.place is not None else 0
+    said = {"trouble": seen.trouble, "kind": seen.kind[:80], "text": seen.text[:_TEXT]}
+    return {"seen": {**said, "line": line, "values": encode(list(seen.values))}}
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)[:_TEXT]
+    except Exception:  # whatever its class does
+        return ""
+
+
+class _Shell:
+    """Stands in for IPython's shell: magics and shell commands do nothing."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *args, **options: None

@@ -1,0 +1,99 @@
+"""Messages over a stream socket: four bytes of length, then JSON."""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import socket
+import struct
+import time
+from typing import Any
+
+from helpers.worker.encoding import Malformed, loads
+
+MAX_FRAME = 96 * 2**20
+_HEAD = struct.Struct(">I")
+
+
+class Closed(ConnectionError):
+    """The other side is gone."""
+
+
+class Late(TimeoutError):
+    """No answer within the time."""
+
+
+class Frames:
+    """Both directions of one socket. Whoever reads with a deadline trusts nothing that comes.
+
+    limit: bytes of one message. received: file descriptors that came with messages, in order, for
+    the side that takes them; the other side lets the kernel drop them.
+    """
+
+    def __init__(self, sock: socket.socket, limit: int = MAX_FRAME, takes_fds: bool = False):
+        self.socket, self.limit, self.takes_fds = sock, limit, takes_fds
+        self.received: list[int] = []
+        self._buffer = bytearray()
+
+    def send(self, message: Any, fds: tuple[int, ...] = (), deadline: float | None = None) -> None:
+        """Send one message. Raises Closed where nobody is there, Late where it is not taken."""
+        body = json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
+        data = memoryview(_HEAD.pack(len(body)) + body)
+        try:
+            if fds:
+                ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
+                self._wait(deadline)
+                data = data[self.socket.sendmsg([data], ancillary) :]
+            while data:
+                self._wait(deadline)
+                data = data[self.socket.send(data) :]
+        except TimeoutError:
+            raise Late from None
+        except OSError:
+            raise Closed from None
+
+    def read(self, deadline: float | None = None) -> Any:
+        """The next message. deadline: on time.monotonic(). Raises Closed, Late, Malformed."""
+        while len(self._buffer) < _HEAD.size:
+            self._fill(deadline)
+        (length,) = _HEAD.unpack_from(self._buffer)
+        if length > self.limit:
+            raise Malformed("a message is too long")
+        while len(self._buffer) < _HEAD.size + length:
+            self._fill(deadline)
+        body = bytes(self._buffer[_HEAD.size : _HEAD.size + length])
+        del self._buffer[: _HEAD.size + length]
+        return loads(body)
+
+    def _fill(self, deadline: float | None) -> None:
+        try:
+            self._wait(deadline)
+            if self.takes_fds:
+                data, fds, _, _ = socket.recv_fds(self.socket, 1 << 20, 16)
+                self.received += fds
+            else:
+                data = self.socket.recv(1 << 20)
+        except TimeoutError:
+            raise Late from None
+        except OSError:
+            raise Closed from None
+        if not data:
+            raise Closed
+        self._buffer += data
+
+    def _wait(self, deadline: float | None) -> None:
+        if deadline is None:
+            self.socket.settimeout(None)
+            return
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self.socket.settimeout(left)
+
+    def close(self) -> None:
+        """Close the socket and what came and was not taken."""
+        self.socket.close()
+        for fd in self.received:
+            os.close(fd)
+        self.received.clear()
