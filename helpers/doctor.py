@@ -197,6 +197,20 @@ def find_browser() -> Finding:
     return Finding("chromium", browser is not None, str(browser or "none"), cost)
 
 
+def find_sandbox() -> Finding:
+    """Whether grading's sandbox starts here: it is tried, since some systems forbid it."""
+    cost = "Only grading: ./course grade refuses, and its tests are left out. "
+    if sys.platform != "linux":
+        return Finding("sandbox", False, "needs Linux", cost.strip())
+    if missing := system.missing_sandbox_tools():
+        what = f"without {' and '.join(missing)}"
+        return Finding("sandbox", False, what, cost + system.install_line(missing))
+    if why := system.sandbox_fails():
+        cost += "This system forbids user namespaces, or the container that it runs in does."
+        return Finding("sandbox", False, f"bubblewrap does not start: {why}", cost)
+    return Finding("sandbox", True, first_line("bwrap", "--version"))
+
+
 LOOKS: tuple[Callable[[], Finding], ...] = (
     find_python,
     find_setup,
@@ -210,6 +224,7 @@ LOOKS: tuple[Callable[[], Finding], ...] = (
     find_horovod,
     find_compiler,
     find_browser,
+    *((find_sandbox,) if places.grades() else ()),
 )
 
 

@@ -40,10 +40,12 @@ def main(arguments: list[str]) -> int:
         if code:
             return code
         return _go_over(arguments)
-    if asked == "test":
-        from helpers.setup.steps import ensure_browser
+    if asked in ("test", "grade"):
+        from helpers.setup.steps import ensure_browser, ensure_sandbox
 
-        ensure_browser()
+        if asked == "test":
+            ensure_browser()
+        ensure_sandbox()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     from helpers.cli import main as command
 

@@ -22,6 +22,11 @@ def environment() -> Path:
     return ROOT / ".venv"
 
 
+def grades() -> bool:
+    """Whether this copy of the course is an instructor's: what students get cannot grade."""
+    return (ROOT / "helpers" / "instructor").is_dir()
+
+
 def scripts(environment: Path) -> Path:
     """The folder of an environment that holds its commands."""
     return environment / ("Scripts" if os.name == "nt" else "bin")

@@ -24,6 +24,7 @@ def ensure() -> None:
         known = _packages(environment)
         known = _horovod(environment, known)
         _check(environment, known)
+        ensure_sandbox()
 
 
 def _log(name: str) -> Path:
@@ -142,3 +143,25 @@ def ensure_browser() -> None:
     if system.browser() is None:
         line = system.install_line(["chromium"])
         print(f"No Chromium was found, so the browser test is left out. To have it: {line}")
+
+
+def ensure_sandbox() -> None:
+    """Install what grading's sandbox needs where we may; elsewhere say what to type, and go on.
+
+    A learner's copy of the course does not grade, so it is told nothing.
+    """
+    if not places.grades() or not (missing := system.missing_sandbox_tools()):
+        return
+    if sys.platform != "linux":
+        print("Grading in a sandbox needs Linux, so ./course grade and its tests are left out.")
+        return
+    if system.may_install():
+        step = Step(f"{' and '.join(missing)}, for grading in a sandbox")
+        system.install(missing, _log("system"), step)
+        missing = system.missing_sandbox_tools()
+        step.done("not to be had" if missing else "installed")
+    if missing:
+        print(
+            f"There is no {' and no '.join(missing)}, so ./course grade and its tests are left "
+            f"out. To have them: {system.install_line(missing)}"
+        )

@@ -1,4 +1,4 @@
-"""What has to come from the system: a compiler for Horovod, a browser for one test."""
+"""What the system brings: a compiler for Horovod, a browser for one test, a grader's sandbox."""
 
 from __future__ import annotations
 
@@ -19,18 +19,24 @@ PACKAGES: dict[str, dict[str, str | None]] = {
         "make": "make",
         "Python's headers": "python3-dev",
         "chromium": "chromium",
+        "bubblewrap": "bubblewrap",
+        "setpriv and unshare": "util-linux",
     },
     "dnf": {
         "a C++ compiler": "gcc-c++",
         "make": "make",
         "Python's headers": "python3-devel",
         "chromium": "chromium",
+        "bubblewrap": "bubblewrap",
+        "setpriv and unshare": "util-linux",
     },
     "pacman": {
         "a C++ compiler": "gcc",
         "make": "make",
         "Python's headers": None,
         "chromium": "chromium",
+        "bubblewrap": "bubblewrap",
+        "setpriv and unshare": "util-linux",
     },
 }
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -77,6 +83,34 @@ def browser() -> Path | None:
     return None
 
 
+def missing_sandbox_tools() -> list[str]:
+    """What grading in a sandbox still needs here; only Linux has it.
+
+    Where root grades, every sandbox first becomes an ordinary user: that takes setpriv and unshare.
+    """
+    missing = [] if shutil.which("bwrap") else ["bubblewrap"]
+    if is_root() and not (shutil.which("setpriv") and shutil.which("unshare")):
+        missing.append("setpriv and unshare")
+    return missing
+
+
+def sandbox_fails() -> str:
+    """Why a bubblewrap sandbox does not start here, in its own words; an empty text where it does.
+
+    It is really tried: some systems have the command and forbid what it needs.
+    """
+    command = ["bwrap", "--unshare-all", "--unshare-user", "--die-with-parent"]
+    command += ["--ro-bind", "/", "/", "true"]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    if told.returncode == 0:
+        return ""
+    said = told.stderr.strip().splitlines()
+    return said[-1] if said else f"it ended with status {told.returncode}"
+
+
 def install_line(tools: Sequence[str]) -> str:
     """The one line to type that installs these tools here."""
     if "chromium" in tools and not is_debian():
@@ -101,7 +135,12 @@ def is_debian() -> bool:
 
 def may_install() -> bool:
     """Whether we are root on Debian or Ubuntu."""
-    return hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("apt-get") is not None
+    return is_root() and shutil.which("apt-get") is not None
+
+
+def is_root() -> bool:
+    """Whether this process is root's."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 def install(tools: Sequence[str], log: Path, step: Step) -> bool:
