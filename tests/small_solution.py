@@ -43,7 +43,7 @@ def solution() -> NotebookNode:
         "Say your number."
     )
     check = (
-        "### BEGIN HIDDEN TESTS\nfrom helpers.exercises.check import require\n"
+        "### BEGIN HIDDEN TESTS\nfrom helpers.instructor.hidden import require\n"
         'require("00.1", roll_call)\n### END HIDDEN TESTS\nhelpers.check("00.1", roll_call)'
     )
     cells = [

@@ -12,8 +12,9 @@ import pytest
 
 import helpers
 from helpers.exercises import NoSuchExercise, find
-from helpers.exercises.check import HIDDEN_SEEDS, judged, require
+from helpers.exercises.check import judged
 from helpers.exercises.spec import Exercise
+from helpers.instructor.hidden import HIDDEN_SEEDS, require
 
 
 def stub(exercise: Exercise) -> Callable[..., Any]:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from helpers.exercises import everything, find, of_lesson
-from helpers.exercises.check import HIDDEN_SEEDS
 from helpers.exercises.observe import observe
 from helpers.exercises.spec import Case, Exercise, Observation, Verdict, WrongAnswer
+from helpers.instructor.hidden import HIDDEN_SEEDS
 
 EXERCISES = everything()
 WRONG = [(exercise, answer) for exercise in EXERCISES for answer in exercise.wrong]

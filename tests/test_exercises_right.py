@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from helpers.exercises import everything, find
-from helpers.exercises.check import HIDDEN_SEEDS
 from helpers.exercises.observe import observe
+from helpers.instructor.hidden import HIDDEN_SEEDS
 
 
 def scatter_without_waiting(comm: Any, batch: Any, rows: int, width: int) -> Any:

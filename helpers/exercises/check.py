@@ -13,7 +13,6 @@ from helpers.exercises.result import Result
 from helpers.exercises.spec import Case, Exercise, Observation
 
 TIMEOUT = 10.0
-HIDDEN_SEEDS = (1, 2, 3)
 
 _known: dict[tuple[str, str], str] = {}
 
@@ -36,20 +35,6 @@ def check(number: str, function: Callable[..., Any]) -> Result:
         )
         return Result(number, "wrong", said, exercise)
     return judged(exercise, function, seeds=(0,))
-
-
-def require(number: str, function: Callable[..., Any]) -> None:
-    """Raise AssertionError with the hint unless `function` passes the hidden cases too.
-
-    For the hidden tests of a notebook; writes nothing.
-    """
-    exercise = find(number)
-    if not callable(function):
-        said = f"`{exercise.function}` is not a function."
-        raise AssertionError(said)  # nbgrader expects nothing else
-    result = judged(exercise, function, seeds=(0, *HIDDEN_SEEDS))
-    if not result.passed:
-        raise AssertionError(result.hint)
 
 
 def mine_or_yours(number: str, function: Callable[..., Any]) -> Callable[..., Any]:

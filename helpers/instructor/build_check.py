@@ -14,7 +14,7 @@ from helpers.instructor.build_lesson import ANSWER_ID, CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells, code_hash, id_problems, text
 
 LARGEST = 600_000
-MARKS = ("BEGIN SOLUTION", "END SOLUTION", "BEGIN HIDDEN", "END HIDDEN", "exercises.check import")
+MARKS = ("BEGIN SOLUTION", "END SOLUTION", "BEGIN HIDDEN", "END HIDDEN", "instructor.hidden")
 _IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
 _TAG = re.compile(r"<img\b[^>]*>", re.IGNORECASE)
 _ALT = re.compile(r"""\balt\s*=\s*["'][^"']+["']""", re.IGNORECASE)
