@@ -1,0 +1,59 @@
+"""How much a submission may use."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+_MIB = 2**20
+# From Linux 5.14 on, processes are counted by user namespace; before, by user.
+_COUNTED_BY_NAMESPACE = (5, 14)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of one sandbox; sizes in bytes.
+
+    processes: with their threads, at one time. memory: of one process, and of all together.
+    tmp, shm: of /tmp and of /dev/shm. names: files and folders in both. file: of one file. cpu:
+    seconds of one process. open_files: of one process.
+    """
+
+    processes: int = 64
+    memory: int = 2048 * _MIB
+    tmp: int = 64 * _MIB
+    shm: int = 256 * _MIB
+    names: int = 20_000
+    file: int = 64 * _MIB
+    cpu: int = 120
+    open_files: int = 256
+
+    def of_process(self, uid: int) -> dict[str, int]:
+        """The resource limits of a child whose user is `uid` outside, by their names in Python."""
+        return {
+            "RLIMIT_NPROC": self.processes + _others(uid),
+            "RLIMIT_DATA": self.memory,
+            "RLIMIT_FSIZE": max(self.file, self.shm),
+            "RLIMIT_NOFILE": self.open_files,
+            "RLIMIT_CORE": 0,
+            "RLIMIT_CPU": self.cpu,
+            "RLIMIT_MSGQUEUE": 0,
+        }
+
+
+LIMITS = Limits()
+
+
+def _others(uid: int) -> int:
+    """The user's processes and threads that count beside those of the sandbox."""
+    version = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
+    if version >= _COUNTED_BY_NAMESPACE:
+        return 0
+    count = 0
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.stat(f"/proc/{name}").st_uid == uid:
+                count += len(os.listdir(f"/proc/{name}/task"))
+        except OSError:  # it has ended meanwhile
+            continue
+    return count

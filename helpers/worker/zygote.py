@@ -1,0 +1,212 @@
+"""The process in a sandbox from which every submission's process is forked.
+
+It has loaded what submissions use, has one thread and computes nothing, so that a fork is safe
+and quick. After a submission it says whether the sandbox is as it was before; if not, the judge
+throws the sandbox away. Inside it is process 1: no signal from inside ends it, orphans become its
+children, and with it everything ends.
+
+    python -m helpers.worker.zygote CONFIGURATION
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import ctypes
+import gc
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from helpers.engines.server import adopt_orphans
+from helpers.worker import child
+
+_MESSAGE = 4096
+_PR_SET_DUMPABLE = 4
+_PR_SET_PDEATHSIG = 1
+_PRIVATE = Path("/proc/sysvipc")  # System V's shared memory, semaphores and queues
+_GRACE = 0.25  # seconds in which what a submission has ended may still be ending
+
+
+class Zygote:
+    """Forks children on request, ends them, and looks around.
+
+    control: the judge's requests, one a message, as JSON. limits: resource limits of a child, by
+    name. scratch: the folders that may be written to.
+    """
+
+    def __init__(
+        self, control: socket.socket, limits: dict[str, int], scratch: Sequence[str]
+    ) -> None:
+        self.control, self.limits, self.scratch = control, limits, scratch
+        self.children: set[int] = set()
+        self.before = self.surroundings()
+
+    def serve(self) -> None:
+        """Answer until the judge has gone."""
+        while True:
+            message, fds = self.receive()
+            if not message:
+                return
+            request = json.loads(message)
+            if request["do"] == "fork":
+                answer: dict[str, Any] = {"pid": self.fork(fds[0])}
+            else:
+                answer = {"dirty": self.end(request["pid"])}
+            self.control.send(json.dumps(answer).encode())
+
+    def receive(self) -> tuple[bytes, list[int]]:
+        """The next request and the descriptors that came with it; nothing at the end."""
+        fds = array.array("i")
+        room = socket.CMSG_SPACE(4 * fds.itemsize)
+        message, ancillary, _, _ = self.control.recvmsg(_MESSAGE, room)
+        for level, kind, data in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                fds.frombytes(data)
+        return message, list(fds)
+
+    def fork(self, fd: int) -> int:
+        """Fork a child that talks over `fd`; returns its number."""
+        pid = os.fork()
+        if pid == 0:
+            be_child(fd, self.limits)
+        os.close(fd)
+        self.children.add(pid)
+        return pid
+
+    def end(self, pid: int) -> str:
+        """End a child. Returns what is not as it was before, or "" where all is well."""
+        if pid in self.children:
+            self.children.discard(pid)
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+        if self.children:
+            return ""
+        limit = time.monotonic() + _GRACE
+        while has_children():
+            if time.monotonic() > limit:
+                return "a process is left"
+            time.sleep(0.001)
+        now = self.surroundings()
+        return next((what for what in now if now[what] != self.before[what]), "")
+
+    def surroundings(self) -> dict[str, Any]:
+        """What a submission could leave behind for the next one."""
+        limits = [name for name in dir(resource) if name.startswith("RLIMIT_")]
+        return {
+            "a file is left": [os.listdir(folder) for folder in self.scratch],
+            "shared memory is left": [ipc_objects(kind) for kind in ("shm", "sem", "msg")],
+            "a limit is changed": [resource.getrlimit(getattr(resource, x)) for x in limits],
+            "a priority is changed": [os.getpriority(os.PRIO_PROCESS, 0), *scheduling()],
+        }
+
+
+def has_children() -> bool:
+    """Whether anything that a submission started is alive; collects what has ended."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
+
+
+def ipc_objects(kind: str) -> int:
+    """How many objects of System V's there are."""
+    try:
+        return len((_PRIVATE / kind).read_bytes().splitlines())
+    except OSError:  # a system without them
+        return 0
+
+
+def scheduling() -> list[Any]:
+    """How the kernel schedules this process."""
+    if sys.platform != "linux":
+        return []
+    return [sorted(os.sched_getaffinity(0)), os.sched_getscheduler(0)]
+
+
+def be_child(fd: int, limits: dict[str, int]) -> NoReturn:
+    """Serve one submission over `fd`, with nothing else open."""
+    code = 1
+    try:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        os.dup2(fd, 3)
+        os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for number in (0, 1, 2):
+            os.dup2(nothing, number)
+        os.close(nothing)
+        os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for name, value in limits.items():
+            if hasattr(resource, name):
+                resource.setrlimit(getattr(resource, name), (value, value))
+        seed()
+        child.serve(socket.socket(fileno=3))
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def seed() -> None:
+    """Start every submission with the same random numbers, so that a regrade repeats them."""
+    random.seed(0)
+    import numpy
+    import torch
+
+    numpy.random.seed(0)
+    torch.manual_seed(0)
+
+
+def prctl(option: int, value: int) -> None:
+    """Set a property of this process, on Linux."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def settle(scratch: Sequence[str]) -> None:
+    """Load everything; then nothing of this process can be reached from others of its user."""
+    prctl(_PR_SET_DUMPABLE, 0)
+    adopt_orphans()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    child.preload()
+    seed()
+    for folder in scratch:  # what libraries have left when they were loaded
+        for name in os.listdir(folder):
+            path = os.path.join(folder, name)
+            shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+    gc.collect()
+    gc.freeze()  # keeps the collector from touching, and so copying, pages that children share
+
+
+def main() -> None:
+    """Load, say so, serve."""
+    configuration = json.loads(sys.argv[1])
+    control = socket.socket(fileno=configuration["fd"])
+    settle(configuration["scratch"])
+    zygote = Zygote(control, configuration["limits"], configuration["scratch"])
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nothing, number)
+    control.send(b'{"ready": true}')
+    with contextlib.suppress(ConnectionError):
+        zygote.serve()
+    if configuration["folder"]:
+        shutil.rmtree(configuration["folder"], ignore_errors=True)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
