@@ -33,7 +33,12 @@ def cases(seed: int) -> list[Case]:
         steps = sorted({0, 1, 2, warmup // 2, max(warmup - 1, 0), warmup, warmup + 1, 10 * warmup})
         name = f"With base {short(base)}, {times} times the batch and {warmup} steps of warmup"
         want = [reference(step, base, times, warmup) for step in steps]
-        made.append(Case(name, ((steps, base, times, warmup),), facts={"want": want}))
+        others = {
+            name: [rule(step, base, times, warmup) for step in steps]
+            for name, rule in OTHER_RULES.items()
+        }
+        facts = {"want": want, "others": others}
+        made.append(Case(name, ((steps, base, times, warmup),), facts=facts))
     return made
 
 
@@ -44,9 +49,8 @@ def _rates(seen: Observation) -> list[float]:
     return [v for v in found if v is not None]
 
 
-def _matches(case: Case, seen: Observation, rule: Callable[[int, float, int, int], float]) -> bool:
-    steps, *others = case.args[0]
-    want = [rule(step, *others) for step in steps]
+def _matches(case: Case, seen: Observation, rule: str) -> bool:
+    want = case.facts["others"][rule]
     return all(
         abs(g - w) <= 1e-9 * max(abs(w), 1e-9) for g, w in zip(_rates(seen), want, strict=True)
     )
@@ -71,10 +75,8 @@ def _no_division(case: Case, seen: Observation) -> str | None:
     return f"{case.name}, there is nothing to divide by: without warmup the rate is base · times."
 
 
-def _by_rule(
-    rule: Callable[[int, float, int, int], float], words: str
-) -> Callable[[Case, Observation], str | None]:
-    """A recogniser for answers that follow another rule; words: what to say to them."""
+def _by_rule(rule: str, words: str) -> Callable[[Case, Observation], str | None]:
+    """A recogniser for answers that follow another rule, named; words: what to say to them."""
 
     def look(case: Case, seen: Observation) -> str | None:
         base, times, warmup = case.args[0][1:]
@@ -138,6 +140,15 @@ def divides_by_warmup(step: int, base: float, times: int, warmup: int) -> float:
     return base + (base * times - base) * min(1.0, step / warmup)
 
 
+OTHER_RULES: dict[str, Callable[[int, float, int, int], float]] = {
+    "from_zero": from_zero,
+    "late_by_one": late_by_one,
+    "no_scaling": no_scaling,
+    "jumps": jumps,
+    "never_stops": never_stops,
+    "root": root,
+}
+
 EXERCISE = Exercise(
     number="03.6",
     title="Learning rate of a large batch",
@@ -157,7 +168,7 @@ EXERCISE = Exercise(
         Mistake(
             "starts at zero",
             _by_rule(
-                from_zero,
+                "from_zero",
                 (
                     "the rate starts at 0, so that the first step does nothing: warm up from "
                     "{base} to {scaled}."
@@ -167,7 +178,7 @@ EXERCISE = Exercise(
         Mistake(
             "one step ahead",
             _by_rule(
-                late_by_one,
+                "late_by_one",
                 (
                     "the rate is one step ahead: it is {base} at step 0 and {scaled} at step "
                     "{warmup}, so "
@@ -178,7 +189,7 @@ EXERCISE = Exercise(
         Mistake(
             "never scaled",
             _by_rule(
-                no_scaling,
+                "no_scaling",
                 (
                     "the rate ends at {base}: a batch that is so many times as large takes so many "
                     "times "
@@ -189,7 +200,7 @@ EXERCISE = Exercise(
         Mistake(
             "jumps",
             _by_rule(
-                jumps,
+                "jumps",
                 (
                     "the rate jumps from {base} to {scaled} at step {warmup}: let it grow by equal "
                     "amounts, or the jump does what the warmup is there to avoid."
@@ -199,7 +210,7 @@ EXERCISE = Exercise(
         Mistake(
             "never stops",
             _by_rule(
-                never_stops,
+                "never_stops",
                 (
                     "the rate goes on growing after the warmup: from step {warmup} on it is "
                     "{scaled}."
@@ -209,7 +220,7 @@ EXERCISE = Exercise(
         Mistake(
             "square root",
             _by_rule(
-                root,
+                "root",
                 (
                     "the rate is scaled with the square root of the batch: the linear rule gives "
                     "{scaled}."
