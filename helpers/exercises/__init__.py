@@ -53,6 +53,13 @@ def of_lesson(lesson: str) -> tuple[Exercise, ...]:
     return found
 
 
+def provided(lesson: str) -> tuple[str, ...]:
+    """The modules of `helpers.algorithms` that a lesson's answers may use: earlier lessons'."""
+    earlier = [number for number in lessons() if number < lesson]
+    homes = [import_module(f"helpers.exercises.lesson_{number}") for number in earlier]
+    return tuple(module for home in homes for module in home.BUILDS)
+
+
 def everything() -> list[Exercise]:
     """Every exercise of the course, in order."""
     return [exercise for lesson in lessons() for exercise in of_lesson(lesson)]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from helpers.engines.errors import Deadlock, RankFailed, RunError
+from helpers.engines.trace import Results
 from helpers.exercises.spec import Case, Observation, Other, Place
 
 Function = Callable[..., Any]
@@ -101,8 +102,13 @@ def virtual(fn: Function, call: Function, case: Case, arguments: int | None = No
         return Observation(trouble="died", text=error.report, rank=error.rank)
     except TypeError as error:
         return failed(error, fn)
+    return returned(results, list(results), sent)
+
+
+def returned(results: Results, values: list[Any], sent: list[list[int]]) -> Observation:
+    """A run that came to its end as an observation, with what its ranks gave in plain values."""
     return Observation(
-        values=list(results),
+        values=values,
         bytes=list(results.stats.bytes),
         messages=list(results.stats.messages),
         sent=sent,

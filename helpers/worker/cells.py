@@ -11,7 +11,7 @@ import ast
 import builtins
 import re
 import symtable
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,10 +20,14 @@ _TIMING = re.compile(r"\A\s*%%(time|timeit|capture|prun)\b[^\n]*\n")
 
 @dataclass
 class Statement:
-    """One top-level statement. binds: names that it defines or changes; loads: that it uses."""
+    """One top-level statement. binds: names that it defines or changes; loads: that it uses.
+
+    number: in the notebook. index: in its cell.
+    """
 
     number: int
     cell: int
+    index: int
     node: ast.stmt
     binds: set[str] = field(default_factory=set)
     loads: set[str] = field(default_factory=set)
@@ -43,17 +47,22 @@ class Notebook:
     broken: list[tuple[int, str, str]]
 
 
-def read(cells: Sequence[str]) -> Notebook:
-    """Split cells into statements; a cell that does not parse is noted with its text and fault."""
+def read(cells: Sequence[str], before: Callable[[int], None] = lambda cell: None) -> Notebook:
+    """Split cells into statements; a cell that does not parse is noted with its text and fault.
+
+    before: told each cell's number before it is read.
+    """
     from IPython.core.inputtransformer2 import TransformerManager
 
     found: list[Statement] = []
     broken: list[tuple[int, str, str]] = []
     for number, source in enumerate(cells):
+        before(number)
         try:
             plain = TransformerManager().transform_cell(_TIMING.sub("", source))
             nodes = ast.parse(plain).body
-            found += [_statement(len(found) + i, number, node) for i, node in enumerate(nodes)]
+            made = [_statement(len(found) + i, number, i, node) for i, node in enumerate(nodes)]
+            found += made
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             line = getattr(error, "lineno", None)
             where = f" at line {line}" if line else ""
@@ -61,9 +70,9 @@ def read(cells: Sequence[str]) -> Notebook:
     return Notebook(found, broken)
 
 
-def _statement(number: int, cell: int, node: ast.stmt) -> Statement:
+def _statement(number: int, cell: int, index: int, node: ast.stmt) -> Statement:
     table = symtable.symtable(ast.unparse(node), "cell", "exec")
-    made = Statement(number, cell, node, _bound(table), _globals(table))
+    made = Statement(number, cell, index, node, _bound(table), _globals(table))
     definition = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     if not definition:
         for inner in ast.walk(node):
@@ -117,6 +126,12 @@ def is_stub(node: ast.stmt) -> bool:
 
 def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def is_open(statements: Sequence[Statement], name: str) -> bool:
+    """Whether a function is still as the lesson has it."""
+    fitting = [s for s in statements if name in s.binds]
+    return bool(fitting) and all(is_stub(s.node) for s in fitting)
 
 
 def needed(statements: Sequence[Statement], functions: Iterable[str]) -> list[Statement]:

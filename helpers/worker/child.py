@@ -21,7 +21,7 @@ _TEXT = 2000
 
 def preload() -> None:
     """Import what most submissions use, in the process from which the others are forked."""
-    import IPython.core.inputtransformer2
+    import IPython.core.inputtransformer2  # noqa: F401
     import torch.nn.functional
 
     import helpers
@@ -59,44 +59,51 @@ class Child:
     def __init__(self, frames: Frames) -> None:
         self.frames = frames
         self.names: dict[str, Any] = {"__name__": "__main__", "get_ipython": _Shell}
+        self._copies: dict[str, Any] = {}
 
     def answer(self, message: dict[str, Any]) -> None:
         """Do what a message asks for and say how it went."""
         if message["do"] == "cells":
-            self._cells(message["cells"], message["functions"], set(message["skip"]))
+            self._cells(message["cells"], message["functions"], set(map(tuple, message["skip"])))
         elif message["do"] == "call":
             self._call(message)
         else:
             self._rank(message)
 
-    def _cells(self, sources: list[str], functions: list[str], skip: set[int]) -> None:
-        """Run what the functions need; say before each statement which one it is."""
-        notebook = cells.read(sources)
+    def _cells(self, sources: list[str], functions: list[str], skip: set[tuple[int, int]]) -> None:
+        """Run what the functions need; say before each step which one it is.
+
+        skip: what ended an earlier process, (cell, statement) or (cell, -1) for reading a cell.
+        """
+        sources = ["" if (cell, -1) in skip else text for cell, text in enumerate(sources)]
+        notebook = cells.read(sources, lambda cell: self.frames.send({"at": [cell, -1]}))
         faults: dict[str, list[Any]] = {}
         for statement in cells.needed(notebook.statements, functions):
-            if statement.number in skip:
+            where = statement.cell, statement.index
+            if where in skip:
+                faults.update({name: ["skipped", "", *where] for name in statement.binds})
                 continue
-            self.frames.send({"at": statement.number})
+            self.frames.send({"at": where})
             try:
                 cells.run(statement, self.names, _FILE.format(statement.cell + 1))
             except BaseException as error:
-                fault = [type(error).__name__, _said(error), statement.cell + 1, statement.line]
+                fault = [type(error).__name__, _said(error), statement.cell, statement.line]
                 faults.update(dict.fromkeys(statement.binds, fault))
         self.frames.send({"cells": self._states(functions, notebook, faults)})
 
     def _states(
         self, functions: list[str], notebook: cells.Notebook, faults: dict[str, list[Any]]
     ) -> dict[str, Any]:
-        """For each function: "there", "missing", or why its cell failed."""
+        """For each function: "there", "open", "missing", or why its cell failed."""
         states: dict[str, Any] = {}
         for name in functions:
             broken = cells.defined_in(notebook.broken, name)
             if callable(self.names.get(name)):
-                states[name] = "there"
+                states[name] = "open" if cells.is_open(notebook.statements, name) else "there"
             elif name in faults:
                 states[name] = faults[name]
             elif broken:
-                states[name] = ["SyntaxError", broken[1], broken[0] + 1, 0]
+                states[name] = ["SyntaxError", broken[1], broken[0], 0]
             else:
                 states[name] = "missing"
         return states
@@ -110,12 +117,23 @@ class Child:
         seen = drive(self.names[message["function"]], case)
         self.frames.send({"call": message["call"], "lane": 0, **_seen(seen)})
 
+    def _copy(self, name: str) -> Callable[..., Any]:
+        """A function with its own copy of what it refers to, as each rank of a check has it."""
+        from helpers.engines.copies import Copies
+
+        if name not in self._copies:
+            try:
+                self._copies[name] = Copies(self.names[name], ())
+            except TypeError:
+                return self.names[name]
+        return self._copies[name].take()[0]
+
     def _rank(self, message: dict[str, Any]) -> None:
         """One rank of a run: its requests go out as they come, and at last its value."""
         from helpers.exercises.drives import failed
         from helpers.worker.remote_comm import Line, RemoteComm, take_fds
 
-        drive, fn = _driver(message["drive"]), self.names[message["function"]]
+        drive, fn = _driver(message["drive"]), self._copy(message["function"])
         args = tuple(decode(message["args"]))
         line = Line(self.frames, message["call"])
         trouble = drive.wrong_signature(fn, args)

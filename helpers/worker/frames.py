@@ -28,12 +28,14 @@ class Frames:
     """Both directions of one socket. Whoever reads with a deadline trusts nothing that comes.
 
     limit: bytes of one message. received: file descriptors that came with messages, in order, for
-    the side that takes them; the other side lets the kernel drop them.
+    the side that takes them; the other side lets the kernel drop them. last: bytes of the last
+    message that was read.
     """
 
     def __init__(self, sock: socket.socket, limit: int = MAX_FRAME, takes_fds: bool = False):
         self.socket, self.limit, self.takes_fds = sock, limit, takes_fds
         self.received: list[int] = []
+        self.last = 0
         self._buffer = bytearray()
 
     def send(self, message: Any, fds: tuple[int, ...] = (), deadline: float | None = None) -> None:
@@ -62,7 +64,7 @@ class Frames:
             raise Malformed("a message is too long")
         while len(self._buffer) < _HEAD.size + length:
             self._fill(deadline)
-        body = bytes(self._buffer[_HEAD.size : _HEAD.size + length])
+        body, self.last = bytes(self._buffer[_HEAD.size : _HEAD.size + length]), length
         del self._buffer[: _HEAD.size + length]
         return loads(body)
 

@@ -41,9 +41,8 @@ class Line:
         with self._writing:
             self.frames.send({"call": self.call, "lane": lane, "op": op, "args": list(args)})
 
-    def ask(self, lane: int, op: str, *args: Any) -> Any:
-        """Say something and wait for the answer. Raises what the judge's comm raised."""
-        self.tell(lane, op, *args)
+    def answer(self, lane: int) -> Any:
+        """The judge's answer to what was said last. Raises what the judge's comm raised."""
         answer = self.next(lane)
         if "error" in answer:
             kind, text = answer["error"]
@@ -86,17 +85,18 @@ class RemoteComm(Comm):
         self._line, self._lane = line, lane
         self._number = 0
         self._jobs: queue.SimpleQueue[Job] | None = None
+        self._thread = threading.get_ident()
 
     def isend(self, tensor: Any, to: int) -> Remote:
         to = self.peer(to, "sends to")
         header, data = tensors.snapshot(tensor)
-        # Two messages in a row without an answer: what can go wrong was looked at here.
-        self._line.tell(self._lane, "isend", self._next(), to, pack(header, data))
+        # No answer is waited for: what can go wrong was looked at here.
+        self._tell("isend", self._next(), to, pack(header, data))
         return Remote(self, self._number)
 
     def irecv(self, source: int, into: Any = None) -> Receive:
         source = self.peer(source, "receives from")
-        self._line.tell(self._lane, "irecv", self._next(), source)
+        self._tell("irecv", self._next(), source)
         return Receive(self, self._number, source, into)
 
     def barrier(self) -> None:
@@ -112,7 +112,9 @@ class RemoteComm(Comm):
         buffer = torch.zeros(tuple(shape), dtype=dtype or torch.float32)
         header = tensors.describe(buffer)
         self.ask("shared", list(header.shape), header.dtype)
-        memory = mmap.mmap(self._line.frames.received.pop(0), 0)
+        fd = self._line.frames.received.pop(0)
+        memory = mmap.mmap(fd, 0)
+        os.close(fd)
         whole = torch.frombuffer(memory, dtype=buffer.dtype, count=self.size * buffer.numel())
         return list(whole.view(self.size, *buffer.shape).unbind())
 
@@ -132,6 +134,7 @@ class RemoteComm(Comm):
 
     def work(self, jobs: queue.SimpleQueue[Job]) -> None:
         """What the communication thread does: each job when the judge says so."""
+        self._thread = threading.get_ident()
         while True:
             self._line.next(1)
             jobs.get().run(self)
@@ -139,7 +142,17 @@ class RemoteComm(Comm):
 
     def ask(self, op: str, *args: Any) -> Any:
         """Ask the judge on this comm's lane."""
-        return self._line.ask(self._lane, op, *args)
+        self._tell(op, *args)
+        return self._line.answer(self._lane)
+
+    def _tell(self, op: str, *args: Any) -> None:
+        if threading.get_ident() != self._thread:
+            raise RuntimeError(
+                f"Rank {self.rank}'s comm is used from elsewhere than where it belongs. A "
+                "background function uses the comm that it is given; threads of its own a rank "
+                "cannot have."
+            )
+        self._line.tell(self._lane, op, *args)
 
     def _next(self) -> int:
         self._number += 1

@@ -2,4 +2,7 @@
 
 from helpers.exercises.lesson_00 import roll_call
 
+# The modules of helpers.algorithms that hold what this lesson builds.
+BUILDS: tuple[str, ...] = ()
+
 EXERCISES = (roll_call.EXERCISE,)

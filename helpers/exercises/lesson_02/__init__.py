@@ -2,6 +2,9 @@
 
 from helpers.exercises.lesson_02 import broadcast, fit, ring, scatter, shared
 
+# The modules of helpers.algorithms that hold what this lesson builds.
+BUILDS: tuple[str, ...] = ("collectives", "cost_model")
+
 EXERCISES = (
     scatter.EXERCISE,
     broadcast.EXERCISE,

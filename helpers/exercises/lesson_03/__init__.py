@@ -2,6 +2,9 @@
 
 from helpers.exercises.lesson_03 import average, buckets, overlap, rate, shards, training
 
+# The modules of helpers.algorithms that hold what this lesson builds.
+BUILDS: tuple[str, ...] = ("bucket", "data_parallel", "learning_rate")
+
 EXERCISES = (
     shards.EXERCISE,
     average.EXERCISE,

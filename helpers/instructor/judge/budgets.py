@@ -1,0 +1,48 @@
+"""How long anything of a submission may take, in real seconds on a machine that does other work."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """Seconds. step: one statement of a cell, or reading a cell. cells: all of them. call: one
+    case. exercise: all cases of one. submission: everything. restarts: how often cells may end or
+    stall the process before the rest is given up.
+    """
+
+    step: float = 10.0
+    cells: float = 60.0
+    call: float = 10.0
+    exercise: float = 40.0
+    submission: float = 180.0
+    restarts: int = 5
+
+
+BUDGETS = Budgets()
+
+
+class Clock:
+    """The time that is left of a submission and of its parts."""
+
+    def __init__(self, budgets: Budgets) -> None:
+        self.budgets = budgets
+        self.begun = time.monotonic()
+        self._until = self.begun + budgets.submission
+        self._exercise = self._until
+
+    def exercise(self) -> None:
+        """An exercise begins."""
+        self._exercise = min(self._until, time.monotonic() + self.budgets.exercise)
+
+    @property
+    def call(self) -> float:
+        """Seconds for the next call; 0 or less where there is no time left."""
+        return min(self.budgets.call, self._exercise - time.monotonic())
+
+    @property
+    def up(self) -> bool:
+        """Whether the submission's time is used up."""
+        return time.monotonic() >= self._until

@@ -1,0 +1,239 @@
+"""The network between the ranks of a submission, played by the judge on its own virtual clock.
+
+Each rank of a call runs in a sandbox of its own and has its own arguments only. Here a proxy
+stands for it: what the child asks for is done on the trusted virtual engine. So the bytes, the
+messages, their order, the clock, the trace and a deadlock are the judge's own count, and what a
+child says of itself is worth no more than a function's return value.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from helpers.engines.errors import Deadlock, RankFailed, RunError
+from helpers.engines.virtual import run_virtual
+from helpers.exercises.drives import returned
+from helpers.exercises.spec import Case, Observation, Other
+from helpers.instructor.judge.channel import Channel, Violation
+from helpers.instructor.judge.messages import Buffers, message_from, whole
+from helpers.instructor.judge.replies import observed
+from helpers.worker.encoding import Malformed, decode, encode
+from helpers.worker.frames import Closed, Late
+from helpers.worker.remote_comm import pack
+
+Rest = dict[int, Any]
+
+
+class Ended(Exception):
+    """A rank that did not return. seen: how, as an observation."""
+
+    def __init__(self, seen: Observation) -> None:
+        super().__init__(seen.trouble)
+        self.seen = seen
+
+
+def observe_ranks(
+    channels: Sequence[Channel], drive: str, function: str, case: Case, seconds: float
+) -> Observation:
+    """Run one case on the ranks behind these channels; what they did, as the judge saw it.
+
+    drive: the driver as "module:name". seconds: for the whole case. After trouble the children
+    are in no known state: end them.
+    """
+    buffers = Buffers(case.ranks)
+    ranks = [Proxy(channel, case.ranks, buffers) for channel in channels]
+    deadline = time.monotonic() + seconds
+
+    def body(comm: Any) -> None:
+        call = {"do": "rank", "drive": drive, "function": function, "size": case.ranks}
+        args = encode(list(case.args[comm.rank]))
+        ranks[comm.rank].run(comm, {**call, "rank": comm.rank, "args": args}, deadline)
+
+    clock = {k: v for k, v in case.options.items() if k in ("latency", "bandwidth")}
+    try:
+        results = run_virtual(
+            body, (), ranks=case.ranks, show=False, timeout=seconds + 5.0, **clock
+        )
+    except RankFailed as error:
+        if isinstance(error.__cause__, Ended):
+            return error.__cause__.seen
+        raise
+    except Deadlock as error:
+        return Observation(trouble="deadlock", waiting=dict(error.waiting))
+    except RunError as error:
+        return Observation(trouble="timeout", rank=error.rank)
+    finally:
+        buffers.close()
+    values = [proxy.value for proxy in ranks]
+    return returned(results, values, [proxy.sent for proxy in ranks])
+
+
+class Proxy:
+    """One rank: the child's requests done on the virtual engine's comm.
+
+    value: what the rank gave. sent: to whom its own thread sent, in order.
+    """
+
+    def __init__(self, channel: Channel, size: int, buffers: Buffers) -> None:
+        self.channel, self.size, self.buffers = channel, size, buffers
+        self.value: Any = None
+        self.sent: list[int] = []
+
+    def run(self, comm: Any, call: dict[str, Any], deadline: float) -> None:
+        """One rank from its call to its return. Raises Ended."""
+        try:
+            number = self.channel.begin(deadline)
+            self.channel.send({**call, "call": number})
+            lane = Lane(self, comm, 0)
+            op, args = lane.serve("return", "trouble")
+            if op == "trouble":
+                raise Ended(observed(args, comm.rank))
+            self.value = _value(args)
+            comm.finish()
+            if lane.behind:
+                self.channel.send({"lane": 0, "last": True})
+        except Late:
+            raise Ended(Observation(trouble="timeout", rank=comm.rank)) from None
+        except Closed:
+            text = "it was gone before it had answered."
+            raise Ended(Observation(trouble="died", text=text, rank=comm.rank)) from None
+        except (Violation, Malformed):
+            text = "it sent what no rank sends."
+            raise Ended(Observation(trouble="died", text=text, rank=comm.rank)) from None
+
+
+def _value(args: list[Any]) -> Any:
+    try:
+        return decode(args[0] if len(args) == 1 else None)
+    except Malformed as error:
+        return Other(f"value that cannot be taken: {error}")
+
+
+class Lane:
+    """A rank's own thread (lane 0) or its communication thread (lane 1): its requests, in turn."""
+
+    def __init__(self, rank: Proxy, comm: Any, lane: int) -> None:
+        self.rank, self.comm, self.lane = rank, comm, lane
+        self.behind: Lane | None = None
+        self._under_way: dict[int, Any] = {}
+
+    def serve(self, *last: str) -> tuple[str, list[Any]]:
+        """Do what the child asks for, up to one of these words; returns it with what it says."""
+        while True:
+            message = self.rank.channel.answer(self.lane, "op")
+            op, args = message["op"], message.get("args")
+            if type(op) is not str or type(args) is not list:
+                raise Violation("a request of another kind")
+            if op in last:
+                return op, args
+            do = _REQUESTS.get(op)
+            if do is None:
+                raise Violation("a request that there is not")
+            do(self, *_counted(do, args))
+
+    def answer(self, value: Any, fds: tuple[int, ...] = ()) -> None:
+        """Answer the child's last request."""
+        self.rank.channel.send({"lane": self.lane, "value": value}, fds)
+
+    def attempt(self, do: Callable[..., Any], *args: Any) -> Any:
+        """Do something that may be refused in words, which are the child's answer then."""
+        try:
+            return do(*args)
+        except (ValueError, TypeError, RuntimeError) as error:
+            said = [type(error).__name__, str(error)]
+            self.rank.channel.send({"lane": self.lane, "error": said})
+            return _REFUSED
+
+    def isend(self, number: Any, to: Any, message: Any) -> None:
+        to, tensor = whole(to, self.rank.size), message_from(message)
+        self._begin(number, self.comm.isend(tensor, to))
+        if self.lane == 0:
+            self.rank.sent.append(to)
+
+    def irecv(self, number: Any, source: Any) -> None:
+        self._begin(number, self.comm.irecv(whole(source, self.rank.size)))
+
+    def wait(self, number: Any) -> None:
+        got = self._take(number).wait()
+        self.answer(None if got is None else pack(*_described(got)))
+
+    def done(self, number: Any) -> None:
+        number = whole(number, 2**31)
+        if number not in self._under_way:
+            raise Violation("a communication that there is not")
+        self.answer(self._under_way[number].done())
+
+    def barrier(self) -> None:
+        self.comm.barrier()
+        self.answer(None)
+
+    def time(self) -> None:
+        self.answer(self.comm.time())
+
+    def compute(self, seconds: Any) -> None:
+        seconds = decode(seconds)
+        if type(seconds) is not float:
+            raise Violation("no seconds")
+        if self.attempt(self.comm.compute, seconds) is not _REFUSED:
+            self.answer(None)
+
+    def shared(self, shape: Any, dtype: Any) -> None:
+        found = self.attempt(self.rank.buffers.share, self.comm, shape, dtype)
+        if found is not _REFUSED:
+            self.answer(None, (found,))
+
+    def background(self, number: Any) -> None:
+        if self.lane:
+            raise Violation("a second communication thread")
+
+        def function(comm: Any) -> None:
+            if self.behind is None:
+                self.behind = Lane(self.rank, comm, 1)
+            self.rank.channel.send({"lane": 1, "begin": True})
+            self.behind.serve("ended")
+
+        self._begin(number, self.comm.background(function))
+        self.answer(None)
+
+    def _begin(self, number: Any, request: Any) -> None:
+        number = whole(number, 2**31)
+        if number in self._under_way:
+            raise Violation("a number twice")
+        self._under_way[number] = request
+
+    def _take(self, number: Any) -> Any:
+        request = self._under_way.pop(whole(number, 2**31), None)
+        if request is None:
+            raise Violation("a communication that there is not")
+        return request
+
+
+_REFUSED = object()
+_REQUESTS: dict[str, Callable[..., None]] = {
+    do.__name__: do
+    for do in (
+        Lane.isend,
+        Lane.irecv,
+        Lane.wait,
+        Lane.done,
+        Lane.barrier,
+        Lane.time,
+        Lane.compute,
+        Lane.shared,
+        Lane.background,
+    )
+}
+
+
+def _counted(do: Callable[..., None], args: list[Any]) -> list[Any]:
+    if len(args) != do.__code__.co_argcount - 1:
+        raise Violation("a request with other arguments")
+    return args
+
+
+def _described(tensor: Any) -> tuple[Any, Any]:
+    from helpers.engines import tensors
+
+    return tensors.describe(tensor), tensor

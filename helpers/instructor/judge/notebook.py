@@ -1,0 +1,115 @@
+"""Read a submitted notebook as data: its code cells' text, and nothing else of it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+MAX_BYTES = 20 * 2**20
+MAX_CELLS = 2000
+MAX_SOURCE = 2 * 2**20  # characters of all code cells
+
+
+class Unreadable(ValueError):
+    """A file that is no notebook to grade; the text says why, in one sentence."""
+
+
+def code_cells(path: Path) -> list[str]:
+    """The code cells of a notebook, in order.
+
+    Outputs, metadata and execution counts are not looked at. Raises Unreadable.
+    """
+    import nbformat
+
+    try:
+        raw = _json(_bytes(path))
+        minor = raw.get("nbformat") if isinstance(raw, dict) else None
+        if type(minor) is not int or not 1 <= minor <= 4:
+            raise Unreadable("The file is no notebook: it does not say which format it has.")
+        notebook: Any = nbformat.from_dict(_bare(raw))
+        if minor < 4:
+            notebook = nbformat.convert(notebook, 4)
+        nbformat.validate(notebook)
+    except Unreadable:
+        raise
+    except Exception as error:  # the file may be anything, and so may what nbformat makes of it
+        raise Unreadable(f"The file is no valid notebook ({type(error).__name__}).") from None
+    return _sources(notebook)
+
+
+def _sources(notebook: Any) -> list[str]:
+    if len(notebook.cells) > MAX_CELLS:
+        raise Unreadable(f"The notebook has more than {MAX_CELLS} cells.")
+    found = [str(cell.source) for cell in notebook.cells if cell.cell_type == "code"]
+    if sum(map(len, found)) > MAX_SOURCE:
+        raise Unreadable(f"The notebook has more than {MAX_SOURCE:,} characters of code.")
+    return found
+
+
+def _bytes(path: Path) -> bytes:
+    """A regular file's bytes, without following a link or waiting for a pipe."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise Unreadable("The notebook is a link, and links are not followed.") from None
+        raise Unreadable(f"The notebook cannot be read ({error.strerror}).") from None
+    with open(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise Unreadable("The notebook is no regular file.")
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise Unreadable(f"The notebook is larger than {MAX_BYTES // 2**20} MiB.")
+    return data
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"The file is no notebook ({type(error).__name__}).") from None
+
+
+def _bare(raw: dict[str, Any]) -> dict[str, Any]:
+    """The notebook without outputs and metadata: what is not read need not be valid."""
+    if raw["nbformat"] < 4:
+        sheets = [{"cells": [_old(c) for c in s["cells"]]} for s in raw.get("worksheets", [])]
+        return {"nbformat": raw["nbformat"], "nbformat_minor": 0, "metadata": {}} | (
+            {"worksheets": [s | {"metadata": {}} for s in sheets]}
+        )
+    cells = [_cell(cell) for cell in raw["cells"]]
+    return {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": cells}
+
+
+def _cell(cell: dict[str, Any]) -> dict[str, Any]:
+    source = cell["source"]
+    text = source if isinstance(source, str) else "".join(source)
+    if cell["cell_type"] != "code":
+        return {"cell_type": "raw", "metadata": {}, "source": ""}
+    return {
+        "cell_type": "code",
+        "metadata": {},
+        "source": text,
+        "outputs": [],
+        "execution_count": None,
+    }
+
+
+def _old(cell: dict[str, Any]) -> dict[str, Any]:
+    """A cell of the third format and before, where code is called input."""
+    if cell["cell_type"] != "code":
+        return {"cell_type": "raw", "metadata": {}, "source": ""}
+    source = cell["input"]
+    text = source if isinstance(source, str) else "".join(source)
+    return {
+        "cell_type": "code",
+        "metadata": {},
+        "input": text,
+        "outputs": [],
+        "language": "python",
+        "collapsed": False,
+    }

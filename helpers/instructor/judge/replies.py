@@ -1,0 +1,45 @@
+"""What a child says of a call that it made, as an observation: every field looked at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from helpers.exercises.spec import Observation, Other, Place
+from helpers.instructor.judge.channel import Violation
+from helpers.worker.encoding import Malformed, decode
+
+_TROUBLES = ("", "not done", "signature", "failed")  # what only the judge sees is not among them
+_TEXT = 2000
+
+
+def observed(args: list[Any], rank: int | None = None) -> Observation:
+    """The observation in a child's reply. Raises Violation."""
+    said = args[0] if len(args) == 1 else None
+    if type(said) is not dict or set(said) != {"trouble", "kind", "text", "line", "values"}:
+        raise Violation("no observation")
+    trouble, line = said["trouble"], said["line"]
+    if trouble not in _TROUBLES or type(trouble) is not str or type(line) is not int:
+        raise Violation("no observation")
+    place = Place("", line) if 0 < line < 100_000 else None
+    return Observation(
+        values=_values(said["values"]) if not trouble else [],
+        trouble=trouble,  # type: ignore[arg-type]
+        kind=_text(said["kind"], 80),
+        text=_text(said["text"], _TEXT),
+        rank=rank,
+        place=place,
+    )
+
+
+def _values(data: Any) -> list[Any]:
+    try:
+        found = decode(data)
+    except Malformed as error:
+        return [Other(f"value that cannot be taken: {error}")]
+    return found if type(found) is list else [Other("value that cannot be taken")]
+
+
+def _text(value: Any, length: int) -> str:
+    if type(value) is not str:
+        raise Violation("no text")
+    return value[:length]

@@ -1,0 +1,137 @@
+"""The processes that hold one submission: started, told its cells, started again after a crash."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from helpers.instructor.judge.budgets import Budgets
+from helpers.instructor.judge.channel import Channel, Violation
+from helpers.instructor.sandbox import Sandbox
+from helpers.worker.frames import Closed, Late
+
+Fate = Literal["crashed", "time-out"]
+
+
+@dataclass(frozen=True)
+class State:
+    """What became of an exercise's function when the cells ran.
+
+    what: "there", "open" (as the lesson has it), "missing", "failed", or how its cell ended the
+    process. cell: counted from 1, 0 where there is none. kind, text: of the exception.
+    """
+
+    what: Literal["there", "open", "missing", "failed", "crashed", "time-out"]
+    cell: int = 0
+    line: int = 0
+    kind: str = ""
+    text: str = ""
+
+
+class Session:
+    """One submission in its sandboxes, rank r in sandbox r modulo their number.
+
+    crashes: how many processes it has ended or stalled.
+    """
+
+    def __init__(
+        self,
+        sandboxes: Sequence[Sandbox],
+        sources: Sequence[str],
+        functions: Sequence[str],
+        budgets: Budgets,
+    ) -> None:
+        self._sandboxes, self._budgets = sandboxes, budgets
+        self._cells = {"do": "cells", "cells": list(sources), "functions": list(functions)}
+        self._functions = functions
+        self._channels: list[Channel] = []
+        self._skip: dict[tuple[int, int], Fate] = {}
+        self._at: tuple[int, int] | None = None
+        self._states: dict[str, State] = {}
+        self.crashes = 0
+
+    def states(self) -> dict[str, State]:
+        """What became of each function. A cell that ends the process is skipped in the next one."""
+        self.channels(1)
+        return self._states
+
+    def channels(self, ranks: int) -> list[Channel]:
+        """Connections to so many processes, each of which has run the cells."""
+        while True:
+            new = [self._fork(rank) for rank in range(len(self._channels), ranks)]
+            self._channels += new
+            fate = self._tell_cells(new)
+            if fate is None:
+                return self._channels[:ranks]
+            self.give_up()
+            if self._at is None or self._at in self._skip or len(self._skip) >= self._restarts:
+                self._states = {name: State(fate) for name in self._functions}
+                return []
+            self._skip[self._at] = fate
+
+    @property
+    def _restarts(self) -> int:
+        return self._budgets.restarts
+
+    def _fork(self, rank: int) -> Channel:
+        return Channel(self._sandboxes[rank % len(self._sandboxes)].fork())
+
+    def give_up(self, crashed: bool = True) -> None:
+        """End all processes, which are in no known state."""
+        self.crashes += crashed
+        self.close()
+
+    def close(self) -> None:
+        """End all processes."""
+        for rank, channel in enumerate(self._channels):
+            self._sandboxes[rank % len(self._sandboxes)].end(channel.child)
+        self._channels = []
+
+    def _tell_cells(self, channels: Sequence[Channel]) -> Fate | None:
+        """Let these processes run the cells, all at once; how that ended, None for well."""
+        until = time.monotonic() + self._budgets.cells
+        self._at = None
+        try:
+            for channel in channels:
+                channel.begin(until)
+                channel.send({**self._cells, "skip": [list(at) for at in self._skip]})
+            for channel in channels:
+                states = self._run_cells(channel, until)
+                self._states = self._states or states
+        except Late:
+            return "time-out"
+        except (Closed, Violation):
+            return "crashed"
+        return None
+
+    def _run_cells(self, channel: Channel, until: float) -> dict[str, State]:
+        while True:
+            channel.deadline = min(until, time.monotonic() + self._budgets.step)
+            message = channel.read("at", "cells")
+            if "cells" in message:
+                return self._read_states(message["cells"])
+            self._at = _place(message["at"])
+
+    def _read_states(self, said: Any) -> dict[str, State]:
+        if type(said) is not dict or set(said) != set(self._functions):
+            raise Violation("no states")
+        return {name: self._read_state(said[name]) for name in self._functions}
+
+    def _read_state(self, said: Any) -> State:
+        if said in ("there", "open", "missing") and type(said) is str:
+            return State(said)  # type: ignore[arg-type]
+        kinds = list(map(type, said)) if type(said) is list else []
+        if kinds != [str, str, int, int]:
+            raise Violation("no state")
+        kind, text, cell, line = said
+        if kind == "skipped" and (cell, line) in self._skip:
+            return State(self._skip[cell, line], cell + 1)
+        return State("failed", cell + 1, max(line, 0), kind[:80], text[:2000])
+
+
+def _place(at: Any) -> tuple[int, int]:
+    if type(at) is not list or list(map(type, at)) != [int, int]:
+        raise Violation("no place")
+    return at[0], at[1]

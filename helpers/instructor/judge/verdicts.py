@@ -1,0 +1,113 @@
+"""From what was seen to a grade: the outcome, the points, and words that give no case away."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from helpers.exercises.spec import Case, Exercise, Observation, Verdict
+from helpers.instructor.grades import ExerciseGrade, Outcome
+from helpers.instructor.judge.session import State
+
+_OPEN = re.compile(r"Exercise (\d\d\.\d+) is not done yet")
+_BY_TROUBLE: dict[str, Outcome] = {
+    "failed": "error",
+    "timeout": "time-out",
+    "died": "crashed",
+    "not done": "not attempted",
+}
+_ON_VISIBLE: dict[Outcome, str] = {
+    "wrong": "Wrong on the cases that the lesson shows.",
+    "error": "An exception on the cases that the lesson shows.",
+    "time-out": "No end within the time, on the cases that the lesson shows.",
+    "crashed": "The process that ran it ended, on the cases that the lesson shows.",
+    "not attempted": "The exercise is as the lesson has it.",
+}
+_ON_HIDDEN: dict[Outcome, str] = {
+    "wrong": "Right on the cases that the lesson shows, wrong on a hidden one",
+    "error": "Right on the cases that the lesson shows, an exception on a hidden one",
+    "time-out": "Right on the cases that the lesson shows, no end within the time on a hidden one",
+    "crashed": "Right on the cases that the lesson shows; on a hidden one its process ended",
+    "not attempted": "Right on the cases that the lesson shows, open on a hidden one",
+}
+
+
+def passed(exercise: Exercise) -> ExerciseGrade:
+    """Full points."""
+    return _grade(exercise, "passed", "Right on all cases, those that the lesson shows and others.")
+
+
+def on_visible(
+    exercise: Exercise, case: Case, seen: Observation, verdict: Verdict
+) -> ExerciseGrade:
+    """No points for what happened in a case that the lesson shows: with the lesson's own hint."""
+    other = _open_other(exercise, seen)
+    if other:
+        reason = f"It builds on exercise {other}, which is open."
+        return _grade(exercise, "wrong", reason, mistake="builds on an open exercise")
+    outcome = _BY_TROUBLE.get(seen.trouble, "wrong")
+    hint = "" if outcome == "not attempted" else verdict.hint
+    return _grade(exercise, outcome, _ON_VISIBLE[outcome], verdict.mistake, hint)
+
+
+def on_hidden(exercise: Exercise, seen: Observation, verdict: Verdict) -> ExerciseGrade:
+    """No points for what happened in a hidden case: the mistake's name, and nothing of the case."""
+    outcome = _BY_TROUBLE.get(seen.trouble, "wrong")
+    named = outcome == "wrong" and verdict.mistake
+    reason = _ON_HIDDEN[outcome] + (f": {verdict.mistake}." if named else ".")
+    return _grade(exercise, outcome, reason, verdict.mistake)
+
+
+def on_real_ranks(exercise: Exercise, how: Literal["other", "timeout", "died"]) -> ExerciseGrade:
+    """No points: right on the virtual clock, but not on real processes."""
+    outcome, words = {
+        "other": ("wrong", "on real ranks it gives something else"),
+        "timeout": ("time-out", "on real ranks it does not come to an end"),
+        "died": ("crashed", "on real ranks a process ended"),
+    }[how]
+    reason = f"Right on the virtual clock; {words}."
+    return _grade(exercise, outcome, reason, "differs on real ranks")  # type: ignore[arg-type]
+
+
+def without_call(exercise: Exercise, state: State) -> ExerciseGrade:
+    """No points for a function that could not be called, by what became of its cell."""
+    if state.what == "open":
+        return _grade(exercise, "not attempted", _ON_VISIBLE["not attempted"])
+    if state.what == "missing":
+        reason = f"No cell defines `{exercise.function}`."
+        return _grade(exercise, "missing", reason)
+    if state.what == "failed":
+        where = f"Cell {state.cell}" + (f", line {state.line}" if state.line else "")
+        reason = f"The cell that defines `{exercise.function}` raised an exception."
+        hint = f"{where}: {state.kind}" + (f": {state.text}" if state.text else "")
+        return _grade(exercise, "error", reason, "exception in its cell", hint)
+    outcome: Outcome = "time-out" if state.what == "time-out" else "crashed"
+    cell = f"Code cell {state.cell}" if state.cell else "A cell"
+    did = "did not come to an end" if state.what == "time-out" else "ended the process"
+    reason = f"{cell} {did}, and so `{exercise.function}` is not there."
+    return _grade(exercise, outcome, reason, f"its cell {did}")
+
+
+def out_of_time(exercise: Exercise) -> ExerciseGrade:
+    """No points: what the submission did before has used up its time."""
+    reason = "The time for the whole submission was used up before this exercise."
+    return _grade(exercise, "time-out", reason, "no time left")
+
+
+def unread(exercise: Exercise) -> ExerciseGrade:
+    """No points: there is no notebook to read."""
+    return _grade(exercise, "missing", "The notebook could not be read.")
+
+
+def _open_other(exercise: Exercise, seen: Observation) -> str:
+    """The other exercise that an answer found open, or ""."""
+    found = _OPEN.search(seen.text) if seen.trouble == "not done" else None
+    return found[1] if found and found[1] != exercise.number else ""
+
+
+def _grade(
+    exercise: Exercise, outcome: Outcome, reason: str, mistake: str = "", hint: str = ""
+) -> ExerciseGrade:
+    points = float(exercise.points) if outcome == "passed" else 0.0
+    number, title, most = exercise.number, exercise.title, float(exercise.points)
+    return ExerciseGrade(number, title, outcome, points, most, mistake, reason, hint)
