@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -60,6 +61,27 @@ def build(check: bool, run: bool, lessons: tuple[str, ...]) -> int:
     from helpers.instructor.build import build as make
 
     return make(check=check, run=run, only=lessons)
+
+
+@course.command()
+@click.option("--lesson", metavar="NN", help="The lesson's number, such as 03.")
+@click.option("--out", required=True, help="The folder for grades and pages.")
+@click.option("--jobs", type=click.IntRange(1, 512), help="At a time; otherwise one a core.")
+@click.option("--shard", default="1/1", metavar="I/N", help="Only the I-th of N parts.")
+@click.option("--sandbox", type=click.Choice(["bubblewrap", "none"]), default="bubblewrap",
+              help="none: the submissions run with your rights.")  # fmt: skip
+@click.option("--roster", help="The class list: Canvas's or Moodle's CSV, or a name a line.")
+@click.option("--key", help="The file of the key behind the hidden cases; otherwise your own.")
+@click.argument("what", nargs=-1, required=True, metavar="FOLDER | merge PART...")
+def grade(what: tuple[str, ...], **options: Any) -> int:
+    """Grade a folder of submissions: FOLDER/<student>/NN_name.ipynb or FOLDER/<student>.ipynb.
+
+    Stopped at any moment, the same command goes on. With merge, the folders that several --shard
+    runs made become one.
+    """
+    from helpers.commands.grade import grade as run
+
+    return run(what, **options)
 
 
 @course.command()

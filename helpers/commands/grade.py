@@ -1,0 +1,108 @@
+"""`./course grade`: what the instructor types, and what they are told."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+
+from helpers.commands.paths import typed
+from helpers.instructor.grades import Mode
+from helpers.instructor.grading import GradingError, Interrupted
+
+WRONG = 2  # the exit status where grading cannot begin
+SOME_FAILED = 1
+
+
+def grade(
+    what: Sequence[str],
+    lesson: str | None,
+    out: str,
+    jobs: int | None,
+    shard: str,
+    sandbox: Mode,
+    roster: str | None,
+    key: str | None,
+) -> int:
+    """Grade a folder, or merge parts; returns the exit status."""
+    try:
+        if what[0] == "merge":
+            return _merge(what[1:], out)
+        if len(what) > 1:
+            raise GradingError(f"Name one folder of submissions, not {len(what)}.")
+        if lesson is None:
+            raise GradingError("Say which lesson it is, for instance --lesson 03.")
+        return _grade(what[0], lesson, out, jobs, shard, sandbox, roster, key)
+    except GradingError as error:
+        print(error, file=sys.stderr)
+        return WRONG
+    except Interrupted as stopped:
+        print(f"\nInterrupted. {stopped} Run the same command to go on.", file=sys.stderr)
+        return 130
+
+
+def _grade(
+    folder: str,
+    lesson: str,
+    out: str,
+    jobs: int | None,
+    shard: str,
+    sandbox: Mode,
+    roster: str | None,
+    key: str | None,
+) -> int:
+    from helpers.instructor.grading.run import Wish, usable_cores
+    from helpers.instructor.grading.run import grade as run
+
+    if not re.fullmatch(r"\d{1,2}", lesson):
+        raise GradingError(f"{lesson!r} is not a lesson's number; give one such as --lesson 03.")
+    wish = Wish(
+        typed(folder),
+        lesson.zfill(2),
+        typed(out),
+        jobs or usable_cores(),
+        sandbox,
+        _shard(shard),
+        typed(roster) if roster else None,
+        typed(key) if key else None,
+    )
+    if sandbox == "bubblewrap":
+        from helpers.instructor.sandbox import missing
+
+        lack = missing()
+        if lack:
+            raise GradingError(lack)
+    done = run(wish)
+    figures = f"{done.graded} graded, {done.cached} unchanged since an earlier run"
+    print(f"{len(done.sheet.entries)} submissions: {figures}.")
+    if done.sheet.stamp:
+        print(done.sheet.stamp)
+    print(f"Grades: {wish.out / 'grades.csv'}\nThe class: {wish.out / 'class.html'}")
+    if done.failed:
+        print(
+            f"At {len(done.failed)} of them the grader itself failed ({', '.join(done.failed)}); "
+            f"{wish.out / 'run' / 'slots.log'} says how. Run the same command to try them again.",
+            file=sys.stderr,
+        )
+        return SOME_FAILED
+    return 0
+
+
+def _merge(parts: Sequence[str], out: str) -> int:
+    from helpers.instructor.grading.merge import merge
+
+    if not parts:
+        raise GradingError("Name the folders of the parts, for instance grade merge part-* --out …")
+    sheet = merge([typed(part) for part in parts], typed(out))
+    print(f"{len(sheet.entries)} submissions of {len(parts)} parts are in {typed(out)}.")
+    return 0
+
+
+def _shard(given: str) -> tuple[int, int]:
+    """ "2/5" as (2, 5). Raises GradingError."""
+    found = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})", given)
+    if not found or int(found[1]) > int(found[2]):
+        raise GradingError(
+            f"--shard is {given!r}; write I/N, such as 1/8 for the first of 8 parts."
+        )
+    return int(found[1]), int(found[2])

@@ -1,0 +1,108 @@
+"""OUT/overrides.csv: points that the instructor sets by hand, and that no regrade undoes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from helpers.instructor.grades import SubmissionGrade
+from helpers.instructor.grading import GradingError
+from helpers.instructor.grading.files import printable, write
+from helpers.instructor.grading.roster import read_table
+from helpers.instructor.report.cells import formula_safe
+
+FILE = "overrides.csv"
+HEADER = ["submission", "exercise", "points", "comment"]
+
+
+@dataclass(frozen=True)
+class Override:
+    """Points for one exercise of one submission. was: what grading gave."""
+
+    exercise: str
+    points: float
+    comment: str
+    was: float = 0.0
+
+    def as_json(self) -> dict[str, str | float]:
+        """As plain JSON data."""
+        return asdict(self)
+
+
+Overrides = dict[str, dict[str, Override]]  # by submission's name, then by exercise
+
+
+def ensure(out: Path) -> None:
+    """Write the header where OUT has no overrides yet."""
+    if not (out / FILE).exists():
+        write(out / FILE, (",".join(HEADER) + "\n").encode())
+
+
+def read(out: Path, names: Sequence[str], points: Mapping[str, float]) -> Overrides:
+    """The overrides in OUT; of two for the same exercise the later one counts.
+
+    names: of all submissions. points: that each exercise gives at most. Raises GradingError with
+    the number of the line that is wrong.
+    """
+    path = out / FILE
+    if not path.exists():
+        return {}
+    shown = {formula_safe(name).strip(): name for name in names} | {name: name for name in names}
+    found: Overrides = {}
+    for number, row in read_table(path, "The file"):
+        if [cell.casefold() for cell in row[:3]] == HEADER[:3]:
+            continue
+        try:
+            name, override = _line(row, shown, points)
+        except ValueError as error:
+            raise GradingError(f"{path}, line {number}: {error}") from None
+        found.setdefault(name, {})[override.exercise] = override
+    return found
+
+
+def _line(
+    row: Sequence[str], names: Mapping[str, str], most: Mapping[str, float]
+) -> tuple[str, Override]:
+    if len(row) < 3:
+        raise ValueError(f"it needs {', '.join(HEADER[:3])}, and a comment if you like.")
+    if row[0] not in names:
+        raise ValueError(f"there is no submission {printable(row[0])!r}.")
+    exercise = _exercise(row[1], most)
+    try:
+        points = float(row[2].replace(",", "."))
+    except ValueError:
+        points = math.nan
+    if not 0 <= points <= most[exercise]:
+        raise ValueError(
+            f"the points are {row[2]!r}, but exercise {exercise} gives 0 to {most[exercise]:g}."
+        )
+    comment = ", ".join(cell for cell in row[3:] if cell)
+    return names[row[0]], Override(exercise, points, printable(comment, lines=True))
+
+
+def _exercise(given: str, known: Mapping[str, float]) -> str:
+    """The exercise's number. Spreadsheet programs make 3.1 of 03.1, and of 03.10 too."""
+    if given in known:
+        return given
+    fitting = [one for one in known if given.lstrip("'0") == f"{float(one):g}"]
+    if len(fitting) != 1:
+        raise ValueError(
+            f"there is no exercise {printable(given)!r}; there are {', '.join(known)}."
+        )
+    return fitting[0]
+
+
+def apply(
+    grade: SubmissionGrade, overrides: Mapping[str, Override]
+) -> tuple[SubmissionGrade, tuple[Override, ...]]:
+    """The grade with the instructor's points, and what was changed."""
+    exercises, changed = [], []
+    for exercise in grade.exercises:
+        override = overrides.get(exercise.number)
+        if override is not None:
+            changed.append(replace(override, was=exercise.points))
+            exercise = replace(exercise, points=override.points)
+        exercises.append(exercise)
+    return replace(grade, exercises=tuple(exercises)), tuple(changed)

@@ -1,0 +1,204 @@
+"""The grader's side of its slots: start them, give them work, outlive whatever happens to one."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from helpers.instructor.grades import Mode
+from helpers.instructor.grading import GradingError
+from helpers.instructor.grading.slot import Settings
+from helpers.setup.places import ROOT
+
+PATIENCE = 600.0  # seconds for one submission; the judge's own budgets end long before
+FAILED_STARTS = 3  # in a row, and grading stops
+GRACE = 10.0  # seconds that a slot has for ending by itself
+
+
+@dataclass(frozen=True)
+class Job:
+    """One submission to grade."""
+
+    id: str
+    name: str
+    path: Path
+    seed: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of a job. grade: plain data, None where the grader itself failed twice."""
+
+    job: Job
+    grade: dict[str, Any] | None
+    seconds: float
+    crashes: int = 0
+
+
+class Slot:
+    """One slot process, seen from the grader."""
+
+    def __init__(self, number: int, lesson: str, mode: Mode, judge: str, log: Path) -> None:
+        self.number = number
+        self.job: Job | None = None
+        self.since = time.monotonic()
+        self.ready = False
+        self.socket, theirs = socket.socketpair()
+        settings = Settings(theirs.fileno(), os.getpid(), number, lesson, mode, judge)
+        with theirs, log.open("ab") as output:
+            # A session of its own: Ctrl-C in the terminal reaches the grader only.
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "helpers.instructor.grading.slot", settings.as_json()],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=ROOT,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        self._left = b""
+
+    def give(self, job: Job) -> None:
+        """Start grading a submission."""
+        self.job, self.since = job, time.monotonic()
+        told = {"path": str(job.path), "submission": job.name, "seed": job.seed}
+        self._send(told)
+
+    def hear(self) -> dict[str, Any] | None:
+        """The next message, {} where it is not whole yet, None where the slot has ended."""
+        try:
+            more = self.socket.recv(2**16)
+        except OSError:
+            more = b""
+        if not more:
+            return None
+        line, end, self._left = (self._left + more).partition(b"\n")
+        if not end:
+            self._left = line
+            return {}
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+    @property
+    def late(self) -> bool:
+        """Whether it has been at one thing for longer than anything takes."""
+        return (self.job is not None or not self.ready) and (
+            time.monotonic() - self.since > PATIENCE
+        )
+
+    def end(self, kindly: bool) -> None:
+        """End the process. kindly: give it time to end its sandboxes itself."""
+        if kindly and self.process.poll() is None:
+            self._send(None)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(GRACE)
+        self.process.kill()
+        self.process.wait()
+        self.socket.close()
+
+    def _send(self, message: dict[str, Any] | None) -> None:
+        with contextlib.suppress(OSError):  # it has ended, which `hear` will say
+            self.socket.sendall(json.dumps(message).encode("ascii") + b"\n")
+
+
+class Slots:
+    """A number of slots that grade a list of jobs. Use it in a `with` block, in the main thread.
+
+    (The system ends a slot with the thread that started it.)
+    """
+
+    def __init__(self, lesson: str, mode: Mode, judge: str, log: Path) -> None:
+        self._start = lambda number: Slot(number, lesson, mode, judge, log)
+        self._log = log
+        self._slots: list[Slot] = []
+        self._selector = selectors.DefaultSelector()
+        self._failed_starts = 0
+
+    def __enter__(self) -> Slots:
+        return self
+
+    def __exit__(self, kind: object, *rest: object) -> None:
+        for slot in list(self._slots):
+            self._drop(slot, kindly=kind is None)
+        self._selector.close()
+
+    def grade(self, jobs: Sequence[Job], slots: int) -> Iterator[Answer]:
+        """Grade jobs on so many slots; the answers as they come.
+
+        A job at which a slot or the judge fails is tried once more at the end, on a new slot that
+        has the machine for itself. Raises GradingError where no slot can be started.
+        """
+        again: list[Job] = []
+        yield from self._round(jobs, slots, lambda job, seconds: again.append(job))
+        lost: list[Answer] = []
+        for job in again:
+            for slot in list(self._slots):
+                self._drop(slot, kindly=True)
+            yield from self._round([job], 1, lambda job, s: lost.append(Answer(job, None, s)))
+        yield from lost
+
+    def _round(
+        self, jobs: Sequence[Job], most: int, failed: Callable[[Job, float], None]
+    ) -> Iterator[Answer]:
+        waiting = deque(jobs)
+        while waiting or any(slot.job for slot in self._slots):
+            self._employ(waiting, most)
+            for slot in self._heard():
+                message = None if slot.late else slot.hear()
+                if message is None or "failed" in message:
+                    job, seconds = slot.job, time.monotonic() - slot.since
+                    self._lose(slot)
+                    if job is not None:
+                        failed(job, seconds)
+                elif "ready" in message:
+                    slot.ready, self._failed_starts = True, 0
+                elif "unable" in message:
+                    raise GradingError(f"Grading cannot start: {message['unable']}")
+                elif "grade" in message and slot.job is not None:
+                    job, slot.job = slot.job, None
+                    yield Answer(job, message["grade"], message["seconds"], message["crashes"])
+
+    def _employ(self, waiting: deque[Job], most: int) -> None:
+        """Give work to whoever is free, and start slots while there is more work than slots."""
+        for slot in self._slots:
+            if waiting and slot.ready and slot.job is None:
+                slot.give(waiting.popleft())
+        starting = sum(not slot.ready for slot in self._slots)
+        while len(self._slots) < most and starting < len(waiting):
+            taken = {slot.number for slot in self._slots}
+            number = next(n for n in range(most) if n not in taken)
+            slot = self._start(number)
+            self._slots.append(slot)
+            self._selector.register(slot.socket, selectors.EVENT_READ, slot)
+            starting += 1
+
+    def _heard(self) -> list[Slot]:
+        """The slots that have something to say, and those that are late."""
+        heard = [key.data for key, _ in self._selector.select(timeout=1.0)]
+        return heard + [slot for slot in self._slots if slot.late and slot not in heard]
+
+    def _lose(self, slot: Slot) -> None:
+        """Drop a slot that failed."""
+        if not slot.ready:
+            self._failed_starts += 1
+            if self._failed_starts >= FAILED_STARTS:
+                raise GradingError(
+                    f"Grading cannot start: its processes end at once; {self._log} may say why."
+                )
+        self._drop(slot, kindly=False)
+
+    def _drop(self, slot: Slot, kindly: bool) -> None:
+        self._selector.unregister(slot.socket)
+        self._slots.remove(slot)
+        slot.end(kindly)

@@ -1,0 +1,82 @@
+"""The HTML pages. Everything that comes from outside is escaped by jinja2, without exception."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+from typing import Any
+
+from helpers.instructor.grades import Outcome
+from helpers.instructor.grading.files import printable
+from helpers.instructor.report import class_view
+from helpers.instructor.report.cells import number
+from helpers.instructor.report.sheet import Entry, Sheet
+
+TEMPLATES = Path(__file__).with_name("templates")
+# A sign and a word for each outcome: the colour is never all that tells them apart.
+SIGNS: dict[Outcome, str] = {
+    "passed": "✓",
+    "wrong": "✗",
+    "not attempted": "○",
+    "error": "!",
+    "time-out": "…",
+    "crashed": "†",
+    "missing": "–",
+}
+
+
+def student_page(sheet: Sheet, entry: Entry) -> bytes:
+    """What one student is shown: exercises, points, reasons, hints."""
+    by_hand = {one.exercise: one for one in entry.overrides}
+    return _render("student.html", sheet=sheet, entry=entry, by_hand=by_hand)
+
+
+def class_page(sheet: Sheet) -> bytes:
+    """What the instructor is shown. It holds no times: they are in run/slowest.html."""
+    return _render(
+        "class.html",
+        sheet=sheet,
+        figures=class_view.figures(sheet),
+        bars=class_view.distribution(sheet),
+        exercises=class_view.exercises(sheet),
+    )
+
+
+def slowest_page(sheet: Sheet, timings: Path) -> bytes:
+    """The slowest submissions of the last run, for the frame in the class page."""
+    return _render("slowest.html", sheet=sheet, slow=class_view.slowest(sheet, timings))
+
+
+def _render(name: str, **values: Any) -> bytes:
+    text: str = _environment().get_template(name).render(signs=SIGNS, **values)
+    return printable(text, lines=True).encode("utf-8")
+
+
+@functools.cache
+def _environment() -> Any:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"points": number, "code": _code, "kind": _kind}
+    made.globals["style"] = Markup((TEMPLATES / "style.css").read_text(encoding="utf-8"))
+    return made
+
+
+def _code(text: str) -> Any:
+    """Escaped text in which what stands in backquotes is set as code."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"`([^`\n]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def _kind(outcome: Outcome) -> str:
+    """An outcome as the name of a class in the style sheet."""
+    return outcome.replace(" ", "-")

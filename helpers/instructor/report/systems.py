@@ -1,0 +1,95 @@
+"""Files for learning management systems: Canvas, Moodle, Gradescope."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from helpers.instructor.grades import ExerciseGrade
+from helpers.instructor.report.cells import number, table
+from helpers.instructor.report.sheet import Entry, Sheet
+
+
+def canvas(sheet: Sheet) -> bytes:
+    """For "Import" in Canvas's gradebook, which finds a student by ID, SIS User ID, SIS Login ID or
+    name, in this order, and an assignment by the column's name (Canvas, gradebook_importer.rb).
+    """
+    column = sheet.canvas or f"Lesson {sheet.lesson}"
+    rows = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", column]]
+    rows.append(["    Points Possible", "", "", "", "", number(sheet.max)])
+    for entry in sheet.entries:
+        person = entry.person
+        name = person.name or entry.grade.submission
+        known = [name, person.canvas_id, person.sis_user, person.login, person.section]
+        rows.append([*known, number(entry.grade.total)])
+    return table(rows)
+
+
+def moodle(sheet: Sheet) -> bytes:
+    """For "Upload grading worksheet" in a Moodle assignment, which finds a student by Identifier
+    and wants the column "Last modified (grade)" (Moodle, assignfeedback_offline), and for "CSV
+    import" in its gradebook, where "Email address" can stand for the student.
+
+    Comments hold outcomes and the instructor's words, nothing that a student wrote.
+    """
+    rows = [
+        [
+            "Identifier",
+            "Full name",
+            "Email address",
+            "Grade",
+            "Maximum Grade",
+            "Last modified (grade)",
+            "Feedback comments",
+        ]
+    ]
+    for entry in sheet.entries:
+        person = entry.person
+        who = [person.participant, person.name or entry.grade.submission, person.email]
+        points = [number(entry.grade.total), number(entry.grade.max), person.modified]
+        rows.append([*who, *points, _comment(sheet, entry)])
+    return table(rows)
+
+
+def _comment(sheet: Sheet, entry: Entry) -> str:
+    parts = [
+        f"{one.number} {one.title}: {one.outcome}, {number(one.points)} of {number(one.max)}"
+        for one in entry.grade.exercises
+    ]
+    parts += [
+        f"{one.exercise} was set by your instructor" + (f": {one.comment}" if one.comment else "")
+        for one in entry.overrides
+    ]
+    return "; ".join([*parts, *([sheet.stamp] if sheet.stamp else [])])
+
+
+def gradescope(sheet: Sheet, entry: Entry) -> dict[str, Any]:
+    """What an autograder leaves for Gradescope as /autograder/results/results.json. All of it is
+    plain text: nothing is markup there.
+    """
+    by_hand = {one.exercise: one.comment for one in entry.overrides}
+    stamped = {"warning": sheet.stamp} if sheet.stamp else {}
+    return {
+        "score": entry.grade.total,
+        "output": "\n".join(part for part in (sheet.name, sheet.stamp, entry.grade.note) if part),
+        "output_format": "text",
+        "test_name_format": "text",
+        "test_output_format": "text",
+        "visibility": "visible",
+        "extra_data": {"lesson": sheet.lesson, "sandbox": sheet.sandbox} | stamped,
+        "tests": [_test(one, by_hand.get(one.number)) for one in entry.grade.exercises],
+    }
+
+
+def _test(exercise: ExerciseGrade, by_hand: str | None) -> dict[str, Any]:
+    said = [exercise.reason, exercise.hint]
+    if by_hand is not None:
+        said.append(f"Points set by your instructor. {by_hand}".strip())
+    return {
+        "number": exercise.number,
+        "name": f"{exercise.title} ({exercise.outcome})",
+        "score": exercise.points,
+        "max_score": exercise.max,
+        "status": "passed" if exercise.outcome == "passed" else "failed",
+        "output": "\n".join(part for part in said if part),
+        "visibility": "visible",
+    }

@@ -1,0 +1,80 @@
+"""A judge for tests of what stands around the judge: quick, deterministic, without torch.
+
+A notebook's first cell tells it what to do, as JSON: {"sleep": seconds, "do": "die" | "raise" |
+"die once"}; a name and a seed give the grades. Each call is noted in the file FAKE_JUDGE_LOG.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from helpers.instructor.grades import OUTCOMES, ExerciseGrade, Mode, SubmissionGrade
+
+# As lesson 02 has them; read here from nowhere, so that no framework is imported.
+EXERCISES = [("02.1", 2.0), ("02.2", 3.0), ("02.3", 4.0), ("02.4", 2.0), ("02.5", 4.0)]
+MISTAKES = ["sums instead of averaging", "sends everything to rank 0", "=HYPERLINK(1)"]
+
+
+class FakeJudge:
+    """Made and used as `helpers.instructor.judge.Judge`."""
+
+    def __init__(self, lesson: str, mode: Mode, slot: int) -> None:
+        self.lesson, self.mode = lesson, mode
+        if os.environ.get("FAKE_JUDGE") == "unable":
+            raise RuntimeError("The sandbox is on strike.")
+        if os.environ.get("FAKE_JUDGE") == "stillborn":
+            os._exit(1)
+
+    def grade(self, path: Path, submission: str, seed: int) -> Any:
+        if log := os.environ.get("FAKE_JUDGE_LOG"):
+            with open(log, "a", encoding="utf-8") as file:
+                file.write(f"{os.getpid()} {path.name if path.stem != '02_messages' else path}\n")
+        told = _first_cell(path)
+        time.sleep(told.get("sleep", 0))
+        self._obey(told.get("do", ""), path)
+        grades = tuple(_grade(i, submission, seed) for i in range(len(EXERCISES)))
+        made = SubmissionGrade(submission, self.lesson, seed, self.mode, grades, told.get("note", ""))
+        return SimpleNamespace(grade=made, seconds=0.25, crashes=1)
+
+    def _obey(self, order: str, path: Path) -> None:
+        if order == "die once":
+            mark = path.with_suffix(".died")
+            with contextlib.suppress(FileExistsError):
+                mark.touch(exist_ok=False)
+                os._exit(9)
+        if order == "die":
+            os._exit(9)
+        if order == "raise":
+            raise ValueError("the hidden input was 42")
+
+    def close(self) -> None:
+        pass
+
+
+def _first_cell(path: Path) -> dict[str, Any]:
+    try:
+        told: dict[str, Any] = json.loads(json.loads(path.read_text())["cells"][0]["source"])
+        return told
+    except (ValueError, KeyError, IndexError):
+        return {}
+
+
+def _grade(index: int, submission: str, seed: int) -> ExerciseGrade:
+    number, points = EXERCISES[index]
+    told = f"{submission} {seed} {number}".encode("utf-8", "surrogateescape")
+    dice = int.from_bytes(hashlib.sha256(told).digest()[:4], "big")
+    outcome = "passed" if dice % 3 else OUTCOMES[dice // 3 % len(OUTCOMES)]
+    if outcome == "passed":
+        return ExerciseGrade(number, f"Exercise {index}", "passed", points, points, "", "All right.")
+    mistake = MISTAKES[dice % len(MISTAKES)] if outcome == "wrong" else ""
+    hint = "Got `<script>alert(1)</script>` & \x1b[31mmore\x00\nin `two` lines." if mistake else ""
+    return ExerciseGrade(
+        number, f"Exercise {index}", outcome, 0.0, points, mistake, "Not `right`.", hint
+    )
