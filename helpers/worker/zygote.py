@@ -28,8 +28,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from helpers.engines.server import adopt_orphans
-from helpers.worker import child
+from helpers.worker import child, pages
 
+IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _MESSAGE = 4096
 _PR_SET_DUMPABLE = 4
 _PR_SET_PDEATHSIG = 1
@@ -148,20 +149,29 @@ def be_child(fd: int, limits: dict[str, int]) -> NoReturn:
             os.dup2(nothing, number)
         os.close(nothing)
         os.setsid()
+        for ignored in IGNORED:
+            signal.signal(ignored, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        for name, value in limits.items():
-            if hasattr(resource, name):
-                resource.setrlimit(getattr(resource, name), (value, value))
-        seed()
+        lower(limits)
+        random.seed(0)  # Python draws a new one after a fork
         child.serve(socket.socket(fileno=3))
         code = 0
     finally:
         os._exit(code)
 
 
+def lower(limits: dict[str, int]) -> None:
+    """Set this process's resource limits; those that the system does not have are left out."""
+    for name, value in limits.items():
+        if hasattr(resource, name):
+            number = getattr(resource, name)
+            most = resource.getrlimit(number)[1]
+            value = value if most == resource.RLIM_INFINITY else min(value, most)
+            resource.setrlimit(number, (value, value))
+
+
 def seed() -> None:
     """Start every submission with the same random numbers, so that a regrade repeats them."""
-    random.seed(0)
     import numpy
     import torch
 
@@ -179,7 +189,7 @@ def settle(scratch: Sequence[str]) -> None:
     """Load everything; then nothing of this process can be reached from others of its user."""
     prctl(_PR_SET_DUMPABLE, 0)
     adopt_orphans()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+    for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     child.preload()
     seed()
@@ -189,6 +199,7 @@ def settle(scratch: Sequence[str]) -> None:
             shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
     gc.collect()
     gc.freeze()  # keeps the collector from touching, and so copying, pages that children share
+    pages.collapse()
 
 
 def main() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 
 _MIB = 2**20
 # From Linux 5.14 on, processes are counted by user namespace; before, by user.
 _COUNTED_BY_NAMESPACE = (5, 14)
+_ROOM = 1024
 
 
 @dataclass(frozen=True)
@@ -28,12 +30,16 @@ class Limits:
     cpu: int = 120
     open_files: int = 256
 
-    def of_process(self, uid: int) -> dict[str, int]:
-        """The resource limits of a child whose user is `uid` outside, by their names in Python."""
+    def of_process(self, uid: int, counted_alone: bool) -> dict[str, int]:
+        """The resource limits of a child whose user is `uid` outside, by their names in Python.
+
+        counted_alone: whether the kernel counts the sandbox's processes, and not all of that user.
+        """
         return {
-            "RLIMIT_NPROC": self.processes + _others(uid),
+            "RLIMIT_NPROC": self.processes + (0 if counted_alone else _others(uid)),
             "RLIMIT_DATA": self.memory,
-            "RLIMIT_FSIZE": max(self.file, self.shm),
+            "RLIMIT_AS": 2 * self.memory,  # shared memory of no file counts nowhere else
+            "RLIMIT_FSIZE": self.file,
             "RLIMIT_NOFILE": self.open_files,
             "RLIMIT_CORE": 0,
             "RLIMIT_CPU": self.cpu,
@@ -44,12 +50,15 @@ class Limits:
 LIMITS = Limits()
 
 
+def counted_by_namespace() -> bool:
+    """Whether this kernel counts processes by user namespace, so that a sandbox is on its own."""
+    version = tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2])
+    return version >= _COUNTED_BY_NAMESPACE
+
+
 def _others(uid: int) -> int:
-    """The user's processes and threads that count beside those of the sandbox."""
-    version = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
-    if version >= _COUNTED_BY_NAMESPACE:
-        return 0
-    count = 0
+    """The user's processes and threads that count beside the sandbox's, and room for more."""
+    count = _ROOM
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             if os.stat(f"/proc/{name}").st_uid == uid:

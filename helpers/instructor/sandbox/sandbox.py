@@ -7,12 +7,10 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +19,10 @@ from helpers.instructor.grades import Mode
 from helpers.instructor.sandbox import seccomp
 from helpers.instructor.sandbox.command import ENVIRONMENT, SCRATCH, Command, sandboxed
 from helpers.instructor.sandbox.errors import SandboxError
-from helpers.instructor.sandbox.limits import LIMITS, Limits
+from helpers.instructor.sandbox.limits import LIMITS, Limits, counted_by_namespace
+from helpers.instructor.sandbox.tree import kill_sandbox, kill_tree
 from helpers.instructor.sandbox.visible import course_files
-from helpers.instructor.sandbox.watch import WATCH, descendants
+from helpers.instructor.sandbox.watch import WATCH
 
 FIRST_UID = 61000  # where root grades, sandbox number n is user 61000 + n
 _START_SECONDS = 120.0
@@ -74,7 +73,7 @@ class Sandbox:
 
     def fork(self) -> Child:
         """A new child. Raises SandboxError where the sandbox does not start."""
-        self.trouble = self.why = ""
+        self.why = ""
         for _ in range(2):
             if self._process is None:
                 self._start()
@@ -86,6 +85,7 @@ class Sandbox:
                 ours.close()
                 self.stop()
                 continue
+            self.trouble = ""
             WATCH.add(self)
             return Child(ours, pid, self.starts)
         raise SandboxError(
@@ -115,7 +115,7 @@ class Sandbox:
             return
         if self._control is not None:
             self._control.close()
-        kill(process.pid)
+        self._kill(process.pid)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(5)
         process.kill()
@@ -123,6 +123,15 @@ class Sandbox:
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = ""
+
+    def overdone(self, trouble: str) -> None:
+        """End everything in it, because of this; from any thread."""
+        self.trouble = trouble
+        if self._process is not None:
+            self._kill(self._process.pid)
+
+    def _kill(self, pid: int) -> None:
+        (kill_tree if self.mode == "none" else kill_sandbox)(pid)
 
     def _start(self) -> None:
         """Start the sandbox and wait until it has loaded everything."""
@@ -170,7 +179,7 @@ class Sandbox:
             scratch = list(SCRATCH)
         configuration = {
             "fd": control,
-            "limits": self.limits.of_process(self.uid),
+            "limits": self.limits.of_process(self.uid, self._counted_alone()),
             "scratch": scratch,
             "folder": self._folder,
         }
@@ -179,6 +188,10 @@ class Sandbox:
         if self.mode == "none":
             return Command(program)
         return sandboxed(program, files, self.limits, self.uid, seccomp.program())
+
+    def _counted_alone(self) -> bool:
+        """Whether the sandbox's processes are all that count against their limit."""
+        return self.mode != "none" and (os.getuid() == 0 or counted_by_namespace())
 
     def _environment(self) -> dict[str, str]:
         if self.mode != "none":
@@ -195,15 +208,3 @@ class Sandbox:
         socket.send_fds(self._control, [message], fds)
         answer: dict[str, Any] = json.loads(self._control.recv(_MESSAGE))
         return answer
-
-
-def kill(pid: int) -> None:
-    """Kill what a started sandbox has below it, its process 1 first, with which all others end.
-
-    Then the process above that one, which waits for it, ends by itself.
-    """
-    below = descendants(pid)
-    for other in (*below[1:2], *below[2:], *below[:1]):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(other, signal.SIGKILL)
-            time.sleep(0)

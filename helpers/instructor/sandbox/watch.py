@@ -1,4 +1,8 @@
-"""A look now and then at how much memory a sandbox takes, with all its processes."""
+"""A look now and then at what a sandbox takes, with all its processes: memory and scratch.
+
+The kernel limits one process. What all of them take together, or hold in shared memory, only
+somebody outside can add up; where it is too much, the sandbox is ended.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ import os
 import threading
 import time
 from typing import TYPE_CHECKING
+
+from helpers.instructor.sandbox.tree import descendants
 
 if TYPE_CHECKING:
     from helpers.instructor.sandbox.sandbox import Sandbox
@@ -20,40 +26,79 @@ class Watch:
 
     def __init__(self) -> None:
         self._sandboxes: set[Sandbox] = set()
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
+        self._changed = threading.Condition()
         self._owner = 0
 
     def add(self, sandbox: Sandbox) -> None:
         """Look at this sandbox from now on."""
-        with self._lock:
+        with self._changed:
             self._sandboxes.add(sandbox)
-            if self._thread is None or self._owner != os.getpid():
+            self._changed.notify()
+            if self._owner != os.getpid():
                 self._owner = os.getpid()
-                self._thread = threading.Thread(target=self._work, name="memory", daemon=True)
-                self._thread.start()
+                threading.Thread(target=self._work, name="memory watch", daemon=True).start()
 
     def remove(self, sandbox: Sandbox) -> None:
         """Look at this sandbox no longer."""
-        with self._lock:
+        with self._changed:
             self._sandboxes.discard(sandbox)
 
     def _work(self) -> None:
         while True:
+            with self._changed:
+                while not self._sandboxes:
+                    self._changed.wait()
+                for sandbox in list(self._sandboxes):
+                    self._look(sandbox)
             time.sleep(_LOOK_SECONDS)
+
+    def _look(self, sandbox: Sandbox) -> None:
+        """End a sandbox that takes too much. It cannot be stopped or started meanwhile."""
+        pids = inside(sandbox)
+        if too_much_memory(pids, sandbox.limits.memory):
+            sandbox.overdone("memory")
+        elif sandbox.mode != "none" and names_in_scratch(pids[:1]) > sandbox.limits.names:
+            sandbox.overdone("files")
 
 
 WATCH = Watch()
 
 
-def descendants(pid: int) -> list[int]:
-    """A process and all that it has started, itself first; [] where it is gone."""
-    found, todo = [], [pid]
-    while todo:
-        one = todo.pop()
-        with contextlib.suppress(OSError):
-            for thread in os.listdir(f"/proc/{one}/task"):
-                with open(f"/proc/{one}/task/{thread}/children", "rb") as file:
-                    todo += map(int, file.read().split())
-            found.append(one)
-    return found
+def inside(sandbox: Sandbox) -> list[int]:
+    """The processes of a sandbox, by their numbers outside, the zygote first."""
+    pids = descendants(sandbox.pid) if sandbox.pid is not None else []
+    return pids[1:] if sandbox.mode == "bubblewrap" else pids
+
+
+def too_much_memory(pids: list[int], limit: int) -> bool:
+    """Whether processes take more bytes than this together, shared pages counted once.
+
+    That is slow to ask; each one's own pages with all that it shares are quick, and never less.
+    """
+    return sum(map(_resident, pids)) > limit and sum(map(_share, pids)) > limit
+
+
+def _resident(pid: int) -> int:
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/statm", "rb") as file:
+        return int(file.read().split()[1]) * _PAGE
+    return 0
+
+
+def _share(pid: int) -> int:
+    """A process's part of the memory that it is in (Linux's proportional set size), bytes."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+        for line in file:
+            if line.startswith(b"Pss:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def names_in_scratch(pids: list[int]) -> int:
+    """How many files and folders there are in the scratch folders of a sandbox's process."""
+    count = 0
+    for pid in pids:
+        for folder in ("tmp", "dev/shm"):
+            with contextlib.suppress(OSError):
+                state = os.statvfs(f"/proc/{pid}/root/{folder}")
+                count += state.f_files - state.f_ffree
+    return count

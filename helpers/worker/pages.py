@@ -1,0 +1,28 @@
+"""Memory in huge pages where Linux can: a fork then copies a tenth of the page tables."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import sys
+
+_HUGE = 2 * 2**20
+_MADV_COLLAPSE = 25  # Linux 6.1
+# Private memory of no file, and the heap.
+_LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) rw-p \S+ \S+ 0\s*(?:\[heap\])?")
+
+
+def collapse() -> int:
+    """Put this process's own memory into huge pages; returns how many there are now."""
+    if sys.platform != "linux":
+        return 0
+    madvise = ctypes.CDLL(None).madvise
+    madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    count = 0
+    with open("/proc/self/maps") as file:
+        found = [_LINE.fullmatch(line.rstrip()) for line in file]
+    for match in filter(None, found):
+        start, end = (int(text, 16) for text in match.groups())
+        for at in range(-(-start // _HUGE) * _HUGE, end - _HUGE + 1, _HUGE):
+            count += madvise(at, _HUGE, _MADV_COLLAPSE) == 0
+    return count
