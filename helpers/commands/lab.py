@@ -15,7 +15,6 @@ from pathlib import Path
 
 from helpers.setup.places import ROOT
 
-FIRST_LESSON = "lessons/00_start_here.ipynb"
 FIRST_PORT = 8888
 PORTS_TRIED = 50
 
@@ -64,8 +63,9 @@ def choose_port(asked: int | None) -> int:
 
 
 def address(port: int, token: str) -> str:
-    """Where the first lesson is; the list of files while there is no such lesson."""
-    page = f"lab/tree/{FIRST_LESSON}" if (ROOT / FIRST_LESSON).exists() else "lab"
+    """Where the first lesson that is there is; the list of files while there is none."""
+    lessons = sorted((ROOT / "lessons").glob("[0-9][0-9]_*.ipynb"))
+    page = f"lab/tree/lessons/{lessons[0].name}" if lessons else "lab"
     return f"http://127.0.0.1:{port}/{page}?token={token}"
 
 

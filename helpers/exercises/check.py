@@ -9,6 +9,7 @@ from typing import Any
 from helpers.engines.errors import RankDied, RankFailed, RunError, RunTimeout
 from helpers.exercises import NoSuchExercise, find
 from helpers.exercises.observe import observe
+from helpers.exercises.released import LeftOut, is_left_out
 from helpers.exercises.result import Result
 from helpers.exercises.spec import Case, Exercise, Observation
 
@@ -40,19 +41,30 @@ def check(number: str, function: Callable[..., Any]) -> Result:
 def mine_or_yours(number: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Your function where it passes its check, otherwise the course's own; says which, in a line.
 
-    For demonstrations that build on an exercise: they draw whether it is done or not. The
-    verdict is kept as long as the function's code stays the same.
+    For demonstrations that build on an exercise: they draw whether it is done or not. Raises
+    LeftOut in a copy of the course that has no version of its own (`./course release`).
     """
     exercise = find(number)
+    status = known_status(number, function)
+    if status == "passed":
+        print(f"This runs your `{exercise.function}` (exercise {number}).")
+        return function
+    why = "is open" if status == "not attempted" else "is not right yet"
+    if is_left_out(exercise.reference):
+        raise LeftOut(
+            f"Exercise {number} {why}, and this copy of the course has no `{exercise.function}` "
+            "of its own: this cell runs once yours passes its check."
+        )
+    print(f"Exercise {number} {why}: the course's own `{exercise.function}` stands in for yours.")
+    return exercise.reference
+
+
+def known_status(number: str, function: Callable[..., Any]) -> str:
+    """What the check says of a function, kept as long as the function's code stays the same."""
     key = (number, fingerprint(function))
     if key not in _known:
         _known[key] = check(number, function).status
-    if _known[key] == "passed":
-        print(f"This runs your `{exercise.function}` (exercise {number}).")
-        return function
-    why = "is open" if _known[key] == "not attempted" else "is not right yet"
-    print(f"Exercise {number} {why}: the course's own `{exercise.function}` stands in for yours.")
-    return exercise.reference
+    return _known[key]
 
 
 def fingerprint(function: Any) -> str:

@@ -1,0 +1,258 @@
+"""The ZIP that students get: a lesson, and of the course what the lesson needs.
+
+It holds no solution and no hidden case. Of `helpers.algorithms`, what earlier lessons build is
+there whole; of the rest only what the lesson's text and figures use, without the functions that
+answer an exercise of this lesson or a later one, and without what needs these. Of the exercises'
+specs, claims and hints are there, and the visible cases as values; references, wrong answers and
+what makes cases are not.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from helpers.exercises import lessons, of_lesson, provided
+from helpers.exercises.released import CASES
+from helpers.exercises.spec import Exercise
+from helpers.instructor.build import ROOT, notebooks
+from helpers.instructor.build_notebook import read
+from helpers.instructor.release.cells import direct_uses, recorded
+from helpers.instructor.release.prune import Module, Modules, Name
+from helpers.notebook.recorded import RECORDED
+from helpers.worker.encoding import decode, encode
+
+WHOLE = (
+    *("course", "pyproject.toml", "constraints.txt", "environment.yml"),
+    *("LICENSE", "LICENSE-text", "CITATION.cff"),
+)
+PACKAGES = ("commands", "engines", "notebook", "setup", "workloads")
+SINGLE = ("cli.py", "doctor.py", "worker/__init__.py", "worker/encoding.py")
+ALGORITHMS = "helpers.algorithms"
+SPECS = "helpers.exercises.lesson_"
+WHEN = (2026, 1, 1, 0, 0, 0)  # in every entry, so that the same course gives the same bytes
+
+INSTALL = """
+from helpers.notebook import recorded as _recorded
+
+_recorded.install()
+"""
+README = """\
+# Lesson {lesson} of a course on distributed deep learning
+
+```sh
+./course lab     # sets everything up, then opens JupyterLab at the lesson
+./course doctor  # what this machine has, and what a missing thing costs you
+```
+
+You need Linux or macOS (on Windows: WSL 2), Python 3.11, 3.12 or 3.13, and about 5 GB of disk. The
+first start takes about ten minutes. Unpack later lessons into the same folder, in order: they use
+the same set-up.
+
+Write your answers into `lessons/{name}` and hand in that file. `helpers.check` tells whether an
+answer is right on the cases that the lesson shows; grading uses others too. This copy holds no
+answers: a cell that builds on an open exercise shows what it showed on another machine.
+"""
+
+
+def release(lesson: str, out: Path, root: Path = ROOT) -> list[str]:
+    """Write the ZIP of a lesson, such as "02", to `out`; returns the names of its files.
+
+    Raises ValueError with a sentence where there is no such lesson, or where it is not in step with
+    its solution (`./course build`).
+    """
+    files = contents(lesson, root)
+    partial = out.with_name(f"{out.name}.part")
+    with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(files):
+            entry = zipfile.ZipInfo(name, WHEN)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = (0o100755 if name == "course" else 0o100644) << 16
+            archive.writestr(entry, files[name])
+    os.replace(partial, out)
+    return sorted(files)
+
+
+def contents(lesson: str, root: Path = ROOT) -> dict[str, bytes]:
+    """The files of a lesson's release, by their names. Raises ValueError as `release` does."""
+    found = [p for p in notebooks(root / "solutions") if p.name[:2] == lesson]
+    if not found or not (root / "lessons" / found[0].name).exists():
+        there = ", ".join(p.name[:2] for p in notebooks(root / "solutions"))
+        raise ValueError(f"There is no lesson {lesson} in solutions/ and lessons/, only {there}.")
+    path = root / "lessons" / found[0].name
+    notebook, solution = read(path), read(found[0])
+    if {c.id for c in notebook.cells} != {c.id for c in solution.cells}:
+        raise ValueError(
+            f"{path.name} is not what its solution builds: run `./course build` first."
+        )
+    files = {name: (root / name).read_bytes() for name in WHOLE}
+    files["README.md"] = README.format(lesson=lesson, name=path.name).encode()
+    files[f"lessons/{path.name}"] = path.read_bytes()
+    files |= _helpers(root)
+    algorithms = Modules(sources(root / "helpers" / "algorithms", ALGORITHMS))
+    withheld = algorithms.needing(answers_in(algorithms, lesson, root))
+    used = set().union(*direct_uses(notebook).values())
+    files |= _algorithms(algorithms, lesson, withheld, used, files)
+    files |= _specs(lesson, root)
+    table = recorded(notebook, solution, withheld)
+    files[f"helpers/exercises/lesson_{lesson}/{RECORDED}"] = _json(table)
+    return files
+
+
+def sources(folder: Path, package: str) -> dict[str, str]:
+    """The text of each module in a folder, by its dotted name."""
+    names = {p: f"{package}.{p.stem}".removesuffix(".__init__") for p in folder.glob("*.py")}
+    return {names[p]: p.read_text(encoding="utf-8") for p in sorted(names)}
+
+
+def _json(data: object) -> bytes:
+    return (json.dumps(data, ensure_ascii=False, sort_keys=True) + "\n").encode()
+
+
+def _helpers(root: Path) -> dict[str, bytes]:
+    """What is there as it is: commands, engines, set-up, figures, and how checks work."""
+    home = root / "helpers"
+    paths = [home / name for name in SINGLE] + sorted((home / "exercises").glob("*.py"))
+    for package in PACKAGES:
+        paths += [p for p in sorted((home / package).rglob("*")) if p.suffix in (".py", ".json")]
+    files = {p.relative_to(root).as_posix(): p.read_bytes() for p in paths}
+    files["helpers/__init__.py"] = (home / "__init__.py").read_bytes() + INSTALL.encode()
+    return files
+
+
+# --- what the lessons build -----------------------------------------------------------------------
+
+
+def answers_in(algorithms: Modules, lesson: str, root: Path = ROOT) -> set[Name]:
+    """The functions of `helpers.algorithms` that answer an exercise of this lesson or a later one.
+
+    These are what the specs' references and wrong answers import of what their lesson builds.
+    """
+    earlier = {f"{ALGORITHMS}.{name}" for name in provided(lesson)}
+    found: set[Name] = set()
+    for number in lessons():
+        if number < lesson:
+            continue
+        built = {f"{ALGORITHMS}.{name}" for name in _built(number)} - earlier
+        for text in sources(root / "helpers" / "exercises" / f"lesson_{number}", "spec").values():
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.ImportFrom) and node.module in built:
+                    found |= {(node.module, alias.name) for alias in node.names}
+    return {home for name in found if (home := algorithms.home(name)) is not None}
+
+
+def _built(lesson: str) -> set[str]:
+    """The modules that a lesson builds: those that answers of later lessons may use."""
+    later = set(provided(f"{int(lesson) + 1:02d}"))
+    return later - set(provided(lesson))
+
+
+def _algorithms(
+    modules: Modules, lesson: str, withheld: set[Name], used: set[Name], files: Mapping[str, bytes]
+) -> dict[str, bytes]:
+    """`helpers.algorithms` for a lesson. used: what its cells name; files: the rest of the ZIP."""
+    whole = {f"{ALGORITHMS}.{name}" for name in provided(lesson)} | {ALGORITHMS}
+    wanted = used | _named_by(files)
+    for name in whole - {ALGORITHMS}:
+        wanted |= {(name, one) for one in modules.modules[name].defines}
+    wanted = {home for name in wanted if (home := modules.home(name)) is not None}
+    kept = modules.reached(wanted - withheld)
+    found: dict[str, bytes] = {}
+    for name, module in modules.modules.items():
+        stubs = sorted(one for where, one in wanted & withheld if where == name)
+        if name in whole:
+            text = module.text
+        elif stubs or any(where == name for where, _ in kept):
+            text = modules.cut(name, kept) + _stubs(stubs)
+        else:
+            continue
+        found[_file(name)] = text.encode()
+    return found
+
+
+def _named_by(files: Mapping[str, bytes]) -> set[Name]:
+    """What the other modules of the ZIP import of `helpers.algorithms`."""
+    found: set[Name] = set()
+    for name, text in files.items():
+        if name.endswith(".py"):
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(ALGORITHMS):
+                    found |= {(str(node.module), alias.name) for alias in node.names}
+    return found
+
+
+def _stubs(names: Iterable[str]) -> str:
+    """What stands for functions that are named and left out."""
+    lines = [f'{name} = left_out("`{name}`")' for name in names]
+    if not lines:
+        return ""
+    return "\n".join(["\nfrom helpers.exercises.released import left_out\n", *lines, ""])
+
+
+def _file(module: str) -> str:
+    package = module == ALGORITHMS or module.rsplit(".", 1)[-1].startswith("lesson_")
+    return module.replace(".", "/") + ("/__init__.py" if package else ".py")
+
+
+# --- the exercises' specs -------------------------------------------------------------------------
+
+
+def _specs(lesson: str, root: Path) -> dict[str, bytes]:
+    """A lesson's specs without answers, and the visible cases as values."""
+    package = f"{SPECS}{lesson}"
+    texts = sources(root / "helpers" / "exercises" / f"lesson_{lesson}", package)
+    modules = Modules({name: blind(text) for name, text in texts.items()})
+    kept = modules.reached([(package, "EXERCISES"), (package, "BUILDS")])
+    found = {
+        _file(name): modules.cut(name, kept).encode()
+        for name in modules.modules
+        if any(where == name for where, _ in kept)
+    }
+    cases = {exercise.number: _visible(exercise) for exercise in of_lesson(lesson)}
+    found[f"helpers/exercises/lesson_{lesson}/{CASES}"] = _json(cases)
+    return found
+
+
+def _visible(exercise: Exercise) -> list[object]:
+    """The cases that the lesson shows, as JSON data."""
+    made: list[object] = []
+    for case in exercise.cases(0):
+        fields = (case.name, case.args, case.ranks, dict(case.options), dict(case.facts))
+        made.append(encode(fields))
+        if repr(decode(made[-1])) != repr(fields):
+            raise ValueError(
+                f"A case of {exercise.number} holds more than plain values: {fields[0]}."
+            )
+    return made
+
+
+def blind(text: str) -> str:
+    """A spec's text with the visible cases for `cases`, and neither reference nor wrong answers."""
+    module = Module("spec", text)
+    if "EXERCISE" not in module.defines:
+        return text
+    statement = module.body[module.defines["EXERCISE"]]
+    call = getattr(statement, "value", None)
+    assert isinstance(call, ast.Call)
+    given = {word.arg: word.value for word in call.keywords}
+    number = ast.literal_eval(given["number"])
+    instead = {
+        "cases": f'visible("{number}")',
+        "reference": f'left_out("answer to {number}")',
+        "wrong": "()",
+    }
+    lines = text.encode().splitlines(keepends=True)
+    starts = [sum(map(len, lines[:n])) for n in range(len(lines))]
+    raw = text.encode()
+    for word in sorted(instead, key=lambda word: -given[word].lineno):
+        value = given[word]
+        start = starts[value.lineno - 1] + value.col_offset
+        end = starts[(value.end_lineno or 0) - 1] + (value.end_col_offset or 0)
+        raw = raw[:start] + instead[word].encode() + raw[end:]
+    head = "from helpers.exercises.released import left_out, visible\n"
+    cut = raw.decode().split("from helpers.exercises.spec import", 1)
+    return f"{cut[0]}{head}from helpers.exercises.spec import{cut[1]}"

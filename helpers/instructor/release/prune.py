@@ -1,0 +1,213 @@
+"""Of some Python modules, only what is needed: how a release leaves the answers out.
+
+A definition stays where something that stays names it. Everything else goes, so nothing has to be
+listed as an answer but the answers themselves.
+"""
+
+from __future__ import annotations
+
+import ast
+import symtable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+Name = tuple[str, str]  # a module and a name in it
+
+
+@dataclass
+class Module:
+    """A module's text, by its top-level statements.
+
+    defines: for each name, the statement that makes it. places: for each imported name, where it
+    comes from: (module, name), with an empty name where it is the module itself.
+    """
+
+    name: str
+    text: str
+    body: list[ast.stmt] = field(default_factory=list)
+    defines: dict[str, int] = field(default_factory=dict)
+    places: dict[str, Name] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.body = ast.parse(self.text).body
+        for at, statement in enumerate(self.body):
+            for name in made(statement):
+                self.defines[name] = at
+            self.places |= imported(statement)
+
+    def named(self, at: int) -> set[Name]:
+        """What a statement names: (this module, name), or (another module, attribute)."""
+        statement = self.body[at]
+        _, taken = scope(segment(self.text, statement))
+        inner = [node for node in ast.walk(statement) if node is not statement]
+        places = self.places | {k: v for node in inner for k, v in imported(node).items()}
+        found = {(self.name, name) for name in taken}
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                module, name = places.get(node.value.id, ("", ""))
+                if module:
+                    found.add((f"{module}.{name}" if name else module, node.attr))
+        found |= {v for node in inner for v in imported(node).values()}
+        return found
+
+
+def scope(source: str) -> tuple[set[str], set[str]]:
+    """The names that a piece of code makes at its top level, and those that it takes from outside.
+
+    Arguments and local variables are neither.
+    """
+    top = symtable.symtable(source, "piece", "exec")
+    makes = {
+        s.get_name()
+        for s in top.get_symbols()
+        if s.is_assigned() or s.is_imported() or s.is_namespace()
+    }
+    uses = {s.get_name() for s in top.get_symbols() if s.is_referenced()}
+    waiting = list(top.get_children())
+    while waiting:
+        inner = waiting.pop()
+        uses |= {s.get_name() for s in inner.get_symbols() if s.is_global()}
+        waiting += inner.get_children()
+    return makes, uses - makes
+
+
+def imported(node: ast.AST) -> dict[str, Name]:
+    """What an import makes: the local name, and where it comes from."""
+    if isinstance(node, ast.ImportFrom) and node.module:
+        return {a.asname or a.name: (node.module, a.name) for a in node.names}
+    if isinstance(node, ast.Import):
+        return {a.asname: (a.name, "") for a in node.names if a.asname}
+    return {}
+
+
+def made(statement: ast.stmt) -> Iterator[str]:
+    """The names that a top-level statement makes."""
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        yield statement.name
+    elif isinstance(statement, ast.Import | ast.ImportFrom):
+        for alias in statement.names:
+            yield alias.asname or alias.name.split(".")[0]
+    else:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                yield node.id
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                yield from made(node)
+
+
+class Modules:
+    """Modules that are cut together. texts: the source of each, by its dotted name."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.modules = {name: Module(name, text) for name, text in texts.items()}
+
+    def home(self, name: Name) -> Name | None:
+        """The definition that a name stands for, through imports; None for what is elsewhere."""
+        module = self.modules.get(name[0])
+        if module is None or name[1] not in module.defines:
+            return None
+        place = module.places.get(name[1])
+        if place is None:
+            return name
+        if ".".join(place).rstrip(".") in self.modules:
+            return None  # a whole module, not a definition
+        return self.home(place)
+
+    def uses(self, name: Name) -> set[Name]:
+        """The definitions that a definition names, in any of the modules."""
+        module = self.modules[name[0]]
+        found = {self.home(other) for other in module.named(module.defines[name[1]])}
+        return {other for other in found if other is not None and other != name}
+
+    def reached(self, roots: Iterable[Name]) -> set[Name]:
+        """All definitions that these need, themselves among them."""
+        waiting = [home for root in roots if (home := self.home(root)) is not None]
+        seen: set[Name] = set()
+        while waiting:
+            name = waiting.pop()
+            if name not in seen:
+                seen.add(name)
+                waiting += self.uses(name)
+        return seen
+
+    def needing(self, names: set[Name]) -> set[Name]:
+        """These definitions, and all that cannot work without one of them."""
+        everything = [(m.name, name) for m in self.modules.values() for name in m.defines]
+        own = {name for name in everything if self.home(name) == name}
+        return {name for name in own if self.reached([name]) & names}
+
+    def cut(self, name: str, kept: set[Name]) -> str:
+        """A module's text with the definitions in `kept`, and the imports that these name."""
+        module = self.modules[name]
+        stays = {module.defines[one] for where, one in kept if where == name}
+        wanted = {other for at in stays for where, other in module.named(at) if where == name}
+        parts: list[tuple[ast.stmt, str]] = []
+        before = -2  # the last statement that stayed
+        for at, statement in enumerate(module.body):
+            if isinstance(statement, ast.Import | ast.ImportFrom) and not _always(statement, at):
+                text = self._import(module, statement, wanted, kept)
+            elif (
+                _always(statement, at)
+                or at in stays
+                or (_is_text(statement) and before == at - 1 and before in stays)
+                or (isinstance(statement, ast.If) and wanted & set(made(statement)))
+            ):
+                text = segment(module.text, statement)
+            else:
+                text = None
+            if text is not None:
+                parts.append((statement, text))
+                before = at
+        return _joined(parts)
+
+    def _import(
+        self, module: Module, statement: ast.stmt, wanted: set[str], kept: set[Name]
+    ) -> str | None:
+        """An import of what is still wanted and still there."""
+        assert isinstance(statement, ast.Import | ast.ImportFrom)
+        names = []
+        for alias in statement.names:
+            local = alias.asname or alias.name.split(".")[0]
+            home = self.home((module.name, local))
+            if local in wanted and (home is None or home in kept):
+                names.append(alias)
+        if not names:
+            return None
+        if isinstance(statement, ast.Import):
+            return ast.unparse(ast.Import(names))
+        return ast.unparse(ast.ImportFrom(statement.module, names, statement.level))
+
+
+def _always(statement: ast.stmt, at: int) -> bool:
+    """The module's docstring and its `from __future__` lines."""
+    if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+        return True
+    return at == 0 and _is_text(statement)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    value = getattr(statement, "value", None)
+    return isinstance(statement, ast.Expr) and isinstance(value, ast.Constant)
+
+
+def _joined(parts: Sequence[tuple[ast.stmt, str]]) -> str:
+    """The statements of a module with blank lines between them, as they are usual."""
+    text, last = "", None
+    for statement, lines in parts:
+        kinds = {type(one) for one in (last, statement) if one is not None}
+        if last is not None:
+            imports = kinds <= {ast.Import, ast.ImportFrom}
+            defined = kinds & {ast.FunctionDef, ast.ClassDef}
+            text += "\n" if imports else "\n\n\n" if defined else "\n\n"
+        text, last = text + lines, statement
+    return text + "\n"
+
+
+def segment(text: str, statement: ast.stmt) -> str:
+    """A statement's own lines, with its decorators and the comment right above it."""
+    lines = text.splitlines()
+    decorators = getattr(statement, "decorator_list", [])
+    start = min([statement.lineno, *(one.lineno for one in decorators)]) - 1
+    while start and lines[start - 1].startswith("#"):
+        start -= 1
+    return "\n".join(lines[start : statement.end_lineno])

@@ -1,0 +1,104 @@
+"""In a learner's copy of the course: cells that build on an open exercise show recorded outputs.
+
+Such a copy (`./course release`) has no version of its own of what its exercises ask for. A
+demonstration runs once the exercises that it builds on pass their checks; until then it shows what
+it showed on another machine, and says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+RECORDED = "recorded.json"
+_FOLDER = Path(__file__).parents[1] / "exercises"
+
+
+def digest(source: str) -> str:
+    """A cell's name in the table: its text without blank lines and spaces at the ends of lines."""
+    lines = (line.rstrip() for line in source.splitlines())
+    return hashlib.sha256("\n".join(line for line in lines if line).encode()).hexdigest()[:16]
+
+
+@cache
+def table() -> dict[str, dict[str, Any]]:
+    """For each such cell: `needs`, exercises and their functions; `withheld`, names of the
+    course's own functions that it calls itself; `outputs`, as a notebook keeps them."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted(_FOLDER.glob(f"lesson_*/{RECORDED}")):
+        found |= json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def install() -> None:
+    """Look at every cell before it runs; does nothing outside a notebook."""
+    import sys
+
+    if "IPython" not in sys.modules:
+        return
+    shell = sys.modules["IPython"].get_ipython()
+    if shell is None or any(getattr(one, "recorded", False) for one in _transformers(shell)):
+        return
+
+    def transform(lines: list[str]) -> list[str]:
+        return instead(lines, shell.user_ns)
+
+    transform.recorded = True  # type: ignore[attr-defined]
+    _transformers(shell).append(transform)
+
+
+def _transformers(shell: Any) -> list[Any]:
+    transformers: list[Any] = shell.input_transformers_cleanup
+    return transformers
+
+
+def instead(lines: list[str], names: dict[str, Any]) -> list[str]:
+    """A cell's lines, or one that shows its recorded outputs. names: the notebook's own."""
+    key = digest("".join(lines))
+    entry = table().get(key)
+    if entry is None or (not entry["withheld"] and not open_ones(entry["needs"], names)):
+        return lines
+    return [f"import helpers.notebook.recorded; helpers.notebook.recorded.show({key!r})\n"]
+
+
+def open_ones(needs: Sequence[Sequence[str]], names: dict[str, Any]) -> list[str]:
+    """The exercises among these whose functions are not there or do not pass their checks."""
+    from helpers.exercises.check import known_status
+
+    found = [(number, names.get(function)) for number, function in needs]
+    return [number for number, mine in found if not mine or known_status(number, mine) != "passed"]
+
+
+def show(key: str) -> None:
+    """Show the recorded outputs of a cell, under a line that says what they are."""
+    from IPython import get_ipython
+    from IPython.display import display
+
+    entry = table()[key]
+    said = reason(entry, open_ones(entry["needs"], get_ipython().user_ns))
+    page = f'<p style="border-left:.35em solid #7F7F7F;padding:.3em .9em">{html.escape(said)}</p>'
+    display({"text/plain": said, "text/html": page}, raw=True)
+    for output in entry["outputs"]:
+        if output["output_type"] == "stream":
+            print(output["text"], end="")
+        else:
+            display(output["data"], metadata=output.get("metadata"), raw=True)
+
+
+def reason(entry: dict[str, Any], still_open: Sequence[str]) -> str:
+    """Why a cell does not run, in words."""
+    from helpers.exercises.compare import listing
+
+    shows = "This is what the cell showed on another machine"
+    if not still_open:
+        own = " and ".join(f"`{name}`" for name in entry["withheld"])
+        return f"{shows}. It calls the course's own {own}, which this copy leaves out."
+    many = len(still_open) > 1
+    which = f"{'s' if many else ''} {listing(still_open)} {'are' if many else 'is'}"
+    then = "" if entry["withheld"] else f" Once {'they pass' if many else 'it passes'}, it runs."
+    return f"Exercise{which} open. {shows}, with the course's own version.{then}"
