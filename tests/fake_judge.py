@@ -40,7 +40,9 @@ class FakeJudge:
         time.sleep(told.get("sleep", 0))
         self._obey(told.get("do", ""), path)
         grades = tuple(_grade(i, submission, seed) for i in range(len(EXERCISES)))
-        made = SubmissionGrade(submission, self.lesson, seed, self.mode, grades, told.get("note", ""))
+        made = SubmissionGrade(
+            submission, self.lesson, seed, self.mode, grades, told.get("note", "")
+        )
         return SimpleNamespace(grade=made, seconds=0.25, crashes=1)
 
     def _obey(self, order: str, path: Path) -> None:
@@ -72,7 +74,9 @@ def _grade(index: int, submission: str, seed: int) -> ExerciseGrade:
     dice = int.from_bytes(hashlib.sha256(told).digest()[:4], "big")
     outcome = "passed" if dice % 3 else OUTCOMES[dice // 3 % len(OUTCOMES)]
     if outcome == "passed":
-        return ExerciseGrade(number, f"Exercise {index}", "passed", points, points, "", "All right.")
+        return ExerciseGrade(
+            number, f"Exercise {index}", "passed", points, points, "", "All right."
+        )
     mistake = MISTAKES[dice % len(MISTAKES)] if outcome == "wrong" else ""
     hint = "Got `<script>alert(1)</script>` & \x1b[31mmore\x00\nin `two` lines." if mistake else ""
     return ExerciseGrade(

@@ -51,7 +51,7 @@ def _grade(
     roster: str | None,
     key: str | None,
 ) -> int:
-    from helpers.instructor.grading.run import Wish, usable_cores
+    from helpers.instructor.grading.run import JUDGE, Wish, usable_cores
     from helpers.instructor.grading.run import grade as run
 
     if not re.fullmatch(r"\d{1,2}", lesson):
@@ -65,6 +65,7 @@ def _grade(
         _shard(shard),
         typed(roster) if roster else None,
         typed(key) if key else None,
+        JUDGE,
     )
     if sandbox == "bubblewrap":
         from helpers.instructor.sandbox import missing

@@ -1,0 +1,76 @@
+"""`./course grade` with the judge of fake_judge.py: `python -m tests.fake_grader FOLDER --out OUT`.
+
+What the tests of grading share is here too: notebooks for that judge, and a class of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+JUDGE = "tests.fake_judge:FakeJudge"
+LESSON = "02"
+FILE = "02_messages.ipynb"
+
+
+def notebook(**order: Any) -> str:
+    """A notebook that tells the judge of fake_judge.py what to do."""
+    cell = {"cell_type": "code", "id": "a", "metadata": {}, "outputs": [], "execution_count": None}
+    cells = [cell | {"source": json.dumps(order)}]
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells})
+
+
+def hand_in(folder: Path, student: str, **order: Any) -> Path:
+    """One student's folder with the lesson's notebook."""
+    path = folder / student / FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(notebook(**order))
+    return path
+
+
+def results(out: Path) -> dict[str, bytes]:
+    """All files of OUT that are the same in every run."""
+    files = [path for path in out.rglob("*") if path.is_file()]
+    names = {str(path.relative_to(out)): path for path in files}
+    return {n: path.read_bytes() for n, path in names.items() if not n.startswith("run/")}
+
+
+def start(
+    *arguments: str | Path, environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """Start the command as a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.fake_grader", *map(str, arguments)],
+        cwd=ROOT,
+        env={**os.environ, **(environment or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def main() -> int:
+    """Run the command on the judge of fake_judge.py, as if there were a sandbox."""
+    from helpers import cli
+    from helpers.instructor.grading import run
+    from helpers.instructor.report.sheet import Column
+    from tests.fake_judge import EXERCISES
+
+    run.JUDGE = JUDGE
+    run.columns = lambda lesson: tuple(Column(n, f"Exercise {n}", p) for n, p in EXERCISES)
+    run.grader_version = lambda lesson, judge: "as it was"  # somebody may be editing the grader
+    sandbox: Any = ModuleType("helpers.instructor.sandbox")
+    sandbox.missing = lambda: None
+    sys.modules[sandbox.__name__] = sandbox
+    return cli.main(["grade", *sys.argv[1:], "--lesson", LESSON])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
