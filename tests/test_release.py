@@ -1,0 +1,156 @@
+"""What students get: everything that a lesson needs, and no answer and no hidden case."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from leaks import ROOT, leaks, members
+
+from helpers import cli
+from helpers.exercises import find, lessons, of_lesson
+from helpers.exercises.released import LeftOut, is_left_out, left_out
+from helpers.instructor.release import release
+from helpers.instructor.release.pack import answers_in, blind, sources
+from helpers.instructor.release.prune import Modules, scope
+
+NOT_THERE = ("solutions/", "tests/", "benchmarks/", "helpers/instructor/", "__pycache__", ".pyc")
+
+
+@pytest.fixture(scope="module", params=lessons())
+def packed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lesson's ZIP, named by its number."""
+    path = tmp_path_factory.mktemp("release") / f"{request.param}.zip"
+    release(request.param, path)
+    return path
+
+
+def test_it_holds_no_solution_and_no_hidden_case(packed: Path) -> None:
+    names = [name for name, _ in members(packed.read_bytes())]
+    assert not [name for name in names for part in NOT_THERE if part in name]
+    assert leaks(packed.read_bytes(), packed.stem) == []
+
+
+def with_file(data: bytes, name: str, text: str | bytes) -> bytes:
+    """A ZIP with one file more."""
+    held = io.BytesIO(data)
+    with zipfile.ZipFile(held, "a") as archive:
+        archive.writestr(name, text)
+    return held.getvalue()
+
+
+def test_the_search_finds_what_it_looks_for(tmp_path: Path) -> None:
+    # A search that cannot find anything would prove nothing.
+    path = tmp_path / "02.zip"
+    release("02", path)
+    data = path.read_bytes()
+    from helpers.algorithms.collectives import broadcast_tree, reduce_scatter_ring
+
+    source = inspect.getsource(reduce_scatter_ring)
+    renamed = source.replace("chunks", "pieces").replace("reduce_scatter_ring", "helper")
+    assert leaks(with_file(data, "helpers/a.py", source), "02")
+    assert leaks(with_file(data, "helpers/a.py", f"if True:\n    pass\n{renamed}"), "02")
+    inner = with_file(b"PK\x05\x06" + bytes(18), "deep.py", inspect.getsource(broadcast_tree))
+    assert leaks(with_file(data, "helpers/b.zip", inner), "02")
+    cell = {"cells": [{"source": source.splitlines(keepends=True)}]}
+    assert leaks(with_file(data, "lessons/x.json", json.dumps(cell)), "02")
+    from helpers.worker.encoding import encode
+
+    hidden = json.dumps(encode(find("02.3").cases(2)[1].args))
+    assert leaks(with_file(data, "helpers/c.json", hidden), "02")
+
+
+def test_it_is_made_the_same_again(packed: Path, tmp_path: Path) -> None:
+    release(packed.stem, tmp_path / "again.zip")
+    assert (tmp_path / "again.zip").read_bytes() == packed.read_bytes()
+    with zipfile.ZipFile(packed) as archive:
+        assert archive.getinfo("course").external_attr >> 16 & 0o111
+        lesson = next(n for n in archive.namelist() if n.startswith("lessons/"))
+        assert archive.read(lesson) == (ROOT / lesson).read_bytes()
+
+
+def test_a_cell_that_needs_an_answer_has_outputs_to_show(packed: Path) -> None:
+    with zipfile.ZipFile(packed) as archive:
+        home = f"helpers/exercises/lesson_{packed.stem}"
+        table = json.loads(archive.read(f"{home}/recorded.json"))
+    needed = {number for entry in table.values() for number, _ in entry["needs"]}
+    assert needed == {exercise.number for exercise in of_lesson(packed.stem)}
+    assert all(entry["outputs"] for entry in table.values())
+
+
+def test_earlier_lessons_answers_may_be_used(tmp_path: Path) -> None:
+    release("03", tmp_path / "03.zip")
+    with zipfile.ZipFile(tmp_path / "03.zip") as archive:
+        text = archive.read("helpers/algorithms/collectives.py")
+    assert text == (ROOT / "helpers/algorithms/collectives.py").read_bytes()
+
+
+def test_the_answers_are_those_of_this_lesson_and_later_ones() -> None:
+    modules = Modules(sources(ROOT / "helpers/algorithms", "helpers.algorithms"))
+    names = {lesson: {name for _, name in answers_in(modules, lesson)} for lesson in lessons()}
+    assert {"all_reduce_ring", "fit_latency_bandwidth"} <= names["02"] <= names["00"]
+    assert "all_reduce_ring" not in names["03"] and "average_gradients" in names["03"]
+
+
+SHOWN = '''"""A."""
+
+import os
+from p.b import helper, other
+
+LIMIT = 3
+"""Said."""
+
+
+def shown(x):
+    return helper(x, LIMIT)
+
+
+def answer(helper):
+    return other(helper)
+'''
+
+
+def test_only_what_is_named_stays() -> None:
+    texts = {
+        "p.a": SHOWN,
+        "p.b": "def helper(x, y):\n    return x\n\n\ndef other(x):\n    return x\n",
+    }
+    modules = Modules(texts)
+    kept = modules.reached([("p.a", "shown")])
+    assert kept == {("p.a", "shown"), ("p.a", "LIMIT"), ("p.b", "helper")}
+    cut = modules.cut("p.a", kept)
+    assert "import os" not in cut and "answer" not in cut and '"""Said."""' in cut
+    assert "from p.b import helper\n" in cut
+    assert modules.needing({("p.b", "other")}) == {("p.b", "other"), ("p.a", "answer")}
+
+
+def test_arguments_are_no_names_from_outside() -> None:
+    code = "def f(cases):\n    return [c for c in cases if c.x > LEAST]\n"
+    assert scope(code) == ({"f"}, {"LEAST"})
+
+
+def test_a_spec_without_answers_is_python() -> None:
+    text = blind((ROOT / "helpers/exercises/lesson_02/ring.py").read_text(encoding="utf-8"))
+    assert 'cases=visible("02.3"),' in text and "wrong=()," in text
+    compile(text, "ring.py", "exec")
+
+
+def test_what_is_left_out_says_so() -> None:
+    absent = left_out("`all_reduce_ring`")
+    assert is_left_out(absent) and not is_left_out(find("02.3").reference)
+    with pytest.raises(LeftOut, match="does not have its own `all_reduce_ring`"):
+        absent(1, 2)
+
+
+def test_the_command_says_what_it_wrote_and_what_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["release", "00", "--out", str(tmp_path / "00.zip")]) == 0
+    assert "holds lesson 00" in capsys.readouterr().out
+    assert cli.main(["release", "77", "--out", str(tmp_path / "77.zip")]) == 1
+    assert "There is no lesson 77" in capsys.readouterr().err
+    assert not (tmp_path / "77.zip").exists()
