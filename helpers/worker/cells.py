@@ -52,15 +52,14 @@ def read(cells: Sequence[str], before: Callable[[int], None] = lambda cell: None
 
     before: told each cell's number before it is read.
     """
-    from IPython.core.inputtransformer2 import TransformerManager
-
     found: list[Statement] = []
     broken: list[tuple[int, str, str]] = []
     for number, source in enumerate(cells):
+        if not source.strip():
+            continue
         before(number)
         try:
-            plain = TransformerManager().transform_cell(_TIMING.sub("", source))
-            nodes = ast.parse(plain).body
+            nodes = _parsed(source)
             made = [_statement(len(found) + i, number, i, node) for i, node in enumerate(nodes)]
             found += made
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -68,6 +67,16 @@ def read(cells: Sequence[str], before: Callable[[int], None] = lambda cell: None
             where = f" at line {line}" if line else ""
             broken.append((number, source, f"{type(error).__name__}{where}"))
     return Notebook(found, broken)
+
+
+def _parsed(source: str) -> list[ast.stmt]:
+    """A cell's statements, magics and shell commands included."""
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    try:
+        return ast.parse(source).body
+    except SyntaxError:
+        return ast.parse(TransformerManager().transform_cell(_TIMING.sub("", source))).body
 
 
 def _statement(number: int, cell: int, index: int, node: ast.stmt) -> Statement:

@@ -64,21 +64,32 @@ class Child:
     def answer(self, message: dict[str, Any]) -> None:
         """Do what a message asks for and say how it went."""
         if message["do"] == "cells":
-            self._cells(message["cells"], message["functions"], set(map(tuple, message["skip"])))
+            self._cells(message)
         elif message["do"] == "call":
             self._call(message)
         else:
             self._rank(message)
 
-    def _cells(self, sources: list[str], functions: list[str], skip: set[tuple[int, int]]) -> None:
+    def _cells(self, message: dict[str, Any]) -> None:
         """Run what the functions need; say before each step which one it is.
 
         skip: what ended an earlier process, (cell, statement) or (cell, -1) for reading a cell.
+        only: what the functions need, where another process has found that out.
         """
-        sources = ["" if (cell, -1) in skip else text for cell, text in enumerate(sources)]
-        notebook = cells.read(sources, lambda cell: self.frames.send({"at": [cell, -1]}))
+        sources, functions = message["cells"], message["functions"]
+        skip, only = set(map(tuple, message["skip"])), message["only"]
+        wanted = range(len(sources)) if only is None else {cell for cell, _ in only}
+        texts = [
+            text if cell in wanted and (cell, -1) not in skip else ""
+            for cell, text in enumerate(sources)
+        ]
+        notebook = cells.read(texts, lambda cell: self.frames.send({"at": [cell, -1]}))
+        if only is None:
+            chosen = cells.needed(notebook.statements, functions)
+        else:
+            chosen = [s for s in notebook.statements if [s.cell, s.index] in only]
         faults: dict[str, list[Any]] = {}
-        for statement in cells.needed(notebook.statements, functions):
+        for statement in chosen:
             where = statement.cell, statement.index
             if where in skip:
                 faults.update({name: ["skipped", "", *where] for name in statement.binds})
@@ -89,7 +100,8 @@ class Child:
             except BaseException as error:
                 fault = [type(error).__name__, _said(error), statement.cell, statement.line]
                 faults.update(dict.fromkeys(statement.binds, fault))
-        self.frames.send({"cells": self._states(functions, notebook, faults)})
+        states = self._states(functions, notebook, faults)
+        self.frames.send({"cells": states, "chosen": [[s.cell, s.index] for s in chosen]})
 
     def _states(
         self, functions: list[str], notebook: cells.Notebook, faults: dict[str, list[Any]]

@@ -25,7 +25,7 @@ MAX_TEXT = 20_000
 _INTEGERS = 2**63
 _MARKS = 4 * MAX_ITEMS
 
-_TYPES = {
+TYPES = {
     "bool",
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
     *("float16", "float32", "float64", "complex64", "complex128"),
@@ -51,7 +51,7 @@ def encode(value: Any) -> Any:
         return {"tuple": [encode(v) for v in value]}
     if kind is dict:
         return {"dict": [[encode(k), encode(v)] for k, v in value.items()]}
-    if kind is np.ndarray and value.dtype.name in _TYPES:
+    if kind is np.ndarray and value.dtype.name in TYPES:
         data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
         return {"array": [value.dtype.name, list(value.shape), data]}
     return {"other": value.kind if kind is Other else kind.__name__}
@@ -135,7 +135,7 @@ class _Decoder:
         return found
 
     def array(self, dtype: Any, shape: Any, data: Any) -> np.ndarray:
-        if type(dtype) is not str or dtype not in _TYPES or type(data) is not str:
+        if type(dtype) is not str or dtype not in TYPES or type(data) is not str:
             raise Malformed("an array's type is none")
         if type(shape) is not list or len(shape) > 16:
             raise Malformed("an array's shape is none")
@@ -143,7 +143,8 @@ class _Decoder:
             raise Malformed("an array's shape is none")
         nbytes = math.prod(shape) * np.dtype(dtype).itemsize
         self._bytes += nbytes
-        if self._bytes > MAX_BYTES:
+        # An array without elements has room for axes that numpy cannot count.
+        if self._bytes > MAX_BYTES or math.prod(max(n, 1) for n in shape) > MAX_BYTES:
             raise Malformed("arrays are too large")
         raw = unbase64(data)
         if len(raw) != nbytes:

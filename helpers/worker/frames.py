@@ -36,12 +36,26 @@ class Frames:
         self.socket, self.limit, self.takes_fds = sock, limit, takes_fds
         self.received: list[int] = []
         self.last = 0
-        self._buffer = bytearray()
+        self._buffer, self._queued = bytearray(), bytearray()
+
+    def queue(self, message: Any) -> None:
+        """Send a message together with the next one."""
+        body = json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
+        self._queued += _HEAD.pack(len(body)) + body
 
     def send(self, message: Any, fds: tuple[int, ...] = (), deadline: float | None = None) -> None:
         """Send one message. Raises Closed where nobody is there, Late where it is not taken."""
-        body = json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
-        data = memoryview(_HEAD.pack(len(body)) + body)
+        self.queue(message)
+        self.flush(fds, deadline)
+
+    @property
+    def queued(self) -> int:
+        """Bytes that wait to be sent."""
+        return len(self._queued)
+
+    def flush(self, fds: tuple[int, ...] = (), deadline: float | None = None) -> None:
+        """Send what is queued. Raises as `send`."""
+        data, self._queued = memoryview(self._queued), bytearray()
         try:
             if fds:
                 ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
@@ -86,7 +100,8 @@ class Frames:
 
     def _wait(self, deadline: float | None) -> None:
         if deadline is None:
-            self.socket.settimeout(None)
+            if self.socket.gettimeout() is not None:
+                self.socket.settimeout(None)
             return
         left = deadline - time.monotonic()
         if left <= 0:

@@ -7,6 +7,7 @@ no other rank runs, so a run here is as deterministic as on the virtual clock it
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import queue
@@ -21,6 +22,7 @@ from helpers.engines.comm import Comm
 from helpers.worker.encoding import decode, encode
 from helpers.worker.frames import Frames
 
+_FLUSH = 2**20
 _ERRORS = {kind.__name__: kind for kind in (ValueError, TypeError, RuntimeError)}
 
 
@@ -29,20 +31,30 @@ class Line:
 
     A message names its call and its lane: 0 for the rank's own thread, 1 for its communication
     thread. Until there is one, the rank's own thread reads; then a thread of its own does.
+    ahead: whether the rank may go on while the judge still plays what it has said. What it does
+    then shows to nobody, as long as it shares no memory and has no second thread.
     """
 
     def __init__(self, frames: Frames, call: int) -> None:
-        self.frames, self.call = frames, call
+        self.frames, self.call, self.ahead = frames, call, True
         self._answers: dict[int, queue.SimpleQueue[Any]] = {}
         self._writing = threading.Lock()
 
     def tell(self, lane: int, op: str, *args: Any) -> None:
-        """Say something that needs no answer."""
+        """Say something; it goes out with the next `flush`, or where much has come together."""
         with self._writing:
-            self.frames.send({"call": self.call, "lane": lane, "op": op, "args": list(args)})
+            self.frames.queue({"call": self.call, "lane": lane, "op": op, "args": list(args)})
+            if self.frames.queued > _FLUSH:
+                self.frames.flush()
+
+    def flush(self) -> None:
+        """Send what was said: until the judge answers, no other rank moves anyway."""
+        with self._writing:
+            self.frames.flush()
 
     def answer(self, lane: int) -> Any:
         """The judge's answer to what was said last. Raises what the judge's comm raised."""
+        self.flush()
         answer = self.next(lane)
         if "error" in answer:
             kind, text = answer["error"]
@@ -63,6 +75,7 @@ class Line:
 
     def over(self) -> None:
         """The call has returned: end the thread that reads, which the judge's last word does."""
+        self.flush()
         if self._answers:
             self.next(0)
             self._answers = {}
@@ -100,17 +113,22 @@ class RemoteComm(Comm):
         return Receive(self, self._number, source, into)
 
     def barrier(self) -> None:
-        self.ask("barrier")
+        self.pass_by("barrier")
 
     def time(self) -> float:
         return float(self.ask("time"))
 
     def compute(self, seconds: float) -> None:
-        self.ask("compute", encode(float(seconds)))
+        seconds = float(seconds)
+        if seconds >= 0 and math.isfinite(seconds):
+            self.pass_by("compute", encode(seconds))
+        else:
+            self.ask("compute", encode(seconds), True)  # the judge refuses, with words
 
     def shared(self, shape: Sequence[int], dtype: Any = None) -> list[Any]:
         buffer = torch.zeros(tuple(shape), dtype=dtype or torch.float32)
         header = tensors.describe(buffer)
+        self._line.ahead = False
         self.ask("shared", list(header.shape), header.dtype)
         fd = self._line.frames.received.pop(0)
         memory = mmap.mmap(fd, 0)
@@ -122,6 +140,7 @@ class RemoteComm(Comm):
         if self._lane:
             raise RuntimeError("A function on the communication thread cannot start another there.")
         job = Job(self, self._next(), fn, args)
+        self._line.ahead = False
         self._line.share()
         if self._jobs is None:
             self._jobs = queue.SimpleQueue()
@@ -139,11 +158,19 @@ class RemoteComm(Comm):
             self._line.next(1)
             jobs.get().run(self)
             self._line.tell(1, "ended")
+            self._line.flush()
 
     def ask(self, op: str, *args: Any) -> Any:
         """Ask the judge on this comm's lane."""
         self._tell(op, *args)
         return self._line.answer(self._lane)
+
+    def pass_by(self, op: str, *args: Any) -> None:
+        """Something whose answer says nothing: go on without it where nobody could tell."""
+        if self._line.ahead:
+            self._tell(op, *args, False)
+        else:
+            self.ask(op, *args, True)
 
     def _tell(self, op: str, *args: Any) -> None:
         if threading.get_ident() != self._thread:
@@ -173,11 +200,8 @@ class Remote:
     def wait(self) -> Any:
         """Block until it is done."""
         if not self.waited:
-            self.finish(self.comm.ask("wait", self.number))
             self.waited = True
-
-    def finish(self, answer: Any) -> None:
-        """Take the judge's answer to wait()."""
+            self.comm.pass_by("wait", self.number)
 
 
 class Receive(Remote):
@@ -190,11 +214,12 @@ class Receive(Remote):
 
     def wait(self) -> Any:
         """The tensor, the same each time. Raises ValueError where it does not fit `into`."""
-        super().wait()
+        if not self.waited:
+            self.waited = True
+            self._finish(*unpack(self.comm.ask("wait", self.number, True)))
         return self.value
 
-    def finish(self, answer: Any) -> None:
-        header, data = unpack(answer)
+    def _finish(self, header: tensors.Header, data: Any) -> None:
         if self.into is None:
             self.value = data
             return

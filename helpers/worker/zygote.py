@@ -106,6 +106,7 @@ class Zygote:
         limits = [name for name in dir(resource) if name.startswith("RLIMIT_")]
         return {
             "a file is left": [os.listdir(folder) for folder in self.scratch],
+            "a folder is changed": [folder_state(folder) for folder in self.scratch],
             "shared memory is left": [ipc_objects(kind) for kind in ("shm", "sem", "msg")],
             "a limit is changed": [resource.getrlimit(getattr(resource, x)) for x in limits],
             "a priority is changed": [os.getpriority(os.PRIO_PROCESS, 0), *scheduling()],
@@ -120,6 +121,13 @@ def has_children() -> bool:
     except ChildProcessError:
         return False
     return True
+
+
+def folder_state(folder: str) -> list[Any]:
+    """A folder's rights, owner and further attributes."""
+    state = os.stat(folder)
+    further = os.listxattr(folder) if sys.platform == "linux" else []
+    return [state.st_mode, state.st_uid, state.st_gid, *further]
 
 
 def ipc_objects(kind: str) -> int:

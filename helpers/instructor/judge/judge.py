@@ -76,7 +76,12 @@ class Judge:
         session = Session(self._sandboxes, sources, functions, self.budgets)
         try:
             clock = Clock(self.budgets)
-            grades = [self._exercise(e, session, clock, seed) for e in self.exercises]
+            # Hidden cases come after everything of which a hint is told: no hint can hold them.
+            shown = [self._visible(e, session, clock) for e in self.exercises]
+            grades = [
+                grade or self._hidden(e, session, clock, seed)
+                for e, grade in zip(self.exercises, shown, strict=True)
+            ]
         finally:
             session.close()
         return self._graded(grades, submission, seed, begun, session.crashes)
@@ -93,10 +98,8 @@ class Judge:
         made = SubmissionGrade(submission, self.lesson, seed, self.mode, tuple(grades), note)
         return Graded(made, time.monotonic() - begun, crashes)
 
-    def _exercise(
-        self, exercise: Exercise, session: Session, clock: Clock, seed: int
-    ) -> ExerciseGrade:
-        """One exercise: the lesson's own cases, then hidden ones, one call at a time."""
+    def _visible(self, exercise: Exercise, session: Session, clock: Clock) -> ExerciseGrade | None:
+        """The lesson's own cases of an exercise, one call at a time; None where all are right."""
         if clock.up:
             return verdicts.out_of_time(exercise)
         state = session.states()[exercise.function]
@@ -108,6 +111,15 @@ class Judge:
             verdict = exercise.judge(case, seen)
             if verdict.status != "passed":
                 return verdicts.on_visible(exercise, case, seen, verdict)
+        return None
+
+    def _hidden(
+        self, exercise: Exercise, session: Session, clock: Clock, seed: int
+    ) -> ExerciseGrade:
+        """The hidden cases of an exercise, one call at a time."""
+        if clock.up:
+            return verdicts.out_of_time(exercise)
+        clock.exercise()
         for case in exercise.cases(seed):
             seen = observe(exercise, case, session, clock)
             verdict = exercise.judge(case, seen)

@@ -17,13 +17,10 @@ from helpers.engines.virtual import run_virtual
 from helpers.exercises.drives import returned
 from helpers.exercises.spec import Case, Observation, Other
 from helpers.instructor.judge.channel import Channel, Violation
-from helpers.instructor.judge.messages import Buffers, message_from, whole
+from helpers.instructor.judge.messages import Buffers, header_of, whole
 from helpers.instructor.judge.replies import observed
 from helpers.worker.encoding import Malformed, decode, encode
 from helpers.worker.frames import Closed, Late
-from helpers.worker.remote_comm import pack
-
-Rest = dict[int, Any]
 
 
 class Ended(Exception):
@@ -94,14 +91,17 @@ class Proxy:
             comm.finish()
             if lane.behind:
                 self.channel.send({"lane": 0, "last": True})
-        except Late:
-            raise Ended(Observation(trouble="timeout", rank=comm.rank)) from None
-        except Closed:
-            text = "it was gone before it had answered."
-            raise Ended(Observation(trouble="died", text=text, rank=comm.rank)) from None
-        except (Violation, Malformed):
-            text = "it sent what no rank sends."
-            raise Ended(Observation(trouble="died", text=text, rank=comm.rank)) from None
+        except (Late, Closed, Violation, Malformed) as error:
+            raise ended(error, comm.rank) from None
+
+
+def ended(error: Exception, rank: int) -> Ended:
+    """How a rank ended whose connection gave this error."""
+    if isinstance(error, Late):
+        return Ended(Observation(trouble="timeout", rank=rank))
+    gone = isinstance(error, Closed)
+    text = "it was gone before it had answered." if gone else "it sent what no rank sends."
+    return Ended(Observation(trouble="died", text=text, rank=rank))
 
 
 def _value(args: list[Any]) -> Any:
@@ -147,17 +147,18 @@ class Lane:
             return _REFUSED
 
     def isend(self, number: Any, to: Any, message: Any) -> None:
-        to, tensor = whole(to, self.rank.size), message_from(message)
-        self._begin(number, self.comm.isend(tensor, to))
+        to, header = whole(to, self.rank.size), header_of(message)
+        self._begin(number, self.comm.isend_packed(header, message, to))
         if self.lane == 0:
             self.rank.sent.append(to)
 
     def irecv(self, number: Any, source: Any) -> None:
         self._begin(number, self.comm.irecv(whole(source, self.rank.size)))
 
-    def wait(self, number: Any) -> None:
+    def wait(self, number: Any, answer: Any) -> None:
         got = self._take(number).wait()
-        self.answer(None if got is None else pack(*_described(got)))
+        if answer:
+            self.answer(got)
 
     def done(self, number: Any) -> None:
         number = whole(number, 2**31)
@@ -165,18 +166,19 @@ class Lane:
             raise Violation("a communication that there is not")
         self.answer(self._under_way[number].done())
 
-    def barrier(self) -> None:
+    def barrier(self, answer: Any) -> None:
         self.comm.barrier()
-        self.answer(None)
+        if answer:
+            self.answer(None)
 
     def time(self) -> None:
         self.answer(self.comm.time())
 
-    def compute(self, seconds: Any) -> None:
+    def compute(self, seconds: Any, answer: Any) -> None:
         seconds = decode(seconds)
         if type(seconds) is not float:
             raise Violation("no seconds")
-        if self.attempt(self.comm.compute, seconds) is not _REFUSED:
+        if self.attempt(self.comm.compute, seconds) is not _REFUSED and answer:
             self.answer(None)
 
     def shared(self, shape: Any, dtype: Any) -> None:
@@ -191,8 +193,11 @@ class Lane:
         def function(comm: Any) -> None:
             if self.behind is None:
                 self.behind = Lane(self.rank, comm, 1)
-            self.rank.channel.send({"lane": 1, "begin": True})
-            self.behind.serve("ended")
+            try:
+                self.rank.channel.send({"lane": 1, "begin": True})
+                self.behind.serve("ended")
+            except (Late, Closed, Violation, Malformed) as error:
+                raise ended(error, comm.rank) from None
 
         self._begin(number, self.comm.background(function))
         self.answer(None)
@@ -231,9 +236,3 @@ def _counted(do: Callable[..., None], args: list[Any]) -> list[Any]:
     if len(args) != do.__code__.co_argcount - 1:
         raise Violation("a request with other arguments")
     return args
-
-
-def _described(tensor: Any) -> tuple[Any, Any]:
-    from helpers.engines import tensors
-
-    return tensors.describe(tensor), tensor

@@ -50,6 +50,7 @@ class Session:
         self._skip: dict[tuple[int, int], Fate] = {}
         self._at: tuple[int, int] | None = None
         self._states: dict[str, State] = {}
+        self._only: list[list[int]] | None = None
         self.crashes = 0
 
     def states(self) -> dict[str, State]:
@@ -58,7 +59,13 @@ class Session:
         return self._states
 
     def channels(self, ranks: int) -> list[Channel]:
-        """Connections to so many processes, each of which has run the cells."""
+        """Connections to so many processes, each of which has run the cells.
+
+        Empty where the cells end or stall every process. The first one finds out what the functions
+        need; the others are told, which saves each of them the search.
+        """
+        if ranks > 1 and not self._channels:
+            self.channels(1)
         while True:
             new = [self._fork(rank) for rank in range(len(self._channels), ranks)]
             self._channels += new
@@ -96,7 +103,8 @@ class Session:
         try:
             for channel in channels:
                 channel.begin(until)
-                channel.send({**self._cells, "skip": [list(at) for at in self._skip]})
+                skip = [list(at) for at in self._skip]
+                channel.send({**self._cells, "skip": skip, "only": self._only})
             for channel in channels:
                 states = self._run_cells(channel, until)
                 self._states = self._states or states
@@ -111,6 +119,7 @@ class Session:
             channel.deadline = min(until, time.monotonic() + self._budgets.step)
             message = channel.read("at", "cells")
             if "cells" in message:
+                self._only = [list(_place(at)) for at in _list(message.get("chosen"))]
                 return self._read_states(message["cells"])
             self._at = _place(message["at"])
 
@@ -129,6 +138,12 @@ class Session:
         if kind == "skipped" and (cell, line) in self._skip:
             return State(self._skip[cell, line], cell + 1)
         return State("failed", cell + 1, max(line, 0), kind[:80], text[:2000])
+
+
+def _list(said: Any) -> list[Any]:
+    if type(said) is not list or len(said) > 100_000:
+        raise Violation("no list")
+    return said
 
 
 def _place(at: Any) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from helpers.exercises.spec import Case, Exercise, Observation, Verdict
 from helpers.instructor.grades import ExerciseGrade, Outcome
 from helpers.instructor.judge.session import State
 
+_LONGEST = 3000  # characters of a reason or a hint
 _OPEN = re.compile(r"Exercise (\d\d\.\d+) is not done yet")
 _BY_TROUBLE: dict[str, Outcome] = {
     "failed": "error",
@@ -105,9 +106,16 @@ def _open_other(exercise: Exercise, seen: Observation) -> str:
     return found[1] if found and found[1] != exercise.number else ""
 
 
+def _shown(text: str) -> str:
+    """A text that may quote the answer: of bounded length, and one that every file can hold."""
+    short = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return short.encode("utf-8", "backslashreplace").decode()
+
+
 def _grade(
     exercise: Exercise, outcome: Outcome, reason: str, mistake: str = "", hint: str = ""
 ) -> ExerciseGrade:
+    reason, hint = _shown(reason), _shown(hint)
     points = float(exercise.points) if outcome == "passed" else 0.0
     number, title, most = exercise.number, exercise.title, float(exercise.points)
     return ExerciseGrade(number, title, outcome, points, most, mistake, reason, hint)
