@@ -1,0 +1,65 @@
+"""Run inside an unpacked release: judge given observations, check given sources, try what is there.
+
+Reads a pickle of {"seen": {number: {name: observations}}, "sources": {number: code}} and prints
+JSON: the verdict on each, what `helpers.check` says to each source, and which of the release's own
+functions would pass as an answer.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import pickle
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import helpers
+from helpers.exercises import everything, find
+from helpers.exercises.observe import observe
+
+
+def own_functions() -> list[Any]:
+    """Every function of the modules that hold algorithms and specs."""
+    found = []
+    for path in sorted(Path("helpers").glob("*/**/*.py")):
+        if path.parts[1] == "algorithms" or path.parent.name.startswith("lesson_"):
+            module = import_module(".".join(path.with_suffix("").parts).removesuffix(".__init__"))
+            members = vars(module).values()
+            found += [
+                m for m in members if inspect.isfunction(m) and m.__module__ == module.__name__
+            ]
+    return found
+
+
+def defined(source: str, name: str) -> Any:
+    """A function that some code defines."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(source, "cell", "exec"), names)
+    return names[name]
+
+
+def main() -> None:
+    given = pickle.loads(Path(sys.argv[1]).read_bytes())
+    told: dict[str, Any] = {"where": helpers.__file__, "verdicts": {}, "checks": {}, "passing": []}
+    for number, answers in given["seen"].items():
+        exercise = find(number)
+        verdicts = {
+            name: exercise.judge_all(exercise.cases(0), seen) for name, seen in answers.items()
+        }
+        told["verdicts"][number] = {n: [v.status, v.hint] for n, v in verdicts.items()}
+    for number, source in given["sources"].items():
+        told["checks"][number] = helpers.check(
+            number, defined(source, find(number).function)
+        ).status
+    for exercise in everything():
+        for function in own_functions():
+            seen = observe(exercise.drive, function, exercise.cases(0))
+            if exercise.judge_all(exercise.cases(0), seen).status == "passed":
+                told["passing"].append([exercise.number, function.__name__])
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main()
