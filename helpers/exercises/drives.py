@@ -51,6 +51,34 @@ class Ranked:
         return wrong_signature(fn, 1 + len(args) if self.arguments is None else self.arguments)
 
 
+class Apart:
+    """A driver for a function that is told its rank and has no comm; nothing is shared by ranks.
+
+    `call(fn, rank, *the case's arguments)` gives a list; `values[0][i][rank]` are its items. Each
+    rank has a copy of its own of what `fn` refers to. arguments: how many `fn` is called with. The
+    grader asks for each rank in a process of its own, by the case's option "rank".
+    """
+
+    def __init__(self, call: Function, arguments: int) -> None:
+        self.call, self.arguments = call, arguments
+
+    def __call__(self, fn: Function, case: Case) -> Observation:
+        from helpers.engines.copies import Copies
+
+        trouble = wrong_signature(fn, self.arguments)
+        if trouble:
+            return trouble
+        only, rank = case.options.get("rank"), 0
+        lists = []
+        try:
+            copies = Copies(fn, ())
+            for rank in range(case.ranks) if only is None else [only]:
+                lists.append(self.call(copies.take()[0], rank, *case.args[0]))
+        except Exception as error:
+            return failed(error, fn, rank)
+        return Observation(values=[[list(items) for items in zip(*lists, strict=True)]])
+
+
 def _on_ranks(fn: Function, comm: Any, *args: Any) -> Any:
     return fn(comm, *args)
 

@@ -9,8 +9,23 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from helpers.exercises.drives import Function, Ranked, failed, plain, wrong_signature
+from helpers.exercises.drives import Apart, Function, Ranked, failed, plain, wrong_signature
 from helpers.exercises.spec import Case, Observation
+
+
+def _over_epochs(fn: Function, rank: int, rows: int, size: int, epochs: int) -> list[Any]:
+    """`fn(rows, rank, size, epoch)` for every epoch.
+
+    Every rank's global random state differs, as it does on real ranks.
+    """
+    found = []
+    for epoch in range(epochs):
+        seed = 1000 * rank + epoch
+        torch.manual_seed(seed)
+        np.random.seed(seed)
+        random.seed(seed)
+        found.append(plain(fn(rows, rank, size, epoch)))
+    return found
 
 
 def network(weights: list[Tensor]) -> nn.Sequential:
@@ -23,31 +38,6 @@ def network(weights: list[Tensor]) -> nn.Sequential:
             linear.bias.copy_(bias)
         layers += [linear, nn.Tanh()]
     return nn.Sequential(*layers[:-1])
-
-
-def over_epochs(fn: Function, case: Case) -> Observation:
-    """Call `fn(rows, rank, size, epoch)` for every rank and epoch; the case says how many.
-
-    `values[0][epoch][rank]` are the row numbers. Every rank's global random state differs, as it
-    does on real ranks.
-    """
-    trouble = wrong_signature(fn, 4)
-    if trouble:
-        return trouble
-    rows, size, epochs = case.args[0]
-    found: list[list[Any]] = []
-    try:
-        for epoch in range(epochs):
-            found.append([])
-            for rank in range(size):
-                seed = 1000 * rank + epoch
-                torch.manual_seed(seed)
-                np.random.seed(seed)
-                random.seed(seed)
-                found[-1].append(plain(fn(rows, rank, size, epoch)))
-    except Exception as error:
-        return failed(error, fn, rank)
-    return Observation(values=[found])
 
 
 def over_steps(fn: Function, case: Case) -> Observation:
@@ -175,6 +165,7 @@ def _sum_in_place(comm: Any, flat: Tensor) -> None:
         comm.send(flat, other)
 
 
+over_epochs = Apart(_over_epochs, arguments=4)  # `values[0][epoch][rank]` are row numbers
 on_gradients = Ranked(_on_gradients, arguments=4)
 on_training = Ranked(_on_training, arguments=7)
 on_hooks = Ranked(_on_hooks, arguments=3)

@@ -7,6 +7,7 @@ epoch to epoch and does not depend on any rank's own random state.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -70,9 +71,9 @@ def claim(case: Case, seen: Observation) -> str | None:
 
 
 def _missing_and_twice(case: Case, shards: list[list[int]]) -> tuple[list[int], list[int]]:
-    everything = [i for shard in shards for i in shard]
-    missing = sorted(set(range(case.facts["rows"])) - set(everything))
-    return missing, sorted({i for i in everything if everything.count(i) > 1})
+    times = Counter(i for shard in shards for i in shard)
+    missing = sorted(set(range(case.facts["rows"])) - times.keys())
+    return missing, sorted(i for i, count in times.items() if count > 1)
 
 
 def _own_random(case: Case, seen: Observation) -> str | None:
