@@ -1,4 +1,4 @@
-"""A grader that is killed: what is graded stays graded, nothing survives it, the end is the same."""
+"""A grader that is killed: what is graded stays graded, and nothing survives it."""
 
 from __future__ import annotations
 

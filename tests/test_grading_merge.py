@@ -113,7 +113,7 @@ def test_parts_of_classes_that_overlap_are_refused(folder: Path, tmp_path: Path)
     run(folder, "one")
     hand_in(folder, "s0", note="changed")
     run(folder, "other")
-    with pytest.raises(GradingError, match="'s0' is graded in .* and, differently, in"):
+    with pytest.raises(GradingError, match=r"'s0' is graded in .* and, differently, in"):
         merge([tmp_path / "one", tmp_path / "other"], tmp_path / "out")
 
 

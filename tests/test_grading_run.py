@@ -112,7 +112,7 @@ def test_where_the_grader_fails_the_rest_goes_on(
     assert totals(tmp_path / "out") == before | {"dora": "0"}
     dora = next(e for e in done.sheet.entries if e.grade.submission == "dora")
     assert {one.outcome for one in dora.grade.exercises} == {"crashed"}
-    assert "42" not in (tmp_path / "out" / "grades.json").read_text().partition("dora")[2][:900]
+    assert not any(b"hidden input" in data for data in results(tmp_path / "out").values())
     assert "says nothing about the answers" in dora.grade.note
     # It was tried twice, and is tried again the next time.
     assert (tmp_path / "log").read_text().count("/dora/") == 2
@@ -166,9 +166,9 @@ def test_overrides_stay(graded: Grade, folder: Path, tmp_path: Path) -> None:
     was = next(e for e in graded().sheet.entries if e.grade.submission == "ann").grade
     written = (
         "submission,exercise,points,comment\n"
-        'ann,2.1,0.5,so so\nann,02.1,1.5,"well <argued>, ann"\n\'bob,02.2,1,\n'
+        'ann,2.1,0.5,so so\nann,02.1,1.5,"well <argued>, ann"\nbob,02.2,1,\n'
     )
-    (out / "overrides.csv").write_text(written.replace("'bob", "bob"))
+    (out / "overrides.csv").write_text(written)
     for order in ({}, {"note": "handed in again"}):
         hand_in(folder, "ann", **order)
         done = graded()
@@ -178,7 +178,7 @@ def test_overrides_stay(graded: Grade, folder: Path, tmp_path: Path) -> None:
         assert float(totals(out)["ann"]) == was.total - was.exercises[0].points + 1.5
         page = (out / "students" / f"{ann.id}.html").read_text()
         assert "Points set by your instructor" in page and "well &lt;argued&gt;, ann" in page
-    assert (out / "overrides.csv").read_text() == written.replace("'bob", "bob")
+    assert (out / "overrides.csv").read_text() == written
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import csv
 import io
 from collections.abc import Sequence
 
+from helpers.instructor.grading.files import printable
+
 # What begins a formula, and what such a program skips before one (OWASP, "CSV injection").
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
@@ -23,5 +25,6 @@ def number(value: float) -> str:
 def table(rows: Sequence[Sequence[str]]) -> bytes:
     """Rows of text as CSV in UTF-8."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([[formula_safe(c) for c in r] for r in rows])
+    safe = [[printable(formula_safe(cell), lines=True) for cell in row] for row in rows]
+    csv.writer(text, lineterminator="\n").writerows(safe)
     return text.getvalue().encode("utf-8")

@@ -1,0 +1,115 @@
+"""`./course grade`: options, and what the instructor is told."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_grader import JUDGE, ROOT, hand_in, start
+
+from helpers import cli
+from helpers.commands.paths import typed
+
+
+def refuse(*arguments: Any, **keywords: Any) -> str:
+    return "Install bubblewrap: sudo apt-get install bubblewrap"
+
+
+def test_without_a_sandbox_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hand_in(tmp_path / "in", "ann")
+    monkeypatch.setattr("helpers.instructor.sandbox.missing", refuse)
+    asked = ["grade", str(tmp_path / "in"), "--lesson", "2", "--out", str(tmp_path / "out")]
+    assert cli.main(asked) == 2
+    told = capsys.readouterr()
+    assert "sudo apt-get install bubblewrap" in told.err and "Traceback" not in told.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_a_sandbox_on_purpose(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hand_in(tmp_path / "in", "ann")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setattr("helpers.instructor.sandbox.missing", refuse)
+    monkeypatch.setattr("helpers.instructor.grading.run.JUDGE", JUDGE)
+    asked = ["grade", str(tmp_path / "in"), "--lesson", "02", "--out", str(tmp_path / "out")]
+    assert cli.main([*asked, "--sandbox", "none"]) == 0
+    assert "Not sandboxed" in capsys.readouterr().out
+    assert (tmp_path / "out" / "NOT_SANDBOXED.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["in", "--out", "out"], "Say which lesson it is"),
+        (["in", "--out", "out", "--lesson", "two"], "'two' is not a lesson's number"),
+        (["in", "--out", "out", "--lesson", "01", "--sandbox", "none"], "no lesson 01"),
+        (["in", "more", "--out", "out", "--lesson", "02"], "Name one folder of submissions, not 2"),
+        (["in", "--out", "out", "--lesson", "02", "--shard", "3/2"], "--shard is '3/2'"),
+        (["in", "--out", "out", "--lesson", "02", "--shard", "0/2"], "--shard is '0/2'"),
+        (["nowhere", "--out", "o", "--lesson", "02", "--sandbox", "none"], "There is no folder"),
+        (["merge", "--out", "out"], "Name the folders of the parts"),
+        (["merge", "in", "--out", "out"], "holds no finished part"),
+        (["--out", "out"], "Missing argument"),
+        (["in"], "Missing option '--out'"),
+    ],
+)
+def test_what_is_wrong_is_told_in_a_sentence(
+    tmp_path: Path,
+    arguments: list[str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    hand_in(tmp_path / "in", "ann")
+    monkeypatch.setenv("COURSE_FROM", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    assert cli.main(["grade", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_paths_are_those_of_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COURSE_FROM", str(tmp_path))
+    assert typed("in") == tmp_path / "in" and typed("/in") == Path("/in")
+    monkeypatch.delenv("COURSE_FROM")
+    assert typed("in") == Path.cwd() / "in"
+
+
+def test_the_script_remembers_where_it_was_called(tmp_path: Path) -> None:
+    python = tmp_path / "a course" / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text('#!/bin/sh\necho "$COURSE_FROM"\n')
+    python.chmod(0o755)
+    (tmp_path / "a course" / ".venv" / "course.json").write_text("{}")
+    shutil.copy(ROOT / "course", tmp_path / "a course")
+    told = subprocess.run(
+        ["sh", "a course/course"],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout == f"{tmp_path}\n"
+
+
+def test_it_says_what_was_done(tmp_path: Path) -> None:
+    for name in ("ann", "bob"):
+        hand_in(tmp_path / "in", name)
+    hand_in(tmp_path / "in", "dora", do="die")
+    environment = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+    asked = (tmp_path / "in", "--out", tmp_path / "out")
+    for graded, before in (("3 graded, 0", ""), ("1 graded, 2", "2 of 3 have their result")):
+        process = start(*asked, environment=environment)
+        said, _ = process.communicate(timeout=60)
+        assert process.returncode == 1
+        assert f"3 submissions: {graded} unchanged since an earlier run." in said
+        assert before in said
+        assert "At 1 of them the grader itself failed (dora)" in said
+        assert str(tmp_path / "out" / "class.html") in said

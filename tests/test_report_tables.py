@@ -1,0 +1,165 @@
+"""The tables and the files for other systems, read back by the programs that will read them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from helpers.instructor.grades import ExerciseGrade, Outcome, SubmissionGrade
+from helpers.instructor.grading.overrides import Override
+from helpers.instructor.grading.roster import Person, from_name
+from helpers.instructor.report.cells import formula_safe
+from helpers.instructor.report.sheet import Column, Entry, Sheet
+from helpers.instructor.report.systems import canvas, gradescope, moodle
+from helpers.instructor.report.tables import grades_table
+from helpers.instructor.report.write import write_reports
+
+COLUMNS = (Column("02.1", "Scatter", 2.0), Column("02.2", "Broadcast", 2.5))
+EVIL = "<img src=x onerror=alert(1)>"
+FORMULA = '=HYPERLINK("http://x","A1")'
+NAMES = ["ann, the first", FORMULA, "+1", "-1", "@SUM(1)", 'quo"te', EVIL, "0012", "1e5", "é 汉 🄰"]
+
+
+def exercise(i: int, outcome: Outcome = "wrong", hint: str = "") -> ExerciseGrade:
+    column = COLUMNS[i]
+    points = column.points if outcome == "passed" else 0.0
+    reason = f"Not `right` {EVIL}."
+    return ExerciseGrade(
+        column.number, column.title, outcome, points, column.points, "sums", reason, hint
+    )
+
+
+def sheet(names: list[str] = NAMES, **changes: object) -> Sheet:
+    """A class in which everybody has the first exercise right."""
+    entries = []
+    for i, name in enumerate(names):
+        grades = (exercise(0, "passed"), exercise(1, hint=f"{FORMULA}\n{EVIL}"))
+        grade = SubmissionGrade(name, "02", 5, "bubblewrap", grades, f"A {EVIL} note.")
+        by_hand = (Override("02.2", 0.5, EVIL, 0.0),) if i == 0 else ()
+        entries.append(Entry(f"s{i}", name, grade, by_hand, from_name(name), False, True, EVIL))
+    made = Sheet("02", "Messages", "bubblewrap", "key", "grader", COLUMNS, tuple(entries))
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def rows(data: bytes) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(data.decode("utf-8"), newline="")))
+
+
+def test_grades_csv() -> None:
+    header, *lines = rows(grades_table(sheet()))
+    assert header == ["submission", "total", "max", "02.1", "02.2"]
+    assert [line[0].removeprefix("'") for line in lines] == NAMES
+    assert all(line[1:] == ["2", "4.5", "2", "0"] for line in lines)
+
+
+@pytest.mark.parametrize("cell", ["=1", "+1", "-1", "@a", "\t=1", "\r=1", "\n=1", "＝1"])
+def test_no_cell_begins_a_formula(cell: str) -> None:
+    assert formula_safe(cell) == f"'{cell}"
+    assert formula_safe("a" + cell) == "a" + cell
+    people = Person(*[cell] * 8)
+    one = replace(sheet(["x"]).entries[0], person=people, overrides=(Override("02.1", 1, cell),))
+    made = sheet(entries=(one,), canvas=cell)
+    for data in (canvas(made), moodle(made), grades_table(made)):
+        for line in rows(data):
+            assert not any(value.startswith(tuple("=+-@\t\r\n＝")) for value in line)
+
+
+def test_pandas_reads_every_table(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    write_reports(sheet(), tmp_path)
+    grades = pandas.read_csv(tmp_path / "grades.csv", dtype={"submission": str})
+    assert list(grades.columns) == ["submission", "total", "max", "02.1", "02.2"]
+    assert [str(name).removeprefix("'") for name in grades["submission"]] == NAMES
+    assert (grades["total"] == 2).all() and (grades["max"] == 4.5).all()
+    for name, who in (("canvas.csv", "Student"), ("moodle.csv", "Full name")):
+        table = pandas.read_csv(tmp_path / name, dtype={who: str})
+        assert len(table) == len(NAMES) + (name == "canvas.csv")
+        assert who in table.columns
+
+
+def test_a_spreadsheet_program_computes_nothing(tmp_path: Path) -> None:
+    program = shutil.which("soffice") or shutil.which("libreoffice")
+    if program is None:
+        pytest.skip("LibreOffice is not installed")
+    write_reports(sheet(), tmp_path / "out")
+    files = [tmp_path / "out" / name for name in ("grades.csv", "canvas.csv", "moodle.csv")]
+    control = tmp_path / "control.csv"
+    control.write_text("=1+1,é\n")
+    profile = f"-env:UserInstallation={(tmp_path / 'profile').as_uri()}"
+    # Commas (44), quotes (34), UTF-8 (76), numbers and formulas recognised: all as on a double click.
+    filters = ["--infilter=CSV:44,34,76,1,,0,false,true,false,false,false,,true"]
+    subprocess.run(
+        [program, profile, "--headless", *filters, "--convert-to", "fods", "--outdir", tmp_path]
+        + [control, *files],
+        check=True,
+        capture_output=True,
+        timeout=110,
+    )
+    assert "table:formula" in (tmp_path / "control.fods").read_text(encoding="utf-8")
+    for file in files:
+        text = (tmp_path / file.with_suffix(".fods").name).read_text(encoding="utf-8")
+        assert "table:formula" not in text
+        assert "HYPERLINK" in text and "é 汉 🄰" in text
+
+
+def test_canvas_finds_students_and_the_column() -> None:
+    jane = Person("Doe, Jane", "101", "S1", "jdoe", "A")
+    one = replace(sheet(["jdoe"]).entries[0], person=jane)
+    header, possible, line = rows(canvas(sheet(entries=(one,), canvas="Lesson 2 (991)")))
+    assert header == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Lesson 2 (991)"]
+    assert possible == ["    Points Possible", "", "", "", "", "4.5"]
+    assert line == ["Doe, Jane", "101", "S1", "jdoe", "A", "2"]
+    header, _, line = rows(canvas(sheet(["doejane_LATE_101_5_02_messages"])))
+    assert header[-1] == "Lesson 02" and line[1] == "101"
+
+
+def test_moodle_finds_students_and_gets_no_word_of_theirs() -> None:
+    header, line = rows(moodle(sheet(["Jane Doe_7001_assignsubmission_file_"])))
+    cells = dict(zip(header, line, strict=True))
+    assert cells["Identifier"] == "Participant 7001" and cells["Full name"] == "Jane Doe"
+    assert cells["Grade"] == "2" and cells["Maximum Grade"] == "4.5"
+    assert "Last modified (grade)" in header
+    assert (
+        "02.1 Scatter: passed, 2 of 2; 02.2 Broadcast: wrong, 0 of 2.5"
+        in cells["Feedback comments"]
+    )
+    assert FORMULA not in cells["Feedback comments"]
+
+
+def test_gradescope_gets_plain_text() -> None:
+    told = gradescope(sheet(), sheet().entries[0])
+    assert told["score"] == 2.0
+    assert {told[name] for name in told if name.endswith("_format")} == {"text"}
+    first, second = told["tests"]
+    assert (first["number"], first["score"], first["max_score"]) == ("02.1", 2.0, 2.0)
+    assert first["status"] == "passed" and second["status"] == "failed"
+    assert second["name"] == "Broadcast (wrong)"
+    assert "Points set by your instructor" in second["output"]
+    assert json.loads(json.dumps(told)) == told
+
+
+def test_seeds_are_for_the_instructor_only(tmp_path: Path) -> None:
+    made = sheet(["ann"])
+    seed = 1234567890123456789
+    entry = made.entries[0]
+    entry = replace(entry, grade=replace(entry.grade, seed=seed))
+    write_reports(replace(made, entries=(entry,)), tmp_path)
+    holding = [p.name for p in tmp_path.rglob("*") if p.is_file() and str(seed) in p.read_text()]
+    assert holding == ["grades.json"]
+
+
+def test_the_same_sheet_gives_the_same_bytes(tmp_path: Path) -> None:
+    def read(where: str) -> dict[str, bytes]:
+        files = [path for path in (tmp_path / where).rglob("*") if path.is_file()]
+        return {str(path.relative_to(tmp_path / where)): path.read_bytes() for path in files}
+
+    for where in ("one", "other"):
+        write_reports(sheet(), tmp_path / where)
+    assert read("one") == read("other")
