@@ -135,7 +135,7 @@ class Sandbox:
 
     def _start(self) -> None:
         """Start the sandbox and wait until it has loaded everything."""
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control, theirs = socket.socketpair()
         with theirs, tempfile.TemporaryFile() as errors:
             command = self._command(theirs.fileno())
             try:
@@ -145,7 +145,7 @@ class Sandbox:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=errors,
-                    cwd="/",
+                    cwd=self._scratch or "/",
                     env=self._environment(),
                     start_new_session=True,
                 )
@@ -170,17 +170,15 @@ class Sandbox:
         files = course_files(self.lesson)
         if self.mode == "none":
             self._folder = tempfile.mkdtemp(prefix="course-grading-")
-            scratch = [str(Path(self._folder, "scratch"))]
-            for path, content in {**files, "../scratch/.keep": b""}.items():
+            Path(self._scratch).mkdir()
+            for path, content in files.items():
                 place = Path(self._folder, "course", path)
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(content)
-        else:
-            scratch = list(SCRATCH)
         configuration = {
             "fd": control,
             "limits": self.limits.of_process(self.uid, self._counted_alone()),
-            "scratch": scratch,
+            "scratch": [self._scratch] if self.mode == "none" else SCRATCH,
             "folder": self._folder,
         }
         python = [sys.executable, "-P", "-s", "-m", "helpers.worker.zygote"]
@@ -189,6 +187,11 @@ class Sandbox:
             return Command(program)
         return sandboxed(program, files, self.limits, self.uid, seccomp.program())
 
+    @property
+    def _scratch(self) -> str:
+        """Without bubblewrap: the folder to work in."""
+        return str(Path(self._folder, "scratch")) if self._folder else ""
+
     def _counted_alone(self) -> bool:
         """Whether the sandbox's processes are all that count against their limit."""
         return self.mode != "none" and (os.getuid() == 0 or counted_by_namespace())
@@ -196,9 +199,10 @@ class Sandbox:
     def _environment(self) -> dict[str, str]:
         if self.mode != "none":
             return dict(os.environ)
-        scratch = str(Path(self._folder, "scratch"))
-        own = {"HOME": scratch, "TMPDIR": scratch, "PYTHONPATH": str(Path(self._folder, "course"))}
-        return {**os.environ, **ENVIRONMENT, "PATH": os.environ.get("PATH", ""), **own}
+        own = {"HOME": self._scratch, "TMPDIR": self._scratch}
+        own["PYTHONPATH"] = str(Path(self._folder, "course"))
+        kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LD_LIBRARY_PATH")}
+        return {**ENVIRONMENT, **kept, **own}
 
     def _ask(self, request: dict[str, Any], *fds: int) -> dict[str, Any]:
         """A request to the zygote and its answer. Raises OSError where it is gone or stuck."""

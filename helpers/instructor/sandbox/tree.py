@@ -6,11 +6,16 @@ import contextlib
 import os
 import signal
 
+import psutil
+
 _ROUNDS = 1000
+_KNOWS_CHILDREN = os.path.exists("/proc/thread-self/children")
 
 
 def descendants(pid: int) -> list[int]:
     """A process and all that it has started, itself first; [] where it is gone."""
+    if not _KNOWS_CHILDREN:
+        return _found_slowly(pid)
     found, todo = [], [pid]
     while todo:
         one = todo.pop(0)
@@ -20,6 +25,15 @@ def descendants(pid: int) -> list[int]:
                     todo += map(int, file.read().split())
             found.append(one)
     return found
+
+
+def _found_slowly(pid: int) -> list[int]:
+    """The same where the kernel keeps no lists of children."""
+    try:
+        top = psutil.Process(pid)
+        return [pid, *(child.pid for child in top.children(recursive=True))]
+    except psutil.NoSuchProcess:
+        return []
 
 
 def kill_sandbox(pid: int) -> None:
@@ -55,4 +69,4 @@ def _is_over(pid: int) -> bool:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[0] == b"Z"
     except OSError:
-        return True
+        return not psutil.pid_exists(pid)

@@ -1,0 +1,72 @@
+"""Run a piece of Python in a sandbox's child and get its value, as a grader's call would."""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from typing import Any
+
+import pytest
+
+from helpers.instructor.sandbox import Child, Sandbox, missing
+from helpers.worker.encoding import decode, encode
+from helpers.worker.frames import Frames
+
+SECONDS = 60.0
+NUMBER = 900  # of the first sandbox of the tests; a grader counts from 0
+
+
+def needs_sandbox() -> None:
+    """Skip where there are no sandboxes here, and say why."""
+    if why := missing():
+        pytest.skip(why)
+
+
+class Person:
+    """A child and the connection to it."""
+
+    def __init__(self, child: Child) -> None:
+        self.child = child
+        self.frames = Frames(child.socket)
+        self._calls = 0
+
+    def starts(self, body: str) -> None:
+        """Have it run the body of a function, without waiting for what comes of it."""
+        source = "def answer():\n" + textwrap.indent(textwrap.dedent(body), "    ")
+        self._send(do="cells", cells=[source], functions=["answer"], skip=[], only=None)
+        states = self._expect("cells")
+        assert states == {"answer": "there"}, states
+        self._calls += 1
+        drive, nothing = "helpers.exercises.drives:plain_call", encode([])
+        call = {"call": self._calls, "drive": drive, "function": "answer"}
+        self._send(do="call", args=nothing, options=encode({}), **call)
+
+    def says(self, body: str) -> Any:
+        """What the body of a function returns, or the name and the text of what it raises."""
+        self.starts(body)
+        return self.said()
+
+    def said(self) -> Any:
+        """The value of the call that was started. Raises Closed where it has ended instead."""
+        seen = self._expect("seen")
+        if seen["trouble"]:
+            return seen["kind"], seen["text"]
+        return decode(seen["values"])[0]
+
+    def _send(self, **message: Any) -> None:
+        self.frames.send(message, deadline=time.monotonic() + SECONDS)
+
+    def _expect(self, key: str) -> Any:
+        while True:
+            message = self.frames.read(time.monotonic() + SECONDS)
+            if key in message:
+                return message[key]
+
+
+def says(sandbox: Sandbox, body: str) -> Any:
+    """What a fresh child says to the body of a function. Ends it."""
+    child = sandbox.fork()
+    try:
+        return Person(child).says(body)
+    finally:
+        sandbox.end(child)

@@ -1,0 +1,166 @@
+"""How sandboxes end: everything in them with them, whatever happens to the one who started them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from helpers.instructor.sandbox import Sandbox, SandboxError, missing, probe
+from helpers.instructor.sandbox.tree import descendants
+from tests import in_sandbox
+from tests.in_sandbox import Person, says
+from tests.test_sandbox_limits import gone
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="It looks into /proc.")
+
+DAEMONS = """
+    import os, signal, time
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    for _ in range(3):
+        if (pid := os.fork()) == 0:
+            os.setsid()
+            if os.fork() == 0:
+                time.sleep(600)
+            os._exit(0)
+        os.waitpid(pid, 0)
+    return 1
+"""
+STARTER = """
+import sys, time
+from helpers.instructor.sandbox import Sandbox
+from helpers.instructor.sandbox.tree import descendants
+from tests.in_sandbox import Person
+sandbox = Sandbox({number}, "02", {mode!r})
+child = sandbox.fork()
+assert Person(child).says({body!r}) == 1
+print(*descendants(sandbox.pid), flush=True)
+time.sleep(600)
+"""
+
+
+def started(number: int, mode: str, body: str) -> tuple[subprocess.Popen[str], list[int]]:
+    """A process that has a sandbox with something in it, and the sandbox's processes."""
+    script = STARTER.format(number=number, mode=mode, body=body)
+    root = str(Path(__file__).resolve().parents[1])
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=root
+    )
+    assert process.stdout is not None
+    return process, [int(word) for word in process.stdout.readline().split()]
+
+
+def end(process: subprocess.Popen[str], *signals: int) -> None:
+    """Signal it, and wait for its end."""
+    for number in signals:
+        process.send_signal(number)
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+def test_nothing_is_left_after_stop() -> None:
+    in_sandbox.needs_sandbox()
+    sandbox = Sandbox(in_sandbox.NUMBER + 4, "02")
+    child = sandbox.fork()
+    assert Person(child).says(DAEMONS) == 1
+    assert sandbox.pid is not None
+    pids = descendants(sandbox.pid)
+    assert len(pids) == 6  # bubblewrap, the zygote, the child, three daemons
+    sandbox.stop()
+    sandbox.stop()
+    assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)
+    sandbox.end(child)
+    assert says(sandbox, "return 1") == 1
+    sandbox.stop()
+
+
+def test_nothing_is_left_after_its_starter_was_killed() -> None:
+    in_sandbox.needs_sandbox()
+    process, pids = started(in_sandbox.NUMBER + 5, "bubblewrap", DAEMONS)
+    end(process, signal.SIGKILL)
+    assert len(pids) == 6
+    assert gone(pids)
+
+
+def test_nothing_is_left_after_its_starter_was_interrupted() -> None:
+    in_sandbox.needs_sandbox()
+    process, pids = started(in_sandbox.NUMBER + 5, "bubblewrap", DAEMONS)
+    end(process, signal.SIGINT)
+    assert gone(pids)
+
+
+@linux_only
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_without_a_sandbox_what_is_tame_ends_too(number: int) -> None:
+    body = "import os; return 1"
+    process, pids = started(in_sandbox.NUMBER + 6, "none", body)
+    assert len(pids) == 2
+    end(process, number)
+    assert gone(pids)
+
+
+@linux_only
+def test_without_a_sandbox_daemons_end_with_stop() -> None:
+    bare = Sandbox(in_sandbox.NUMBER + 6, "02", "none")
+    child = bare.fork()
+    assert Person(child).says(DAEMONS) == 1
+    assert bare.pid is not None
+    pids = descendants(bare.pid)
+    bare.end(child)
+    assert (bare.trouble, bare.why) == ("dirty", "a process is left")
+    assert len(pids) == 5
+    assert gone(pids)
+
+
+def test_one_that_was_ended_from_outside_starts_again() -> None:
+    in_sandbox.needs_sandbox()
+    sandbox = Sandbox(in_sandbox.NUMBER + 4, "02")
+    try:
+        child = sandbox.fork()
+        assert sandbox.pid is not None
+        os.kill(sandbox.pid, signal.SIGKILL)
+        sandbox.end(child)
+        assert sandbox.trouble == "gone"
+        assert says(sandbox, "return 1") == 1
+        assert sandbox.trouble == ""
+        os.kill(sandbox.pid, signal.SIGKILL)
+        assert says(sandbox, "return 1") == 1
+    finally:
+        sandbox.stop()
+
+
+def test_a_sandbox_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_sandbox.needs_sandbox()
+    monkeypatch.setattr("helpers.instructor.sandbox.sandbox.course_files", lambda lesson: {})
+    sandbox = Sandbox(in_sandbox.NUMBER + 4, "02")
+    with pytest.raises(SandboxError, match="No module named 'helpers"):
+        sandbox.fork()
+    assert sandbox.pid is None
+
+
+def test_what_is_missing_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "missing_sandbox_tools", lambda: ["bubblewrap"])
+    monkeypatch.setattr(probe.platform, "system", lambda: "Linux")
+    assert "bubblewrap" in str(missing())
+    monkeypatch.setattr(probe.platform, "system", lambda: "Darwin")
+    assert str(missing()) == "Sandboxes need Linux. Grade on a Linux machine, or in a virtual one."
+
+
+def test_what_bubblewrap_says_becomes_advice() -> None:
+    cases: Sequence[tuple[str, str]] = [
+        ("bwrap: setting up uid map: Permission denied", "apparmor"),
+        ("bwrap: No permissions to create a new namespace", "sysctl"),
+        ("bwrap: Unknown option --disable-userns", "older than 0.8"),
+    ]
+    for said, cure in cases:
+        text = probe.explained(said)
+        assert said in text
+        assert cure in text
+    assert probe.explained("") == "A sandbox does not start: it says nothing."
