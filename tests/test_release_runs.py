@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import zipfile
@@ -45,12 +46,17 @@ def environment(unpacked: Path) -> dict[str, str]:
 
 
 def answers(lesson: str) -> dict[str, str]:
-    """The solution's cell of each exercise, after the imports and the answers before it."""
+    """The solution's cell of each exercise, after the imports and the answers before it.
+
+    Later answers may use earlier ones by the names that demonstrations give them.
+    """
     notebook = read(next((ROOT / "solutions").glob(f"{lesson}_*.ipynb")))
     so_far, found = next(code_cells(notebook)).source, {}
     for cell in code_cells(notebook):
         if number := number_of(cell):
             so_far = found[number] = f"{so_far}\n{cell.source}"
+        for name, mine in re.findall(r"(\w+) = helpers\.mine_or_yours\(.*?, (\w+)\)", cell.source):
+            so_far += f"\n{name} = {mine}"
     return found
 
 
