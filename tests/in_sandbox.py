@@ -70,3 +70,22 @@ def says(sandbox: Sandbox, body: str) -> Any:
         return Person(child).says(body)
     finally:
         sandbox.end(child)
+
+
+def gone(pids: list[int]) -> bool:
+    """Whether these processes end within the time that a test has."""
+    limit = time.monotonic() + SECONDS
+    while any(map(alive, pids)):
+        if time.monotonic() > limit:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def alive(pid: int) -> bool:
+    """Whether there is such a process, and it has not ended."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False

@@ -7,14 +7,14 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import in_sandbox
 import pytest
+from in_sandbox import says
 
 import helpers
 from helpers.instructor.sandbox import Sandbox
 from helpers.instructor.sandbox.command import ENVIRONMENT
 from helpers.instructor.sandbox.visible import course_files
-from tests import in_sandbox
-from tests.in_sandbox import says
 
 ROOT = Path(helpers.__file__).resolve().parents[1]
 

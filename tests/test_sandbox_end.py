@@ -9,14 +9,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import in_sandbox
 import pytest
+from in_sandbox import Person, gone, says
 
 from helpers.instructor.sandbox import Sandbox, SandboxError, missing, probe
 from helpers.instructor.sandbox.tree import descendants
-from tests import in_sandbox
-from tests.in_sandbox import Person, says
-from tests.test_sandbox_limits import gone
 
+pytestmark = pytest.mark.slow
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="It looks into /proc.")
 
 DAEMONS = """
@@ -34,9 +34,10 @@ DAEMONS = """
 """
 STARTER = """
 import sys, time
+sys.path.insert(0, "tests")
 from helpers.instructor.sandbox import Sandbox
 from helpers.instructor.sandbox.tree import descendants
-from tests.in_sandbox import Person
+from in_sandbox import Person
 sandbox = Sandbox({number}, "02", {mode!r})
 child = sandbox.fork()
 assert Person(child).says({body!r}) == 1

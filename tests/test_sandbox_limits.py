@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+import in_sandbox
 import pytest
+from in_sandbox import SECONDS, Person, gone, says
 
 from helpers.instructor.sandbox import Limits, Sandbox
 from helpers.instructor.sandbox.watch import inside
 from helpers.worker.frames import Closed
-from tests import in_sandbox
-from tests.in_sandbox import SECONDS, Person, says
+
+pytestmark = pytest.mark.slow
 
 SMALL = Limits(memory=1024 * 2**20, tmp=8 * 2**20, names=3000, shm=32 * 2**20)
 
@@ -23,25 +25,6 @@ def sandbox() -> Iterator[Sandbox]:
     made = Sandbox(in_sandbox.NUMBER + 2, "02", limits=SMALL)
     yield made
     made.stop()
-
-
-def gone(pids: list[int]) -> bool:
-    """Whether these processes end within the time that a test has."""
-    limit = time.monotonic() + SECONDS
-    while any(map(alive, pids)):
-        if time.monotonic() > limit:
-            return False
-        time.sleep(0.01)
-    return True
-
-
-def alive(pid: int) -> bool:
-    """Whether there is such a process, and it has not ended."""
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def test_the_resource_limits_hold_and_cannot_be_raised(sandbox: Sandbox) -> None:

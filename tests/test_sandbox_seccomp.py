@@ -7,12 +7,12 @@ import platform
 import struct
 from collections.abc import Iterator
 
+import in_sandbox
 import pytest
+from in_sandbox import says
 
 from helpers.instructor.sandbox import Sandbox, SandboxError, seccomp
 from helpers.instructor.sandbox.syscalls import REFUSED, SPECIAL
-from tests import in_sandbox
-from tests.in_sandbox import says
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 ALLOW, KILL = "allow", "kill"

@@ -8,10 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import in_sandbox
 import pytest
 
 from helpers.instructor.sandbox.command import _open_to_all, interpreter
-from tests import in_sandbox
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[1]
 NOBODY = "65534"
