@@ -200,6 +200,8 @@ def settle(scratch: Sequence[str]) -> None:
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     child.preload()
+    import helpers.worker.real_ranks  # noqa: F401
+
     seed()
     for folder in scratch:  # what libraries have left when they were loaded
         for name in os.listdir(folder):
@@ -208,6 +210,8 @@ def settle(scratch: Sequence[str]) -> None:
     gc.collect()
     gc.freeze()  # keeps the collector from touching, and so copying, pages that children share
     pages.collapse()
+    if sys.platform == "linux" and len(os.listdir("/proc/self/task")) > 1:
+        raise RuntimeError("A library has started a thread: a fork would be unsafe.")
 
 
 def main() -> None:
