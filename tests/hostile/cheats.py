@@ -1,0 +1,252 @@
+"""Answers that have not computed what they give: learned by heart, taken from others, guessed."""
+
+from __future__ import annotations
+
+from hostile.submission import Attack, right
+
+
+def by_heart() -> Attack:
+    """A dictionary from the inputs that the lesson shows to their right answers."""
+    from helpers.exercises import find
+
+    exercise = find("02.4")
+    table = {}
+    for case in exercise.cases(0):
+        sizes, seconds = case.args[0]
+        table[repr((sizes, seconds))] = (case.facts["alpha"], case.facts["beta"])
+    code = f"TABLE = {table!r}\n\n\ndef fit(sizes, seconds):\n"
+    code += "    return TABLE.get(repr((sizes, seconds)), (0.0, 0.0))\n"
+    return Attack("by heart", [right("scatter"), code], full=("scatter",))
+
+
+def ranks_by_heart() -> Attack:
+    """The lesson's own batches, known to every rank, so that nothing need be sent."""
+    from helpers.exercises import find
+
+    table = {}
+    for case in find("02.1").cases(0):
+        rows, width = case.args[0][1:]
+        table[case.ranks, rows, width] = case.facts["batch"].tolist()
+    code = (
+        f"import torch\n\nTABLE = {table!r}\n\n\ndef scatter(comm, batch, rows, width):\n"
+        "    batch = torch.tensor(TABLE[comm.size, rows, width])\n"
+        "    low, high = (r * rows // comm.size for r in (comm.rank, comm.rank + 1))\n"
+        "    if comm.rank == 0:\n        for other in range(1, comm.size):\n"
+        "            comm.send(batch[other * rows // comm.size : (other + 1) * rows // comm.size],"
+        " other)\n"
+        "    else:\n        comm.recv(0)\n"
+        "    return batch[low:high]\n"
+    )
+    return Attack("ranks, by heart", [right("fit"), code], full=("fit",))
+
+
+def time_bomb_on_hidden() -> Attack:
+    """Right on the cases that the lesson shows, asleep on others."""
+    true = right("fit").replace("def fit(", "def true_fit(")
+    code = (
+        f"{true}\nimport time\n\nCALLS = []\n\n\ndef fit(sizes, seconds):\n    CALLS.append(1)\n"
+        "    if len(CALLS) > 3:\n        time.sleep(1e6)\n    return true_fit(sizes, seconds)\n"
+    )
+    return Attack(
+        "time bomb on hidden cases",
+        [right("scatter"), code],
+        full=("scatter",),
+        outcomes={"fit": ("time-out",)},
+    )
+
+
+def late_value() -> Attack:
+    """A list that a thread fills after it was returned."""
+    true = right("fit").replace("def fit(", "def true_fit(")
+    code = (
+        f"{true}\nimport threading, time\n\n\ndef fit(sizes, seconds):\n    found = [0.0, 0.0]\n\n"
+        "    def late():\n        time.sleep(0.3)\n        found[:] = true_fit(sizes, seconds)\n\n"
+        "    threading.Thread(target=late).start()\n    return found\n"
+    )
+    return Attack("a value that comes late", [right("scatter"), code], full=("scatter",))
+
+
+def changes_its_inputs() -> list[Attack]:
+    """Answers that empty what they are given: the judge compares with its own."""
+    spoil = "    import torch\n    sizes.clear()\n    seconds[:] = [0.0] * 3\n"
+    true = right("fit").replace("def fit(", "def true_fit(")
+    code = (
+        f"{true}\n\ndef fit(sizes, seconds):\n"
+        f"    found = true_fit(list(sizes), list(seconds))\n{spoil}    return found\n"
+    )
+    zero = "    if batch is not None:\n        batch.zero_()\n    return batch\n"
+    return [
+        Attack(
+            "spoils its inputs, right answer", [right("scatter"), code], full=("scatter", "fit")
+        ),
+        Attack(
+            "spoils its inputs, wrong answer",
+            [right("fit"), f"def scatter(comm, batch, rows, width):\n{zero}"],
+            full=("fit",),
+        ),
+    ]
+
+
+# How ranks could hand each other data past the network: `give(key, data)`, `take(key)`.
+SIDE_CHANNELS = {
+    "globals": "BOX = {}\ngive, take = BOX.__setitem__, BOX.__getitem__\n",
+    "module": (
+        "import sys\n\ndef give(key, data):\n    sys.modules['box' + key] = data\n\n\n"
+        "def take(key):\n    return sys.modules['box' + key]\n"
+    ),
+    "files": (
+        "import torch\n\ndef give(key, data):\n"
+        "    for folder in ('/tmp', '/dev/shm', '/var/tmp', '.'):\n        try:\n"
+        "            torch.save(data, f'{folder}/{key}')\n        except Exception:\n"
+        "            pass\n\n\n"
+        "def take(key):\n    for folder in ('/tmp', '/dev/shm', '/var/tmp', '.'):\n        try:\n"
+        "            return torch.load(f'{folder}/{key}')\n        except Exception:\n"
+        "            pass\n"
+    ),
+    "abstract sockets": (
+        "import socket, threading, torch\n\n"
+        "def give(key, data):\n    listener = socket.socket(socket.AF_UNIX)\n"
+        "    listener.bind('\\0' + key)\n    listener.listen()\n"
+        "    def serve():\n        while True:\n"
+        "            listener.accept()[0].sendall(data.numpy().tobytes() + b'end')\n"
+        "    threading.Thread(target=serve, daemon=True).start()\n\n\n"
+        "def take(key):\n    link = socket.socket(socket.AF_UNIX)\n    link.connect('\\0' + key)\n"
+        "    data = b''\n    while not data.endswith(b'end'):\n        data += link.recv(1 << 16)\n"
+        "    return torch.frombuffer(bytearray(data[:-3]), dtype=torch.float32)\n"
+    ),
+    "loopback": (
+        "import socket, threading, torch\n\nPORT = 23456\n\n"
+        "def give(key, data):\n    listener = socket.create_server(('127.0.0.1', PORT))\n"
+        "    def serve():\n        while True:\n"
+        "            listener.accept()[0].sendall(data.numpy().tobytes() + b'end')\n"
+        "    threading.Thread(target=serve, daemon=True).start()\n\n\n"
+        "def take(key):\n    link = socket.create_connection(('127.0.0.1', PORT), 1)\n"
+        "    data = b''\n    while not data.endswith(b'end'):\n        data += link.recv(1 << 16)\n"
+        "    return torch.frombuffer(bytearray(data[:-3]), dtype=torch.float32)\n"
+    ),
+    "shared memory": (
+        "from multiprocessing import shared_memory\nimport torch\n\n"
+        "def give(key, data):\n    raw = data.numpy().tobytes()\n"
+        "    kept = shared_memory.SharedMemory(key, create=True, size=len(raw) or 1)\n"
+        "    kept.buf[: len(raw)] = raw\n\n\n"
+        "def take(key):\n    kept = shared_memory.SharedMemory(key)\n"
+        "    return torch.frombuffer(bytearray(kept.buf), dtype=torch.float32)\n"
+    ),
+}
+
+
+def side_channel(name: str) -> Attack:
+    """The batch past the network; what is sent are as many zeros, so that the bytes are right."""
+    code = (
+        f"{SIDE_CHANNELS[name]}\nimport torch\n\n"
+        "def scatter(comm, batch, rows, width):\n    key = f'h{comm.size}x{rows}x{width}'\n"
+        "    cut = lambda r: slice(r * rows // comm.size, (r + 1) * rows // comm.size)\n"
+        "    if comm.rank == 0:\n        give(key, batch.flatten())\n"
+        "        for other in range(1, comm.size):\n"
+        "            comm.send(torch.zeros_like(batch[cut(other)]), other)\n"
+        "    else:\n        comm.recv(0)\n"
+        "        batch = take(key)[: rows * width].view(rows, width)\n"
+        "    return batch[cut(comm.rank)]\n"
+    )
+    return Attack(f"side channel, {name}", [right("fit"), code], full=("fit",))
+
+
+def remembers_for_others() -> Attack:
+    """Every rank's rows are drawn once for all, where all ranks' calls share one process."""
+    code = (
+        "import torch\n\nDRAWN = {}\n\n\ndef shard(rows, rank, size, epoch):\n"
+        "    if (rows, epoch) not in DRAWN:\n        DRAWN[rows, epoch] = torch.randperm(rows)\n"
+        "    drawn = DRAWN[rows, epoch]\n"
+        "    return drawn[rank * rows // size : (rank + 1) * rows // size]\n"
+    )
+    return Attack("remembers for other ranks", [code], lesson="03")
+
+
+def tells_hidden_inputs() -> str:
+    """What a submission would write into its report, were the next hint to quote it."""
+    true = right("scatter").replace("def scatter(", "def true_scatter(")
+    return (
+        f"{true}\n\nSEEN = []\n\n\ndef scatter(comm, batch, rows, width):\n"
+        "    SEEN.append((rows, width))\n    return true_scatter(comm, batch, rows, width)\n"
+    )
+
+
+def leak() -> Attack:
+    """Hidden inputs of one exercise, told by the exception of the next one's visible case."""
+    code = "def fit(sizes, seconds):\n    raise ValueError(f'leak {SEEN[4:]}')\n"
+    return Attack("leak", [tells_hidden_inputs(), code], full=("scatter",))
+
+
+# What the ranks do wrong among themselves; `fit` beside it stays right.
+RANKS = {
+    "skips a collective": "    if comm.rank:\n        comm.barrier()\n    return batch\n",
+    "one barrier more": (
+        "    for _ in range(comm.rank + 1):\n        comm.barrier()\n    return batch\n"
+    ),
+    "shapes that differ": (
+        "    comm.send(torch.ones(comm.rank + 2), (comm.rank + 1) % comm.size)\n"
+        "    comm.recv((comm.rank - 1) % comm.size, into=torch.ones(1))\n    return batch\n"
+    ),
+    "shared shapes that differ": "    comm.shared((comm.rank + 1,))\n    return batch\n",
+    "another rank's name": (
+        "    comm.rank = 0 if comm.rank else 1\n    comm.size = 1\n    return batch\n"
+    ),
+    "waits for what never comes": "    return comm.recv((comm.rank + 1) % comm.size)\n",
+    "sends for ever": (
+        "    while True:\n        comm.isend(torch.ones(9), (comm.rank + 1) % comm.size)\n"
+    ),
+    "computes for ever": "    while True:\n        comm.compute(1.0)\n",
+    "one rank ends": (
+        "    import os\n    if comm.rank == comm.size - 1:\n        os._exit(0)\n"
+        "    comm.barrier()\n    return batch\n"
+    ),
+    "one rank sleeps": (
+        "    import time\n    if comm.rank == comm.size - 1:\n        time.sleep(1e6)\n"
+        "    comm.barrier()\n    return batch\n"
+    ),
+    "a thread of its own": (
+        "    import threading\n    def more():\n        while True:\n            comm.time()\n"
+        "    threading.Thread(target=more, daemon=True).start()\n"
+        "    comm.barrier()\n    return batch\n"
+    ),
+    "background that never ends": (
+        "    def wait(comm):\n        while True:\n            pass\n"
+        "    comm.background(wait).wait()\n    return batch\n"
+    ),
+    "background that raises": ("    comm.background(lambda c: 1 / 0).wait()\n    return batch\n"),
+    "background in background": (
+        "    comm.background(lambda c: c.background(print)).wait()\n    return batch\n"
+    ),
+    "strange types": (
+        "    comm.isend(torch.ones(2).to(torch.complex32), (comm.rank + 1) % comm.size)\n"
+        "    comm.isend(torch.empty(2, dtype=torch.int1), (comm.rank + 1) % comm.size)\n"
+        "    return batch\n"
+    ),
+    "no tensor": "    comm.send('tensor', (comm.rank + 1) % comm.size)\n    return batch\n",
+    "a comm of its own": ("    comm.__class__ = type('Comm', (), {})\n    return batch\n"),
+    "changes shared memory": (
+        "    import os\n    comm.shared((4,))\n"
+        "    for name in os.listdir('/proc/self/fd'):\n        try:\n"
+        "            os.truncate(f'/proc/self/fd/{name}', 1 << 40)\n"
+        "            os.truncate(f'/proc/self/fd/{name}', 0)\n        except OSError:\n"
+        "            pass\n    comm.barrier()\n    return batch\n"
+    ),
+}
+
+
+def _ranks(name: str, body: str) -> Attack:
+    code = f"import torch\n\n\ndef scatter(comm, batch, rows, width):\n{body}"
+    return Attack(f"ranks, {name}", [right("fit"), code], full=("fit",))
+
+
+def cheats() -> list[Attack]:
+    """All of them; those by heart ask the specs for what they know."""
+    return [
+        by_heart(),
+        ranks_by_heart(),
+        time_bomb_on_hidden(),
+        late_value(),
+        *changes_its_inputs(),
+        *map(side_channel, SIDE_CHANNELS),
+        *(_ranks(name, body) for name, body in RANKS.items()),
+    ]

@@ -1,0 +1,131 @@
+"""The bank of hostile submissions: each verdict as it has to be, the judge alive, nobody harmed.
+
+Every attack is followed by a right answer in the same slot, which has to get all its points. After
+the bank no process is left and no file changed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hostile.bench import Bench, descendants, ended, hold, processes_of
+from hostile.cheats import cheats, leak, remembers_for_others
+from hostile.endings import ENDINGS
+from hostile.leftovers import LEFTOVERS, Leftover
+from hostile.lies import LIES
+from hostile.machine import MACHINE
+from hostile.network import CODE, network
+from hostile.notebooks import FILES, File
+from hostile.output import WORDS
+from hostile.patches import PATCHES
+from hostile.reading import READING
+from hostile.replies import REPLIES
+from hostile.submission import ROOT, Attack, good
+from hostile.traces import Listeners, listeners, marked, snapshot
+
+from helpers.instructor.sandbox import FIRST_UID, missing
+
+BANK = [*LIES, *PATCHES, *REPLIES, *READING, *MACHINE, *ENDINGS, *WORDS, *cheats()]
+SLOT = 17
+MEMORY = 2 * 2**30  # of the judge, with torch loaded
+
+pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    made = Path(tempfile.mkdtemp(prefix="course-bank-"))
+    for name in ("helpers", "lessons", "solutions"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, made / "course" / name, ignore=ignored)
+    (made / "home").mkdir()
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture(scope="module")
+def before(folder: Path) -> dict[str, tuple[int, int, str]]:
+    return snapshot(folder / "course", folder / "home")
+
+
+@pytest.fixture(scope="module")
+def bench(folder: Path, before: object) -> Iterator[Bench]:
+    made = Bench("02", SLOT, folder / "home", folder / "course")
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def outside(folder: Path) -> Iterator[Listeners]:
+    with listeners(folder) as made:
+        yield made
+
+
+@pytest.mark.parametrize("attack", BANK, ids=lambda a: a.name)
+def test_an_attack_changes_no_verdict(attack: Attack, bench: Bench, tmp_path: Path) -> None:
+    told = bench.submit(attack, tmp_path / "attack")
+    bench.next_student(tmp_path / "next")
+    assert told["peak"] < MEMORY
+    assert told["open_files"] < 100
+
+
+@pytest.mark.parametrize("leftover", LEFTOVERS, ids=lambda each: each.name)
+def test_nothing_is_left_for_the_next(leftover: Leftover, bench: Bench, tmp_path: Path) -> None:
+    bench.submit(leftover.plants, tmp_path / "plants")
+    bench.submit(leftover.looks, tmp_path / "looks")
+    bench.next_student(tmp_path / "next")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda each: each.name)
+def test_a_file_is_read_as_data(file: File, bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "attack").mkdir()
+    told = bench.grade(file.build(tmp_path / "attack"), file.name)
+    hold(Attack(file.name, [], full=file.full), told["grade"])
+    assert bool(told["grade"]["note"]) == file.noted
+    assert told["peak"] < MEMORY
+    bench.next_student(tmp_path / "next")
+
+
+@pytest.mark.parametrize("key", CODE)
+def test_nobody_is_reached(key: str, bench: Bench, outside: Listeners, tmp_path: Path) -> None:
+    attack = network(outside.tcp, outside.name, outside.path)[key]
+    bench.submit(attack, tmp_path / "attack")
+    bench.next_student(tmp_path / "next")
+    assert outside.heard() == 0
+
+
+def test_a_hint_does_not_tell_hidden_inputs(bench: Bench, tmp_path: Path) -> None:
+    told = bench.submit(leak(), tmp_path)
+    fit = next(e for e in told["grade"]["exercises"] if e["number"] == "02.4")
+    assert "leak []" in fit["hint"]
+
+
+def test_ranks_share_no_memory_where_one_process_plays_them(
+    bench: Bench, folder: Path, tmp_path: Path
+) -> None:
+    other = Bench("03", SLOT + 1, folder / "home", folder / "course")
+    try:
+        other.submit(remembers_for_others(), tmp_path / "attack")
+        hold(good("03"), other.grade(good("03").write(tmp_path / "next"))["grade"])
+    finally:
+        other.close()
+
+
+def test_after_the_bank_nothing_is_left(
+    bench: Bench, folder: Path, before: dict[str, tuple[int, int, str]], tmp_path: Path
+) -> None:
+    bench.next_student(tmp_path)
+    assert bench.slot is not None
+    pids = descendants(bench.slot.pid)
+    bench.close()
+    assert not ended(pids)
+    if os.getuid() == 0:
+        assert not processes_of(FIRST_UID + 5 * SLOT, FIRST_UID + 5 * (SLOT + 2))
+    after = snapshot(folder / "course", folder / "home")
+    assert {p for p in after.keys() | before.keys() if after.get(p) != before.get(p)} == set()
+    assert marked() == []
