@@ -113,3 +113,17 @@ def test_it_says_what_was_done(tmp_path: Path) -> None:
         assert before in said
         assert "At 1 of them the grader itself failed (dora)" in said
         assert str(tmp_path / "out" / "class.html") in said
+
+
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    hand_in(tmp_path / "in", "ann")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setattr("helpers.instructor.grading.run.JUDGE", JUDGE)
+
+    def full(*arguments: Any, **keywords: Any) -> None:
+        raise OSError(28, "No space left on device", str(tmp_path / "out" / "x"))
+
+    monkeypatch.setattr("helpers.instructor.grading.store.write", full)
+    asked = ["grade", str(tmp_path / "in"), "--lesson", "02", "--out", str(tmp_path / "out")]
+    assert cli.main([*asked, "--sandbox", "none"]) == 2
+    assert "No space left on device" in capsys.readouterr().err

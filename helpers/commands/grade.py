@@ -39,6 +39,16 @@ def grade(
     except Interrupted as stopped:
         print(f"\nInterrupted. {stopped} Run the same command to go on.", file=sys.stderr)
         return 130
+    except KeyboardInterrupt:
+        print("\nInterrupted. Run the same command to go on.", file=sys.stderr)
+        return 130
+    except OSError as error:  # a full disk, a file that somebody else owns
+        print(
+            f"{error.strerror}: {error.filename or out}. What is graded stays graded; put that right "
+            "and run the same command to go on.",
+            file=sys.stderr,
+        )
+        return WRONG
 
 
 def _grade(

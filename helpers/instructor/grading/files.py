@@ -120,16 +120,23 @@ def owned(out: Path) -> Iterator[None]:
     except OSError as error:
         raise GradingError(f"{out} cannot be written ({error.strerror}).") from None
     try:
-        import fcntl
-
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _locked(descriptor):
             raise GradingError(
                 f"Another grader is at work in {out}; wait until it is done, or name another --out."
-            ) from None
-        yield
-    except ImportError:  # Windows
+            )
         yield
     finally:
         os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    """Whether the lock is ours now. Where the system has no `flock` (Windows), nothing is locked."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
