@@ -44,8 +44,8 @@ def grade(
         return 130
     except OSError as error:  # a full disk, a file that somebody else owns
         print(
-            f"{error.strerror}: {error.filename or out}. What is graded stays graded; put that right "
-            "and run the same command to go on.",
+            f"{error.strerror}: {error.filename or out}. What is graded stays graded: put "
+            "that right and run the same command to go on.",
             file=sys.stderr,
         )
         return WRONG

@@ -130,7 +130,7 @@ def owned(out: Path) -> Iterator[None]:
 
 
 def _locked(descriptor: int) -> bool:
-    """Whether the lock is ours now. Where the system has no `flock` (Windows), nothing is locked."""
+    """Whether the lock is ours now; always where the system has no `flock` (Windows)."""
     try:
         import fcntl
     except ImportError:
