@@ -6,6 +6,7 @@ cell that was moved, split, doubled, renamed or cut to pieces does no harm.
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import builtins
@@ -90,7 +91,7 @@ def _statement(number: int, cell: int, index: int, node: ast.stmt) -> Statement:
                 if root and (not isinstance(inner.ctx, ast.Load) or _is_called(node, inner)):
                     made.binds.add(root)  # it changes what that name stands for
             elif isinstance(inner, ast.ImportFrom):
-                made.opaque |= inner.names[0].name == "*"
+                made.opaque |= inner.names[0].name == "*" or inner.module == "__future__"
         made.opaque |= bool(made.loads & {"exec", "globals", "locals", "setattr", "__import__"})
     return made
 
@@ -168,10 +169,18 @@ def _undone_twice(statement: Statement, statements: Sequence[Statement]) -> bool
     )
 
 
-def run(statement: Statement, namespace: dict[str, Any], file: str) -> None:
-    """Run one statement in a namespace. Raises whatever it raises."""
-    module = ast.Module([statement.node], [])
-    exec(compile(module, file, "exec", dont_inherit=True), namespace)
+def run(statement: Statement, namespace: dict[str, Any], file: str, flags: int = 0) -> int:
+    """Run one statement in a namespace. Raises whatever it raises.
+
+    flags: of the compiler, from `from __future__` imports, which hold for what comes after them;
+    returns them with this statement's.
+    """
+    node = statement.node
+    exec(compile(ast.Module([node], []), file, "exec", flags, dont_inherit=True), namespace)
+    if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+        for alias in node.names:
+            flags |= getattr(__future__, alias.name).compiler_flag
+    return flags
 
 
 def defined_in(broken: Sequence[tuple[int, str, str]], name: str) -> tuple[int, str] | None:

@@ -89,6 +89,7 @@ class Child:
         else:
             chosen = [s for s in notebook.statements if [s.cell, s.index] in only]
         faults: dict[str, list[Any]] = {}
+        flags = 0
         for statement in chosen:
             where = statement.cell, statement.index
             if where in skip:
@@ -96,7 +97,8 @@ class Child:
                 continue
             self.frames.send({"at": where})
             try:
-                cells.run(statement, self.names, _FILE.format(statement.cell + 1))
+                file = _FILE.format(statement.cell + 1)
+                flags = cells.run(statement, self.names, file, flags)
             except BaseException as error:
                 fault = [type(error).__name__, _said(error), statement.cell, statement.line]
                 faults.update(dict.fromkeys(statement.binds, fault))

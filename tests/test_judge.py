@@ -1,0 +1,82 @@
+"""The judge on the course's own answers: the solution, the untouched lesson, every wrong answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from submissions import as_cell, code_cells, solution, untouched, write
+
+from helpers.exercises import everything, lessons
+from helpers.exercises.spec import Exercise, WrongAnswer
+from helpers.instructor.grades import ExerciseGrade, SubmissionGrade
+from helpers.instructor.judge import Judge
+from helpers.instructor.sandbox import missing
+
+MISSING = missing()
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
+
+EXERCISES = everything()
+WRONG = [(exercise, answer) for exercise in EXERCISES for answer in exercise.wrong]
+SEED = 7_233_149_082_316_540_123
+
+
+def named(value: Any) -> str:
+    return str(getattr(value, "number", getattr(value, "name", value)))
+
+
+@pytest.fixture(scope="module")
+def judges() -> Iterator[dict[str, Judge]]:
+    """A judge a lesson."""
+    made = {lesson: Judge(lesson, slot=40 + slot) for slot, lesson in enumerate(lessons())}
+    yield made
+    for judge in made.values():
+        judge.close()
+
+
+def grade(judges: dict[str, Judge], path: Path, lesson: str) -> SubmissionGrade:
+    return judges[lesson].grade(path, "ada", SEED).grade
+
+
+def one(found: SubmissionGrade, number: str) -> ExerciseGrade:
+    return next(e for e in found.exercises if e.number == number)
+
+
+@pytest.mark.parametrize("lesson", lessons())
+def test_the_solution_gets_full_points(judges: dict[str, Judge], lesson: str) -> None:
+    found = grade(judges, solution(lesson), lesson)
+    assert [e.outcome for e in found.exercises] == ["passed"] * len(found.exercises)
+    assert found.total == found.max == sum(e.points for e in EXERCISES if e.lesson == lesson)
+
+
+@pytest.mark.parametrize("lesson", lessons())
+def test_the_untouched_lesson_gets_none(judges: dict[str, Judge], lesson: str) -> None:
+    found = grade(judges, untouched(lesson), lesson)
+    assert {e.outcome for e in found.exercises} == {"not attempted"}
+    assert found.total == 0
+
+
+@pytest.mark.parametrize(("exercise", "answer"), WRONG, ids=named)
+def test_a_wrong_answer_gets_no_points_and_its_hint(
+    judges: dict[str, Judge], tmp_path: Path, exercise: Exercise, answer: WrongAnswer
+) -> None:
+    path = write(tmp_path / "wrong.ipynb", [as_cell(exercise, answer.function)])
+    found = one(grade(judges, path, exercise.lesson), exercise.number)
+    assert found.outcome not in ("passed", "not attempted", "missing")
+    assert found.points == 0
+    assert answer.hint in found.hint, found
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=named)
+def test_the_same_wrong_answer_costs_only_its_own_exercise(
+    judges: dict[str, Judge], tmp_path: Path, exercise: Exercise
+) -> None:
+    wrong = as_cell(exercise, exercise.wrong[0].function)
+    sources = [*code_cells(solution(exercise.lesson)), wrong]
+    if exercise.number == "03.2":  # 03.3 builds on it, and keeps the right one by another name
+        sources.insert(-1, "average = average_gradients")
+    found = grade(judges, write(tmp_path / "one_wrong.ipynb", sources), exercise.lesson)
+    lost = [e.number for e in found.exercises if not e.points]
+    assert lost == [exercise.number]
