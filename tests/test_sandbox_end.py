@@ -139,7 +139,7 @@ def test_one_that_was_ended_from_outside_starts_again() -> None:
 
 def test_a_sandbox_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     in_sandbox.needs_sandbox()
-    monkeypatch.setattr("helpers.instructor.sandbox.sandbox.course_files", lambda lesson: {})
+    monkeypatch.setattr("helpers.instructor.sandbox.running.course_files", lambda lesson: {})
     sandbox = Sandbox(in_sandbox.NUMBER + 4, "02")
     with pytest.raises(SandboxError, match="No module named 'helpers"):
         sandbox.fork()

@@ -7,6 +7,7 @@ child for each submission. Where root grades, every sandbox is an ordinary user 
 from helpers.instructor.sandbox.errors import SandboxError
 from helpers.instructor.sandbox.limits import Limits
 from helpers.instructor.sandbox.probe import missing
-from helpers.instructor.sandbox.sandbox import FIRST_UID, Child, Sandbox
+from helpers.instructor.sandbox.sandbox import Child, Sandbox
+from helpers.instructor.sandbox.users import FIRST_UID
 
 __all__ = ["FIRST_UID", "Child", "Limits", "Sandbox", "SandboxError", "missing"]

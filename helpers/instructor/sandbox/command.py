@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -71,6 +72,18 @@ class Command:
         """Close the descriptors."""
         while self.fds:
             os.close(self.fds.pop())
+
+
+def zygote(
+    control: int, limits: Mapping[str, int], scratch: Sequence[str], folder: str = ""
+) -> list[str]:
+    """The zygote's command line.
+
+    control: the descriptor of its connection. limits: a child's, by name. scratch: the folders that
+    may be written to. folder: what it removes when it ends.
+    """
+    told = {"fd": control, "limits": limits, "scratch": scratch, "folder": folder}
+    return [sys.executable, "-P", "-s", "-m", "helpers.worker.zygote", json.dumps(told)]
 
 
 def sandboxed(

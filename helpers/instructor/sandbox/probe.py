@@ -10,6 +10,7 @@ from helpers.instructor.sandbox import seccomp
 from helpers.instructor.sandbox.command import sandboxed
 from helpers.instructor.sandbox.errors import SandboxError
 from helpers.instructor.sandbox.limits import LIMITS
+from helpers.instructor.sandbox.users import FIRST_UID
 from helpers.setup.system import install_line, missing_sandbox_tools
 
 _SECONDS = 60
@@ -22,6 +23,9 @@ _CURES = {
         "This system forbids user namespaces to ordinary users. Where AppArmor does: "
         "`sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`."
     ),
+    "Operation not permitted": (
+        "Inside a container: start it with `--privileged`, or grade outside of it."
+    ),
     "namespace": (
         "This system forbids user namespaces to ordinary users: "
         "`sudo sysctl kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000`."
@@ -29,7 +33,7 @@ _CURES = {
 }
 
 
-def missing(uid: int = 65000) -> str | None:
+def missing(uid: int = FIRST_UID) -> str | None:
     """None where sandboxes work; otherwise what is missing, and what to type. It is really tried.
 
     uid: the ordinary user to try it as, where root asks.
