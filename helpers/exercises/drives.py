@@ -33,11 +33,14 @@ class Ranked:
     """A driver on ranks: `call(fn, comm, *args of this rank)` on every rank, on the virtual clock.
 
     `values` are what the ranks' calls gave. arguments: how many `fn` is called with, where that
-    is not `comm` and the case's. The grader calls `on_rank` for each rank in a process of its own.
+    is not `comm` and the case's. clocked: keys of what it gives that depend on how long things
+    took. The grader calls `on_rank` for each rank in a process of its own.
     """
 
-    def __init__(self, call: Function, arguments: int | None = None) -> None:
-        self.call, self.arguments = call, arguments
+    def __init__(
+        self, call: Function, arguments: int | None = None, clocked: tuple[str, ...] = ()
+    ) -> None:
+        self.call, self.arguments, self.clocked = call, arguments, clocked
 
     def __call__(self, fn: Function, case: Case) -> Observation:
         return virtual(fn, self.call, case, self.arguments)

@@ -168,4 +168,4 @@ def _sum_in_place(comm: Any, flat: Tensor) -> None:
 over_epochs = Apart(_over_epochs, arguments=4)  # `values[0][epoch][rank]` are row numbers
 on_gradients = Ranked(_on_gradients, arguments=4)
 on_training = Ranked(_on_training, arguments=7)
-on_hooks = Ranked(_on_hooks, arguments=3)
+on_hooks = Ranked(_on_hooks, arguments=3, clocked=("sums", "ends", "done"))

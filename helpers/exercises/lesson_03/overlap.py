@@ -95,7 +95,22 @@ def claim(case: Case, seen: Observation) -> str | None:
     if not any(e.lane == 1 for e in seen.events):
         return f"{case.name}, nothing ran on the communication thread."
     if max(v["ends"][0] for v in seen.values) > _BACKWARD + 1e-9:
-        return f"{case.name}, backward took longer than its computing: it waited."
+        return _waits_in_the_hook(case, seen)
+    return _by_the_trace(case, seen)
+
+
+def _by_the_trace(case: Case, seen: Observation) -> str | None:
+    """The same by the trace alone, which the grader keeps itself: `values` are the rank's words."""
+    layers, steps = len(_LAYERS) - 1, case.facts["steps"]
+    for rank in range(case.ranks):
+        mine = [e for e in seen.events if e.rank == rank]
+        work = [e for e in mine if e.lane == 0 and e.kind == "computing"]
+        if len(work) != layers * steps or work[layers - 1].end > _BACKWARD + 1e-9:
+            return f"{case.name}, backward took longer than its computing: it waited."
+        for step, first in enumerate(work[::layers]):
+            last = work[layers * step + layers - 1].end
+            if not any(e.lane == 1 and first.start <= e.start < last for e in mine):
+                return f"{case.name}, nothing was sent or awaited during backward of step {step}."
     return None
 
 

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from helpers.exercises import of_lesson
-from helpers.exercises.drives import Apart, Ranked
-from helpers.exercises.spec import Case, Exercise, Observation, Other
+from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.instructor.grades import ExerciseGrade, Mode, SubmissionGrade
 from helpers.instructor.judge import verdicts
 from helpers.instructor.judge.budgets import BUDGETS, Budgets, Clock
-from helpers.instructor.judge.channel import Channel, Violation
-from helpers.instructor.judge.network import observe_ranks
+from helpers.instructor.judge.calls import observe
 from helpers.instructor.judge.notebook import Unreadable, code_cells
-from helpers.instructor.judge.replies import observed
+from helpers.instructor.judge.real import differs_on_real_ranks
 from helpers.instructor.judge.session import Session
 from helpers.instructor.sandbox import Sandbox
-from helpers.worker.encoding import encode
-from helpers.worker.frames import Closed, Late
 
 SANDBOXES = 5  # of a slot: with more ranks than these, some share one
 
@@ -116,86 +111,16 @@ class Judge:
     def _hidden(
         self, exercise: Exercise, session: Session, clock: Clock, seed: int
     ) -> ExerciseGrade:
-        """The hidden cases of an exercise, one call at a time."""
+        """The hidden cases of an exercise, one call at a time, and one of them on real ranks."""
         if clock.up:
             return verdicts.out_of_time(exercise)
         clock.exercise()
+        right: list[tuple[Case, Observation]] = []
         for case in exercise.cases(seed):
             seen = observe(exercise, case, session, clock)
             verdict = exercise.judge(case, seen)
             if verdict.status != "passed":
                 return verdicts.on_hidden(exercise, seen, verdict)
-        return verdicts.passed(exercise)
-
-
-def observe(exercise: Exercise, case: Case, session: Session, clock: Clock) -> Observation:
-    """One case of one exercise in the submission's processes."""
-    seconds = clock.call
-    if seconds <= 0:
-        return Observation(trouble="timeout")
-    channels = session.channels(case.ranks)
-    if not channels:
-        return Observation(trouble="died", text="it ended while the cells ran again.")
-    if exercise.ranked:
-        drive = driver_name(exercise.drive)
-        seen = observe_ranks(channels, drive, exercise.function, case, seconds)
-    elif isinstance(exercise.drive, Apart):
-        seen = observe_apart(channels, exercise, case, seconds)
-    else:
-        seen = call(channels[0], exercise, case, seconds)
-    broken = seen.trouble in ("timeout", "died")
-    if broken or (seen.trouble and exercise.ranked):  # the other ranks are in the middle of theirs
-        session.give_up(broken)
-    return seen
-
-
-def observe_apart(
-    channels: list[Channel], exercise: Exercise, case: Case, seconds: float
-) -> Observation:
-    """One case of a function that is told its rank: each rank's calls in a process of its own."""
-    until, lists = time.monotonic() + seconds, []
-    for rank, channel in enumerate(channels):
-        mine = replace(case, options={**case.options, "rank": rank})
-        seen = call(channel, exercise, mine, until - time.monotonic())
-        if seen.trouble:
-            return seen if seen.trouble == "signature" else replace(seen, rank=rank)
-        lists.append(seen.values[0] if seen.values else None)
-    if not all(type(items) is list and len(items) == len(lists[0]) for items in lists):
-        return Observation(values=[Other("value that no driver gives")])
-    if not all(type(item) is list and len(item) == 1 for items in lists for item in items):
-        return Observation(values=[Other("value that no driver gives")])
-    return Observation(values=[[[item[0] for item in items] for items in zip(*lists, strict=True)]])
-
-
-def call(channel: Channel, exercise: Exercise, case: Case, seconds: float) -> Observation:
-    """One case of an ordinary function."""
-    try:
-        number = channel.begin(time.monotonic() + seconds)
-        channel.send(
-            {
-                "do": "call",
-                "call": number,
-                "drive": driver_name(exercise.drive),
-                "function": exercise.function,
-                "args": encode(list(case.args[0])),
-                "options": encode(dict(case.options)),
-            }
-        )
-        return observed([channel.answer(0, "seen")["seen"]])
-    except Late:
-        return Observation(trouble="timeout")
-    except Closed:
-        return Observation(trouble="died", text="it was gone before it had answered.")
-    except Violation:
-        return Observation(trouble="died", text="it sent what no worker sends.")
-
-
-def driver_name(drive: Any) -> str:
-    """A driver as "module:name", which is all that a sandbox is told of it."""
-    import sys
-
-    home = (drive.call if isinstance(drive, Ranked | Apart) else drive).__module__
-    for name, value in vars(sys.modules[home]).items():
-        if value is drive:
-            return f"{home}:{name}"
-    raise LookupError(f"The driver {drive!r} is no name of {home}.")
+            right.append((case, seen))
+        differs = differs_on_real_ranks(exercise, right, session, clock)
+        return verdicts.on_real_ranks(exercise, differs) if differs else verdicts.passed(exercise)

@@ -9,16 +9,18 @@ from helpers.instructor.judge.channel import Violation
 from helpers.worker.encoding import Malformed, decode
 
 _TROUBLES = ("", "not done", "signature", "failed")  # what only the judge sees is not among them
+_ON_REAL_RANKS = (*_TROUBLES, "deadlock", "timeout", "died")
 _TEXT = 2000
 
 
-def observed(args: list[Any], rank: int | None = None) -> Observation:
-    """The observation in a child's reply. Raises Violation."""
+def observed(args: list[Any], rank: int | None = None, real: bool = False) -> Observation:
+    """The observation in a child's reply. real: of a run on real ranks. Raises Violation."""
     said = args[0] if len(args) == 1 else None
     if type(said) is not dict or set(said) != {"trouble", "kind", "text", "line", "values"}:
         raise Violation("no observation")
     trouble, line = said["trouble"], said["line"]
-    if trouble not in _TROUBLES or type(trouble) is not str or type(line) is not int:
+    possible = _ON_REAL_RANKS if real else _TROUBLES
+    if type(trouble) is not str or trouble not in possible or type(line) is not int:
         raise Violation("no observation")
     place = Place("", line) if 0 < line < 100_000 else None
     return Observation(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
 
 from helpers.exercises.spec import Case, Exercise, Observation, Verdict
 from helpers.instructor.grades import ExerciseGrade, Outcome
@@ -59,15 +58,17 @@ def on_hidden(exercise: Exercise, seen: Observation, verdict: Verdict) -> Exerci
     return _grade(exercise, outcome, reason, verdict.mistake)
 
 
-def on_real_ranks(exercise: Exercise, how: Literal["other", "timeout", "died"]) -> ExerciseGrade:
+def on_real_ranks(exercise: Exercise, seen: Observation) -> ExerciseGrade:
     """No points: right on the virtual clock, but not on real processes."""
-    outcome, words = {
-        "other": ("wrong", "on real ranks it gives something else"),
-        "timeout": ("time-out", "on real ranks it does not come to an end"),
-        "died": ("crashed", "on real ranks a process ended"),
-    }[how]
+    outcome = _BY_TROUBLE.get(seen.trouble, "wrong")
+    words = {
+        "failed": "on real ranks it raised an exception",
+        "timeout": "on real ranks it does not come to an end",
+        "deadlock": "on real ranks nobody moves any more",
+        "died": "on real ranks a process ended",
+    }.get(seen.trouble, "on real ranks it gives something else")
     reason = f"Right on the virtual clock; {words}."
-    return _grade(exercise, outcome, reason, "differs on real ranks")  # type: ignore[arg-type]
+    return _grade(exercise, outcome, reason, "differs on real ranks")
 
 
 def without_call(exercise: Exercise, state: State) -> ExerciseGrade:

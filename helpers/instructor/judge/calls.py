@@ -1,0 +1,111 @@
+"""One case of one exercise in the submission's processes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+from typing import Any
+
+from helpers.exercises.drives import Apart, Ranked
+from helpers.exercises.spec import Case, Exercise, Observation, Other
+from helpers.instructor.judge.budgets import Clock
+from helpers.instructor.judge.channel import Channel, Violation
+from helpers.instructor.judge.network import observe_ranks
+from helpers.instructor.judge.replies import observed
+from helpers.instructor.judge.session import Session
+from helpers.worker.encoding import encode
+from helpers.worker.frames import Closed, Late
+
+
+def observe(exercise: Exercise, case: Case, session: Session, clock: Clock) -> Observation:
+    """What the submission does in one case, a function's value or a run of ranks.
+
+    After trouble that leaves its processes in no known state they are ended.
+    """
+    seconds = clock.call
+    if seconds <= 0:
+        return Observation(trouble="timeout")
+    channels = session.channels(case.ranks)
+    if not channels:
+        return Observation(trouble="died", text="it ended while the cells ran again.")
+    if exercise.ranked:
+        drive = driver_name(exercise.drive)
+        seen = observe_ranks(channels, drive, exercise.function, case, seconds)
+    elif isinstance(exercise.drive, Apart):
+        seen = observe_apart(channels, exercise, case, seconds)
+    else:
+        seen = _ask_case(channels[0], exercise, case, seconds)
+    broken = seen.trouble in ("timeout", "died")
+    if broken or (seen.trouble and exercise.ranked):  # the other ranks are in the middle of theirs
+        session.give_up(broken)
+    return seen
+
+
+def observe_apart(
+    channels: list[Channel], exercise: Exercise, case: Case, seconds: float
+) -> Observation:
+    """One case of a function that is told its rank: each rank's calls in a process of its own."""
+    until = time.monotonic() + seconds
+    lists: list[Any] = []
+    for rank, channel in enumerate(channels):
+        mine = replace(case, options={**case.options, "rank": rank})
+        seen = _ask_case(channel, exercise, mine, until - time.monotonic())
+        if seen.trouble:
+            return seen if seen.trouble == "signature" else replace(seen, rank=rank)
+        lists.append(seen.values[0] if seen.values else None)
+    if not all(type(items) is list and len(items) == len(lists[0]) for items in lists):
+        return Observation(values=[Other("value that no driver gives")])
+    if not all(type(item) is list and len(item) == 1 for items in lists for item in items):
+        return Observation(values=[Other("value that no driver gives")])
+    return Observation(values=[[[item[0] for item in items] for items in zip(*lists, strict=True)]])
+
+
+def _ask_case(channel: Channel, exercise: Exercise, case: Case, seconds: float) -> Observation:
+    """One case of an ordinary function, in one process."""
+    args, options = encode(list(case.args[0])), encode(dict(case.options))
+    return ask(channel, exercise, "call", seconds, args=args, options=options)
+
+
+def observe_on_real_ranks(
+    exercise: Exercise, case: Case, session: Session, clock: Clock
+) -> Observation:
+    """What the submission does in one case on real ranks, processes of one sandbox.
+
+    It is the child's word for everything, so it can cost points and earn none.
+    """
+    seconds = clock.call
+    channels = session.channels(1)
+    if seconds <= 0 or not channels:
+        return Observation(trouble="timeout")
+    args = encode([list(each) for each in case.args])
+    seen = ask(channels[0], exercise, "real", seconds, args=args, limit=0.8 * seconds)
+    if seen.trouble:
+        session.give_up(seen.trouble in ("timeout", "died"))
+    return seen
+
+
+def ask(
+    channel: Channel, exercise: Exercise, what: str, seconds: float, **details: Any
+) -> Observation:
+    """One request to one process and its observation."""
+    try:
+        number = channel.begin(time.monotonic() + seconds)
+        call = {"do": what, "call": number, "function": exercise.function}
+        channel.send({**call, "drive": driver_name(exercise.drive), **details})
+        return observed([channel.answer(0, "seen")["seen"]], real=what == "real")
+    except Late:
+        return Observation(trouble="timeout")
+    except Closed:
+        return Observation(trouble="died", text="it was gone before it had answered.")
+    except Violation:
+        return Observation(trouble="died", text="it sent what no worker sends.")
+
+
+def driver_name(drive: Any) -> str:
+    """A driver as "module:name", which is all that a sandbox is told of it."""
+    home = (drive.call if isinstance(drive, Ranked | Apart) else drive).__module__
+    for name, value in vars(sys.modules[home]).items():
+        if value is drive:
+            return f"{home}:{name}"
+    raise LookupError(f"The driver {drive!r} is no name of {home}.")

@@ -1,0 +1,61 @@
+"""The last question to an answer that was right everywhere: does it do the same on real ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from helpers.exercises.drives import Ranked
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.instructor.judge.budgets import Clock
+from helpers.instructor.judge.calls import observe_on_real_ranks
+from helpers.instructor.judge.session import Session
+
+_TOLERANCE = 1e-5
+_TRIES = 2  # real processes on a busy machine may be late; a wrong answer is wrong twice
+
+
+def differs_on_real_ranks(
+    exercise: Exercise,
+    seen: Sequence[tuple[Case, Observation]],
+    session: Session,
+    clock: Clock,
+) -> Observation | None:
+    """What it does on real ranks, where that is not what it did on the virtual clock.
+
+    seen: its cases and what the judge saw there. The first one on a few ranks is run.
+    """
+    few = [each for each in seen if 2 <= each[0].ranks <= 5]
+    if not few or not isinstance(exercise.drive, Ranked):
+        return None
+    case, virtual = few[0]
+    real = Observation()
+    for _ in range(_TRIES):
+        real = observe_on_real_ranks(exercise, case, session, clock)
+        if not real.trouble and alike(real.values, virtual.values, exercise.drive.clocked):
+            return None
+    return real
+
+
+def alike(one: Any, other: Any, clocked: Sequence[str] = ()) -> bool:
+    """Whether two plain values are the same but for rounding, and for what depends on time."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        return bool(
+            one.dtype == other.dtype
+            and one.shape == other.shape
+            and np.allclose(one, other, _TOLERANCE, _TOLERANCE, equal_nan=True)
+        )
+    if isinstance(one, list | tuple):
+        pairs = zip(one, other, strict=False)
+        return len(one) == len(other) and all(alike(a, b, clocked) for a, b in pairs)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(
+            alike(one[key], other[key], clocked) for key in one if key not in clocked
+        )
+    if isinstance(one, float):
+        return bool(np.isclose(one, other, _TOLERANCE, _TOLERANCE, equal_nan=True))
+    return bool(one == other)
