@@ -90,13 +90,6 @@ def test_nothing_is_left_after_its_starter_was_killed() -> None:
     assert gone(pids)
 
 
-def test_nothing_is_left_after_its_starter_was_interrupted() -> None:
-    in_sandbox.needs_sandbox()
-    process, pids = started(in_sandbox.NUMBER + 5, "bubblewrap", DAEMONS)
-    end(process, signal.SIGINT)
-    assert gone(pids)
-
-
 @linux_only
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_without_a_sandbox_what_is_tame_ends_too(number: int) -> None:

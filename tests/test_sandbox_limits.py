@@ -148,8 +148,13 @@ def test_a_fork_bomb_stays_small_and_ends(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        ("open('/tmp/left', 'w').close()", "a file is left"),
         ("import os; os.mkdir('/dev/shm/left')", "a file is left"),
+        (
+            "import socket\nwith socket.create_server(('127.0.0.1', 0)) as s:\n"
+            "    for _ in range(600):\n        c = socket.create_connection(s.getsockname())\n"
+            "        d = s.accept()[0]\n        c.close()\n        d.close()",
+            "connections are left",
+        ),
         ("import os; os.chmod('/tmp', 0o500)", "a folder is changed"),
         (
             "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n"

@@ -35,6 +35,7 @@ _MESSAGE = 4096
 _PR_SET_DUMPABLE = 4
 _PR_SET_PDEATHSIG = 1
 _PRIVATE = Path("/proc/sysvipc")  # System V's shared memory, semaphores and queues
+_MANY = 500  # connections; there are 28,000 ports
 _GRACE = 0.25  # seconds in which what a submission has ended may still be ending
 
 
@@ -108,6 +109,7 @@ class Zygote:
             "a file is left": [os.listdir(folder) for folder in self.scratch],
             "a folder is changed": [folder_state(folder) for folder in self.scratch],
             "shared memory is left": [ipc_objects(kind) for kind in ("shm", "sem", "msg")],
+            "connections are left": closed_connections() > _MANY,
             "a limit is changed": [resource.getrlimit(getattr(resource, x)) for x in limits],
             "a priority is changed": [os.getpriority(os.PRIO_PROCESS, 0), *scheduling()],
         }
@@ -131,11 +133,26 @@ def folder_state(folder: str) -> list[Any]:
 
 
 def ipc_objects(kind: str) -> int:
-    """How many objects of System V's there are."""
+    """How many objects of System V's there are in the sandbox."""
+    if not alone():
+        return 0
     try:
         return len((_PRIVATE / kind).read_bytes().splitlines())
     except OSError:  # a system without them
         return 0
+
+
+def closed_connections() -> int:
+    """How many connections that were closed still hold a port, as each does for a minute."""
+    if not alone():
+        return 0
+    words = Path("/proc/net/sockstat").read_text().split()
+    return int(words[words.index("tw") + 1])
+
+
+def alone() -> bool:
+    """Whether this is a sandbox's process 1, and not a process among others of a machine."""
+    return os.getpid() == 1
 
 
 def scheduling() -> list[Any]:

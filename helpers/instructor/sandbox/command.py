@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -131,7 +131,11 @@ def _mount_system(command: Command, uid: int) -> list[str]:
             command.add("--ro-bind", path, path)
     for name in _ETC:
         command.add("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
-    shown = [path for path in interpreter() if not path.is_relative_to("/usr")]
+    libraries = _libraries()
+    if libraries:
+        command.add("--setenv", "LD_LIBRARY_PATH", os.pathsep.join(map(str, libraries)))
+    shown = _outermost({*interpreter(), *libraries})
+    shown = [path for path in shown if not path.is_relative_to("/usr")]
     prefix, sources = _as_user(uid, shown)
     for source, path in zip(sources, shown, strict=True):
         command.add("--ro-bind", source, path)
@@ -141,11 +145,32 @@ def _mount_system(command: Command, uid: int) -> list[str]:
 
 
 def interpreter() -> list[Path]:
-    """The folders of the running Python and of its packages, outer ones first."""
+    """The folders of the running Python and of its packages."""
     paths = {Path(sys.base_prefix), Path(sys.base_exec_prefix), Path(sys.prefix)}
     paths |= {path.resolve() for path in paths}
     # The link that a virtual environment starts may lead over further links.
     paths.add(Path(os.path.realpath(sys.executable)).parent.parent)
+    return _outermost(paths)
+
+
+def _libraries() -> list[Path]:
+    """Further folders of shared libraries, as a cluster's modules name them.
+
+    None that holds the course or somebody's home.
+    """
+    named = [Path(name) for name in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if name]
+    private = (PACKAGE, Path.home())
+    return [
+        path
+        for path in named
+        if path.is_absolute()
+        and path.is_dir()
+        and not any(p.is_relative_to(path.resolve()) for p in private)
+    ]
+
+
+def _outermost(paths: Collection[Path]) -> list[Path]:
+    """Folders without those that lie in another one of them."""
     return [p for p in sorted(paths) if not any(p != q and p.is_relative_to(q) for q in paths)]
 
 

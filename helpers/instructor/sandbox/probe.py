@@ -23,6 +23,10 @@ _CURES = {
         "This system forbids user namespaces to ordinary users. Where AppArmor does: "
         "`sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`."
     ),
+    "execvp": (
+        "Everybody must be able to read this Python: "
+        f"`chmod -R a+rX {sys.base_prefix} {sys.prefix}`."
+    ),
     "Operation not permitted": (
         "Inside a container: start it with `--privileged`, or grade outside of it."
     ),
