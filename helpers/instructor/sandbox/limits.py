@@ -44,6 +44,9 @@ class Limits:
             "RLIMIT_CORE": 0,
             "RLIMIT_CPU": self.cpu,
             "RLIMIT_MSGQUEUE": 0,
+            "RLIMIT_RTPRIO": 0,
+            "RLIMIT_NICE": 0,
+            "RLIMIT_MEMLOCK": 8 * _MIB,
         }
 
 

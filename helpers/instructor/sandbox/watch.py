@@ -1,7 +1,8 @@
-"""A look now and then at what a sandbox takes, with all its processes: memory and scratch.
+"""A look now and then at what a sandbox takes, with all its processes.
 
 The kernel limits one process. What all of them take together, or hold in shared memory, only
-somebody outside can add up; where it is too much, the sandbox is ended.
+somebody outside can add up; where it is too much, the sandbox is ended. And where many threads of
+one sandbox run at the same time, the other sandboxes go first.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from helpers.instructor.sandbox.sandbox import Sandbox
 
 _LOOK_SECONDS = 0.05
+_CROWD = 8  # threads that run at the same time; more than these go last
+_LAST = 19
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -59,6 +62,10 @@ class Watch:
             sandbox.overdone("memory")
         elif sandbox.mode != "none" and names_in_scratch(pids[:1]) > sandbox.limits.names:
             sandbox.overdone("files")
+        elif crowded(threads := [t for pid in pids[1:] for t in threads_of(pid)]):
+            for thread in threads:
+                with contextlib.suppress(OSError):
+                    os.setpriority(os.PRIO_PROCESS, int(os.path.basename(thread)), _LAST)
 
 
 WATCH = Watch()
@@ -68,6 +75,24 @@ def inside(sandbox: Sandbox) -> list[int]:
     """The processes of a sandbox, by their numbers outside, the zygote first."""
     pids = descendants(sandbox.pid) if sandbox.pid is not None else []
     return pids[1:] if sandbox.mode == "bubblewrap" else pids
+
+
+def threads_of(pid: int) -> list[str]:
+    """The folders of a process's threads; [] where it is gone."""
+    with contextlib.suppress(OSError):
+        return [f"/proc/{pid}/task/{number}" for number in os.listdir(f"/proc/{pid}/task")]
+    return []
+
+
+def crowded(threads: list[str]) -> bool:
+    """Whether more of these run, or want to, than one submission needs."""
+    return len(threads) > _CROWD and sum(map(_runs, threads)) > _CROWD
+
+
+def _runs(thread: str) -> bool:
+    with contextlib.suppress(OSError), open(f"{thread}/stat", "rb") as file:
+        return file.read().rpartition(b")")[2].split()[0] == b"R"
+    return False
 
 
 def too_much_memory(pids: list[int], limit: int) -> bool:
