@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("torch", "tensorflow", "horovod", "accelerate", "numpy")
+PACKAGES = ("torch", "tensorflow", "horovod", "accelerate", "nbgrader", "numpy")
 
 
 @dataclass(frozen=True)

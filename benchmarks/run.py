@@ -9,6 +9,7 @@ NAMES = {
     "launch": "benchmarks.launch",
     "collectives": "benchmarks.collectives",
     "data-parallel": "benchmarks.data_parallel",
+    "grade": "benchmarks.grade",
 }
 
 

@@ -102,7 +102,7 @@ def release(lesson: str, out: str) -> int:
 
 
 @course.command()
-@click.argument("name", type=click.Choice(["launch", "collectives", "data-parallel"]))
+@click.argument("name", type=click.Choice(["launch", "collectives", "data-parallel", "grade"]))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
 def bench(name: str, as_json: bool) -> int:
     """Measure the course's own code beside its peers, in one run on this machine."""

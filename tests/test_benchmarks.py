@@ -64,7 +64,7 @@ def test_units_suit_the_time():
 
 
 def test_an_unknown_benchmark_is_refused():
-    with pytest.raises(ValueError, match="launch, collectives, data-parallel"):
+    with pytest.raises(ValueError, match="launch, collectives, data-parallel, grade"):
         run.main("speed")
 
 
