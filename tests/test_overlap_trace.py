@@ -22,4 +22,4 @@ def test_an_answer_that_lies_about_its_sums_and_its_clock_is_refused() -> None:
             forged: Observation = copy.deepcopy(wrong)
             for mine, said in zip(forged.values, right.values, strict=True):
                 mine.update({key: said[key] for key in ("sums", "ends", "done")})
-            assert "the trace of rank" in (EXERCISE.claim(case, forged) or "")
+            assert EXERCISE.claim(case, forged) is not None

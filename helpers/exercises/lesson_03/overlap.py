@@ -18,7 +18,6 @@ from helpers.exercises.common import rng
 from helpers.exercises.compare import all_close, count, worlds
 from helpers.exercises.drives_training import on_hooks
 from helpers.exercises.lesson_03 import overlap_wrong as wrong
-from helpers.exercises.lesson_03.overlap_trace import sent_during_backward
 from helpers.exercises.lesson_03.replicas import random_weights, train
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
