@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 import time
+from functools import cache
 from typing import Any
 
 import pytest
@@ -20,6 +21,13 @@ def needs_sandbox() -> None:
     """Skip where there are no sandboxes here, and say why."""
     if why := missing():
         pytest.skip(why)
+
+
+@cache
+def shared() -> Sandbox:
+    """One sandbox for tests that leave it as it was. Skips where there are none here."""
+    needs_sandbox()
+    return Sandbox(NUMBER, "03")
 
 
 class Person:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import platform
 import struct
-from collections.abc import Iterator
 
 import in_sandbox
 import pytest
@@ -92,13 +91,10 @@ def test_an_unknown_machine_is_refused_in_words() -> None:
         seccomp.program("riscv64")
 
 
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    """One sandbox for the tests of this file."""
-    in_sandbox.needs_sandbox()
-    made = Sandbox(in_sandbox.NUMBER + 3, "02")
-    yield made
-    made.stop()
+@pytest.fixture
+def sandbox() -> Sandbox:
+    """The shared sandbox, which each test leaves as it was."""
+    return in_sandbox.shared()
 
 
 def test_the_kernel_answers_as_the_filter_says(sandbox: Sandbox) -> None:
