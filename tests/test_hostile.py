@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from hostile.bench import Bench, descendants, ended, hold, processes_of
-from hostile.cheats import cheats, leak, remembers_for_others
+from hostile.cheats import cheats, leak, of_lesson_03
 from hostile.endings import ENDINGS
 from hostile.leftovers import LEFTOVERS, Leftover
 from hostile.lies import LIES
@@ -25,7 +25,7 @@ from hostile.output import WORDS
 from hostile.patches import PATCHES
 from hostile.reading import READING
 from hostile.replies import REPLIES
-from hostile.submission import ROOT, Attack, good
+from hostile.submission import ROOT, Attack
 from hostile.traces import Listeners, listeners, marked, snapshot
 
 from helpers.instructor.sandbox import FIRST_UID, missing
@@ -56,6 +56,13 @@ def before(folder: Path) -> dict[str, tuple[int, int, str]]:
 @pytest.fixture(scope="module")
 def bench(folder: Path, before: object) -> Iterator[Bench]:
     made = Bench("02", SLOT, folder / "home", folder / "course")
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def other(folder: Path, before: object) -> Iterator[Bench]:
+    made = Bench("03", SLOT + 1, folder / "home", folder / "course")
     yield made
     made.close()
 
@@ -105,21 +112,22 @@ def test_a_hint_does_not_tell_hidden_inputs(bench: Bench, tmp_path: Path) -> Non
     assert "leak []" in fit["hint"]
 
 
-def test_ranks_share_no_memory_where_one_process_plays_them(
-    bench: Bench, folder: Path, tmp_path: Path
-) -> None:
-    other = Bench("03", SLOT + 1, folder / "home", folder / "course")
-    try:
-        other.submit(remembers_for_others(), tmp_path / "attack")
-        hold(good("03"), other.grade(good("03").write(tmp_path / "next"))["grade"])
-    finally:
-        other.close()
+@pytest.mark.parametrize("attack", of_lesson_03(), ids=lambda a: a.name)
+def test_an_attack_on_lesson_03(attack: Attack, other: Bench, tmp_path: Path) -> None:
+    told = other.submit(attack, tmp_path / "attack")
+    other.next_student(tmp_path / "next")
+    assert told["peak"] < MEMORY
 
 
 def test_after_the_bank_nothing_is_left(
-    bench: Bench, folder: Path, before: dict[str, tuple[int, int, str]], tmp_path: Path
+    bench: Bench,
+    other: Bench,
+    folder: Path,
+    before: dict[str, tuple[int, int, str]],
+    tmp_path: Path,
 ) -> None:
     bench.next_student(tmp_path)
+    other.close()
     assert bench.slot is not None
     pids = descendants(bench.slot.pid)
     bench.close()

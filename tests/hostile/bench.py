@@ -30,6 +30,7 @@ class Bench:
     ) -> None:
         self.lesson, self.number, self.home, self.course = lesson, number, home, course
         self.command = list(command)
+        self.beside = Path(__file__).parents[1]  # where this package is found
         self.slot: subprocess.Popen[str] | None = None
         self.graded = 0
 
@@ -68,7 +69,7 @@ class Bench:
     def _running(self) -> subprocess.Popen[str]:
         if self.slot is None:
             python = [sys.executable, "-m", "hostile.slot", self.lesson]
-            paths = [str(self.course), str(Path(__file__).parents[1])]
+            paths = [str(self.course), str(self.beside)]
             environment = os.environ | {
                 "HOME": str(self.home),
                 "TMPDIR": str(self.home),

@@ -162,6 +162,28 @@ def remembers_for_others() -> Attack:
     return Attack("remembers for other ranks", [code], lesson="03")
 
 
+def more_rows_than_there_are() -> Attack:
+    """So many that a judge who looks at them twice never comes to an end."""
+    code = "import torch\n\n\ndef shard(rows, rank, size, epoch):\n"
+    code += "    return torch.randint(10**6, (1_500_000,))\n"
+    return Attack("more rows than there are", [code], lesson="03")
+
+
+def overlap_by_a_clock_of_its_own() -> Attack:
+    """Sums after backward, while the rank's clock says that it was before."""
+    code = (
+        "import torch\n\nTIMES = iter(range(10**6))\n\n\ndef overlap(comm, buckets, reduce):\n"
+        "    type(comm).time = lambda self: -1e-9 * next(TIMES)\n\n"
+        "    def finish():\n        for bucket in buckets:\n"
+        "            flat = torch.cat([p.grad.flatten() for p in bucket])\n"
+        "            comm.background(reduce, flat).wait()\n"
+        "            parts = flat.split([p.numel() for p in bucket])\n"
+        "            for p, part in zip(bucket, parts):\n"
+        "                p.grad = (part / comm.size).view_as(p)\n\n    return finish\n"
+    )
+    return Attack("overlap by a clock of its own", [right("shard"), code], "03", full=("shard",))
+
+
 def tells_hidden_inputs() -> str:
     """What a submission would write into its report, were the next hint to quote it."""
     true = right("scatter").replace("def scatter(", "def true_scatter(")
@@ -237,6 +259,16 @@ RANKS = {
 def _ranks(name: str, body: str) -> Attack:
     code = f"import torch\n\n\ndef scatter(comm, batch, rows, width):\n{body}"
     return Attack(f"ranks, {name}", [right("fit"), code], full=("fit",))
+
+
+def of_lesson_03() -> list[Attack]:
+    """Those whose exercises are lesson 03's."""
+    return [
+        remembers_for_others(),
+        more_rows_than_there_are(),
+        overlap_by_a_clock_of_its_own(),
+        Attack("overlap, the course's own", [right("overlap")], "03", full=("overlap",)),
+    ]
 
 
 def cheats() -> list[Attack]:

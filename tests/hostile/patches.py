@@ -233,7 +233,6 @@ def random_states():
     numpy.random.seed(0)
     torch.manual_seed(0)
     torch.set_default_dtype(torch.float32)
-    torch.use_deterministic_algorithms(True)
 
 
 def default_types():

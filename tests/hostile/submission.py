@@ -24,7 +24,13 @@ WRONG: dict[str, str] = {
     "fit": "def fit(sizes, seconds):\n    return {value}\n",
     "shard": "def shard(rows, rank, size, epoch):\n    return {value}\n",
 }
-NUMBERS = {"scatter": "02.1", "all_reduce_ring": "02.3", "fit": "02.4", "shard": "03.1"}
+NUMBERS = {
+    "scatter": "02.1",
+    "all_reduce_ring": "02.3",
+    "fit": "02.4",
+    "shard": "03.1",
+    "overlap": "03.5",
+}
 
 
 @dataclass(frozen=True)
