@@ -148,7 +148,7 @@ class RemoteComm(Comm):
             target, name = behind.work, "communication"
             threading.Thread(target=target, args=(self._jobs,), name=name, daemon=True).start()
         self._jobs.put(job)
-        self.ask("background", job.number)
+        self.ask("background", job.number, str(getattr(fn, "__name__", type(fn).__name__)))
         return job
 
     def work(self, jobs: queue.SimpleQueue[Job]) -> None:

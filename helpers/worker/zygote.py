@@ -169,10 +169,7 @@ def be_child(fd: int, limits: dict[str, int]) -> NoReturn:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         os.dup2(fd, 3)
         os.closerange(4, os.sysconf("SC_OPEN_MAX"))
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for number in (0, 1, 2):
-            os.dup2(nothing, number)
-        os.close(nothing)
+        say_nothing()
         os.setsid()
         for ignored in IGNORED:
             signal.signal(ignored, signal.SIG_DFL)
@@ -183,6 +180,14 @@ def be_child(fd: int, limits: dict[str, int]) -> NoReturn:
         code = 0
     finally:
         os._exit(code)
+
+
+def say_nothing() -> None:
+    """Have the three standard streams lead nowhere, opened anew for this process."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nothing, number)
+    os.close(nothing)
 
 
 def lower(limits: dict[str, int]) -> None:
@@ -233,18 +238,17 @@ def settle(scratch: Sequence[str]) -> None:
 
 def main() -> None:
     """Load, say so, serve."""
-    configuration = json.loads(sys.argv[1])
-    control = socket.socket(fileno=configuration["fd"])
-    settle(configuration["scratch"])
-    zygote = Zygote(control, configuration["limits"], configuration["scratch"])
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1, 2):
-        os.dup2(nothing, number)
-    control.send(b'{"ready": true}')
-    with contextlib.suppress(ConnectionError):
-        zygote.serve()
-    if configuration["folder"]:
-        shutil.rmtree(configuration["folder"], ignore_errors=True)
+    told = json.loads(sys.argv[1])
+    try:
+        settle(told["scratch"])
+        with socket.socket(fileno=told["fd"]) as control, contextlib.suppress(ConnectionError):
+            zygote = Zygote(control, told["limits"], told["scratch"])
+            say_nothing()
+            control.send(b'{"ready": true}')
+            zygote.serve()
+    finally:
+        if told["folder"]:
+            shutil.rmtree(told["folder"], ignore_errors=True)
     os._exit(0)
 
 

@@ -42,7 +42,7 @@ class Judge:
         self.lesson, self.mode, self.budgets = lesson, mode, budgets
         self.exercises = of_lesson(lesson)
         first = slot * SANDBOXES
-        self._sandboxes = [Sandbox(first + i, lesson, mode) for i in range(SANDBOXES)]
+        self.sandboxes = [Sandbox(first + i, lesson, mode) for i in range(SANDBOXES)]
 
     def __enter__(self) -> Judge:
         return self
@@ -52,7 +52,7 @@ class Judge:
 
     def close(self) -> None:
         """End the sandboxes."""
-        for sandbox in self._sandboxes:
+        for sandbox in self.sandboxes:
             sandbox.stop()
 
     def grade(self, path: Path, submission: str, seed: int) -> Graded:
@@ -68,7 +68,7 @@ class Judge:
             grades = [verdicts.unread(exercise) for exercise in self.exercises]
             return self._graded(grades, submission, seed, begun, note=str(error))
         functions = [exercise.function for exercise in self.exercises]
-        session = Session(self._sandboxes, sources, functions, self.budgets)
+        session = Session(self.sandboxes, sources, functions, self.budgets)
         try:
             clock = Clock(self.budgets)
             # Hidden cases come after everything of which a hint is told: no hint can hold them.

@@ -186,9 +186,9 @@ class Lane:
         if found is not _REFUSED:
             self.answer(None, (found,))
 
-    def background(self, number: Any) -> None:
-        if self.lane:
-            raise Violation("a second communication thread")
+    def background(self, number: Any, name: Any) -> None:
+        if self.lane or type(name) is not str:
+            raise Violation("no communication thread")
 
         def function(comm: Any) -> None:
             if self.behind is None:
@@ -199,6 +199,7 @@ class Lane:
             except (Late, Closed, Violation, Malformed) as error:
                 raise ended(error, comm.rank) from None
 
+        function.__name__ = name[:80]  # for the trace
         self._begin(number, self.comm.background(function))
         self.answer(None)
 

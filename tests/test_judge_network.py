@@ -1,0 +1,123 @@
+"""The network that the judge plays: the same as the virtual clock of a learner's own check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from submissions import as_cell, write
+
+from helpers.exercises import everything
+from helpers.exercises.drives import Ranked
+from helpers.exercises.observe import observe as observe_here
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.instructor.judge import Judge
+from helpers.instructor.judge.budgets import BUDGETS, Clock
+from helpers.instructor.judge.calls import observe, observe_on_real_ranks
+from helpers.instructor.judge.notebook import code_cells
+from helpers.instructor.judge.real import alike
+from helpers.instructor.judge.session import Session
+from helpers.instructor.sandbox import missing
+
+MISSING = missing()
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
+
+RANKED = [e for e in everything() if e.ranked]
+SMALL = 5  # ranks, so that each has a sandbox of its own
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    """Sandboxes that may hold what any lesson's answers may use."""
+    with Judge("99", slot=44) as made:
+        yield made
+
+
+@pytest.fixture
+def session(
+    judge: Judge, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[tuple[Exercise, Session]]:
+    """A session with an exercise's reference, or another answer of it."""
+    exercise, function = request.param
+    path = write(tmp_path / "it.ipynb", [as_cell(exercise, function)])
+    made = Session(judge.sandboxes, code_cells(path), [exercise.function], BUDGETS)
+    yield exercise, made
+    made.close()
+
+
+def cases(exercise: Exercise) -> list[Case]:
+    return [c for seed in (0, 2**62 + 11) for c in exercise.cases(seed) if c.ranks <= SMALL]
+
+
+@pytest.mark.parametrize(
+    "session", [(e, e.reference) for e in RANKED], indirect=True, ids=[e.number for e in RANKED]
+)
+def test_values_bytes_order_and_trace_are_those_of_the_virtual_clock(
+    session: tuple[Exercise, Session],
+) -> None:
+    exercise, made = session
+    for case in cases(exercise):
+        there = observe(exercise, case, made, Clock(BUDGETS))
+        (here,) = observe_here(exercise.drive, exercise.reference, [case])
+        assert there.trouble == here.trouble == ""
+        assert exact(there.values, here.values)
+        assert counts(there) == counts(here)
+
+
+@pytest.mark.parametrize(
+    "session", [(e, e.reference) for e in RANKED], indirect=True, ids=[e.number for e in RANKED]
+)
+def test_real_ranks_in_a_sandbox_give_the_same(session: tuple[Exercise, Session]) -> None:
+    exercise, made = session
+    assert isinstance(exercise.drive, Ranked)
+    for case in [c for c in exercise.cases(7) if 1 < c.ranks <= 3]:
+        there = observe_on_real_ranks(exercise, case, made, Clock(BUDGETS))
+        (here,) = observe_here(exercise.drive, exercise.reference, [case])
+        assert there.trouble == ""
+        assert alike(there.values, here.values, exercise.drive.clocked)
+
+
+WRONG = [(e, w) for e in RANKED for w in e.wrong]
+
+
+@pytest.mark.parametrize(
+    "session",
+    [(e, w.function) for e, w in WRONG],
+    indirect=True,
+    ids=[f"{e.number}-{w.name}" for e, w in WRONG],
+)
+def test_a_wrong_answer_ends_as_it_does_on_the_virtual_clock(
+    session: tuple[Exercise, Session], request: pytest.FixtureRequest
+) -> None:
+    exercise, made = session
+    function = request.node.callspec.params["session"][1]
+    for case in [c for c in exercise.cases(0) if c.ranks <= SMALL]:
+        there = observe(exercise, case, made, Clock(BUDGETS))
+        (here,) = observe_here(exercise.drive, function, [case])
+        assert (there.trouble, there.kind, there.rank) == (here.trouble, here.kind, here.rank)
+        assert there.waiting == here.waiting
+        if not here.trouble:
+            assert exact(there.values, here.values)
+            assert counts(there) == counts(here)
+
+
+def exact(one: object, other: object) -> bool:
+    """Equal to the last bit."""
+    return repr_bits(one) == repr_bits(other)
+
+
+def repr_bits(value: object) -> object:
+    import numpy as np
+
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, list | tuple):
+        return type(value), [repr_bits(v) for v in value]
+    if isinstance(value, dict):
+        return [(k, repr_bits(v)) for k, v in value.items()]
+    return type(value), repr(value)
+
+
+def counts(seen: Observation) -> tuple[object, ...]:
+    return seen.bytes, seen.messages, seen.sent, seen.seconds, seen.events
