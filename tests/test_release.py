@@ -6,17 +6,20 @@ import inspect
 import io
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from leaks import ROOT, leaks, members
 
 from helpers import cli
-from helpers.exercises import find, lessons, of_lesson
+from helpers.exercises import check, find, lessons, of_lesson
 from helpers.exercises.released import LeftOut, is_left_out, left_out
 from helpers.instructor.release import release
 from helpers.instructor.release.pack import answers_in, blind, sources
 from helpers.instructor.release.prune import Modules, scope
+from helpers.notebook import recorded
 
 NOT_THERE = ("solutions/", "tests/", "benchmarks/", "helpers/instructor/", "__pycache__", ".pyc")
 
@@ -154,3 +157,49 @@ def test_the_command_says_what_it_wrote_and_what_is_wrong(
     assert cli.main(["release", "77", "--out", str(tmp_path / "77.zip")]) == 1
     assert "There is no lesson 77" in capsys.readouterr().err
     assert not (tmp_path / "77.zip").exists()
+
+
+# --- the cells that show recorded outputs ---------------------------------------------------------
+
+
+def entry(needs: list[list[str]], withheld: list[str]) -> dict[str, Any]:
+    return {"needs": needs, "withheld": withheld, "outputs": []}
+
+
+def test_a_cell_runs_once_what_it_builds_on_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = ["call = helpers.mine_or_yours('00.1', roll_call)\n", "call()  \n", "\n"]
+    key = recorded.digest("".join(cell))
+    assert key == recorded.digest("\n".join(line.rstrip() for line in cell))
+    monkeypatch.setattr(recorded, "table", lambda: {key: entry([["00.1", "roll_call"]], [])})
+    monkeypatch.setattr("helpers.exercises.check.known_status", lambda number, fn: fn())
+    for said, runs in (("passed", True), ("wrong", False), ("not attempted", False)):
+        lines = recorded.instead(cell, {"roll_call": lambda said=said: said})
+        assert (lines == cell) is runs
+    assert key in recorded.instead(cell, {})[0]
+    assert recorded.instead(["print(1)\n"], {}) == ["print(1)\n"]
+
+
+def test_a_cell_that_calls_what_is_left_out_never_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = recorded.digest("ring()")
+    monkeypatch.setattr(recorded, "table", lambda: {key: entry([], ["all_reduce_ring"])})
+    assert key in recorded.instead(["ring()"], {})[0]
+
+
+def test_the_reason_names_what_is_open() -> None:
+    both = entry([["02.3", "f"], ["02.5", "g"]], [])
+    assert recorded.reason(both, ["02.3", "02.5"]) == (
+        "Exercises 02.3 and 02.5 are open. This is what the cell showed on another machine, with "
+        "the course's own version. Once they pass, it runs."
+    )
+    own = recorded.reason(entry([], ["all_reduce_ring"]), [])
+    assert own.endswith("calls the course's own `all_reduce_ring`, which this copy leaves out.")
+
+
+def test_without_its_own_version_a_demonstration_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    exercise = replace(find("00.1"), reference=left_out("answer to 00.1"))
+    monkeypatch.setattr(check, "find", lambda number: exercise)
+    monkeypatch.setattr(check, "known_status", lambda number, fn: "not attempted")
+    with pytest.raises(LeftOut, match=r"00\.1 is open, and this copy of the course has no"):
+        check.mine_or_yours("00.1", print)
