@@ -90,22 +90,39 @@ class Child:
             chosen = cells.needed(notebook.statements, functions)
         else:
             chosen = [s for s in notebook.statements if [s.cell, s.index] in only]
-        faults: dict[str, list[Any]] = {}
-        flags = 0
-        for statement in chosen:
-            where = statement.cell, statement.index
-            if where in skip:
-                faults.update({name: ["skipped", "", *where] for name in statement.binds})
-                continue
-            self.frames.send({"at": where})
-            try:
-                file = _FILE.format(statement.cell + 1)
-                flags = cells.run(statement, self.names, file, flags)
-            except BaseException as error:
-                fault = [type(error).__name__, _said(error), statement.cell, statement.line]
-                faults.update(dict.fromkeys(statement.binds, fault))
+        faults = self._run(chosen, skip)
         states = self._states(functions, notebook, faults)
         self.frames.send({"cells": states, "chosen": [[s.cell, s.index] for s in chosen]})
+
+    def _run(
+        self, chosen: list[cells.Statement], skip: set[tuple[int, int]]
+    ) -> dict[str, list[Any]]:
+        """Run statements; for each name that one of them did not define, why.
+
+        One that lacks a name which another defines comes again when all had their turn, so cells
+        in another order do no harm.
+        """
+        faults: dict[str, list[Any]] = {}
+        defined = set[str]().union(*(statement.binds for statement in chosen))
+        flags, turn = 0, chosen
+        while turn:
+            later: list[cells.Statement] = []
+            for statement in turn:
+                where = statement.cell, statement.index
+                if where in skip:
+                    faults.update({name: ["skipped", "", *where] for name in statement.binds})
+                    continue
+                self.frames.send({"at": where})
+                try:
+                    file = _FILE.format(statement.cell + 1)
+                    flags = cells.run(statement, self.names, file, flags)
+                except BaseException as error:
+                    fault = [type(error).__name__, _said(error), statement.cell, statement.line]
+                    faults.update(dict.fromkeys(statement.binds, fault))
+                    if isinstance(error, NameError) and error.name in defined:
+                        later.append(statement)
+            turn = later if len(later) < len(turn) else []
+        return faults
 
     def _states(
         self, functions: list[str], notebook: cells.Notebook, faults: dict[str, list[Any]]

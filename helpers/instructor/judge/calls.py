@@ -23,12 +23,13 @@ def observe(exercise: Exercise, case: Case, session: Session, clock: Clock) -> O
 
     After trouble that leaves its processes in no known state they are ended.
     """
+    with clock.stopped():
+        channels = session.channels(case.ranks)
+    if not channels:
+        return Observation(trouble="died", text="it ended while the cells ran again.")
     seconds = clock.call
     if seconds <= 0:
         return Observation(trouble="timeout")
-    channels = session.channels(case.ranks)
-    if not channels:
-        return Observation(trouble="died", text="it ended while the cells ran again.")
     if exercise.ranked:
         drive = driver_name(exercise.drive)
         seen = observe_ranks(channels, drive, exercise.function, case, seconds)
@@ -74,8 +75,9 @@ def observe_on_real_ranks(
 
     It is the child's word for everything, so it can cost points and earn none.
     """
+    with clock.stopped():
+        channels = session.channels(1)
     seconds = clock.call
-    channels = session.channels(1)
     if seconds <= 0 or not channels:
         return Observation(trouble="timeout")
     args = encode([list(each) for each in case.args])

@@ -97,7 +97,8 @@ class Judge:
         """The lesson's own cases of an exercise, one call at a time; None where all are right."""
         if clock.up:
             return verdicts.out_of_time(exercise)
-        state = session.states()[exercise.function]
+        with clock.stopped():
+            state = session.states()[exercise.function]
         if state.what != "there":
             return verdicts.without_call(exercise, state)
         clock.exercise()

@@ -44,6 +44,7 @@ class Session:
         budgets: Budgets,
     ) -> None:
         self._sandboxes, self._budgets = sandboxes, budgets
+        self._cells_left = 4 * budgets.cells
         self._cells = {"do": "cells", "cells": list(sources), "functions": list(functions)}
         self._functions = functions
         self._channels: list[Channel] = []
@@ -67,7 +68,10 @@ class Session:
         if ranks > 1 and not self._channels:
             self.channels(1)
         while True:
-            new = [self._fork(rank) for rank in range(len(self._channels), ranks)]
+            lacking = range(len(self._channels), ranks)
+            for rank in lacking:
+                self._sandbox(rank).prepare()  # all of them load at once
+            new = [Channel(self._sandbox(rank).fork()) for rank in lacking]
             self._channels += new
             fate = self._tell_cells(new)
             if fate is None:
@@ -82,8 +86,8 @@ class Session:
     def _restarts(self) -> int:
         return self._budgets.restarts
 
-    def _fork(self, rank: int) -> Channel:
-        return Channel(self._sandboxes[rank % len(self._sandboxes)].fork())
+    def _sandbox(self, rank: int) -> Sandbox:
+        return self._sandboxes[rank % len(self._sandboxes)]
 
     def give_up(self, crashed: bool = True) -> None:
         """End all processes, which are in no known state."""
@@ -93,12 +97,15 @@ class Session:
     def close(self) -> None:
         """End all processes."""
         for rank, channel in enumerate(self._channels):
-            self._sandboxes[rank % len(self._sandboxes)].end(channel.child)
+            self._sandbox(rank).end(channel.child)
         self._channels = []
 
     def _tell_cells(self, channels: Sequence[Channel]) -> Fate | None:
         """Let these processes run the cells, all at once; how that ended, None for well."""
-        until = time.monotonic() + self._budgets.cells
+        if not channels:
+            return None
+        begun = time.monotonic()
+        until = begun + min(self._budgets.cells, self._cells_left)
         self._at = None
         try:
             for channel in channels:
@@ -112,6 +119,8 @@ class Session:
             return "time-out"
         except (Closed, Violation):
             return "crashed"
+        finally:
+            self._cells_left -= time.monotonic() - begun
         return None
 
     def _run_cells(self, channel: Channel, until: float) -> dict[str, State]:

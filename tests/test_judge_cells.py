@@ -1,0 +1,188 @@
+"""Cells that were deleted, doubled, split, moved, renamed or broken; cells that end the process."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from submissions import code_cells, solution, untouched, write
+
+from helpers.instructor.grades import ExerciseGrade
+from helpers.instructor.judge import Budgets, Graded, Judge
+from helpers.instructor.sandbox import missing
+
+MISSING = missing()
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
+
+SHORT = Budgets(step=2.0, cells=6.0, call=3.0, exercise=6.0, submission=60.0)
+SOLUTION = code_cells(solution("02"))
+FULL = 15.0
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    with Judge("02", slot=45, budgets=SHORT) as made:
+        yield made
+
+
+@pytest.fixture
+def graded(judge: Judge, tmp_path: Path):
+    def grade(*sources: str) -> Graded:
+        return judge.grade(write(tmp_path / "it.ipynb", sources), "ada", 4711)
+
+    return grade
+
+
+def one(found: Graded, number: str) -> ExerciseGrade:
+    return next(e for e in found.grade.exercises if e.number == number)
+
+
+def points(found: Graded) -> dict[str, float]:
+    return {e.number: e.points for e in found.grade.exercises}
+
+
+def test_order_does_not_matter(graded) -> None:
+    shuffled = list(SOLUTION)
+    random.Random(1).shuffle(shuffled)
+    assert graded(*shuffled).grade.total == FULL
+
+
+def test_doubled_and_split_cells_do_no_harm(graded) -> None:
+    split = [part for source in SOLUTION for part in source.split("\n\n\n")]
+    assert graded(*SOLUTION, *SOLUTION).grade.total == FULL
+    assert graded(*split).grade.total == FULL
+
+
+def test_one_cell_with_everything_is_enough(graded) -> None:
+    assert graded("\n\n".join(SOLUTION)).grade.total == FULL
+
+
+def test_a_deleted_answer_is_missing_and_costs_its_points_alone(graded) -> None:
+    found = graded(*[s for s in SOLUTION if "def scatter" not in s])
+    assert one(found, "02.1").outcome == "missing"
+    assert "`scatter`" in one(found, "02.1").reason
+    assert found.grade.total == FULL - one(found, "02.1").max
+
+
+def test_a_stub_that_is_left_beside_the_answer_does_not_count(graded) -> None:
+    stubs = code_cells(untouched("02"))
+    assert graded(*stubs, *SOLUTION).grade.total == FULL
+    assert graded(*SOLUTION, *stubs).grade.total == FULL
+
+
+def test_the_last_definition_counts(graded) -> None:
+    wrong = "def fit(sizes, seconds):\n    return 0.0, 0.0\n"
+    assert one(graded(*SOLUTION, wrong), "02.4").outcome == "wrong"
+    assert one(graded(wrong, *SOLUTION), "02.4").outcome == "passed"
+
+
+def test_magics_shell_commands_and_widgets_do_no_harm(graded) -> None:
+    extra = ["%matplotlib inline\n!ls", "%%time\nx = 1", "%%bash\nrm -rf /", "help?", "1 +"]
+    assert graded(*extra, *SOLUTION, *extra).grade.total == FULL
+
+
+def test_an_answer_may_use_what_other_cells_define(graded) -> None:
+    source = next(s for s in SOLUTION if "def fit" in s).replace("def fit(", "def inner_fit(")
+    cells = [
+        "import torch\nSETTINGS = {}\nlayers = []",
+        "SETTINGS['factor'] = 1.0\nlayers.append(2)",
+        source,
+        "class Fits:\n    inner = staticmethod(inner_fit)",
+        "def fit(sizes, seconds):\n    assert layers == [2]\n"
+        "    a, b = Fits.inner(sizes, seconds)\n    return a * SETTINGS['factor'], b",
+    ]
+    assert one(graded(*cells), "02.4").outcome == "passed"
+
+
+def test_annotations_may_be_put_off(graded) -> None:
+    plain = "def fit(sizes: NoSuchType, seconds: Neither):\n    return 1, 2"
+    assert one(graded(plain), "02.4").outcome == "error"
+    assert one(graded("from __future__ import annotations", plain), "02.4").outcome == "wrong"
+
+
+def test_a_syntax_error_is_told_with_its_cell_and_line(graded) -> None:
+    found = one(graded("import torch", "def fit(sizes, seconds):\n    return (1,\n"), "02.4")
+    assert (found.outcome, found.points) == ("error", 0)
+    assert "Cell 2" in found.hint and "SyntaxError" in found.hint
+
+
+def test_an_exception_of_a_cell_that_an_answer_needs_is_told(graded) -> None:
+    found = one(graded("fit = {}['nothing']"), "02.4")
+    assert (found.outcome, found.points) == ("error", 0)
+    assert "KeyError" in found.hint
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [("os._exit(3)", "crashed"), ("ctypes.string_at(0)", "crashed"), ("spin()", "time-out")],
+)
+def test_a_statement_that_ends_or_stalls_the_process_is_skipped(graded, code, outcome) -> None:
+    spin = "import os, ctypes\n\n\ndef spin():\n    while True:\n        pass\n"
+    found = graded(spin, f"def made():\n    {code}\n\n\nscatter = made()", *without("scatter"))
+    assert one(found, "02.1").outcome == outcome
+    assert found.grade.total == FULL - one(found, "02.1").max
+    assert found.crashes == 1
+
+
+def without(function: str) -> list[str]:
+    return [s for s in SOLUTION if f"def {function}" not in s]
+
+
+def test_a_call_that_ends_the_process_costs_its_exercise_alone(graded) -> None:
+    crash = "import os\n\n\ndef scatter(comm, batch, rows, width):\n    os._exit(0)\n"
+    found = graded(crash, *without("scatter"))
+    assert one(found, "02.1").outcome == "crashed"
+    assert found.grade.total == FULL - one(found, "02.1").max
+
+
+def test_a_call_that_does_not_end_costs_its_exercise_alone(graded) -> None:
+    endless = "def fit(sizes, seconds):\n    while True:\n        pass\n"
+    found = graded(endless, *without("fit"))
+    assert one(found, "02.4").outcome == "time-out"
+    assert found.grade.total == FULL - one(found, "02.4").max
+
+
+def test_a_notebook_whose_every_cell_crashes_is_given_up(graded) -> None:
+    crash = (
+        "import os\n\n\ndef {0}(*a):\n    pass\n\n\nos._exit(0) if {0} else None\n{0} = os._exit(1)"
+    )
+    cells = [crash.format(f"scatter{n}") + f"\nscatter = scatter{n}" for n in range(9)]
+    found = graded(*cells)
+    assert one(found, "02.1").outcome == "crashed"
+    assert found.grade.total == 0
+
+
+def test_a_submission_that_uses_up_its_time_ends(judge: Judge, tmp_path: Path) -> None:
+    sleepy = "import time\n\n\ndef {}(*args):\n    time.sleep(60)\n"
+    names = ["scatter", "broadcast_tree", "all_reduce_ring", "fit", "all_reduce_shared"]
+    path = write(tmp_path / "slow.ipynb", [sleepy.format(name) for name in names])
+    judge.budgets = Budgets(step=2, cells=6, call=2, exercise=4, submission=5)
+    try:
+        found = judge.grade(path, "ada", 5)
+    finally:
+        judge.budgets = SHORT
+    assert {e.outcome for e in found.grade.exercises} == {"time-out"}
+    assert found.seconds < 30  # not a speed: five exercises of a minute a call would be far above
+
+
+def test_tampered_metadata_and_an_old_format_change_nothing(judge: Judge, tmp_path: Path) -> None:
+    notebook = nbformat.read(solution("02"), 4)
+    for cell in notebook.cells:
+        cell.metadata = {"nbgrader": {"points": 1000, "grade": True, "grade_id": "x"}, "tags": [1]}
+        cell.pop("id", None)
+    notebook.metadata = {"kernelspec": {"name": "bash", "display_name": 3}, "language_info": []}
+    path = tmp_path / "tampered.ipynb"
+    path.write_text(json.dumps(notebook))
+    assert judge.grade(path, "ada", 3).grade.total == FULL
+    old = nbformat.convert(nbformat.read(solution("02"), 4), 3)
+    path.write_text(nbformat.v3.writes_json(old))
+    assert judge.grade(path, "ada", 3).grade.total == FULL
+
+
+def test_the_same_seed_gives_the_same_grade(judge: Judge) -> None:
+    one_time = judge.grade(solution("02"), "ada", 99).grade
+    assert judge.grade(solution("02"), "ada", 99).grade == one_time
