@@ -80,3 +80,19 @@ def test_the_same_wrong_answer_costs_only_its_own_exercise(
     found = grade(judges, write(tmp_path / "one_wrong.ipynb", sources), exercise.lesson)
     lost = [e.number for e in found.exercises if not e.points]
     assert lost == [exercise.number]
+
+
+def test_an_answer_on_a_wrong_base_is_told_so(judges: dict[str, Judge], tmp_path: Path) -> None:
+    bases = ["def average_gradients(comm, model, rows, total):\n    pass", OPEN]
+    for base, reason in zip(bases, ["which did not pass", "which is open"], strict=True):
+        cells = code_cells(solution("03"))
+        sources = [base if "def average_gradients" in cell else cell for cell in cells]
+        found = grade(judges, write(tmp_path / "it.ipynb", sources), "03")
+        assert one(found, "03.2").points == one(found, "03.3").points == 0
+        assert f"It builds on exercise 03.2, {reason}." in one(found, "03.3").reason
+
+
+OPEN = (
+    "def average_gradients(comm, model, rows, total):\n"
+    "    if comm:\n        raise NotImplementedError('Exercise 03.2 is not done yet')\n"
+)

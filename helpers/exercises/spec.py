@@ -110,7 +110,8 @@ class Exercise:
 
     asks: what was asked for, in one sentence. praise: what a right answer is told. figure: the
     index of the case whose timeline is shown then, None for no timeline. ranked: whether it runs on
-    ranks; otherwise it is an ordinary function, and there is one value.
+    ranks; otherwise it is an ordinary function, and there is one value. builds_on: the numbers of
+    exercises whose functions an answer calls.
     """
 
     number: str
@@ -129,6 +130,7 @@ class Exercise:
     wrong: tuple[WrongAnswer, ...]
     figure: int | None = None
     ranked: bool = True
+    builds_on: tuple[str, ...] = ()
 
     @property
     def lesson(self) -> str:

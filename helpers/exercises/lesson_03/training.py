@@ -188,6 +188,7 @@ EXERCISE = Exercise(
     ),
     cases=cases,
     drive=on_training,
+    builds_on=("03.2",),
     claim=claim,
     mistakes=(
         Mistake("not every rank takes part", _some_do_not_come, unfinished=True),

@@ -90,7 +90,8 @@ class Judge:
         crashes: int = 0,
         note: str = "",
     ) -> Graded:
-        made = SubmissionGrade(submission, self.lesson, seed, self.mode, tuple(grades), note)
+        noted = tuple(verdicts.with_bases(self.exercises, grades))
+        made = SubmissionGrade(submission, self.lesson, seed, self.mode, noted, note)
         return Graded(made, time.monotonic() - begun, crashes)
 
     def _visible(self, exercise: Exercise, session: Session, clock: Clock) -> ExerciseGrade | None:

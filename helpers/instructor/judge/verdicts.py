@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
 from helpers.exercises.spec import Case, Exercise, Observation, Verdict
 from helpers.instructor.grades import ExerciseGrade, Outcome
@@ -16,6 +18,7 @@ _BY_TROUBLE: dict[str, Outcome] = {
     "died": "crashed",
     "not done": "not attempted",
 }
+_CALLED: tuple[Outcome, ...] = ("wrong", "error", "time-out", "crashed")
 _ON_VISIBLE: dict[Outcome, str] = {
     "wrong": "Wrong on the cases that the lesson shows.",
     "error": "An exception on the cases that the lesson shows.",
@@ -88,6 +91,21 @@ def without_call(exercise: Exercise, state: State) -> ExerciseGrade:
     did = "did not come to an end" if state.what == "time-out" else "ended the process"
     reason = f"{cell} {did}, and so `{exercise.function}` is not there."
     return _grade(exercise, outcome, reason, f"its cell {did}")
+
+
+def with_bases(
+    exercises: Sequence[Exercise], grades: Sequence[ExerciseGrade]
+) -> list[ExerciseGrade]:
+    """The grades; one that may be the fault of an exercise that it builds on says so."""
+    passed_ones = {grade.number for grade in grades if grade.outcome == "passed"}
+    noted = []
+    for exercise, grade in zip(exercises, grades, strict=True):
+        lacking = [number for number in exercise.builds_on if number not in passed_ones]
+        if lacking and grade.outcome in _CALLED and " builds on " not in grade.reason:
+            reason = f"{grade.reason} It builds on exercise {lacking[0]}, which did not pass."
+            grade = replace(grade, reason=reason)
+        noted.append(grade)
+    return noted
 
 
 def out_of_time(exercise: Exercise) -> ExerciseGrade:
