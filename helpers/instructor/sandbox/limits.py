@@ -17,8 +17,9 @@ class Limits:
     """Of one sandbox; sizes in bytes.
 
     processes: with their threads, at one time. memory: of one process, and of all together.
-    tmp, shm: of /tmp and of /dev/shm. names: files and folders in both. file: of one file. cpu:
-    seconds of one process. open_files: of one process.
+    tmp, shm: of /tmp and of /dev/shm. names: files and folders in both. sockets: each
+    can hold a fifth of a MiB that no process has. file: of one file. cpu: seconds of one process.
+    open_files: of one process.
     """
 
     processes: int = 64
@@ -26,6 +27,7 @@ class Limits:
     tmp: int = 64 * _MIB
     shm: int = 256 * _MIB
     names: int = 20_000
+    sockets: int = 1000
     file: int = 64 * _MIB
     cpu: int = 120
     open_files: int = 256

@@ -62,6 +62,8 @@ class Watch:
             sandbox.overdone("memory")
         elif sandbox.mode != "none" and names_in_scratch(pids[:1]) > sandbox.limits.names:
             sandbox.overdone("files")
+        elif sandbox.mode != "none" and sockets_of(pids[:1]) > sandbox.limits.sockets:
+            sandbox.overdone("memory")
         elif crowded(threads := [t for pid in pids[1:] for t in threads_of(pid)]):
             for thread in threads:
                 with contextlib.suppress(OSError):
@@ -115,6 +117,17 @@ def _share(pid: int) -> int:
         for line in file:
             if line.startswith(b"Pss:"):
                 return int(line.split()[1]) * 1024
+    return 0
+
+
+def sockets_of(pids: list[int]) -> int:
+    """How many sockets there are in the network of a sandbox's process.
+
+    What waits in them to be read is memory that counts for no process.
+    """
+    for pid in pids:
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/net/sockstat", "rb") as file:
+            return int(file.readline().split()[-1])
     return 0
 
 
