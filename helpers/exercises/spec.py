@@ -50,7 +50,8 @@ class Observation:
 
     values: what each rank gave, numpy arrays for tensors (one value for a plain function).
     bytes, messages: sent by each rank. sent: for each rank, to whom, in order, by its own thread.
-    seconds: on each rank's own clock. events: the trace.
+    seconds: on each rank's own clock. events: the trace. writes: where the grader looked, for each
+    rank the elements of shared memory that it changed, turn by turn, counted through all buffers.
     trouble: how it ended, "" where it returned. kind, text: of the exception. rank: the one
     at fault. waiting: for each rank that waits, in words, "waits to receive from rank 1". place:
     the line it was at.
@@ -62,6 +63,7 @@ class Observation:
     sent: list[list[int]] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
+    writes: list[list[list[int]]] = field(default_factory=list)
     trouble: Trouble = ""
     kind: str = ""
     text: str = ""

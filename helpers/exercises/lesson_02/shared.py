@@ -62,7 +62,7 @@ def claim(case: Case, seen: Observation) -> str | None:
             return f"{case.name}, rank {rank}'s buffer does not hold the sum when it returns."
     if sum(seen.messages):
         return f"{case.name}, {sum(seen.messages)} messages were sent; shared memory needs none."
-    return _work(case, seen)
+    return _work(case, seen) or _everything_at_once(case, seen)
 
 
 def _work(case: Case, seen: Observation) -> str | None:
@@ -78,6 +78,22 @@ def _work(case: Case, seen: Observation) -> str | None:
         "tensors' worth of elements: all the additions are done on every rank. Let each rank sum "
         "its slice alone and write that to every buffer, which takes 2."
     )
+
+
+def _everything_at_once(case: Case, seen: Observation) -> str | None:
+    """The same by who wrote where, as the grader saw it: `worked` is the rank's own word.
+
+    A rank's first turn fills its buffer. In the next one it can write sums of its own slice alone,
+    or of half the tensor on the way there; who has all of them has made them all.
+    """
+    length = case.facts["held"].shape[1]
+    for rank, turns in enumerate(seen.writes if case.ranks >= 8 else []):
+        if len({i % length for i in (turns[1:] or [[]])[0]}) > 0.75 * length:
+            return (
+                f"{case.name}, rank {rank} writes the whole sum at once: all the additions are "
+                "done on every rank."
+            )
+    return None
 
 
 def _no_first_barrier(case: Case, seen: Observation) -> str | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from helpers.engines.errors import Deadlock, RankFailed, RunError
@@ -17,8 +18,9 @@ from helpers.engines.virtual import run_virtual
 from helpers.exercises.drives import returned
 from helpers.exercises.spec import Case, Observation, Other
 from helpers.instructor.judge.channel import Channel, Violation
-from helpers.instructor.judge.messages import Buffers, header_of, whole
+from helpers.instructor.judge.messages import header_of, whole
 from helpers.instructor.judge.replies import observed
+from helpers.instructor.judge.shared_memory import Buffers
 from helpers.worker.encoding import Malformed, decode, encode
 from helpers.worker.frames import Closed, Late
 
@@ -64,7 +66,8 @@ def observe_ranks(
     finally:
         buffers.close()
     values = [proxy.value for proxy in ranks]
-    return returned(results, values, [proxy.sent for proxy in ranks])
+    seen = returned(results, values, [proxy.sent for proxy in ranks])
+    return replace(seen, writes=buffers.writes)
 
 
 class Proxy:
@@ -123,6 +126,7 @@ class Lane:
         """Do what the child asks for, up to one of these words; returns it with what it says."""
         while True:
             message = self.rank.channel.answer(self.lane, "op")
+            self.rank.buffers.look(self.comm.rank)
             op, args = message["op"], message.get("args")
             if type(op) is not str or type(args) is not list:
                 raise Violation("a request of another kind")
