@@ -67,7 +67,7 @@ def loads(text: bytes) -> Any:
     if sum(map(text.count, (b",", b"[", b"{"))) > _MARKS:
         raise Malformed("too many values")  # before they take a hundred times the text's memory
     try:
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+        return _DECODER.decode(text.decode())
     except (ValueError, RecursionError) as error:
         raise Malformed(f"no JSON: {type(error).__name__}") from None
 
@@ -81,6 +81,9 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> Any:
     raise Malformed(f"{name} is no JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant)
 
 
 class _Decoder:

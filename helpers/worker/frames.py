@@ -14,6 +14,7 @@ from helpers.worker.encoding import Malformed, loads
 
 MAX_FRAME = 96 * 2**20
 _HEAD = struct.Struct(">I")
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 
 class Closed(ConnectionError):
@@ -40,7 +41,7 @@ class Frames:
 
     def queue(self, message: Any) -> None:
         """Send a message together with the next one."""
-        body = json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
+        body = _ENCODER.encode(message).encode()
         self._queued += _HEAD.pack(len(body)) + body
 
     def send(self, message: Any, fds: tuple[int, ...] = (), deadline: float | None = None) -> None:
