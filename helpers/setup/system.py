@@ -94,23 +94,6 @@ def missing_sandbox_tools() -> list[str]:
     return missing
 
 
-def sandbox_fails() -> str:
-    """Why a bubblewrap sandbox does not start here, in its own words; an empty text where it does.
-
-    It is really tried: some systems have the command and forbid what it needs.
-    """
-    command = ["bwrap", "--unshare-all", "--unshare-user", "--die-with-parent"]
-    command += ["--ro-bind", "/", "/", "true"]
-    try:
-        told = subprocess.run(command, capture_output=True, text=True, timeout=20)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)
-    if told.returncode == 0:
-        return ""
-    said = told.stderr.strip().splitlines()
-    return said[-1] if said else f"it ended with status {told.returncode}"
-
-
 def install_line(tools: Sequence[str]) -> str:
     """The one line to type that installs these tools here."""
     if "chromium" in tools and not is_debian():
