@@ -20,7 +20,7 @@ from helpers.exercises import find
 from helpers.setup import places
 
 NUMBER = "02.1"
-ROUNDS, OURS, NBGRADER, OTTER = 3, 40, 4, 2  # submissions of each in a round
+ROUNDS, OURS, NBGRADER, OTTER = 3, 100, 5, 2  # submissions of each in a round
 CLASS, LESSON, JOBS = 300, "03", 2
 QUICKER, MINUTES = 10, 10
 
