@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -81,7 +82,8 @@ def show(key: str) -> None:
 
     entry = table()[key]
     said = reason(entry, open_ones(entry["needs"], get_ipython().user_ns))
-    page = f'<p style="border-left:.35em solid #7F7F7F;padding:.3em .9em">{html.escape(said)}</p>'
+    words = re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(said))
+    page = f'<p style="border-left:.35em solid #7F7F7F;padding:.3em .9em">{words}</p>'
     display({"text/plain": said, "text/html": page}, raw=True)
     for output in entry["outputs"]:
         if output["output_type"] == "stream":
