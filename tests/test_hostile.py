@@ -14,27 +14,36 @@ from pathlib import Path
 
 import pytest
 from hostile.bench import Bench, descendants, ended, hold, processes_of
+from hostile.broken import BROKEN
 from hostile.cheats import cheats, leak, of_lesson_03
 from hostile.endings import ENDINGS
-from hostile.leftovers import LEFTOVERS, Leftover
+from hostile.files import File
+from hostile.hogs import HOGS
+from hostile.leftovers import LEFTOVERS
 from hostile.lies import LIES
 from hostile.machine import MACHINE
 from hostile.network import CODE, network
-from hostile.notebooks import FILES, File
+from hostile.notebooks import FILES
 from hostile.output import WORDS
+from hostile.pairs import Leftover
 from hostile.patches import PATCHES
 from hostile.reading import READING
 from hostile.replies import REPLIES
+from hostile.strange import STRANGE
 from hostile.submission import ROOT, Attack
+from hostile.surroundings import SURROUNDINGS
 from hostile.traces import Listeners, listeners, marked, snapshot
 
 from helpers.instructor.sandbox import FIRST_UID, missing
 
-BANK = [*LIES, *PATCHES, *REPLIES, *READING, *MACHINE, *ENDINGS, *WORDS, *cheats()]
+REACHING = [*READING, *MACHINE, *ENDINGS, *HOGS]
+BANK = [*LIES, *STRANGE, *PATCHES, *REPLIES, *REACHING, *WORDS, *cheats()]
+PAIRS = [*LEFTOVERS, *SURROUNDINGS]
 SLOT = 17
 MEMORY = 2 * 2**30  # of the judge, with torch loaded
 
-pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+LACK = missing()
+pytestmark = [pytest.mark.skipif(LACK is not None, reason=str(LACK)), pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")
@@ -81,14 +90,14 @@ def test_an_attack_changes_no_verdict(attack: Attack, bench: Bench, tmp_path: Pa
     assert told["open_files"] < 100
 
 
-@pytest.mark.parametrize("leftover", LEFTOVERS, ids=lambda each: each.name)
+@pytest.mark.parametrize("leftover", PAIRS, ids=lambda each: each.name)
 def test_nothing_is_left_for_the_next(leftover: Leftover, bench: Bench, tmp_path: Path) -> None:
     bench.submit(leftover.plants, tmp_path / "plants")
     bench.submit(leftover.looks, tmp_path / "looks")
     bench.next_student(tmp_path / "next")
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda each: each.name)
+@pytest.mark.parametrize("file", [*FILES, *BROKEN], ids=lambda each: each.name)
 def test_a_file_is_read_as_data(file: File, bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "attack").mkdir()
     told = bench.grade(file.build(tmp_path / "attack"), file.name)

@@ -184,6 +184,18 @@ def overlap_by_a_clock_of_its_own() -> Attack:
     return Attack("overlap by a clock of its own", [right("shard"), code], "03", full=("shard",))
 
 
+def work_by_its_own_word() -> Attack:
+    """Every rank adds everything, and says that it did nothing."""
+    code = (
+        "from helpers.exercises import drives_shared\n\n\n"
+        "def all_reduce_shared(comm, buffers):\n"
+        "    drives_shared.Counter.elements = property(lambda self: 0, lambda self, value: None)\n"
+        "    comm.barrier()\n    total = sum(buffers)\n    comm.barrier()\n"
+        "    buffers[comm.rank].copy_(total)\n"
+    )
+    return Attack("work by its own word", [right("fit"), code], full=("fit",))
+
+
 def tells_hidden_inputs() -> str:
     """What a submission would write into its report, were the next hint to quote it."""
     true = right("scatter").replace("def scatter(", "def true_scatter(")
@@ -216,6 +228,10 @@ RANKS = {
     "waits for what never comes": "    return comm.recv((comm.rank + 1) % comm.size)\n",
     "sends for ever": (
         "    while True:\n        comm.isend(torch.ones(9), (comm.rank + 1) % comm.size)\n"
+    ),
+    "all send for ever": (
+        "    data = torch.zeros(4_000_000)\n    while True:\n"
+        "        comm.isend(data, (comm.rank + 1) % comm.size)\n        comm.done = comm.time()\n"
     ),
     "computes for ever": "    while True:\n        comm.compute(1.0)\n",
     "one rank ends": (
@@ -278,6 +294,12 @@ def cheats() -> list[Attack]:
         ranks_by_heart(),
         time_bomb_on_hidden(),
         late_value(),
+        work_by_its_own_word(),
+        Attack(
+            "shared memory, the course's own",
+            [right("all_reduce_shared")],
+            full=("all_reduce_shared",),
+        ),
         *changes_its_inputs(),
         *map(side_channel, SIDE_CHANNELS),
         *(_ranks(name, body) for name, body in RANKS.items()),

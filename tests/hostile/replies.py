@@ -149,7 +149,9 @@ RANKED = {
     "a tensor of another size": "link.ask('isend', 1, 1, ['torch', 'float32', [4], 'AAAA'])",
     "a tensor of a negative shape": "link.ask('isend', 1, 1, ['torch', 'uint8', [-1], ''])",
     "a tensor of many axes": "link.ask('isend', 1, 1, ['torch', 'uint8', [1] * 1000, 'AA=='])",
-    "a tensor without elements": "link.ask('isend', 1, 1, ['torch', 'uint8', [0, 2**25, 2**25], ''])",
+    "a tensor without elements": (
+        "link.ask('isend', 1, 1, ['torch', 'uint8', [0, 2**25, 2**25], ''])"
+    ),
     "a tensor of booleans": "link.ask('isend', 1, 1, ['torch', 'bool', [3], 'AgME'])",
     "seconds below none": "link.ask('compute', -1.0)",
     "seconds without end": "link.ask('compute', {'number': 'inf'})",
@@ -167,8 +169,8 @@ RANKED = {
     ),
     "a communication thread that never ends": "link.ask('background', 1); link.ask('wait', 1)",
     "sends that nobody receives": (
-        "data = 'A' * 4_000_000\n"
-        "for n in range(10_000):\n    link.ask('isend', n, 1, ['torch', 'uint8', [3_000_000], data])"
+        "data = ['torch', 'uint8', [3_000_000], 'A' * 4_000_000]\n"
+        "for n in range(10_000):\n    link.ask('isend', n, 1, data)"
     ),
     "asks and never reads": "while True:\n    link.ask('time')",
     "asks whether it is done, for ever": (

@@ -28,6 +28,7 @@ NUMBERS = {
     "scatter": "02.1",
     "all_reduce_ring": "02.3",
     "fit": "02.4",
+    "all_reduce_shared": "02.5",
     "shard": "03.1",
     "overlap": "03.5",
 }
@@ -38,9 +39,10 @@ class Attack:
     """A hostile submission.
 
     name: its test's id. cells: the notebook's sources. full: the functions whose answers get all
-    their points whatever stands beside them; every other exercise gets none. either: right ones that may keep or lose theirs. finished: the
-    functions that have to say that their attack came to its end, so that a slip of the pen in an
-    attack is not taken for a defence. outcomes: what the exercises without points may be called.
+    their points whatever stands beside them; every other exercise gets none. either: right ones
+    that may keep or lose theirs. finished: the functions that have to say that their attack came to
+    its end, so that a slip of the pen in an attack is not taken for a defence. outcomes: what the
+    exercises without points may be called.
     """
 
     name: str
