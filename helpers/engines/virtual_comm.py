@@ -93,7 +93,7 @@ class VirtualComm(Comm):
 
     def compute(self, seconds: float) -> None:
         task = self.running()
-        if not (seconds >= 0 and math.isfinite(seconds)):
+        if not (seconds >= 0 and math.isfinite(task.clock + seconds)):
             raise ValueError(
                 f"Rank {self.rank} cannot compute for {seconds} seconds: give 0 or more."
             )
