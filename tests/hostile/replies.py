@@ -9,7 +9,7 @@ from __future__ import annotations
 from hostile.submission import Attack, right, source
 
 
-def connection():
+def connection(at="call"):
     """The connection to the judge, the number of the call under way, and how to write to it."""
     import json
     import struct
@@ -18,12 +18,12 @@ def connection():
     frame = sys._getframe()
     while frame is not None:
         child, message = frame.f_locals.get("self"), frame.f_locals.get("message")
-        if hasattr(child, "frames") and isinstance(message, dict) and "call" in message:
+        if hasattr(child, "frames") and isinstance(message, dict) and at in message:
             break
         frame = frame.f_back
 
     class Connection:
-        call = message["call"]
+        call = message.get("call", 0)
         socket = child.frames.socket
 
         def raw(self, data):
@@ -127,16 +127,16 @@ RANKED = {
     "a request that is no word": "link.say(op=['isend'], args=[])",
     "arguments that are none": "link.say(op='isend', args=3)",
     "too few arguments": "link.ask('isend', 1)",
-    "a wait for nothing": "link.ask('wait', 12345)",
-    "a wait for a negative number": "link.ask('wait', -1)",
-    "a wait for what is no number": "link.ask('wait', [1])",
+    "a wait for nothing": "link.ask('wait', 12345, True)",
+    "a wait for a negative number": "link.ask('wait', -1, True)",
+    "a wait for what is no number": "link.ask('wait', [1], True)",
     "the same number twice": "link.ask('irecv', 7, 1); link.ask('irecv', 7, 1)",
     "a send to nobody": "link.ask('isend', 1, 99, ['torch', 'uint8', [1], 'AA=='])",
     "a send to true": "link.ask('isend', 1, True, ['torch', 'uint8', [1], 'AA=='])",
     "a send to itself": (
-        "link.ask('isend', 1, 0, ['torch', 'uint8', [1], 'AA==']); link.ask('wait', 1)"
+        "link.ask('isend', 1, 0, ['torch', 'uint8', [1], 'AA==']); link.ask('wait', 1, True)"
     ),
-    "a receive from itself": "link.ask('irecv', 1, 0); link.ask('wait', 1)",
+    "a receive from itself": "link.ask('irecv', 1, 0); link.ask('wait', 1, True)",
     "a tensor of code": "link.ask('isend', 1, 1, ['torch', 'load', [1], 'AA=='])",
     "a tensor of tensorflow": "link.ask('isend', 1, 1, ['tensorflow', 'float32', [1], 'AAAAAA=='])",
     "a tensor of one bit": "link.ask('isend', 1, 1, ['torch', 'int1', [1], 'AA=='])",
@@ -153,11 +153,13 @@ RANKED = {
         "link.ask('isend', 1, 1, ['torch', 'uint8', [0, 2**25, 2**25], ''])"
     ),
     "a tensor of booleans": "link.ask('isend', 1, 1, ['torch', 'bool', [3], 'AgME'])",
-    "seconds below none": "link.ask('compute', -1.0)",
-    "seconds without end": "link.ask('compute', {'number': 'inf'})",
-    "seconds that are none": "link.ask('compute', {'number': 'nan'})",
-    "seconds as a tuple": "link.ask('compute', {'tuple': [1.0]})",
-    "more seconds than there are": "[link.ask('compute', 1.7e308) for _ in range(9)]",
+    "seconds below none": "link.ask('compute', -1.0, True)",
+    "seconds without end": "link.ask('compute', {'number': 'inf'}, True)",
+    "seconds that are none": "link.ask('compute', {'number': 'nan'}, True)",
+    "seconds as a tuple": "link.ask('compute', {'tuple': [1.0]}, True)",
+    "more seconds than there are": (
+        "[link.ask('compute', 1.7e308, True) for _ in range(9)]; link.ask('time')"
+    ),
     "shared memory of a huge shape": "link.ask('shared', [2**25, 2**25], 'float64')",
     "shared memory of no shape": "link.ask('shared', 'x', 'float64')",
     "shared memory of no type": "link.ask('shared', [1], 'float')",
@@ -167,7 +169,9 @@ RANKED = {
     "a background on the other lane": (
         "link.ask('background', 1); link.say(lane=1, op='background', args=[2])"
     ),
-    "a communication thread that never ends": "link.ask('background', 1); link.ask('wait', 1)",
+    "a communication thread that never ends": (
+        "link.ask('background', 1); link.ask('wait', 1, True)"
+    ),
     "sends that nobody receives": (
         "data = ['torch', 'uint8', [3_000_000], 'A' * 4_000_000]\n"
         "for n in range(10_000):\n    link.ask('isend', n, 1, data)"
@@ -176,13 +180,40 @@ RANKED = {
     "asks whether it is done, for ever": (
         "link.ask('irecv', 1, 1)\nwhile True:\n    link.ask('done', 1)"
     ),
-    "barriers that nobody comes to": "[link.ask('barrier') for _ in range(1000)]",
+    "barriers that nobody comes to": "[link.ask('barrier', True) for _ in range(1000)]",
     "another rank's name": "link.say(rank=1, op='return', args=[None])",
     "trouble of its own making": "link.ask('trouble', {'trouble': 'passed'})",
     "trouble that is a time-out": (
         "link.ask('trouble', {'trouble': 'deadlock', 'kind': '', 'text': '', 'line': 0, "
         "'values': []})"
     ),
+}
+
+# --- while the cells run: what a process says of them, before its answers, which are right ---
+
+CELLS = {
+    "forged states": "link.say(cells={'scatter': 'there'}, chosen=[])",
+    "states of everything": "link.say(cells=dict.fromkeys(NAMES, 'there'), chosen=[])",
+    "states that are none": "link.say(cells=dict.fromkeys(NAMES, 7), chosen=[])",
+    "states of markup": (
+        "link.say(cells=dict.fromkeys(NAMES, ['<script>', '\\ud800' * 99, -7, 10**400]), chosen=[])"
+    ),
+    "cells that were skipped": (
+        "link.say(cells=dict.fromkeys(NAMES, ['skipped', '', 0, 0]), chosen=[[0, 0]])"
+    ),
+    "no states": "link.say(cells=None)",
+    "chosen cells that there are not": (
+        "link.say(cells=dict.fromkeys(NAMES, 'there'), chosen=[[10**9, -5]] * 1000)"
+    ),
+    "chosen cells without end": (
+        "link.say(cells=dict.fromkeys(NAMES, 'there'), chosen=[[0, n] for n in range(200_000)])"
+    ),
+    "places that are none": "link.say(at='here')",
+    "places without end": "while True:\n    link.say(at=[0, 0])",
+    "another place each time": (
+        "import os, random\nlink.say(at=[random.getrandbits(30), os.getpid()])\nos._exit(0)"
+    ),
+    "a return before any call": "link.say(op='return', args=[None])",
 }
 
 
@@ -205,8 +236,16 @@ def _ranked(name: str, code: str) -> Attack:
     return Attack(f"request, {name}", cells, either=("fit",))
 
 
+def _cells(name: str, code: str) -> Attack:
+    names = ["scatter", "broadcast_tree", "all_reduce_ring", "fit", "all_reduce_shared"]
+    start = f"{source(connection)}\nNAMES = {names!r}\nlink = connection('cells')\n{code}\n"
+    cells = [f"exec({start!r}, globals())", right("scatter"), right("fit")]
+    return Attack(f"cells, {name}", cells, either=("scatter", "fit"))
+
+
 # What a submission says out of turn may be taken for the answer of its next exercise.
 REPLIES: list[Attack] = [
     *(_plain(name, code) for name, code in PLAIN.items()),
     *(_ranked(name, code) for name, code in RANKED.items()),
+    *(_cells(name, code) for name, code in CELLS.items()),
 ]
