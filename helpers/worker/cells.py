@@ -48,11 +48,17 @@ class Notebook:
     broken: list[tuple[int, str, str]]
 
 
-def read(cells: Sequence[str], before: Callable[[int], None] = lambda cell: None) -> Notebook:
+def read(
+    cells: Sequence[str],
+    before: Callable[[int], None] = lambda cell: None,
+    only: Sequence[Sequence[int]] | None = None,
+) -> Notebook:
     """Split cells into statements; a cell that does not parse is noted with its text and fault.
 
-    before: told each cell's number before it is read.
+    before: told each cell's number before it is read. only: the statements that are wanted, as
+    (cell, index in the cell); None for all.
     """
+    wanted = None if only is None else {(cell, index) for cell, index in only}
     found: list[Statement] = []
     broken: list[tuple[int, str, str]] = []
     for number, source in enumerate(cells):
@@ -60,8 +66,11 @@ def read(cells: Sequence[str], before: Callable[[int], None] = lambda cell: None
             continue
         before(number)
         try:
-            nodes = _parsed(source)
-            made = [_statement(len(found) + i, number, i, node) for i, node in enumerate(nodes)]
+            made = [
+                _statement(len(found) + index, number, index, node)
+                for index, node in enumerate(_parsed(source))
+                if wanted is None or (number, index) in wanted
+            ]
             found += made
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             line = getattr(error, "lineno", None)

@@ -85,11 +85,10 @@ class Child:
             text if cell in wanted and (cell, -1) not in skip else ""
             for cell, text in enumerate(sources)
         ]
-        notebook = cells.read(texts, lambda cell: self.frames.send({"at": [cell, -1]}))
+        notebook = cells.read(texts, lambda cell: self.frames.send({"at": [cell, -1]}), only)
+        chosen = notebook.statements
         if only is None:
-            chosen = cells.needed(notebook.statements, functions)
-        else:
-            chosen = [s for s in notebook.statements if [s.cell, s.index] in only]
+            chosen = cells.needed(chosen, functions)
         faults = self._run(chosen, skip)
         states = self._states(functions, notebook, faults)
         self.frames.send({"cells": states, "chosen": [[s.cell, s.index] for s in chosen]})
