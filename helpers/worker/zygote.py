@@ -241,6 +241,8 @@ def main() -> None:
     told = json.loads(sys.argv[1])
     try:
         settle(told["scratch"])
+        if told["cores"]:
+            os.sched_setaffinity(0, told["cores"])
         with socket.socket(fileno=told["fd"]) as control, contextlib.suppress(ConnectionError):
             zygote = Zygote(control, told["limits"], told["scratch"])
             say_nothing()

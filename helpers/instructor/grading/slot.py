@@ -20,6 +20,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from helpers.instructor.sandbox import cores
+
 MOST_SLOTS = 700  # of all graders on one machine; the sandboxes' user ids end there
 PR_SET_PDEATHSIG = 1
 
@@ -55,7 +57,7 @@ def main(argument: str) -> None:
             name, _, attribute = settings.judge.partition(":")
             make = getattr(import_module(name), attribute)
             number = own_number(settings.number, kept)
-            stay_on_one_core(number)
+            cores.stay_on_one(number)
             judge = make(settings.lesson, settings.mode, number)
             kept.callback(judge.close)
         except Exception as error:
@@ -109,17 +111,6 @@ def own_number(wished: int, kept: contextlib.ExitStack) -> int:
         kept.enter_context(holder)
         return number
     raise RuntimeError(f"{MOST_SLOTS} slots are at work on this machine already.")
-
-
-def stay_on_one_core(number: int) -> None:
-    """Keep this slot and its sandboxes on one core, by its number.
-
-    One of a submission's ranks runs at a time. On one core, handing on from rank to judge to rank
-    takes a quarter less of a processor's time than across cores.
-    """
-    if sys.platform == "linux":
-        cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {cores[number % len(cores)]})
 
 
 def graded(judge: Any, job: dict[str, Any]) -> dict[str, Any]:

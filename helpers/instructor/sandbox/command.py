@@ -10,7 +10,9 @@ import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from helpers.instructor.sandbox import cores
 from helpers.instructor.sandbox.errors import SandboxError
 from helpers.instructor.sandbox.limits import Limits
 from helpers.instructor.sandbox.visible import PACKAGE
@@ -82,7 +84,8 @@ def zygote(
     control: the descriptor of its connection. limits: a child's, by name. scratch: the folders that
     may be written to. folder: what it removes when it ends.
     """
-    told = {"fd": control, "limits": limits, "scratch": scratch, "folder": folder}
+    told: dict[str, Any] = {"fd": control, "limits": limits, "scratch": scratch, "folder": folder}
+    told["cores"] = cores.own()
     return [sys.executable, "-P", "-s", "-m", "helpers.worker.zygote", json.dumps(told)]
 
 

@@ -11,7 +11,7 @@ import tempfile
 from typing import Any
 
 from helpers.instructor.grades import Mode
-from helpers.instructor.sandbox import seccomp
+from helpers.instructor.sandbox import cores, seccomp
 from helpers.instructor.sandbox.bare import bare
 from helpers.instructor.sandbox.command import SCRATCH, Command, sandboxed, zygote
 from helpers.instructor.sandbox.errors import SandboxError
@@ -42,16 +42,17 @@ class Running:
             with theirs:
                 command, environment, cwd = self._command(lesson, limits, uid, theirs.fileno())
                 try:
-                    self.process = subprocess.Popen(
-                        command.words,
-                        pass_fds=[theirs.fileno(), *command.fds],
-                        stdin=subprocess.DEVNULL,
-                        stdout=subprocess.DEVNULL,
-                        stderr=self._errors,
-                        cwd=cwd,
-                        env=environment,
-                        start_new_session=True,
-                    )
+                    with cores.all_of_them():
+                        self.process = subprocess.Popen(
+                            command.words,
+                            pass_fds=[theirs.fileno(), *command.fds],
+                            stdin=subprocess.DEVNULL,
+                            stdout=subprocess.DEVNULL,
+                            stderr=self._errors,
+                            cwd=cwd,
+                            env=environment,
+                            start_new_session=True,
+                        )
                 finally:
                     command.close()
         except BaseException:
