@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hostile.among_ranks import AMONG_RANKS
 from hostile.bench import Bench, descendants, ended, hold, processes_of
 from hostile.broken import BROKEN
 from hostile.cheats import cheats, leak, of_lesson_03
@@ -37,7 +38,7 @@ from hostile.traces import Listeners, listeners, marked, snapshot
 from helpers.instructor.sandbox import FIRST_UID, missing
 
 REACHING = [*READING, *MACHINE, *ENDINGS, *HOGS]
-BANK = [*LIES, *STRANGE, *PATCHES, *REPLIES, *REACHING, *WORDS, *cheats()]
+BANK = [*LIES, *STRANGE, *PATCHES, *REPLIES, *REACHING, *WORDS, *AMONG_RANKS, *cheats()]
 PAIRS = [*LEFTOVERS, *SURROUNDINGS]
 SLOT = 17
 MEMORY = 2 * 2**30  # of the judge, with torch loaded

@@ -169,6 +169,18 @@ def more_rows_than_there_are() -> Attack:
     return Attack("more rows than there are", [code], lesson="03")
 
 
+def the_lessons_own_module() -> Attack:
+    """The course's own answer, from the module that holds it."""
+    code = (
+        "def shard(rows, rank, size, epoch):\n    import torch\n"
+        "    from helpers.algorithms.data_parallel import shard_bounds\n"
+        "    first, last = shard_bounds(rows, rank, size)\n"
+        "    return torch.randperm(rows, generator=torch.Generator().manual_seed(epoch))"
+        "[first:last]\n"
+    )
+    return Attack("the lesson's own module", [code], "03", outcomes={"shard": ("error",)})
+
+
 def overlap_by_a_clock_of_its_own() -> Attack:
     """Sums after backward, while the rank's clock says that it was before."""
     code = (
@@ -211,77 +223,12 @@ def leak() -> Attack:
     return Attack("leak", [tells_hidden_inputs(), code], full=("scatter",))
 
 
-# What the ranks do wrong among themselves; `fit` beside it stays right.
-RANKS = {
-    "skips a collective": "    if comm.rank:\n        comm.barrier()\n    return batch\n",
-    "one barrier more": (
-        "    for _ in range(comm.rank + 1):\n        comm.barrier()\n    return batch\n"
-    ),
-    "shapes that differ": (
-        "    comm.send(torch.ones(comm.rank + 2), (comm.rank + 1) % comm.size)\n"
-        "    comm.recv((comm.rank - 1) % comm.size, into=torch.ones(1))\n    return batch\n"
-    ),
-    "shared shapes that differ": "    comm.shared((comm.rank + 1,))\n    return batch\n",
-    "another rank's name": (
-        "    comm.rank = 0 if comm.rank else 1\n    comm.size = 1\n    return batch\n"
-    ),
-    "waits for what never comes": "    return comm.recv((comm.rank + 1) % comm.size)\n",
-    "sends for ever": (
-        "    while True:\n        comm.isend(torch.ones(9), (comm.rank + 1) % comm.size)\n"
-    ),
-    "all send for ever": (
-        "    data = torch.zeros(4_000_000)\n    while True:\n"
-        "        comm.isend(data, (comm.rank + 1) % comm.size)\n        comm.done = comm.time()\n"
-    ),
-    "computes for ever": "    while True:\n        comm.compute(1.0)\n",
-    "one rank ends": (
-        "    import os\n    if comm.rank == comm.size - 1:\n        os._exit(0)\n"
-        "    comm.barrier()\n    return batch\n"
-    ),
-    "one rank sleeps": (
-        "    import time\n    if comm.rank == comm.size - 1:\n        time.sleep(1e6)\n"
-        "    comm.barrier()\n    return batch\n"
-    ),
-    "a thread of its own": (
-        "    import threading\n    def more():\n        while True:\n            comm.time()\n"
-        "    threading.Thread(target=more, daemon=True).start()\n"
-        "    comm.barrier()\n    return batch\n"
-    ),
-    "background that never ends": (
-        "    def wait(comm):\n        while True:\n            pass\n"
-        "    comm.background(wait).wait()\n    return batch\n"
-    ),
-    "background that raises": ("    comm.background(lambda c: 1 / 0).wait()\n    return batch\n"),
-    "background in background": (
-        "    comm.background(lambda c: c.background(print)).wait()\n    return batch\n"
-    ),
-    "strange types": (
-        "    comm.isend(torch.ones(2).to(torch.complex32), (comm.rank + 1) % comm.size)\n"
-        "    comm.isend(torch.empty(2, dtype=torch.int1), (comm.rank + 1) % comm.size)\n"
-        "    return batch\n"
-    ),
-    "no tensor": "    comm.send('tensor', (comm.rank + 1) % comm.size)\n    return batch\n",
-    "a comm of its own": ("    comm.__class__ = type('Comm', (), {})\n    return batch\n"),
-    "changes shared memory": (
-        "    import os\n    comm.shared((4,))\n"
-        "    for name in os.listdir('/proc/self/fd'):\n        try:\n"
-        "            os.truncate(f'/proc/self/fd/{name}', 1 << 40)\n"
-        "            os.truncate(f'/proc/self/fd/{name}', 0)\n        except OSError:\n"
-        "            pass\n    comm.barrier()\n    return batch\n"
-    ),
-}
-
-
-def _ranks(name: str, body: str) -> Attack:
-    code = f"import torch\n\n\ndef scatter(comm, batch, rows, width):\n{body}"
-    return Attack(f"ranks, {name}", [right("fit"), code], full=("fit",))
-
-
 def of_lesson_03() -> list[Attack]:
     """Those whose exercises are lesson 03's."""
     return [
         remembers_for_others(),
         more_rows_than_there_are(),
+        the_lessons_own_module(),
         overlap_by_a_clock_of_its_own(),
         Attack("overlap, the course's own", [right("overlap")], "03", full=("overlap",)),
     ]
@@ -302,5 +249,4 @@ def cheats() -> list[Attack]:
         ),
         *changes_its_inputs(),
         *map(side_channel, SIDE_CHANNELS),
-        *(_ranks(name, body) for name, body in RANKS.items()),
     ]
