@@ -19,7 +19,7 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     # What does not come to an end is to cost these tests little.
-    budgets = Budgets(step=3.0, cells=8.0, call=3.0, exercise=12.0, submission=60.0)
+    budgets = Budgets(step=3.0, cells=8.0, call=4.0, exercise=14.0, submission=60.0)
     judge = Judge(sys.argv[1], "bubblewrap", int(sys.argv[2]), budgets)
     for line in sys.stdin:
         wanted = json.loads(line)
