@@ -18,7 +18,7 @@ from helpers.instructor.sandbox import missing
 MISSING = missing()
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
 
-SHORT = Budgets(step=2.0, cells=6.0, call=3.0, exercise=6.0, submission=60.0)
+SHORT = Budgets(step=2.0, cells=6.0, call=3.0, exercise=6.0, submission=60.0, real=3.0)
 SOLUTION = code_cells(solution("02"))
 FULL = 15.0
 
@@ -186,3 +186,18 @@ def test_tampered_metadata_and_an_old_format_change_nothing(judge: Judge, tmp_pa
 def test_the_same_seed_gives_the_same_grade(judge: Judge) -> None:
     one_time = judge.grade(solution("02"), "ada", 99).grade
     assert judge.grade(solution("02"), "ada", 99).grade == one_time
+
+
+@pytest.mark.parametrize(
+    ("then", "outcome"),
+    [("batch = None", "error"), ("return batch", "wrong"), ("time.sleep(60)", "time-out")],
+)
+def test_an_answer_that_is_right_on_the_virtual_clock_alone_is_found(graded, then, outcome) -> None:
+    source = next(s for s in SOLUTION if "def scatter" in s).replace("def scatter(", "def inner(")
+    telling = (
+        "import time\n\n\ndef scatter(comm, batch, rows, width):\n"
+        f"    if 'Remote' not in type(comm).__name__:\n        {then}\n"
+        "    return inner(comm, batch, rows, width)\n"
+    )
+    found = one(graded(*without("scatter"), source, telling), "02.1")
+    assert (found.outcome, found.mistake) == (outcome, "differs on real ranks")

@@ -10,10 +10,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Budgets:
-    """Seconds. step: one statement of a cell, or reading a cell. cells: all of them, once; in all
-    processes of a submission together, four times that. call: one case. exercise: all cases of
-    one. submission: all calls. restarts: how often cells may end or stall the process before the
-    rest is given up. What a sandbox takes to start counts nowhere.
+    """Seconds.
+
+    step: one statement of a cell, or reading a cell. cells: all of them, once; in all processes of
+    a submission together, four times that. call: one case. exercise: all cases of one. submission:
+    all calls. What a sandbox takes to start counts nowhere. real: an exercise on real ranks, which
+    counts nowhere else and is a hundred times what it takes, since they wait for the machine.
+    restarts: how often cells may end or stall the process before the rest is given up.
     """
 
     step: float = 10.0
@@ -21,6 +24,7 @@ class Budgets:
     call: float = 10.0
     exercise: float = 40.0
     submission: float = 180.0
+    real: float = 20.0
     restarts: int = 5
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from helpers.instructor.judge.calls import observe_on_real_ranks
 from helpers.instructor.judge.session import Session
 
 _TOLERANCE = 1e-5
-_TRIES = 2  # real processes on a busy machine may be late; a wrong answer is wrong twice
+_TRIES = 2  # a process may end for want of memory; a wrong answer is wrong twice
 
 
 def differs_on_real_ranks(
@@ -32,10 +33,15 @@ def differs_on_real_ranks(
         return None
     case, virtual = few[0]
     real = Observation()
-    for _ in range(_TRIES):
-        real = observe_on_real_ranks(exercise, case, session, clock)
-        if not real.trouble and alike(real.values, virtual.values, exercise.drive.clocked):
-            return None
+    with clock.stopped():
+        until = time.monotonic() + clock.budgets.real
+        for _ in range(_TRIES):
+            left = until - time.monotonic()
+            real = observe_on_real_ranks(exercise, case, session, left)
+            if not real.trouble and alike(real.values, virtual.values, exercise.drive.clocked):
+                return None
+            if real.trouble == "timeout":
+                break
     return real
 
 
