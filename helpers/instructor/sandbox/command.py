@@ -118,7 +118,8 @@ def sandboxed(
     command.add("--symlink", "/proc/self/fd", "/dev/fd")
     for folder, size in zip(SCRATCH, (limits.tmp, limits.shm), strict=True):
         command.add("--size", size, "--perms", "0700", "--tmpfs", folder)
-    command.add("--remount-ro", "/", "--chdir", "/tmp", *program)
+    executable = inside(Path(program[0]))
+    command.add("--remount-ro", "/", "--chdir", "/tmp", executable, *program[1:])
     command.words[:0] = prefix
     return command
 
@@ -141,10 +142,27 @@ def _mount_system(command: Command, uid: int) -> list[str]:
     shown = [path for path in shown if not path.is_relative_to("/usr")]
     prefix, sources = _as_user(uid, shown)
     for source, path in zip(sources, shown, strict=True):
-        command.add("--ro-bind", source, path)
+        command.add("--ro-bind", source, inside(path))
     for path in _secrets((Path("/usr"), *shown)):
-        command.add("--tmpfs", path, "--remount-ro", path)
+        command.add("--tmpfs", inside(path), "--remount-ro", inside(path))
     return prefix
+
+
+def inside(path: Path) -> Path:
+    """Where a sandbox has a path of this machine: elsewhere if submissions write in that place.
+
+    A virtual environment does not mind. Raises SandboxError where it would: for the Python that it
+    was made from.
+    """
+    if not any(path.is_relative_to(folder) for folder in SCRATCH):
+        return path
+    for base in (Path(sys.base_prefix), Path(sys.base_prefix).resolve()):
+        if path.is_relative_to(base) and sys.prefix != sys.base_prefix:
+            raise SandboxError(
+                f"Python itself lies in {base}, and a sandbox has a {path.parts[1]} of its own: "
+                "install Python elsewhere."
+            )
+    return Path("/elsewhere", *path.parts[1:])
 
 
 def interpreter() -> list[Path]:
@@ -167,6 +185,7 @@ def _libraries() -> list[Path]:
         path
         for path in named
         if path.is_absolute()
+        and inside(path) == path
         and path.is_dir()
         and not any(p.is_relative_to(path.resolve()) for p in private)
     ]
