@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +13,8 @@ import pytest
 from in_sandbox import says
 
 import helpers
-from helpers.instructor.sandbox import Sandbox
-from helpers.instructor.sandbox.command import ENVIRONMENT
+from helpers.instructor.sandbox import Sandbox, SandboxError
+from helpers.instructor.sandbox.command import ENVIRONMENT, inside
 from helpers.instructor.sandbox.visible import course_files
 
 ROOT = Path(helpers.__file__).resolve().parents[1]
@@ -233,6 +234,18 @@ def test_memory_is_shared_with_nobody(sandbox: Sandbox) -> None:
         return [l for l in lines if l.split()[1] == "rw-s"]
     """
     assert says(sandbox, body) == []
+
+
+def test_a_python_where_submissions_write_is_shown_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "prefix", "/tmp/course/.venv")
+    python = Path("/tmp/course/.venv/bin/python")
+    assert inside(python) == Path("/elsewhere/tmp/course/.venv/bin/python")
+    assert inside(Path("/opt/python")) == Path("/opt/python")
+    monkeypatch.setattr(sys, "base_prefix", "/tmp/python")
+    with pytest.raises(SandboxError, match="install Python elsewhere"):
+        inside(Path("/tmp/python"))
 
 
 def test_without_a_sandbox_children_answer_as_well() -> None:
