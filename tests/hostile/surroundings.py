@@ -124,7 +124,8 @@ def memory_of_the_parent():
 
         with open("/proc/self/maps") as file:
             heaps = [line for line in file if "rw-p" in line and "heap" in line]
-        starts = [int(line.split("-")[0], 16) + 4096 for line in heaps]
+        ranges = [[int(end, 16) for end in line.split()[0].split("-")] for line in heaps]
+        starts = [first + 4096 for first, last in ranges if last - first > 8192]
         return any(ctypes.string_at(start, 14) == b"\x93NUMPY hostile" for start in starts)
 
 
