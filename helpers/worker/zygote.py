@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from helpers.engines.server import adopt_orphans
+from helpers.engines.server import adopt_orphans, has_children
 from helpers.worker import child, pages
 
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -113,16 +113,6 @@ class Zygote:
             "a limit is changed": [resource.getrlimit(getattr(resource, x)) for x in limits],
             "a priority is changed": [os.getpriority(os.PRIO_PROCESS, 0), *scheduling()],
         }
-
-
-def has_children() -> bool:
-    """Whether anything that a submission started is alive; collects what has ended."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        return False
-    return True
 
 
 def folder_state(folder: str) -> list[Any]:
