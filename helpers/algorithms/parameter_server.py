@@ -1,0 +1,149 @@
+"""A parameter server and its workers, without time and without processes.
+
+`Server` keeps a rule and answers pushes and pulls; `Worker` goes through pull, compute, push with
+a client and batches of its own. Whoever runs them, a virtual clock or real processes, carries the
+messages. Weights may be cut over several servers, each with a rule of its own for its part.
+Source: Li et al., "Scaling Distributed Machine Learning with the Parameter Server" (2014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from helpers.algorithms.clients import Client
+from helpers.algorithms.collectives import chunk_bounds
+from helpers.algorithms.rule import Decision, Push, Rule
+from helpers.algorithms.task import Task
+
+Array = Any
+
+
+class Reply(NamedTuple):
+    """What a server tells a worker that may go on. weights: None where it asked for none.
+
+    rows: of its next batch, None for the usual number.
+    """
+
+    worker: int
+    weights: Array | None
+    version: int
+    rows: int | None = None
+
+
+class Message(NamedTuple):
+    """What a server took up, in order: a "push", a "pull" or a worker that has to "leave"."""
+
+    kind: str
+    worker: int
+
+
+class Server:
+    """One server: a rule for its part of the weights.
+
+    log: every message in the order in which it was taken up. updates: the gradients of each
+    update, the first one first. dropped: those that were never used.
+    """
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.log: list[Message] = []
+        self.updates: list[tuple[Push, ...]] = []
+        self.dropped: list[Push] = []
+        self._wants: dict[int, bool] = {}  # of a worker that waits, whether it wants weights
+
+    def begin(self) -> list[Reply]:
+        """The workers that begin, each with its first weights."""
+        return [self._reply(worker) for worker in self.rule.start()]
+
+    def push(
+        self, worker: int, array: Array, version: int, wants_weights: bool = True
+    ) -> list[Reply]:
+        """Take up a gradient (or weights). Returns: an answer for each worker that may go on.
+
+        A push of a worker that has left is ignored: nobody waits for the answer.
+        """
+        if worker not in self.rule.workers:
+            return []
+        self.log.append(Message("push", worker))
+        self._wants[worker] = wants_weights
+        return self._follow(self.rule.arrive(worker, array, version))
+
+    def pull(self, worker: int) -> list[Reply]:
+        """Give a worker the present weights."""
+        if worker not in self.rule.workers:
+            return []
+        self.log.append(Message("pull", worker))
+        return [self._reply(worker)]
+
+    def leave(self, worker: int) -> list[Reply]:
+        """A worker is gone. Returns: answers for those that no longer wait for it."""
+        if worker not in self.rule.workers:
+            return []
+        self.log.append(Message("leave", worker))
+        return self._follow(self.rule.leave(worker))
+
+    def _follow(self, decision: Decision) -> list[Reply]:
+        if decision.applied:
+            self.updates.append(decision.applied)
+        self.dropped.extend(decision.dropped)
+        return [self._reply(worker) for worker in decision.release]
+
+    def _reply(self, worker: int) -> Reply:
+        if not self._wants.pop(worker, True):
+            return Reply(worker, None, self.rule.version, self.rule.rows)
+        weights, version = self.rule.pull(worker)
+        return Reply(worker, weights, version, self.rule.rows)
+
+
+class Worker:
+    """One worker: it computes at its client's weights, on batches of its own.
+
+    batch: rows of a batch, unless a server says otherwise. servers: over how many the weights are
+    cut.
+    """
+
+    def __init__(self, number: int, client: Client, task: Task, batch: int, servers: int) -> None:
+        self.number, self.client, self.task = number, client, task
+        self.batch, self.step = batch, 0
+        self.versions = [0] * servers
+
+    def receive(self, replies: Sequence[Reply]) -> None:
+        """Take the answers of all servers, in their order."""
+        self.batch = replies[0].rows or self.batch
+        if replies[0].weights is None:
+            return
+        self.versions = [reply.version for reply in replies]
+        self.client.pulled(join([reply.weights for reply in replies]), min(self.versions))
+
+    def rows(self) -> Array:
+        """The row numbers of the batch that it computes on now."""
+        return self.task.rows(self.number, self.step, self.batch)
+
+    def finish(self, gradient: Array) -> list[Array] | None:
+        """The gradient is computed. Returns: what to push to each server, None for nothing."""
+        self.step += 1
+        push = self.client.computed(gradient)
+        return None if push is None else cut(push, len(self.versions))
+
+    def compute(self) -> list[Array] | None:
+        """Compute a gradient and finish the step with it."""
+        return self.finish(self.task.gradient(self.client.weights, self.rows()))
+
+
+def cut(array: Array, servers: int) -> list[Array]:
+    """An array's parts for each server, as views; lengths differ by one at most."""
+    return [array[start:stop] for start, stop in chunk_bounds(len(array), servers)]
+
+
+def join(parts: Sequence[Array]) -> Array:
+    """The whole array of its parts."""
+    if len(parts) == 1:
+        return parts[0]
+    if hasattr(parts[0], "numpy"):
+        import torch
+
+        return torch.cat(list(parts))
+    import numpy as np
+
+    return np.concatenate(parts)

@@ -1,0 +1,81 @@
+"""What a parameter server does with an update: plain and momentum SGD, and Adagrad.
+
+Arrays are flat numpy arrays or torch tensors. None is changed in place: a worker may still be
+computing on the weights that it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Array = Any
+Rate = float | Callable[[int], float]
+
+
+class Sgd:
+    """Stochastic gradient descent: v ← μ·v + g, w ← w − η·v.
+
+    rate: η, or a function of the version (the number of updates before this one). momentum: μ.
+    """
+
+    def __init__(self, rate: Rate, momentum: float = 0.0) -> None:
+        _check(rate)
+        if not 0 <= momentum < 1:
+            raise ValueError(f"A momentum lies from 0 up to 1, not at {momentum}.")
+        self.rate, self.momentum = rate, momentum
+        self.factor = 1.0
+        self._speed: Array | None = None
+
+    def step(self, weights: Array, gradient: Array, version: int) -> Array:
+        """The weights after one update, as a new array."""
+        if self.momentum:
+            kept = gradient if self._speed is None else self._speed * self.momentum + gradient
+            gradient = self._speed = kept
+        return weights - gradient * (self.factor * _rate_at(self.rate, version))
+
+
+class Adagrad:
+    """Adagrad, as on Downpour's servers: s ← s + g², w ← w − γ·g / √s, for each weight its own.
+
+    rate: γ, or a function of the version. start: of every s, above 0, so that the first step is
+    no larger than γ·g/√start. Source: Dean et al., "Large Scale Distributed Deep Networks"
+    (2012), section 4.1; Duchi et al. (2011).
+    """
+
+    def __init__(self, rate: Rate, start: float = 0.1) -> None:
+        _check(rate)
+        if not start > 0:
+            raise ValueError(f"The sums of squares start above 0, not at {start}.")
+        self.rate, self.start = rate, start
+        self.factor = 1.0
+        self._squares: Array | None = None
+
+    def step(self, weights: Array, gradient: Array, version: int) -> Array:
+        """The weights after one update, as a new array."""
+        before = self.start if self._squares is None else self._squares
+        self._squares = gradient * gradient + before
+        rate = self.factor * _rate_at(self.rate, version)
+        return weights - gradient / self._squares**0.5 * rate
+
+
+Optimizer = Sgd | Adagrad
+
+
+def cosine(rate: float, updates: int) -> Callable[[int], float]:
+    """A learning rate that falls from `rate` to 0 over so many updates, along half a cosine."""
+    import math
+
+    def at(version: int) -> float:
+        return rate * (1 + math.cos(math.pi * min(version / updates, 1.0))) / 2
+
+    return at
+
+
+def _rate_at(rate: Rate, version: int) -> float:
+    return rate(version) if callable(rate) else rate
+
+
+def _check(rate: Rate) -> None:
+    if not callable(rate) and not rate > 0:
+        raise ValueError(f"A learning rate is above 0, not {rate}.")
