@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from helpers.engines.job import comm as comm
     from helpers.engines.run import run as run
+    from helpers.engines.servers.train import train as train
     from helpers.exercises.check import check as check
     from helpers.exercises.check import mine_or_yours as mine_or_yours
 
 _HOMES = {
     "run": "helpers.engines.run",
+    "train": "helpers.engines.servers.train",
     "comm": "helpers.engines.job",
     "check": "helpers.exercises.check",
     "mine_or_yours": "helpers.exercises.check",
 }
 
-__all__ = ["check", "comm", "mine_or_yours", "run"]
+__all__ = ["check", "comm", "mine_or_yours", "run", "train"]
 
 
 def __getattr__(name: str) -> Any:

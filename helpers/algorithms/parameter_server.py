@@ -76,6 +76,16 @@ class Server:
         self.log.append(Message("pull", worker))
         return [self._reply(worker)]
 
+    def refuse(self, worker: int, wants_weights: bool = True) -> list[Reply]:
+        """Answer a push without taking it up, as a server does that has made its last update.
+
+        The worker goes on, so that a server that has not finished still hears of it.
+        """
+        if worker not in self.rule.workers:
+            return []
+        self._wants[worker] = wants_weights
+        return [self._reply(worker)]
+
     def leave(self, worker: int) -> list[Reply]:
         """A worker is gone. Returns: answers for those that no longer wait for it."""
         if worker not in self.rule.workers:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -98,6 +97,6 @@ class Training:
         )
 
 
-def bytes_of(array: Array | Sequence[Array] | None) -> int:
+def bytes_of(array: Array | None) -> int:
     """Bytes of an array's elements, 0 for none."""
     return 0 if array is None else int(array.nbytes)

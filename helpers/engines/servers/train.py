@@ -1,0 +1,150 @@
+"""`helpers.train`: workers and parameter servers with any rule, on a clock or on real processes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from helpers.algorithms.clients import Client, MakeClient
+from helpers.algorithms.parameter_server import Array, Message, Server, cut
+from helpers.algorithms.rule import Rule
+from helpers.algorithms.task import Task
+from helpers.engines.servers.training import Training
+from helpers.engines.servers.virtual import Constant, StepTimes, VirtualTraining
+
+ENGINES = ("virtual", "processes")
+MakeRule = Callable[[Array], Rule]
+
+
+def train(
+    make_rule: MakeRule,
+    *,
+    workers: int,
+    task: Task | None = None,
+    make_client: MakeClient = Client,
+    servers: int = 1,
+    batch: int = 32,
+    updates: int | None = None,
+    target: float | None = None,
+    evaluate_every: int = 0,
+    seed: int = 0,
+    engine: str = "virtual",
+    order: Sequence[Sequence[Message]] | None = None,
+    **options: Any,
+) -> Training:
+    """Train with parameter servers and return what happened.
+
+    make_rule: given a server's part of the weights, its rule, such as
+        `lambda weights: Asynchronous(weights, Sgd(0.1), workers=8)`.
+    task: model and data, the digits and a small network where none is given. make_client: what
+    each worker does between pull and push. servers: over how many the weights are cut. batch:
+    rows of a worker's batch. updates: how many every server makes. target: a test error in % at
+    which the training ends. evaluate_every: so many updates lie between two looks at it. seed: of
+    the times on the clock. order: logs, one a server, that the servers are to follow.
+
+    engine="virtual" takes times= (a model of `helpers.workloads.step_times`), latency= and
+    bandwidth= of each server's link, payload= (bytes of all weights, to pretend that they are
+    more), failures={worker: seconds}, seconds= to end at, trace=True.
+    engine="processes" takes timeout=, snapshot_every=, write_through=, slow={worker: seconds}.
+
+    Example: `helpers.train(lambda w: Asynchronous(w, Sgd(0.1), 4), workers=4, updates=500)`.
+    """
+    _check(make_rule, workers, servers, batch, updates, evaluate_every, engine)
+    if task is None:
+        from helpers.workloads.digits_task import DigitsTask
+
+        task = DigitsTask()
+    if engine == "processes":
+        if target is not None:
+            raise ValueError("Real processes train for a number of updates: give updates=.")
+        if updates is None:
+            raise ValueError("Say when real processes are to end: give updates=.")
+        from helpers.engines.servers.real import train_processes
+
+        return train_processes(
+            make_rule,
+            make_client,
+            task,
+            workers=workers,
+            servers=servers,
+            batch=batch,
+            updates=updates,
+            evaluate_every=evaluate_every,
+            order=order,
+            **options,
+        )
+    made = [Server(make_rule(part)) for part in cut(task.initial(), servers)]
+    with _one_thread():
+        if order is not None:
+            from helpers.engines.servers.replay import Replay
+
+            return Replay(made, order, make_client, task, workers, batch).run()
+        return _on_the_clock(
+            made, make_client, task, workers, batch, updates, target, evaluate_every, seed, options
+        )
+
+
+def _on_the_clock(
+    servers: list[Server],
+    make_client: MakeClient,
+    task: Task,
+    workers: int,
+    batch: int,
+    updates: int | None,
+    target: float | None,
+    evaluate_every: int,
+    seed: int,
+    options: dict[str, Any],
+) -> Training:
+    times: StepTimes = options.pop("times", None) or Constant()
+    seconds: float = options.pop("seconds", math.inf)
+    failures: Mapping[int, float] = options.pop("failures", {})
+    if updates is None and target is None and seconds == math.inf:
+        raise ValueError("Say when the training is to end: updates=, target= or seconds=.")
+    if target is not None and not evaluate_every:
+        evaluate_every = 10
+    for worker in failures:
+        if not 0 <= worker < workers:
+            raise ValueError(f"failures names worker {worker} of 0 to {workers - 1}.")
+    run = VirtualTraining(servers, make_client, task, workers, batch, times, seed, **options)
+    return run.run(updates, seconds, target, evaluate_every, failures)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Products of matrices by one thread, as on real ranks, so that their bits are the same."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _check(
+    make_rule: Any,
+    workers: int,
+    servers: int,
+    batch: int,
+    updates: int | None,
+    evaluate_every: int,
+    engine: str,
+) -> None:
+    if not callable(make_rule):
+        raise TypeError(
+            f"make_rule is a function of the weights that returns a rule, not a "
+            f"{type(make_rule).__name__}: `lambda weights: Asynchronous(weights, Sgd(0.1), 4)`."
+        )
+    if engine not in ENGINES:
+        raise ValueError(f"There is no engine {engine!r}; there are {' and '.join(ENGINES)}.")
+    for name, value in (("workers", workers), ("servers", servers), ("batch", batch)):
+        if value < 1:
+            raise ValueError(f"{name}={value} is not possible; give 1 or more.")
+    if updates is not None and updates < 1:
+        raise ValueError(f"updates={updates}: a training makes at least one update.")
+    if evaluate_every < 0:
+        raise ValueError(f"evaluate_every={evaluate_every}: give 0 for never, or more.")
