@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from helpers.algorithms.server_optimizers import Array, Optimizer
+if TYPE_CHECKING:
+    from helpers.algorithms.server_optimizers import Optimizer
+
+Array = Any
 
 
 class Push(NamedTuple):

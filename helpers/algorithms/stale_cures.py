@@ -8,69 +8,9 @@ Géron, "Hands-On Machine Learning with Scikit-Learn and TensorFlow" (2017), cha
 
 from __future__ import annotations
 
-from helpers.algorithms.rule import Decision, Push, Rule
-from helpers.algorithms.server_optimizers import Array, Optimizer
-
-
-class Cure(Rule):
-    """A rule that hands everything on to the rule inside it."""
-
-    def __init__(self, rule: Rule) -> None:
-        self.rule = rule
-        self.pushes = rule.pushes
-
-    def start(self) -> tuple[int, ...]:
-        """As the rule inside."""
-        return self.rule.start()
-
-    def pull(self, worker: int) -> tuple[Array, int]:
-        """As the rule inside."""
-        return self.rule.pull(worker)
-
-    def arrive(self, worker: int, gradient: Array, version: int) -> Decision:
-        """As the rule inside."""
-        return self.rule.arrive(worker, gradient, version)
-
-    def discard(self, worker: int, version: int) -> Decision:
-        """As the rule inside."""
-        return self.rule.discard(worker, version)
-
-    def leave(self, worker: int) -> Decision:
-        """As the rule inside."""
-        return self.rule.leave(worker)
-
-    def apply(self, gradient: Array) -> None:
-        """As the rule inside."""
-        self.rule.apply(gradient)
-
-    def push(self, worker: int, version: int) -> Push:
-        """As the rule inside."""
-        return self.rule.push(worker, version)
-
-    @property
-    def weights(self) -> Array:
-        """The weights of the rule inside."""
-        return self.rule.weights
-
-    @property
-    def version(self) -> int:  # type: ignore[override]
-        """The version of the rule inside."""
-        return self.rule.version
-
-    @property
-    def workers(self) -> set[int]:  # type: ignore[override]
-        """Who takes part."""
-        return self.rule.workers
-
-    @property
-    def optimizer(self) -> Optimizer | None:  # type: ignore[override]
-        """The optimizer of the rule inside."""
-        return self.rule.optimizer
-
-    @property
-    def rows(self) -> int | None:  # type: ignore[override]
-        """Rows of a worker's batch, None for the usual number."""
-        return self.rule.rows
+from helpers.algorithms.cure import Cure
+from helpers.algorithms.rule import Decision, Rule
+from helpers.algorithms.server_optimizers import Array
 
 
 class LowerRate(Cure):

@@ -54,10 +54,19 @@ def of_lesson(lesson: str) -> tuple[Exercise, ...]:
 
 
 def provided(lesson: str) -> tuple[str, ...]:
-    """The modules of `helpers.algorithms` that a lesson's answers may use: earlier lessons'."""
-    earlier = [number for number in lessons() if number < lesson]
-    homes = [import_module(f"helpers.exercises.lesson_{number}") for number in earlier]
-    return tuple(module for home in homes for module in home.BUILDS)
+    """The modules of `helpers.algorithms` that a lesson's answers may use.
+
+    These are what earlier lessons build (`BUILDS`; a module that several lessons build is the last
+    one's), and what this lesson or an earlier one gives and nobody has to write (`GIVES`).
+    """
+    homes = {
+        number: import_module(f"helpers.exercises.lesson_{number}")
+        for number in lessons()
+        if number <= lesson
+    }
+    built = [module for number in homes if number < lesson for module in homes[number].BUILDS]
+    given = [module for home in homes.values() for module in getattr(home, "GIVES", ())]
+    return tuple(dict.fromkeys(built + given))
 
 
 def everything() -> list[Exercise]:

@@ -132,12 +132,11 @@ def answers_in(algorithms: Modules, lesson: str, root: Path = ROOT) -> set[Name]
 
     These are what the specs' references and wrong answers import of what their lesson builds.
     """
-    earlier = {f"{ALGORITHMS}.{name}" for name in provided(lesson)}
     found: set[Name] = set()
+    built = {f"{ALGORITHMS}.{name}" for name in _built(lesson)}
     for number in lessons():
         if number < lesson:
             continue
-        built = {f"{ALGORITHMS}.{name}" for name in _built(number)} - earlier
         for text in sources(root / "helpers" / "exercises" / f"lesson_{number}", "spec").values():
             for node in ast.walk(ast.parse(text)):
                 if isinstance(node, ast.ImportFrom) and node.module in built:
@@ -146,9 +145,8 @@ def answers_in(algorithms: Modules, lesson: str, root: Path = ROOT) -> set[Name]
 
 
 def _built(lesson: str) -> set[str]:
-    """The modules that a lesson builds: those that answers of later lessons may use."""
-    later = set(provided(f"{int(lesson) + 1:02d}"))
-    return later - set(provided(lesson))
+    """The modules that this lesson and later ones build."""
+    return set(provided("99")) - set(provided(lesson))
 
 
 def _algorithms(
@@ -206,7 +204,8 @@ def _specs(lesson: str, root: Path) -> dict[str, bytes]:
     package = f"{SPECS}{lesson}"
     texts = sources(root / "helpers" / "exercises" / f"lesson_{lesson}", package)
     modules = Modules({name: blind(text) for name, text in texts.items()})
-    kept = modules.reached([(package, "EXERCISES"), (package, "BUILDS")])
+    named = ("EXERCISES", "BUILDS", "GIVES")
+    kept = modules.reached([(package, n) for n in named if n in modules.modules[package].defines])
     found = {
         _file(name): modules.cut(name, kept).encode()
         for name in modules.modules

@@ -1,0 +1,103 @@
+"""Drivers for rules and cures: a server without time, and workers that arrive in a given order.
+
+A case's arguments are `(goals, rate, extra, order)`. goals: (workers, weights), float64; worker w
+minimises half the squared distance to its goal, so its gradient at weights p is p − goal.
+rate: of plain SGD. extra: further arguments of the learner's class. order: numbers of workers;
+at each turn the next one in it that has pulled and not yet pushed arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from helpers.algorithms.rule import Decision, Rule
+from helpers.exercises.drives import Function, failed, plain, wrong_signature
+from helpers.exercises.spec import Case, Observation
+
+
+class PlainSgd:
+    """w ← w − η·g."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+        self.factor = 1.0
+
+    def step(self, weights: Tensor, gradient: Tensor, version: int) -> Tensor:
+        """The weights after one update."""
+        return weights - gradient * (self.rate * self.factor)
+
+
+class Given(Rule):
+    """The rule inside a learner's cure: it applies what it is handed."""
+
+    def arrive(self, worker: int, gradient: Tensor, version: int) -> Decision:
+        """Apply it."""
+        push = self.push(worker, version)
+        self.apply(gradient)
+        return Decision((worker,), (push,))
+
+
+def rule_turns(fn: Function, case: Case) -> Observation:
+    """Drive `fn(weights, optimizer, workers, *extra)`; `values[0]` is the list of turns.
+
+    A turn is `{"worker", "version", "weights", "made", "release", "applied", "dropped"}`: who came
+    with a gradient of which version, the weights and the number of updates afterwards, and the
+    decision. A decision that is none stands as `{"worker", "decision"}` and ends the list.
+    """
+    return _drive(fn, case, lambda weights, optimizer, workers: [weights, optimizer, workers], 3)
+
+
+def cure_turns(fn: Function, case: Case) -> Observation:
+    """The same for a cure, `fn(rule, *extra)`, around a rule that applies what it is handed."""
+    return _drive(fn, case, lambda *parts: [Given(*parts)], 1)
+
+
+def _drive(
+    fn: Function, case: Case, first: Callable[[Tensor, PlainSgd, int], list[Any]], given: int
+) -> Observation:
+    goals, rate, extra, order = case.args[0]
+    trouble = wrong_signature(fn, given + len(extra))
+    if trouble:
+        return trouble
+    goals = torch.from_numpy(np.array(goals, dtype=np.float64))
+    try:
+        rule = fn(*first(torch.zeros_like(goals[0]), PlainSgd(rate), len(goals)), *extra)
+        return _turns(rule, goals, list(order))
+    except Exception as error:
+        return failed(error, fn)
+
+
+def _turns(rule: Any, goals: Tensor, order: Sequence[int]) -> Observation:
+    pulled: dict[int, tuple[Tensor, int]] = {w: rule.pull(w) for w in rule.start()}
+    turns: list[Any] = []
+    left = list(order)
+    while left:
+        place = next((i for i, worker in enumerate(left) if worker in pulled), None)
+        if place is None:
+            waiting = {int(w): "waits for the server" for w in range(len(goals))}
+            return Observation(values=[turns], trouble="deadlock", waiting=waiting)
+        worker = left.pop(place)
+        weights, version = pulled.pop(worker)
+        decision = rule.arrive(worker, weights - goals[worker], version)
+        if not isinstance(decision, Decision):
+            turns.append({"worker": worker, "decision": plain(decision)})
+            break
+        turns.append(
+            {
+                "worker": worker,
+                "version": int(version),
+                "weights": plain(rule.weights),
+                "made": int(rule.version),
+                "release": [int(w) for w in decision.release],
+                "applied": [[int(n) for n in push] for push in decision.applied],
+                "dropped": [[int(n) for n in push] for push in decision.dropped],
+            }
+        )
+        for other in decision.release:
+            pulled[int(other)] = rule.pull(int(other))
+    return Observation(values=[turns])
