@@ -9,10 +9,10 @@ Source: Li et al., "Scaling Distributed Machine Learning with the Parameter Serv
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from helpers.algorithms.clients import Client
-from helpers.algorithms.collectives import chunk_bounds
 from helpers.algorithms.rule import Decision, Push, Rule
 from helpers.algorithms.task import Task
 
@@ -143,7 +143,8 @@ class Worker:
 
 def cut(array: Array, servers: int) -> list[Array]:
     """An array's parts for each server, as views; lengths differ by one at most."""
-    return [array[start:stop] for start, stop in chunk_bounds(len(array), servers)]
+    ends = [len(array) * number // servers for number in range(servers + 1)]
+    return [array[start:stop] for start, stop in pairwise(ends)]
 
 
 def join(parts: Sequence[Array]) -> Array:
