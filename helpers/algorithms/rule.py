@@ -5,6 +5,7 @@ Arrays are flat numpy arrays or torch tensors and are never changed in place.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -43,7 +44,8 @@ class Rule:
     """What all rules share: the weights, their version, and who takes part.
 
     weights: flat, what training starts from. optimizer: makes new weights of old ones and a
-    gradient. workers: how many there are (numbered from 0), or their numbers.
+    gradient; a rule takes a copy, so that no two rules share a momentum. workers: how many there
+    are (numbered from 0), or their numbers.
     """
 
     pushes = "gradients"
@@ -52,14 +54,14 @@ class Rule:
     def __init__(
         self, weights: Array, optimizer: Optimizer | None, workers: int | Iterable[int]
     ) -> None:
-        self.weights, self.optimizer = weights, optimizer
+        self.weights, self.optimizer = weights, copy.copy(optimizer)
         self.version = 0
         self.workers = set(range(workers)) if isinstance(workers, int) else set(workers)
         if not self.workers:
             raise ValueError("A rule needs at least one worker.")
 
     def start(self) -> tuple[int, ...]:
-        """The workers that pull and begin at the start."""
+        """The workers that pull and begin, at the start or after a restart: who does not wait."""
         return tuple(sorted(self.workers))
 
     def pull(self, worker: int) -> tuple[Array, int]:

@@ -6,7 +6,9 @@ computing on the weights that it was given.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 Array = Any
@@ -64,16 +66,19 @@ Optimizer = Sgd | Adagrad
 
 def cosine(rate: float, updates: int) -> Callable[[int], float]:
     """A learning rate that falls from `rate` to 0 over so many updates, along half a cosine."""
-    import math
+    _check(rate)
+    if updates < 1:
+        raise ValueError(f"A rate falls over at least one update, not {updates}.")
+    return partial(_cosine_at, rate, updates)  # which a snapshot can hold, unlike a closure
 
-    def at(version: int) -> float:
-        return rate * (1 + math.cos(math.pi * min(version / updates, 1.0))) / 2
 
-    return at
+def _cosine_at(rate: float, updates: int, version: int) -> float:
+    return rate * (1 + math.cos(math.pi * min(version / updates, 1.0))) / 2
 
 
 def _rate_at(rate: Rate, version: int) -> float:
-    return rate(version) if callable(rate) else rate
+    # A Python float keeps an array's own precision, which a numpy float64 would not.
+    return float(rate(version) if callable(rate) else rate)
 
 
 def _check(rate: Rate) -> None:
