@@ -75,6 +75,10 @@ class Synchronous(Rule):
         """How many gradients an update takes: of all who are here, or left one when they went."""
         return len(self.workers | self.held.keys())
 
+    def start(self) -> tuple[int, ...]:
+        """Everybody whose gradient is not held."""
+        return tuple(sorted(self.workers - self.held.keys()))
+
     def arrive(self, worker: int, gradient: Array, version: int) -> Decision:
         """Keep it; the last one that is needed makes the update."""
         push = self.push(worker, version)
@@ -199,6 +203,10 @@ class BoundedStaleness(Rule):
         self.bound = bound
         self.clocks = dict.fromkeys(self.workers, 0)
         self.waiting: set[int] = set()
+
+    def start(self) -> tuple[int, ...]:
+        """Everybody who is not too far ahead."""
+        return tuple(sorted(self.workers - self.waiting))
 
     def arrive(self, worker: int, gradient: Array, version: int) -> Decision:
         """Apply it; its worker goes on when it is not too far ahead."""
