@@ -51,6 +51,10 @@ class ScaleByStaleness(Cure):
     Zhang et al. (2015), section 3.2.
     """
 
+    def __init__(self, rule: Rule) -> None:
+        super().__init__(rule)
+        _needs_gradients(rule, "ScaleByStaleness scales")
+
     def arrive(self, worker: int, gradient: Array, version: int) -> Decision:
         """Hand on the scaled gradient."""
         staleness = self.push(worker, version).staleness
@@ -67,6 +71,7 @@ class DelayCompensation(Cure):
 
     def __init__(self, rule: Rule, strength: float) -> None:
         super().__init__(rule)
+        _needs_gradients(rule, "DelayCompensation corrects")
         if strength < 0:
             raise ValueError(f"The strength λ is 0 or more, not {strength}.")
         self.strength = strength
@@ -85,6 +90,11 @@ class DelayCompensation(Cure):
         moved = self.weights - self.pulled[worker]
         corrected = gradient + gradient * gradient * moved * self.strength
         return self.rule.arrive(worker, corrected, version)
+
+    def leave(self, worker: int) -> Decision:
+        """Forget what it pulled."""
+        self.pulled.pop(worker, None)
+        return self.rule.leave(worker)
 
 
 class BatchRows(Cure):
@@ -110,12 +120,15 @@ class Warmup(Cure):
 
     def __init__(self, rule: Rule, updates: int) -> None:
         super().__init__(rule)
-        if rule.pushes != "gradients":
-            raise TypeError("Warmup applies single gradients; this rule averages weights.")
+        _needs_gradients(rule, "Warmup applies")
         if updates < 0:
             raise ValueError(f"A warmup takes 0 updates or more, not {updates}.")
         self.updates = updates
-        self.alone = updates > 0
+
+    @property
+    def alone(self) -> bool:
+        """Whether the warmup still goes on."""
+        return self.version < self.updates
 
     def start(self) -> tuple[int, ...]:
         """One worker, until the warmup is over."""
@@ -128,8 +141,13 @@ class Warmup(Cure):
             return self.rule.arrive(worker, gradient, version)
         push = self.push(worker, version)
         self.apply(gradient)
-        self.alone = self.version < self.updates
         return Decision(release=(worker,) if self.alone else self.start(), applied=(push,))
+
+    def discard(self, worker: int, version: int) -> Decision:
+        """The lone worker goes on at once; nobody else is there for it to be ahead of."""
+        if not self.alone:
+            return self.rule.discard(worker, version)
+        return Decision(release=(worker,), dropped=(self.push(worker, version),))
 
     def leave(self, worker: int) -> Decision:
         """Where the lone worker is gone, the next one takes its place."""
@@ -138,3 +156,8 @@ class Warmup(Cure):
         if self.alone and first == (worker,) and self.workers:
             return Decision(release=self.start(), applied=decision.applied)
         return decision
+
+
+def _needs_gradients(rule: Rule, who: str) -> None:
+    if rule.pushes != "gradients":
+        raise TypeError(f"{who} gradients; workers of a {type(rule).__name__} push weights.")
