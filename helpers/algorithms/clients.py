@@ -16,6 +16,8 @@ Array = Any
 class Client:
     """Pull, compute, push: the plain worker."""
 
+    pushes = "gradients"  # what a rule has to take
+
     def __init__(self) -> None:
         self.weights: Array = None
         self.version = 0
@@ -44,6 +46,7 @@ class DownpourClient(Client):
         super().__init__()
         if n_fetch < 1 or n_push < 1:
             raise ValueError(f"n_fetch={n_fetch}, n_push={n_push}: both are 1 or more.")
+        _check(rate)
         self.rate, self.n_fetch, self.n_push = rate, n_fetch, n_push
         self.steps = 0
         self.accrued: Array = None
@@ -66,8 +69,11 @@ class LocalSteps(Client):
     rate: η of the local steps.
     """
 
+    pushes = "weights"
+
     def __init__(self, rate: float, interval: int) -> None:
         super().__init__()
+        _check(rate)
         if interval < 1:
             raise ValueError(f"A worker takes at least one step alone, not {interval}.")
         self.rate, self.interval = rate, interval
@@ -81,6 +87,11 @@ class LocalSteps(Client):
             return None
         self.wants_weights = True
         return self.weights
+
+
+def _check(rate: float) -> None:
+    if not rate > 0:
+        raise ValueError(f"The rate of local steps is above 0, not {rate}.")
 
 
 MakeClient = Callable[[], Client]

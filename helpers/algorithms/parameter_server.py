@@ -61,10 +61,16 @@ class Server:
     ) -> list[Reply]:
         """Take up a gradient (or weights). Returns: an answer for each worker that may go on.
 
-        A push of a worker that has left is ignored: nobody waits for the answer.
+        A push of a worker that has left is ignored: nobody waits for the answer. Raises ValueError
+        where there are more or fewer numbers than this server has weights.
         """
         if worker not in self.rule.workers:
             return []
+        if array.shape != self.rule.weights.shape:
+            raise ValueError(
+                f"Worker {worker} pushed an array of shape {tuple(array.shape)}; this server's "
+                f"weights have shape {tuple(self.rule.weights.shape)}."
+            )
         self.log.append(Message("push", worker))
         self._wants[worker] = wants_weights
         return self._follow(self.rule.arrive(worker, array, version))
@@ -110,21 +116,24 @@ class Worker:
     """One worker: it computes at its client's weights, on batches of its own.
 
     batch: rows of a batch, unless a server says otherwise. servers: over how many the weights are
-    cut.
+    cut. versions: by server, of the weights that what it pushes was computed on; where a client
+    fetches more often than it pushes, of the first ones.
     """
 
     def __init__(self, number: int, client: Client, task: Task, batch: int, servers: int) -> None:
         self.number, self.client, self.task = number, client, task
         self.batch, self.step = batch, 0
         self.versions = [0] * servers
+        self._pulled = list(self.versions)
+        self._accruing = False
 
     def receive(self, replies: Sequence[Reply]) -> None:
         """Take the answers of all servers, in their order."""
         self.batch = replies[0].rows or self.batch
         if replies[0].weights is None:
             return
-        self.versions = [reply.version for reply in replies]
-        self.client.pulled(join([reply.weights for reply in replies]), min(self.versions))
+        self._pulled = [reply.version for reply in replies]
+        self.client.pulled(join([reply.weights for reply in replies]), min(self._pulled))
 
     def rows(self) -> Array:
         """The row numbers of the batch that it computes on now."""
@@ -133,12 +142,29 @@ class Worker:
     def finish(self, gradient: Array) -> list[Array] | None:
         """The gradient is computed. Returns: what to push to each server, None for nothing."""
         self.step += 1
+        if not self._accruing:
+            self.versions = self._pulled
         push = self.client.computed(gradient)
+        self._accruing = push is None
         return None if push is None else cut(push, len(self.versions))
 
     def compute(self) -> list[Array] | None:
         """Compute a gradient and finish the step with it."""
         return self.finish(self.task.gradient(self.client.weights, self.rows()))
+
+
+def check_fit(rule: Rule, client: Client, workers: int) -> None:
+    """Raises TypeError or ValueError where a rule and its workers cannot train together."""
+    if rule.pushes != getattr(client, "pushes", "gradients"):
+        raise TypeError(
+            f"A {type(client).__name__} pushes {client.pushes}, and this {type(rule).__name__} "
+            f"takes {rule.pushes}: Averaging goes with LocalSteps, other rules with other clients."
+        )
+    if rule.workers != set(range(workers)):
+        raise ValueError(
+            f"The rule is made for workers {sorted(rule.workers)}, and workers 0 to {workers - 1} "
+            "train: give it the same number."
+        )
 
 
 def cut(array: Array, servers: int) -> list[Array]:

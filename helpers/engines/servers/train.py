@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from helpers.algorithms.clients import Client, MakeClient
-from helpers.algorithms.parameter_server import Array, Message, Server, cut
+from helpers.algorithms.parameter_server import Array, Message, Server, check_fit, cut
 from helpers.algorithms.rule import Rule
 from helpers.algorithms.task import Task
 from helpers.engines.servers.training import Training
@@ -78,6 +78,8 @@ def train(
             **options,
         )
     made = [Server(make_rule(part)) for part in cut(task.initial(), servers)]
+    for server in made:
+        check_fit(server.rule, make_client(), workers)
     with _one_thread():
         if order is not None:
             from helpers.engines.servers.replay import Replay
