@@ -1,0 +1,50 @@
+"""The time to the k-th of n gradients: what a step that waits for k workers takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from helpers.workloads.step_times import StepTimes
+
+AT_ONCE = 1_000_000  # times that are drawn and sorted at once
+
+
+def sorted_steps(
+    model: StepTimes, workers: int, steps: int = 20_000, seed: int = 0
+) -> Iterator[np.ndarray]:
+    """Steps in which all workers begin together, in parts: each (some steps, workers), sorted.
+
+    Column k − 1 holds the time to the k-th gradient, in seconds.
+    """
+    random = np.random.default_rng(seed)
+    while steps > 0:
+        part = min(steps, max(1, AT_ONCE // workers))
+        times = model.draw(part, workers, random)
+        times.sort(axis=1)
+        yield times
+        steps -= part
+
+
+def times_to_kth(
+    model: StepTimes, k: int, workers: int, steps: int = 20_000, seed: int = 0
+) -> np.ndarray:
+    """The time to the k-th of `workers` gradients in each step: (steps,) seconds.
+
+    Raises ValueError where k is not between 1 and `workers`.
+    """
+    if not 1 <= k <= workers:
+        raise ValueError(f"Of {workers} gradients there is a 1st to a {workers}th, not a {k}th.")
+    parts = sorted_steps(model, workers, steps, seed)
+    return np.concatenate([part[:, k - 1] for part in parts])
+
+
+def mean_times_to_kth(
+    model: StepTimes, workers: int, steps: int = 20_000, seed: int = 0
+) -> np.ndarray:
+    """The mean time to each of `workers` gradients: (workers,) seconds, that of the k-th at k − 1."""
+    total = np.zeros(workers)
+    for part in sorted_steps(model, workers, steps, seed):
+        total += part.sum(axis=0)
+    return total / steps
