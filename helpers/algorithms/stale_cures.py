@@ -160,4 +160,4 @@ class Warmup(Cure):
 
 def _needs_gradients(rule: Rule, who: str) -> None:
     if rule.pushes != "gradients":
-        raise TypeError(f"{who} gradients; workers of a {type(rule).__name__} push weights.")
+        raise TypeError(f"{who} gradients; workers of {type(rule).__name__} push weights.")
