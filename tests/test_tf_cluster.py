@@ -100,6 +100,22 @@ def test_a_client_that_fails_ends_the_run_and_is_named(until: str) -> None:
     assert failed.value.rank == 1 and nothing_left()
 
 
+def test_an_error_of_tensorflow_is_told_without_the_history_of_its_ops() -> None:
+    def fails(task: Task) -> None:
+        import tensorflow as tf
+
+        with tf.Graph().as_default() as graph:
+            missing = tf.compat.v1.get_variable("missing", [1])
+        with task.session(graph) as session:
+            session.run(missing)
+
+    with pytest.raises(RankFailed, match="Could not find variable missing") as failed:
+        run_cluster(fails, workers=1)
+    report = failed.value.report
+    assert failed.value.kind == "FailedPreconditionError" and "session.run(missing)" in report
+    assert "resource_variable_ops.py" not in report and report.count("variable missing") <= 2
+
+
 def test_a_coordinator_runs_on_workers_that_have_no_program() -> None:
     def client(task: Task) -> tuple[str, list[str]]:
         import tensorflow as tf
@@ -137,6 +153,13 @@ def test_the_rebuilt_one_drops_the_slow_workers_gradients() -> None:
     replay = replay_sync_replicas((0.02, 0.02, 0.08), aggregate=2, steps=30)
     assert replay.counted == [30, 30, 0] and replay.dropped[2] == 10
     assert replay.loss < replay_sync_replicas(steps=1).loss
+    # With nobody spare everyone waits for the slow worker, which never waits.
+    trace = replay_sync_replicas((0.02, 0.08), aggregate=2, steps=5).trace
+    assert trace is not None
+    waits = [(event.rank, event.start, event.end) for event in trace if event.kind == "waiting"]
+    assert waits == [
+        (0, pytest.approx(0.08 * n + 0.02), pytest.approx(0.08 * (n + 1))) for n in range(5)
+    ]
 
 
 CUTS: list[tuple[dict[str, int], dict[str, int]]] = [

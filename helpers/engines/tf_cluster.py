@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -215,26 +216,23 @@ def ports(comm: Comm) -> list[int]:
 
 def until_told(comm: Comm, fn: Callable[[], Any], grace: float = 1.0) -> Any:
     """Run a client's function until it returns or worker 0 has; then None where it has not."""
-    value, error = [None], [None]
+    result: Future[Any] = Future()
 
     def work() -> None:
         try:
-            value[0] = fn()
-        except BaseException as raised:
-            error[0] = raised  # type: ignore[call-overload]
+            result.set_result(fn())
+        except BaseException as error:
+            result.set_exception(error)
 
-    thread = threading.Thread(target=work, daemon=True, name="client")
-    told = comm.irecv(0)
-    thread.start()
-    end = float("inf")
-    while thread.is_alive() and time.monotonic() < end:
-        thread.join(0.01)
+    threading.Thread(target=work, daemon=True, name="client").start()
+    told, end = comm.irecv(0), float("inf")
+    while not result.done() and time.monotonic() < end:
+        wait([result], 0.01)
         if end == float("inf") and told.done():
             end = time.monotonic() + grace
-    if error[0] is not None:
-        raise error[0]
+    value = result.result() if result.done() else None
     told.wait()
-    return value[0]
+    return value
 
 
 @contextlib.contextmanager
@@ -253,7 +251,17 @@ def quiet() -> Iterator[None]:
     sys.stderr = open(shown, "w", buffering=1, encoding="utf-8")  # noqa: SIM115
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         kept.seek(0)
         sys.stderr.write(kept.read().decode("utf-8", "replace"))
+        if isinstance(error, tf.errors.OpError):
+            shorten(error)
         raise
+
+
+def shorten(error: Any) -> None:
+    """Take the history of every op out of TensorFlow's error; what went wrong where stays."""
+    text = error.message.split("\nOriginal stack trace")[0]
+    _, node, rest = text.partition("\nNode: ")
+    error._op, error._message = None, "the op " + rest if node else text
+    error.__cause__, error.__suppress_context__ = None, True

@@ -14,6 +14,7 @@ import numpy as np
 
 from helpers.algorithms.server_optimizers import Sgd
 from helpers.algorithms.sync_replicas import SyncReplicas
+from helpers.engines.trace import Event, Trace
 from helpers.workloads import softmax
 
 
@@ -21,12 +22,14 @@ class SyncRun(NamedTuple):
     """What came out. counted, dropped: each worker's gradients that were in time, and too late.
 
     loss: over all training rows, in nats, at the end. times: seconds from the start to each update.
+    trace: when each worker computed and waited for a token; of a replay only.
     """
 
     counted: list[int]
     dropped: list[int]
     loss: float
     times: list[float]
+    trace: Trace | None = None
 
 
 class Setting(NamedTuple):
@@ -57,34 +60,72 @@ def replay_sync_replicas(
     as soon as it can.
     """
     setting = check(Setting(tuple(seconds), aggregate, steps, num_tokens, rate, batch, seed))
-    rows, total = softmax.training_rows(), len(setting.seconds)
-    sync = machine(softmax.initial(rows), lambda: Sgd(rate), aggregate, total, num_tokens)
-    counted, dropped, times = [0] * total, [0] * total, []
-    order = [softmax.batches(len(rows[1]), batch, seed, worker) for worker in range(total)]
-    # Who is done with computing when, and what it has computed.
-    due: list[tuple[float, int, list[np.ndarray]]] = []
+    sync = machine(
+        softmax.initial(softmax.training_rows()),
+        lambda: Sgd(rate),
+        aggregate,
+        len(setting.seconds),
+        num_tokens,
+    )
+    return Replay(setting, sync).run()
 
-    def go_on(worker: int, now: float) -> None:
-        gradients = softmax.gradients(sync.pull(), rows, next(order[worker]))
-        heapq.heappush(due, (now + setting.seconds[worker], worker, gradients))
 
-    for worker in range(total):
-        go_on(worker, 0.0)
-    waiting: list[int] = []
-    while due:
-        now, worker, gradients = heapq.heappop(due)
-        if all(sync.push(worker, gradients)):
-            counted[worker] += 1
-        else:
-            dropped[worker] += 1
-        if sync.global_step < steps and sync.chief_turn():
-            times.append(now)
-        waiting.append(worker)
-        while waiting and (token := sync.take_token(waiting[0])) is not None:
-            released = waiting.pop(0)
-            if token < steps:
-                go_on(released, now)
-    return SyncRun(counted, dropped, softmax.loss(sync.pull(), rows), times)
+class Replay:
+    """One training on a clock: who is done with computing when, and who waits for a token."""
+
+    def __init__(self, setting: Setting, sync: SyncReplicas) -> None:
+        self.setting, self.sync = setting, sync
+        self.rows, self.workers = softmax.training_rows(), len(setting.seconds)
+        self.batches = [
+            softmax.batches(len(self.rows[1]), setting.batch, setting.seed, worker)
+            for worker in range(self.workers)
+        ]
+        self.due: list[tuple[float, int, list[np.ndarray]]] = []
+        self.waiting: list[tuple[int, float]] = []
+        self.counted, self.dropped = [0] * self.workers, [0] * self.workers
+        self.times: list[float] = []
+        self.events: list[Event] = []
+
+    def run(self) -> SyncRun:
+        """Train until every worker holds a token of the last step, or waits for ever."""
+        for worker in range(self.workers):
+            self.compute(worker, 0.0)
+        while self.due:
+            now, worker, gradients = heapq.heappop(self.due)
+            self.arrive(worker, gradients, now)
+            self.release(now)
+        loss = softmax.loss(self.sync.pull(), self.rows)
+        trace = Trace(self.events, self.workers, virtual=True)
+        return SyncRun(self.counted, self.dropped, loss, self.times, trace)
+
+    def compute(self, worker: int, now: float) -> None:
+        """A worker pulls, and will have its gradient after its seconds."""
+        done = now + self.setting.seconds[worker]
+        chosen = next(self.batches[worker])
+        gradients = softmax.gradients(self.sync.pull(), self.rows, chosen)
+        heapq.heappush(self.due, (done, worker, gradients))
+        self.events.append(Event(worker, "computing", now, done))
+
+    def arrive(self, worker: int, gradients: list[np.ndarray], now: float) -> None:
+        """A worker pushes; the chief, which waits for that, updates if it can."""
+        late = not all(self.sync.push(worker, gradients))
+        (self.dropped if late else self.counted)[worker] += 1
+        if self.sync.global_step < self.setting.steps and self.sync.chief_turn():
+            self.times.append(now)
+        self.waiting.append((worker, now))
+
+    def release(self, now: float) -> None:
+        """Those who wait take tokens, first come, first served, and go on with the next step."""
+        while self.waiting:
+            worker, since = self.waiting[0]
+            token = self.sync.take_token(worker)
+            if token is None:
+                return
+            self.waiting.pop(0)
+            if now > since:
+                self.events.append(Event(worker, "waiting", since, now))
+            if token < self.setting.steps:
+                self.compute(worker, now)
 
 
 def check(setting: Setting) -> Setting:
