@@ -49,7 +49,8 @@ class DigitsTask:
         known = self._orders.get(worker)
         if known is None or known[0] != epoch:
             random = torch.Generator()
-            random.manual_seed(((self.seed + 1) * 1_000_003 + worker) * 1_000_003 + epoch)
+            seed = ((self.seed + 1) * 1_000_003 + worker) * 1_000_003 + epoch
+            random.manual_seed(seed % 2**63)  # torch takes no more
             known = self._orders[worker] = (epoch, torch.randperm(total, generator=random))
         return known[1][place * batch : (place + 1) * batch]
 
