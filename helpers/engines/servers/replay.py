@@ -46,6 +46,8 @@ class Replay:
                 while places[number] < len(log) and self._take_up(number, log[places[number]]):
                     places[number] += 1
                     moved = True
+                if places[number] == len(log):
+                    moved |= self._refuse(number)
             if not moved:
                 raise ValueError(self._impossible(places))
         weights = join([server.rule.weights for server in self.servers])
@@ -67,6 +69,16 @@ class Replay:
         else:
             self._answer(number, server.push(message.worker, array, version, wants))
         return True
+
+    def _refuse(self, number: int) -> bool:
+        """A server at the end of its log answers what still comes. Returns: whether any came.
+
+        So did it then, once it had made its last update, while other servers had not.
+        """
+        sent, self._sent[number] = self._sent[number], {}
+        for worker, (_, _, _, wants) in sorted(sent.items()):
+            self._answer(number, self.servers[number].refuse(worker, wants))
+        return bool(sent)
 
     def _answer(self, number: int, replies: Sequence[Reply]) -> None:
         for reply in replies:

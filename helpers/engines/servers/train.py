@@ -61,7 +61,7 @@ def train(
     if engine == "processes":
         if target is not None:
             raise ValueError("Real processes train for a number of updates: give updates=.")
-        if updates is None:
+        if updates is None and order is None:
             raise ValueError("Say when real processes are to end: give updates=.")
         from helpers.engines.servers.real import train_processes
 

@@ -126,7 +126,9 @@ class VirtualTraining:
         self.clock.at(self.clock.now + duration, self._computed, number, self.clock.now)
 
     def _pull(self, number: int, worker: int) -> None:
-        self._send(number, self.servers[number].pull(worker))
+        server = self.servers[number]
+        done = self._updates is not None and server.rule.version >= self._updates
+        self._send(number, server.refuse(worker) if done else server.pull(worker))
 
     def _computed(self, number: int, since: float) -> None:
         """A worker's gradient is there: its client says what becomes of it."""

@@ -1,0 +1,203 @@
+"""Parameter servers and workers as real processes on this machine, with any rule.
+
+Gradients and weights go through shared memory; a pipe into each server keeps the order in which
+they arrive. The processes are made by one rank of `helpers.run`, so the notebook stays clean: an
+interrupt, a time-out or an error leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from helpers.algorithms.clients import MakeClient
+from helpers.algorithms.parameter_server import Message, Server, cut, join
+from helpers.algorithms.task import Task
+from helpers.engines.comm import Comm
+from helpers.engines.errors import Deadlock, RunInterrupted, RunTimeout
+from helpers.engines.rank import describe_failure
+from helpers.engines.real import Recorder
+from helpers.engines.run import run
+from helpers.engines.servers.job import Job, Pipe, Plan
+from helpers.engines.servers.real_report import TrainingFailed, failed, own
+from helpers.engines.servers.slots import Slots
+from helpers.engines.servers.snapshot import Known, Vault
+from helpers.engines.servers.supervisor import Ending, Story, Supervisor
+from helpers.engines.servers.train import MakeRule
+from helpers.engines.servers.training import Point, ServerRecord, Training
+
+_AFTERWARDS = 60.0  # seconds beyond the time-out, to look at the model and to say what went wrong
+
+
+def train_processes(
+    make_rule: MakeRule,
+    make_client: MakeClient,
+    task: Task,
+    workers: int,
+    servers: int,
+    batch: int,
+    updates: int | None,
+    evaluate_every: int = 0,
+    order: Sequence[Sequence[Message]] | None = None,
+    timeout: float = 60.0,
+    snapshot_every: int = 100,
+    write_through: bool = False,
+    slow: Mapping[int, float] | None = None,
+    kill: Mapping[str, float | Sequence[float]] | None = None,
+    trace: bool = False,
+) -> Training:
+    """Train on real processes, until every server has made exactly `updates` updates.
+
+    order: logs, one a server, that the servers follow to their ends, instead of taking up what
+    comes first. timeout: seconds for the training. snapshot_every: updates between two snapshots
+    of a server, 0 for none. write_through: save before anything leaves a server, so that its death
+    costs no update. slow: extra seconds of a worker's steps. kill: for demonstrations, whom to
+    kill with SIGKILL and when: {"server 0": 57} after its 57th update, {"worker 3": 10} after 10
+    steps, {"server 0": 0.5} after 0.5 s (a number with a point counts seconds); several in a list.
+
+    Raises TrainingFailed (with a worker's or server's own traceback, or where no worker is left),
+    Deadlock where all wait for each other, RunTimeout, RunInterrupted. Nothing is left behind.
+    """
+    given = dict(kill or {})
+    kills = {k: tuple(v) if isinstance(v, Sequence) else (v,) for k, v in given.items()}
+    logs = None if order is None else [[Message(*m) for m in log] for log in order]
+    plan = Plan(
+        make_rule, make_client, task, workers, servers, batch, updates, evaluate_every, logs,
+        float(timeout), snapshot_every, write_through, dict(slow or {}), kills, trace,
+    )  # fmt: skip
+    check(plan)
+    try:
+        results = run(
+            supervise, plan, ranks=1, timeout=timeout + _AFTERWARDS, show=False, device="cpu"
+        )
+    except RunInterrupted:
+        raise RunInterrupted(
+            "The training was interrupted; its servers and workers have been ended."
+        ) from None
+    print(results.output[0], end="", flush=True)
+    return outcome(*results[0])
+
+
+def check(plan: Plan) -> None:
+    """Raise ValueError for what cannot be."""
+    if plan.updates is None and plan.order is None:
+        raise ValueError("Say when the training is to end: give updates= or an order=.")
+    if plan.order is not None and len(plan.order) != plan.servers:
+        raise ValueError(
+            f"An order has one log for each server: {plan.servers}, not {len(plan.order)}."
+        )
+    if not plan.timeout > 0:
+        raise ValueError(f"timeout={plan.timeout} is not a time; give seconds above 0.")
+    if plan.snapshot_every < 0:
+        raise ValueError(f"snapshot_every={plan.snapshot_every}: give updates, or 0 for never.")
+    for worker, seconds in plan.slow.items():
+        if worker not in range(plan.workers) or not 0 <= seconds < math.inf:
+            raise ValueError(
+                f"slow={{{worker!r}: {seconds!r}}}: name a worker from 0 to {plan.workers - 1} and "
+                "the seconds that each of its steps takes longer."
+            )
+    known = [f"server {n}" for n in range(plan.servers)]
+    known += [f"worker {n}" for n in range(plan.workers)]
+    for name in plan.kill:
+        if name not in known:
+            raise ValueError(f"kill names {name!r}; there are {', '.join(known)}.")
+
+
+def outcome(what: str, value: Any) -> Training:
+    """The training, or the error that ended it. Runs in the notebook, which knows its cells."""
+    if what == "trained":
+        return value
+    if what == "wrong":
+        raise ValueError(value)
+    if what == "failed":
+        name, failure = value
+        raise failed(name, pickle.loads(failure)) from None
+    if what == "stuck":
+        raise Deadlock(*value) from None
+    if what == "late":
+        text, stacks = value
+        for name, frames in stacks.items():
+            text += f"\n{name} is computing:\n" + "".join(own(frames).format())
+        raise RunTimeout(text.rstrip(), tuple(int(name.split()[1]) for name in stacks)) from None
+    raise TrainingFailed(value) from None
+
+
+def supervise(comm: Comm, plan: Plan) -> tuple[str, Any]:
+    """The one rank: makes the job and runs it. Returns: how it ended, and what is to be told."""
+    import torch.distributed as dist
+
+    if dist.is_initialized():
+        dist.destroy_process_group()  # its threads would not be in the forks
+    try:
+        job = make_job(plan)
+    except Wrong as error:
+        return "wrong", str(error)
+    except BaseException as error:
+        return "failed", (
+            "the training's start",
+            pickle.dumps(describe_failure(error, Recorder(0))),
+        )
+    try:
+        story = Supervisor(job).run()
+    except Ending as ending:
+        return ending.what, ending.value
+    return "trained", training(job, story)
+
+
+class Wrong(ValueError):
+    """What was asked for cannot be done; its text says why."""
+
+
+def make_job(plan: Plan) -> Job:
+    """Everything that the processes share, before the first is forked."""
+    initial = plan.task.initial()
+    parts = cut(initial, plan.servers)
+    cores = [Server(plan.make_rule(part)) for part in parts]
+    for number, core in enumerate(cores):
+        if set(core.rule.workers) != set(range(plan.workers)):
+            raise Wrong(
+                f"The rule of server {number} counts on workers {sorted(core.rule.workers)}, but "
+                f"workers {list(range(plan.workers))} train. Give both the same number."
+            )
+    every, updates = plan.evaluate_every, plan.updates or 0
+    if plan.order is not None:
+        updates = max(len(log) for log in plan.order)
+    points = updates // every + 1 if every else 0
+    slots = Slots(initial, [len(part) for part in parts], plan.workers, points)
+    try:
+        known = Known(cores)
+    except Exception as error:
+        raise Wrong(f"The rule cannot be saved for a restart of its server: {error}.") from error
+    vaults = [Vault(number, slots, known) for number in range(plan.servers)]
+    clients = [plan.make_client() for _ in range(plan.workers)]
+    to_server = [Pipe() for _ in range(plan.servers)]
+    to_worker = [Pipe() for _ in range(plan.workers)]
+    job = Job(plan, slots, cores, clients, vaults, Pipe(), to_server, to_worker)
+    job.prepare()
+    return job
+
+
+def training(job: Job, story: Story) -> Training:
+    """What the servers saved last, put together."""
+    slots, task = job.slots, job.plan.task
+    records, parts = [], []
+    for s, vault in enumerate(job.vaults):
+        state = vault.load()
+        assert state is not None
+        core = state.server
+        parts.append(core.rule.weights)
+        made, into, out = core.rule.version, int(slots.bytes_in[s]), int(slots.bytes_out[s])
+        record = ServerRecord(core.log, core.updates, core.dropped, made, into, out)
+        record.lost, record.story = story.lost[s], story.restarts[s]
+        records.append(record)
+    curve = []
+    for look in range(slots.looks.shape[1]):
+        moment = float(slots.looks[:, look].max())
+        if not math.isnan(moment):
+            weights = join([seen[look] for seen in slots.seen])
+            curve.append(Point(moment, look * job.plan.evaluate_every, task.error(weights)))
+    weights = join(parts)
+    seconds = float(slots.finished.max())
+    return Training(weights, seconds, curve, records, task.error(weights), story.died)
