@@ -243,7 +243,7 @@ def replies(version, servers=1):
     return [Reply(0, part, version + number) for number, part in enumerate(parts)]
 
 
-def test_a_push_is_as_old_as_the_first_gradient_in_it():
+def test_a_push_is_as_old_as_the_oldest_gradient_in_it():
     worker = Worker(0, DownpourClient(0.1, n_fetch=1, n_push=2), Slopes(), 4, servers=2)
     worker.receive(replies(3, 2))
     assert worker.compute() is None
@@ -251,6 +251,9 @@ def test_a_push_is_as_old_as_the_first_gradient_in_it():
     assert worker.compute() is not None and worker.versions == [3, 4]
     worker.receive(replies(9, 2))
     assert worker.compute() is None and worker.versions == [9, 10]
+    # A server that went on from a snapshot has no version 9 any more.
+    worker.receive(replies(5, 2))
+    assert worker.compute() is not None and worker.versions == [5, 6]
 
 
 def test_pushes_between_two_fetches_are_of_the_same_version():

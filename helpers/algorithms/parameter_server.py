@@ -117,7 +117,7 @@ class Worker:
 
     batch: rows of a batch, unless a server says otherwise. servers: over how many the weights are
     cut. versions: by server, of the weights that what it pushes was computed on; where a client
-    fetches more often than it pushes, of the first ones.
+    fetches more often than it pushes, of the oldest ones.
     """
 
     def __init__(self, number: int, client: Client, task: Task, batch: int, servers: int) -> None:
@@ -133,6 +133,8 @@ class Worker:
         if replies[0].weights is None:
             return
         self._pulled = [reply.version for reply in replies]
+        if self._accruing:  # a server that was restarted may give older weights than before
+            self.versions = list(map(min, self.versions, self._pulled))
         self.client.pulled(join([reply.weights for reply in replies]), min(self._pulled))
 
     def rows(self) -> Array:
