@@ -72,9 +72,8 @@ def main() -> None:
     for name in PARAMETERS:
         print(f"{name:12} {getattr(found, name):10.4g}   used {getattr(used, name):g}")
     for seed in range(1, 4):
-        print(
-            f"objective, other draws: {objective(found, seed):.1f}, used {objective(used, seed):.1f}"
-        )
+        value, other = objective(found, seed), objective(used, seed)
+        print(f"objective, other draws: {value:.1f}, used {other:.1f}")
 
 
 if __name__ == "__main__":

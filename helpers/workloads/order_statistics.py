@@ -43,7 +43,7 @@ def times_to_kth(
 def mean_times_to_kth(
     model: StepTimes, workers: int, steps: int = 20_000, seed: int = 0
 ) -> np.ndarray:
-    """The mean time to each of `workers` gradients: (workers,) seconds, that of the k-th at k − 1."""
+    """The mean time to each of `workers` gradients: (workers,) seconds; the k-th's at k − 1."""
     total = np.zeros(workers)
     for part in sorted_steps(model, workers, steps, seed):
         total += part.sum(axis=0)
