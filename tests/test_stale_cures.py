@@ -39,7 +39,7 @@ from helpers.algorithms.update_rules import Asynchronous, Averaging, Downpour
 START = np.linspace(-1.0, 1.0, 4)
 every_rule = pytest.mark.parametrize("make", RULES.values(), ids=RULES)
 every_world = pytest.mark.parametrize("workers", WORLDS)
-few = settings(max_examples=12, deadline=None, derandomize=True)
+few = settings(max_examples=8, deadline=None, derandomize=True)
 
 NOTHING = {
     "rate": lambda rule: LowerRate(rule, 1.0),
@@ -113,6 +113,13 @@ def test_the_limit_holds_when_a_gradient_arrives_whatever_the_rule(make, workers
         worker, version = run.sent[-1]
         if before - version > limit:
             assert [push.worker for push in decision.dropped] == [worker]
+
+
+def test_a_dropped_gradient_counts_as_given_where_others_wait_for_it():
+    rule = DropStale(bounded(0)(START, 2), 0)
+    assert rule.arrive(0, START, 0).release == ()
+    decision = rule.arrive(1, START, 0)
+    assert len(decision.dropped) == 1 and decision.release == (0, 1)
 
 
 @every_world

@@ -36,7 +36,7 @@ from helpers.algorithms.update_rules import (
 START = np.linspace(-1.0, 1.0, 4)
 every_rule = pytest.mark.parametrize("make", EVERY.values(), ids=EVERY)
 every_world = pytest.mark.parametrize("workers", WORLDS)
-few = settings(max_examples=12, deadline=None, derandomize=True)
+few = settings(max_examples=8, deadline=None, derandomize=True)
 leaving = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 59)), min_size=1, max_size=60)
 
 
@@ -235,6 +235,14 @@ def test_softsync_gradients_are_about_n_late_on_average(splits):
     by_chance.run(shuffled(3000))
     late = [push.staleness for push in by_chance.applied[5 * 12 :]]
     assert np.mean(late) == pytest.approx(splits - splits / 12, rel=0.05)
+
+
+@pytest.mark.parametrize("workers, splits, size", [(5, 2, 2), (5, 3, 1), (12, 5, 2), (3, 1, 3)])
+def test_a_softsync_update_takes_lambda_by_n_gradients_rounded_down(workers, splits, size):
+    run = Arrivals(soft(splits)(START, workers), noisy())
+    run.run(shuffled(60))
+    assert {len(decision.applied) for decision in run.decisions} <= {0, size}
+    assert run.rule.version == 60 // size
 
 
 @every_rule
