@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 Array = Any
 Rate = float | Callable[[int], float]
@@ -61,7 +61,13 @@ class Adagrad:
         return weights - gradient / self._squares**0.5 * rate
 
 
-Optimizer = Sgd | Adagrad
+class Optimizer(Protocol):
+    """Makes new weights of old ones and a gradient. factor: of the rate, where a cure lowers it."""
+
+    factor: float
+
+    def step(self, weights: Array, gradient: Array, version: int) -> Array:
+        """The weights after one update, as a new array."""
 
 
 def cosine(rate: float, updates: int) -> Callable[[int], float]:
