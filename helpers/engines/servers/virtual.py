@@ -79,10 +79,12 @@ class VirtualTraining:
             self._evaluate()
         for number, server in enumerate(self.servers):
             self._send(number, server.begin())
-        while not self._over() and self.clock.next <= seconds:
+        while not self._over():
+            if seconds < self.clock.next < math.inf:
+                return self._result(seconds)
             if not self.clock.step():
                 raise RuntimeError(self._stuck())
-        return self._result(min(self.clock.now, seconds))
+        return self._result(self.clock.now)
 
     def weights(self) -> Array:
         """The present weights, whole."""
