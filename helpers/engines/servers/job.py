@@ -18,6 +18,8 @@ from helpers.engines.servers.train import MakeRule
 from helpers.engines.wire import anonymous_file
 
 LOOK = 1 << 30  # a message to a server: nothing new, but look whether all is done
+WAITING, COMPUTING = 0, 1
+EVENT = struct.Struct("=bdd")  # what a worker did, from when, until when
 _MESSAGE = struct.Struct("=i")
 
 
@@ -76,7 +78,8 @@ class Job:
     """One training: what is shared, and what each process begins with.
 
     cores, clients: as they are at the start; the supervisor never uses them, so that a server that
-    is restarted finds its own unchanged. words: files for a process's exception and stack.
+    is restarted finds its own unchanged. words, stacks, events: files for a process's exception,
+    for where in the code it is, and for what a worker did when.
     """
 
     plan: Plan
@@ -89,6 +92,7 @@ class Job:
     to_worker: list[Pipe]
     words: dict[str, int] = field(default_factory=dict)
     stacks: dict[str, int] = field(default_factory=dict)
+    events: list[int] = field(default_factory=list)
 
     @property
     def names(self) -> list[str]:
@@ -97,6 +101,7 @@ class Job:
         return servers + [f"worker {number}" for number in range(self.plan.workers)]
 
     def prepare(self) -> None:
-        """Make the files for last words and stacks."""
+        """Make the files."""
+        self.events = [anonymous_file() for _ in range(self.plan.workers)]
         for name in self.names:
             self.words[name], self.stacks[name] = anonymous_file(), anonymous_file()

@@ -8,25 +8,27 @@ interrupt, a time-out or an error leaves nothing behind.
 from __future__ import annotations
 
 import math
+import os
 import pickle
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from helpers.algorithms.clients import MakeClient
-from helpers.algorithms.parameter_server import Message, Server, cut, join
+from helpers.algorithms.parameter_server import Message, Server, check_fit, cut, join
 from helpers.algorithms.task import Task
 from helpers.engines.comm import Comm
 from helpers.engines.errors import Deadlock, RunInterrupted, RunTimeout
 from helpers.engines.rank import describe_failure
 from helpers.engines.real import Recorder
 from helpers.engines.run import run
-from helpers.engines.servers.job import Job, Pipe, Plan
+from helpers.engines.servers.job import COMPUTING, EVENT, Job, Pipe, Plan
 from helpers.engines.servers.real_report import TrainingFailed, failed, own
 from helpers.engines.servers.slots import Slots
 from helpers.engines.servers.snapshot import Known, Vault
 from helpers.engines.servers.supervisor import Ending, Story, Supervisor
 from helpers.engines.servers.train import MakeRule
 from helpers.engines.servers.training import Point, ServerRecord, Training
+from helpers.engines.trace import Event, Kind, Trace
 
 _AFTERWARDS = 60.0  # seconds beyond the time-out, to look at the model and to say what went wrong
 
@@ -110,7 +112,7 @@ def outcome(what: str, value: Any) -> Training:
     if what == "trained":
         return value
     if what == "wrong":
-        raise ValueError(value)
+        raise {"TypeError": TypeError, "ValueError": ValueError}[value[0]](value[1])
     if what == "failed":
         name, failure = value
         raise failed(name, pickle.loads(failure)) from None
@@ -133,21 +135,19 @@ def supervise(comm: Comm, plan: Plan) -> tuple[str, Any]:
     try:
         job = make_job(plan)
     except Wrong as error:
-        return "wrong", str(error)
+        return "wrong", error.args
     except BaseException as error:
-        return "failed", (
-            "the training's start",
-            pickle.dumps(describe_failure(error, Recorder(0))),
-        )
+        failure = describe_failure(error, Recorder(0))
+        return "failed", ("the training's start", pickle.dumps(failure))
     try:
         story = Supervisor(job).run()
     except Ending as ending:
         return ending.what, ending.value
-    return "trained", training(job, story)
+    return "trained", result(job, story)
 
 
-class Wrong(ValueError):
-    """What was asked for cannot be done; its text says why."""
+class Wrong(Exception):
+    """What was asked for cannot be done; the name of the error to raise, and why."""
 
 
 def make_job(plan: Plan) -> Job:
@@ -155,12 +155,12 @@ def make_job(plan: Plan) -> Job:
     initial = plan.task.initial()
     parts = cut(initial, plan.servers)
     cores = [Server(plan.make_rule(part)) for part in parts]
-    for number, core in enumerate(cores):
-        if set(core.rule.workers) != set(range(plan.workers)):
-            raise Wrong(
-                f"The rule of server {number} counts on workers {sorted(core.rule.workers)}, but "
-                f"workers {list(range(plan.workers))} train. Give both the same number."
-            )
+    clients = [plan.make_client() for _ in range(plan.workers)]
+    try:
+        for core in cores:
+            check_fit(core.rule, clients[0], plan.workers)
+    except (TypeError, ValueError) as error:
+        raise Wrong(type(error).__name__, str(error)) from error
     every, updates = plan.evaluate_every, plan.updates or 0
     if plan.order is not None:
         updates = max(len(log) for log in plan.order)
@@ -169,9 +169,9 @@ def make_job(plan: Plan) -> Job:
     try:
         known = Known(cores)
     except Exception as error:
-        raise Wrong(f"The rule cannot be saved for a restart of its server: {error}.") from error
+        text = f"The rule cannot be saved for a restart of its server: {error}."
+        raise Wrong("TypeError", text) from error
     vaults = [Vault(number, slots, known) for number in range(plan.servers)]
-    clients = [plan.make_client() for _ in range(plan.workers)]
     to_server = [Pipe() for _ in range(plan.servers)]
     to_worker = [Pipe() for _ in range(plan.workers)]
     job = Job(plan, slots, cores, clients, vaults, Pipe(), to_server, to_worker)
@@ -179,7 +179,7 @@ def make_job(plan: Plan) -> Job:
     return job
 
 
-def training(job: Job, story: Story) -> Training:
+def result(job: Job, story: Story) -> Training:
     """What the servers saved last, put together."""
     slots, task = job.slots, job.plan.task
     records, parts = [], []
@@ -199,5 +199,19 @@ def training(job: Job, story: Story) -> Training:
             weights = join([seen[look] for seen in slots.seen])
             curve.append(Point(moment, look * job.plan.evaluate_every, task.error(weights)))
     weights = join(parts)
-    seconds = float(slots.finished.max())
-    return Training(weights, seconds, curve, records, task.error(weights), story.died)
+    training = Training(weights, float(slots.finished.max()), curve, records, task.error(weights))
+    training.died, training.trace = story.died, make_trace(job) if job.plan.trace else None
+    return training
+
+
+def make_trace(job: Job) -> Trace:
+    """What the workers noted, in seconds since the training began."""
+    events, began, end = [], float(job.slots.began[0]), float(job.slots.finished.max())
+    for worker, fd in enumerate(job.events):
+        data = os.pread(fd, os.fstat(fd).st_size, 0)
+        for kind, start, stop in EVENT.iter_unpack(data[: len(data) // EVENT.size * EVENT.size]):
+            if start - began < end:
+                name: Kind = "computing" if kind == COMPUTING else "waiting"
+                first, last = max(start - began, 0.0), min(stop - began, end)
+                events.append(Event(worker, name, first, max(first, last)))
+    return Trace(events, job.plan.workers)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from helpers.algorithms.parameter_server import Array, Reply, Worker
-from helpers.engines.servers.job import Job
+from helpers.engines.servers.job import COMPUTING, EVENT, WAITING, Job
 from helpers.engines.servers.slots import PULL, PUSH, copy_of, put
 
 
@@ -22,7 +22,10 @@ class WorkerProcess:
         plan, self.job, self.number, self.slots = job.plan, job, number, job.slots
         self.worker = Worker(number, job.clients[number], plan.task, plan.batch, plan.servers)
         self.incarnations = [0] * plan.servers  # of the servers whose weights it has
+        self.base = list(self.incarnations)  # and had, for the first gradient that it now pushes
+        self.accruing = False
         self.asked = 1
+        self.events = job.events[number] if plan.trace else None
         kill = plan.kill.get(f"worker {number}", ())
         self.last_step = next((int(k) for k in kill if isinstance(k, int)), None)
         random.seed(number)  # a task that draws numbers does not draw the same everywhere
@@ -47,10 +50,20 @@ class WorkerProcess:
         if steps == self.last_step:
             os.kill(os.getpid(), signal.SIGKILL)
         self.slots.steps[self.number] = steps + 1
-        slow = self.job.plan.slow.get(self.number, 0)
-        if slow:
+        start = time.monotonic()
+        if slow := self.job.plan.slow.get(self.number, 0):
             time.sleep(slow)
-        return self.worker.compute()
+        if not self.accruing:
+            self.base = list(self.incarnations)
+        parts = self.worker.compute()
+        self.accruing = parts is None
+        self.note(COMPUTING, start)
+        return parts
+
+    def note(self, kind: int, start: float) -> None:
+        """Note what it did until now, where a trace is wanted."""
+        if self.events is not None:
+            os.write(self.events, EVENT.pack(kind, start, time.monotonic()))
 
     def ask(self, kind: int, parts: list[Array] | None = None) -> None:
         """Put a request into the slot of each server and wake it."""
@@ -61,15 +74,16 @@ class WorkerProcess:
             if parts is not None:
                 put(slots.pushed[s][w], parts[s], f"What worker {w} pushes to server {s}")
             slots.kind[s, w], slots.wants[s, w] = kind, wants
-            slots.base[s, w] = self.worker.versions[s], self.incarnations[s]
+            slots.base[s, w] = self.worker.versions[s], self.base[s]
             slots.asked[s, w] = self.asked  # from here on it counts
             pipe.send(w)
 
     def wait(self) -> None:
         """Wait for every server's answer and take it."""
-        slots, w = self.slots, self.number
+        slots, w, start = self.slots, self.number, time.monotonic()
         while (slots.answered[:, w] < self.asked).any():
             self.job.to_worker[w].rest()
+        self.note(WAITING, start)
         replies = []
         for s in range(self.job.plan.servers):
             version, incarnation, rows, has = (int(n) for n in slots.answer[s, w, self.asked % 2])

@@ -69,6 +69,7 @@ class Supervisor:
                 pipe.send(LOOK)
             while not self.slots.complete.all():
                 self.look()
+            self.note_last_deaths()
             return self.story
         finally:
             signal.set_wakeup_fd(wakeup)
@@ -117,6 +118,16 @@ class Supervisor:
             kind, number = name.split()
             how = words.death(os.waitstatus_to_exitcode(status))
             (self.worker_died if kind == "worker" else self.server_died)(int(number), how)
+
+    def note_last_deaths(self) -> None:
+        """Workers that died when the last update was already made."""
+        for name, pid in list(self.pids.items()):
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                del self.pids[name]
+                kind, number = name.split()
+                if kind == "worker" and os.WIFSIGNALED(status):
+                    self.worker_died(int(number), words.death(os.waitstatus_to_exitcode(status)))
 
     def worker_died(self, number: int, how: str) -> None:
         """Let the servers know, so that nobody waits for it."""
