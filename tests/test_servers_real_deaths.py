@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import torch
 from marks import Marks
 
 import helpers
-from helpers.algorithms.rule import Rule
+from helpers.algorithms.rule import Decision, Rule
 from helpers.algorithms.server_optimizers import Sgd
 from helpers.algorithms.update_rules import (
     Asynchronous,
@@ -121,6 +122,33 @@ def test_every_rule_goes_on_after_kills(
         logs = [server.log for server in training.servers]
         again = helpers.train(RULES[rule], task=task, workers=WORKERS, servers=1 + seed, order=logs)
         assert torch.equal(training.weights, again.weights)
+
+
+class Mortal(Asynchronous):
+    """Now and then it sets an alarm that ends its server within the next half millisecond."""
+
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        if random.SystemRandom().random() < 1 / 40:
+            signal.setitimer(signal.ITIMER_REAL, random.SystemRandom().uniform(1e-6, 5e-4))
+        return super().arrive(worker, gradient, version)
+
+
+@pytest.mark.parametrize("write_through", [False, True])
+@pytest.mark.parametrize("servers", [1, 2])
+def test_a_server_may_die_between_any_two_lines(
+    servers: int, write_through: bool, tmp_path: Path, clean: None
+) -> None:
+    task = Marks(WORKERS, 4000, servers, tmp_path / "notes")
+    training = helpers.train(
+        lambda w: Mortal(w, Sgd(1.0), WORKERS),
+        task=task, workers=WORKERS, servers=servers, updates=UPDATES, engine="processes",
+        timeout=100, snapshot_every=10, write_through=write_through,
+    )  # fmt: skip
+    check_marks(task, training)
+    for number, server in enumerate(training.servers):
+        assert server.lost == task.lost(training.weights, number), server.story
+        assert all("SIGALRM" in line for line in server.story)
+        assert not (write_through and server.lost)
 
 
 @pytest.mark.parametrize(("every", "lost"), [(40, 17), (25, 7), (57, 0), (0, 57), (100, 57)])

@@ -41,6 +41,7 @@ class Plan(NamedTuple):
     slow: Mapping[int, float]
     kill: Mapping[str, Sequence[float]]
     trace: bool
+    status: str  # of a file to keep the words in that an interrupt shows
 
 
 class Pipe:

@@ -29,6 +29,7 @@ from helpers.engines.servers.supervisor import Ending, Story, Supervisor
 from helpers.engines.servers.train import MakeRule
 from helpers.engines.servers.training import Point, ServerRecord, Training
 from helpers.engines.trace import Event, Kind, Trace
+from helpers.engines.wire import anonymous_file
 
 _AFTERWARDS = 60.0  # seconds beyond the time-out, to look at the model and to say what went wrong
 
@@ -65,19 +66,23 @@ def train_processes(
     given = dict(kill or {})
     kills = {k: tuple(v) if isinstance(v, Sequence) else (v,) for k, v in given.items()}
     logs = None if order is None else [[Message(*m) for m in log] for log in order]
+    status = anonymous_file()
     plan = Plan(
         make_rule, make_client, task, workers, servers, batch, updates, evaluate_every, logs,
         float(timeout), snapshot_every, write_through, dict(slow or {}), kills, trace,
+        f"/proc/{os.getpid()}/fd/{status}",
     )  # fmt: skip
-    check(plan)
     try:
+        check(plan)
         results = run(
             supervise, plan, ranks=1, timeout=timeout + _AFTERWARDS, show=False, device="cpu"
         )
     except RunInterrupted:
-        raise RunInterrupted(
-            "The training was interrupted; its servers and workers have been ended."
-        ) from None
+        text = "The training was interrupted; its servers and workers have been ended.\n"
+        last = os.pread(status, os.fstat(status).st_size, 0).decode()
+        raise RunInterrupted((text + last).rstrip()) from None
+    finally:
+        os.close(status)
     print(results.output[0], end="", flush=True)
     return outcome(*results[0])
 

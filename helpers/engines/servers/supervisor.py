@@ -22,6 +22,7 @@ from helpers.engines.servers.slots import RESTARTS
 
 _LOOK_SECONDS = 0.1
 _STILL_SECONDS = 1.0
+_TELL_SECONDS = 0.2
 _VAIN = 10  # deaths of a server in a row without a single update
 
 
@@ -56,6 +57,10 @@ class Supervisor:
             if not isinstance(moment, int)
         )
         self._still: tuple[float, Any] = (0.0, None)
+        self._status: int | None = None
+        self._told = 0.0
+        with suppress(OSError):  # not on every system
+            self._status = os.open(job.plan.status, os.O_WRONLY)
 
     def run(self) -> Story:
         """Train to the end. Raises Ending where that is not possible."""
@@ -97,6 +102,11 @@ class Supervisor:
         self.kill()
         self.reap()
         self.stuck()
+        if self._status is not None and now - self._told > _TELL_SECONDS:
+            self._told = now
+            text = "\n".join(words.progress(self.job)).encode()
+            os.pwrite(self._status, text, 0)
+            os.ftruncate(self._status, len(text))
 
     def kill(self) -> None:
         """Kill whom the plan wants killed by now."""

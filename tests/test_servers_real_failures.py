@@ -1,0 +1,309 @@
+"""Trainings on real processes that cannot go on: what is said, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from typing import Any
+
+import psutil
+import pytest
+import torch
+from torch import Tensor
+
+import helpers
+from helpers.algorithms.clients import Client, LocalSteps
+from helpers.algorithms.parameter_server import Message
+from helpers.algorithms.rule import Decision
+from helpers.algorithms.server_optimizers import Sgd
+from helpers.algorithms.update_rules import Asynchronous, Averaging, Synchronous
+from helpers.engines.errors import Deadlock, RunInterrupted, RunTimeout
+from helpers.engines.servers.real_report import TrainingFailed
+from helpers.engines.servers.training import Training
+from helpers.workloads.digits_task import DigitsTask
+
+
+class Line:
+    """One weight and its gradient; slow enough for others to be scheduled."""
+
+    def initial(self) -> Tensor:
+        return torch.ones(4)
+
+    def rows(self, worker: int, step: int, batch: int) -> Tensor:
+        return torch.tensor([worker, step])
+
+    def gradient(self, weights: Tensor, rows: Tensor) -> Tensor:
+        self.at(*rows.tolist())
+        time.sleep(0.001)
+        return weights * 0.1
+
+    def at(self, worker: int, step: int) -> None:
+        """What happens at a worker's step."""
+
+    def gradients(self, weights: Tensor, rows: Tensor) -> Tensor:
+        return torch.stack([self.gradient(w, r) for w, r in zip(weights, rows, strict=True)])
+
+    def error(self, weights: Tensor) -> float:
+        return float(weights.sum())
+
+
+def train(task: Any = None, make_rule: Any = None, **options: Any) -> Training:
+    make_rule = make_rule or (lambda w: Asynchronous(w, Sgd(0.1), 3))
+    options = {"updates": 60, "workers": 3, "timeout": 30, **options}
+    return helpers.train(make_rule, task=task or Line(), engine="processes", **options)
+
+
+@pytest.fixture(autouse=True)
+def clean() -> Any:
+    """Nothing may be left behind, however a training ends."""
+
+    def state() -> Any:
+        below = [p.pid for s in psutil.Process().children() for p in s.children(recursive=True)]
+        open_ = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+        return below, open_
+
+    helpers.run(lambda comm: None, ranks=1, show=False)
+    before = state()
+    yield
+    assert state() == before
+
+
+# --- workers and rules that raise ------------------------------------------------------------
+
+
+def test_what_a_worker_raises_is_told_with_its_own_lines() -> None:
+    class Raises(Line):
+        def at(self, worker: int, step: int) -> None:
+            if worker == 1 and step == 3:
+                raise ArithmeticError("too steep")  # the line at fault
+
+    with pytest.raises(TrainingFailed) as caught:
+        train(Raises())
+    assert caught.value.who == "worker 1" and caught.value.kind == "ArithmeticError"
+    assert "Worker 1 raised ArithmeticError: too steep" in caught.value.report
+    assert "# the line at fault" in caught.value.report
+    assert "helpers/engines" not in caught.value.report
+
+
+def test_what_a_rule_raises_is_told_of_its_server() -> None:
+    class Raises(Asynchronous):
+        def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+            if self.version == 7:
+                raise ArithmeticError("after seven")  # the line at fault
+            return super().arrive(worker, gradient, version)
+
+    with pytest.raises(TrainingFailed, match="Server 1 raised ArithmeticError: after seven"):
+        train(make_rule=lambda w: Raises(w, Sgd(0.1), 3) if len(w) == 3 else Asynchronous(
+            w, Sgd(0.1), 3), servers=2, task=Uneven())  # fmt: skip
+
+
+class Uneven(Line):
+    """Five weights, so that the second of two servers has three."""
+
+    def initial(self) -> Tensor:
+        return torch.ones(5)
+
+
+def test_a_rule_that_cannot_be_made_is_told() -> None:
+    with pytest.raises(TrainingFailed, match="start raised ZeroDivisionError"):
+        train(make_rule=lambda w: Asynchronous(w, Sgd(1 / 0), 3))
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (lambda g: g[:3], r"worker \d pushes to server 0 has the shape \(3,\)"),
+        (lambda g: g.double(), r"is of torch.float64; where it goes has \(4,\) of torch.float32"),
+        (lambda g: g.tolist(), "is of list"),
+    ],
+)
+def test_a_gradient_of_another_kind_is_told(changed: Any, words: str) -> None:
+    class Other(Line):
+        def gradient(self, weights: Tensor, rows: Tensor) -> Any:
+            return changed(super().gradient(weights, rows))
+
+    with pytest.raises(TrainingFailed, match=words):
+        train(Other())
+
+
+def test_a_worker_that_is_released_twice_is_told() -> None:
+    class Twice(Asynchronous):
+        def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+            decision = super().arrive(worker, gradient, version)
+            return Decision((worker, worker), decision.applied)
+
+    with pytest.raises(TrainingFailed, match=r"releases worker \d, which is not waiting for it"):
+        train(make_rule=lambda w: Twice(w, Sgd(0.1), 3))
+
+
+# --- waiting for ever ------------------------------------------------------------------------
+
+
+def test_a_rule_that_releases_nobody_is_found_at_once() -> None:
+    class Forgets(Asynchronous):
+        def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+            decision = super().arrive(worker, gradient, version)
+            return decision if self.version < 5 else Decision(applied=decision.applied)
+
+    with pytest.raises(Deadlock, match="A rule has to release somebody") as caught:
+        train(make_rule=lambda w: Forgets(w, Sgd(0.1), 3))
+    assert caught.value.waiting == {w: "waits for server 0 to answer" for w in range(3)}
+
+
+def test_a_worker_that_hangs_is_named_by_who_waits_for_it() -> None:
+    class Hangs(Line):
+        def at(self, worker: int, step: int) -> None:
+            while worker == 2 and step == 4:
+                time.sleep(0.01)  # the line at fault
+
+    with pytest.raises(RunTimeout) as caught:
+        train(Hangs(), lambda w: Synchronous(w, Sgd(0.1), 3), timeout=2)
+    report = caught.value.report
+    assert "it waits for gradients of worker 2" in report and caught.value.ranks == (2,)
+    assert "server 0 has made 4 updates of 60" in report
+    assert "worker 0 waits for server 0 to answer" in report
+    assert "# the line at fault" in report
+
+
+def test_an_order_that_cannot_come_is_told() -> None:
+    order = [[Message("push", 0), Message("pull", 1)]]
+    with pytest.raises(TrainingFailed, match="order belongs to another rule or client"):
+        train(order=order, updates=None)
+    stranger = [[Message("push", 0), Message("push", 7)]]
+    with pytest.raises(Deadlock, match="the next in its order"):
+        train(order=stranger, updates=None)
+
+
+# --- nobody left -----------------------------------------------------------------------------
+
+
+def test_when_all_workers_are_dead_it_ends_and_says_so() -> None:
+    with pytest.raises(TrainingFailed, match=r"All 3 workers have died after \d+ of 60") as caught:
+        train(kill={f"worker {w}": 5 + w for w in range(3)})
+    for worker in range(3):
+        assert f"worker {worker} was killed by signal 9 (SIGKILL)" in caught.value.report
+
+
+def test_a_worker_that_ends_its_process_is_told() -> None:
+    class Leaves(Line):
+        def at(self, worker: int, step: int) -> None:
+            if (worker, step) == (1, 2):
+                os._exit(3)
+
+    assert "worker 1 ended its process with exit code 3" in train(Leaves()).died[1]
+
+
+def test_a_server_that_always_dies_is_not_started_for_ever() -> None:
+    class Dies(Asynchronous):
+        def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+            os.kill(os.getpid(), signal.SIGKILL)
+            return Decision()
+
+    with pytest.raises(TrainingFailed, match="has died 10 times and makes no more updates"):
+        train(make_rule=lambda w: Dies(w, Sgd(0.1), 3))
+
+
+def test_an_interrupt_ends_the_training() -> None:
+    class Waits(Line):
+        def at(self, worker: int, step: int) -> None:
+            while step == 9 and worker == 1:
+                time.sleep(0.01)
+
+    threading.Timer(2.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(RunInterrupted, match="training was interrupted") as caught:
+        train(Waits(), lambda w: Synchronous(w, Sgd(0.1), 3), timeout=100)
+    if os.path.isdir("/proc/self/fd"):
+        assert "server 0 has made 9 updates of 60" in caught.value.report
+        assert "it waits for gradients of worker 1" in caught.value.report
+    assert train().updates == 60
+
+
+# --- what is asked for -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"updates": None}, "give updates="),
+        ({"timeout": 0}, "seconds above 0"),
+        ({"snapshot_every": -1}, "0 for never"),
+        ({"slow": {3: 0.1}}, "a worker from 0 to 2"),
+        ({"slow": {0: -0.1}}, "takes longer"),
+        ({"kill": {"server 1": 5}}, "there are server 0, worker 0"),
+        ({"order": [[], []]}, "one log for each server"),
+        ({"workers": 4}, "the same number"),
+    ],
+)
+def test_bad_options_get_a_sentence(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        train(**options)
+
+
+def test_a_client_that_does_not_fit_its_rule_is_told() -> None:
+    with pytest.raises(TypeError, match="Averaging goes with LocalSteps"):
+        train(make_rule=lambda w: Averaging(w, 3))
+
+
+# --- other things that come back -------------------------------------------------------------
+
+
+def test_bytes_through_each_server_are_counted() -> None:
+    training = train(make_rule=lambda w: Synchronous(w, Sgd(0.1), 3), servers=2, updates=10)
+    part = 2 * 4  # two numbers of four bytes
+    for server in training.servers:
+        assert server.bytes_in >= 10 * 3 * part and server.bytes_in % part == 0
+        assert server.bytes_out >= 10 * 3 * part
+
+
+def test_the_curve_and_the_timeline() -> None:
+    task = DigitsTask((64, 16, 10))
+    training = train(
+        task, lambda w: Synchronous(w, Sgd(0.2), 3), evaluate_every=20, trace=True, servers=2
+    )
+    assert [point.updates for point in training.curve] == [0, 20, 40, 60]
+    assert training.curve[0].error == task.error(task.initial())
+    assert training.curve[-1].error == training.error == task.error(training.weights)
+    seconds = [point.seconds for point in training.curve]
+    assert seconds == sorted(seconds) and seconds[-1] <= training.seconds
+    assert training.trace is not None
+    for worker in range(3):
+        assert len(training.trace.of(worker, "computing")) >= 60
+        assert all(0 <= e.start <= e.end <= training.seconds for e in training.trace.of(worker))
+
+
+def test_what_workers_print_has_their_names(capsys: Any) -> None:
+    class Prints(Line):
+        def at(self, worker: int, step: int) -> None:
+            if step == 0:
+                print(f"hello\nfrom {worker}")
+
+    train(Prints(), lambda w: Synchronous(w, Sgd(0.1), 3))
+    lines = capsys.readouterr().out.splitlines()
+    assert sorted(lines) == sorted(
+        line for w in range(3) for line in (f"worker {w} | hello", f"worker {w} | from {w}")
+    )
+
+
+def test_numpy_weights_and_clients_of_ones_own() -> None:
+    import numpy as np
+
+    class Plain(Line):
+        def initial(self) -> Any:
+            return np.ones(4)
+
+        def gradient(self, weights: Any, rows: Any) -> Any:
+            return weights * 0.1
+
+        def error(self, weights: Any) -> float:
+            return 0.0
+
+    class Mine(Client):
+        def computed(self, gradient: Any) -> Any:
+            return super().computed(gradient * 2)
+
+    training = train(Plain(), lambda w: Synchronous(w, Sgd(0.5), 3), make_client=Mine, updates=3)
+    assert isinstance(training.weights, np.ndarray)
+    assert np.allclose(training.weights, 0.9**3)
+    assert LocalSteps.pushes == "weights"
