@@ -1,9 +1,10 @@
-"""A task whose weights tell which gradients are in them, for tests that kill servers."""
+"""Tasks for trainings on real processes; one whose weights tell which gradients are in them."""
 
 from __future__ import annotations
 
 import os
 import struct
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,3 +76,27 @@ class Marks:
             for note in self.seen()
             if note.server == server and note.with_last
         )
+
+
+class Line:
+    """Four weights that shrink; slow enough for every worker to be scheduled."""
+
+    def initial(self) -> Tensor:
+        return torch.ones(4)
+
+    def rows(self, worker: int, step: int, batch: int) -> Tensor:
+        return torch.tensor([worker, step])
+
+    def gradient(self, weights: Tensor, rows: Tensor) -> Tensor:
+        self.at(*rows.tolist())
+        time.sleep(0.001)
+        return weights * 0.1
+
+    def at(self, worker: int, step: int) -> None:
+        """What happens at a worker's step."""
+
+    def gradients(self, weights: Tensor, rows: Tensor) -> Tensor:
+        return torch.stack([self.gradient(w, r) for w, r in zip(weights, rows, strict=True)])
+
+    def error(self, weights: Tensor) -> float:
+        return float(weights.sum())

@@ -11,10 +11,10 @@ from typing import Any
 import psutil
 import pytest
 import torch
+from marks import Line
 from torch import Tensor
 
 import helpers
-from helpers.algorithms.clients import Client, LocalSteps
 from helpers.algorithms.parameter_server import Message
 from helpers.algorithms.rule import Decision
 from helpers.algorithms.server_optimizers import Sgd
@@ -22,31 +22,6 @@ from helpers.algorithms.update_rules import Asynchronous, Averaging, Synchronous
 from helpers.engines.errors import Deadlock, RunInterrupted, RunTimeout
 from helpers.engines.servers.real_report import TrainingFailed
 from helpers.engines.servers.training import Training
-from helpers.workloads.digits_task import DigitsTask
-
-
-class Line:
-    """One weight and its gradient; slow enough for others to be scheduled."""
-
-    def initial(self) -> Tensor:
-        return torch.ones(4)
-
-    def rows(self, worker: int, step: int, batch: int) -> Tensor:
-        return torch.tensor([worker, step])
-
-    def gradient(self, weights: Tensor, rows: Tensor) -> Tensor:
-        self.at(*rows.tolist())
-        time.sleep(0.001)
-        return weights * 0.1
-
-    def at(self, worker: int, step: int) -> None:
-        """What happens at a worker's step."""
-
-    def gradients(self, weights: Tensor, rows: Tensor) -> Tensor:
-        return torch.stack([self.gradient(w, r) for w, r in zip(weights, rows, strict=True)])
-
-    def error(self, weights: Tensor) -> float:
-        return float(weights.sum())
 
 
 def train(task: Any = None, make_rule: Any = None, **options: Any) -> Training:
@@ -234,6 +209,8 @@ def test_an_interrupt_ends_the_training() -> None:
         ({"kill": {"server 1": 5}}, "there are server 0, worker 0"),
         ({"order": [[], []]}, "one log for each server"),
         ({"workers": 4}, "the same number"),
+        ({"workers": 64}, "64 processes at most"),
+        ({"kill": {"worker 0": -1}}, "above 0"),
     ],
 )
 def test_bad_options_get_a_sentence(options: dict[str, Any], words: str) -> None:
@@ -246,64 +223,11 @@ def test_a_client_that_does_not_fit_its_rule_is_told() -> None:
         train(make_rule=lambda w: Averaging(w, 3))
 
 
-# --- other things that come back -------------------------------------------------------------
+def test_a_rule_that_cannot_be_saved_is_told() -> None:
+    class Locked(Asynchronous):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            self.lock = threading.Lock()
 
-
-def test_bytes_through_each_server_are_counted() -> None:
-    training = train(make_rule=lambda w: Synchronous(w, Sgd(0.1), 3), servers=2, updates=10)
-    part = 2 * 4  # two numbers of four bytes
-    for server in training.servers:
-        assert server.bytes_in >= 10 * 3 * part and server.bytes_in % part == 0
-        assert server.bytes_out >= 10 * 3 * part
-
-
-def test_the_curve_and_the_timeline() -> None:
-    task = DigitsTask((64, 16, 10))
-    training = train(
-        task, lambda w: Synchronous(w, Sgd(0.2), 3), evaluate_every=20, trace=True, servers=2
-    )
-    assert [point.updates for point in training.curve] == [0, 20, 40, 60]
-    assert training.curve[0].error == task.error(task.initial())
-    assert training.curve[-1].error == training.error == task.error(training.weights)
-    seconds = [point.seconds for point in training.curve]
-    assert seconds == sorted(seconds) and seconds[-1] <= training.seconds
-    assert training.trace is not None
-    for worker in range(3):
-        assert len(training.trace.of(worker, "computing")) >= 60
-        assert all(0 <= e.start <= e.end <= training.seconds for e in training.trace.of(worker))
-
-
-def test_what_workers_print_has_their_names(capsys: Any) -> None:
-    class Prints(Line):
-        def at(self, worker: int, step: int) -> None:
-            if step == 0:
-                print(f"hello\nfrom {worker}")
-
-    train(Prints(), lambda w: Synchronous(w, Sgd(0.1), 3))
-    lines = capsys.readouterr().out.splitlines()
-    assert sorted(lines) == sorted(
-        line for w in range(3) for line in (f"worker {w} | hello", f"worker {w} | from {w}")
-    )
-
-
-def test_numpy_weights_and_clients_of_ones_own() -> None:
-    import numpy as np
-
-    class Plain(Line):
-        def initial(self) -> Any:
-            return np.ones(4)
-
-        def gradient(self, weights: Any, rows: Any) -> Any:
-            return weights * 0.1
-
-        def error(self, weights: Any) -> float:
-            return 0.0
-
-    class Mine(Client):
-        def computed(self, gradient: Any) -> Any:
-            return super().computed(gradient * 2)
-
-    training = train(Plain(), lambda w: Synchronous(w, Sgd(0.5), 3), make_client=Mine, updates=3)
-    assert isinstance(training.weights, np.ndarray)
-    assert np.allclose(training.weights, 0.9**3)
-    assert LocalSteps.pushes == "weights"
+    with pytest.raises(TypeError, match="cannot be saved for a restart of its server"):
+        train(make_rule=lambda w: Locked(w, Sgd(0.1), 3))

@@ -20,7 +20,7 @@ from helpers.engines.comm import Comm
 from helpers.engines.errors import Deadlock, RunInterrupted, RunTimeout
 from helpers.engines.rank import describe_failure
 from helpers.engines.real import Recorder
-from helpers.engines.run import run
+from helpers.engines.run import MAX_PROCESSES, run
 from helpers.engines.servers.job import COMPUTING, EVENT, Job, Pipe, Plan
 from helpers.engines.servers.real_report import TrainingFailed, failed, own
 from helpers.engines.servers.slots import Slots
@@ -63,13 +63,11 @@ def train_processes(
     Raises TrainingFailed (with a worker's or server's own traceback, or where no worker is left),
     Deadlock where all wait for each other, RunTimeout, RunInterrupted. Nothing is left behind.
     """
-    given = dict(kill or {})
-    kills = {k: tuple(v) if isinstance(v, Sequence) else (v,) for k, v in given.items()}
     logs = None if order is None else [[Message(*m) for m in log] for log in order]
     status = anonymous_file()
     plan = Plan(
         make_rule, make_client, task, workers, servers, batch, updates, evaluate_every, logs,
-        float(timeout), snapshot_every, write_through, dict(slow or {}), kills, trace,
+        float(timeout), snapshot_every, write_through, dict(slow or {}), moments(kill or {}), trace,
         f"/proc/{os.getpid()}/fd/{status}",
     )  # fmt: skip
     try:
@@ -83,8 +81,18 @@ def train_processes(
         raise RunInterrupted((text + last).rstrip()) from None
     finally:
         os.close(status)
-    print(results.output[0], end="", flush=True)
+    if results.output[0]:
+        print(results.output[0], end="", flush=True)
     return outcome(*results[0])
+
+
+def moments(kill: Mapping[str, float | Sequence[float]]) -> dict[str, tuple[int | float, ...]]:
+    """For each name its moments: int counts updates or steps, float seconds."""
+    listed = {k: v if isinstance(v, Sequence) else (v,) for k, v in kill.items()}
+    return {
+        name: tuple(int(m) if hasattr(m, "__index__") else float(m) for m in given)
+        for name, given in listed.items()
+    }
 
 
 def check(plan: Plan) -> None:
@@ -107,9 +115,16 @@ def check(plan: Plan) -> None:
             )
     known = [f"server {n}" for n in range(plan.servers)]
     known += [f"worker {n}" for n in range(plan.workers)]
-    for name in plan.kill:
+    if len(known) > MAX_PROCESSES:
+        raise ValueError(
+            f"{plan.workers} workers and {plan.servers} servers are too many: a machine runs "
+            f"{MAX_PROCESSES} processes at most here, the virtual clock thousands."
+        )
+    for name, given in plan.kill.items():
         if name not in known:
             raise ValueError(f"kill names {name!r}; there are {', '.join(known)}.")
+        if not all(0 < moment < math.inf for moment in given):
+            raise ValueError(f"kill={{{name!r}: {given}}}: give updates, steps or seconds above 0.")
 
 
 def outcome(what: str, value: Any) -> Training:

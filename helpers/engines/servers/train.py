@@ -49,7 +49,8 @@ def train(
     engine="virtual" takes times= (a model of `helpers.workloads.step_times`), latency= and
     bandwidth= of each server's link, payload= (bytes of all weights, to pretend that they are
     more), failures={worker: seconds}, seconds= to end at, trace=True.
-    engine="processes" takes timeout=, snapshot_every=, write_through=, slow={worker: seconds}.
+    engine="processes" takes timeout=, snapshot_every=, write_through=, slow={worker: seconds},
+    kill= and trace=; see `helpers.engines.servers.real.train_processes`.
 
     Example: `helpers.train(lambda w: Asynchronous(w, Sgd(0.1), 4), workers=4, updates=500)`.
     """
