@@ -10,10 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("torch", "tensorflow", "horovod", "accelerate", "nbgrader", "numpy")
+PACKAGES = ("torch", "tensorflow", "horovod", "accelerate", "nbgrader", "numpy", "simpy")
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,12 @@ class Report:
             times.add_row(case, row.name, in_words(row.median), spread, row.note)
             last = row.case
         console.print(times)
+        self.show_claims(console)
+
+    def show_claims(self, console: Console) -> None:
+        """Print what is held against its target, and the notes."""
+        from rich.table import Table
+
         held = Table("against its target", box=None, pad_edge=False, header_style="bold")
         held.add_column("measured", justify="right")
         held.add_column("target", justify="right")

@@ -10,6 +10,8 @@ NAMES = {
     "collectives": "benchmarks.collectives",
     "data-parallel": "benchmarks.data_parallel",
     "grade": "benchmarks.grade",
+    "simulate": "benchmarks.simulate",
+    "published": "benchmarks.published",
 }
 
 

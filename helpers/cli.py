@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+BENCHMARKS = ("launch", "collectives", "data-parallel", "grade", "simulate", "published")
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": True}
 
 
@@ -102,7 +103,7 @@ def release(lesson: str, out: str) -> int:
 
 
 @course.command()
-@click.argument("name", type=click.Choice(["launch", "collectives", "data-parallel", "grade"]))
+@click.argument("name", type=click.Choice(BENCHMARKS))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
 def bench(name: str, as_json: bool) -> int:
     """Measure the course's own code beside its peers, in one run on this machine."""

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import interleave, run
 from benchmarks.report import RESULTS, Report, in_words
+from helpers.cli import BENCHMARKS
 from helpers.engines.comm import Comm
 
 
@@ -64,8 +65,10 @@ def test_units_suit_the_time():
 
 
 def test_an_unknown_benchmark_is_refused():
-    with pytest.raises(ValueError, match="launch, collectives, data-parallel, grade"):
+    with pytest.raises(ValueError, match="launch, collectives, data-parallel, grade, simulate"):
         run.main("speed")
+    # The command knows them without importing them.
+    assert tuple(run.NAMES) == BENCHMARKS
 
 
 @pytest.mark.parametrize("name", run.NAMES)

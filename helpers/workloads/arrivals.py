@@ -170,7 +170,7 @@ def _by_windows(times: np.ndarray, push: float, pull: float, latency: float) -> 
         arrived = through + latency if latency else through
         answered = _queue(arrived, out, pull, out_turn)
         follow = answered + latency + flat[place + 1]
-        window = 1 + np.count_nonzero(ends[1:] <= np.minimum.accumulate(follow)[:-1])
+        window = 1 + int(np.count_nonzero(ends[1:] <= np.minimum.accumulate(follow)[:-1]))
         windows += 1
         last = False
         if windows >= steps:  # before, nobody can be at the last of its times

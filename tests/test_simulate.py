@@ -1,0 +1,78 @@
+"""The benchmark's contenders do the same work, and its figures say what they measured."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks import simpy_peer, simulate
+from helpers.notebook import figures, stragglers
+from helpers.workloads.arrivals import asynchronous
+from helpers.workloads.step_times import HeavyTail
+
+pytest.importorskip("simpy")
+
+
+@pytest.mark.parametrize("peer", [simpy_peer.with_timeouts, simpy_peer.with_resources])
+@pytest.mark.parametrize("workers", [1, 2, 3, 5, 60])
+def test_simpy_gives_the_same_arrivals(peer, workers):
+    times = HeavyTail(1.0, 0.5).draw(12, workers, np.random.default_rng(workers))
+    for message in (0.2 / workers, 1.5 / workers):
+        ours, theirs = (run(times, message, message, 0.01) for run in (asynchronous, peer))
+        assert simulate.difference(ours, theirs) < simulate.ALIKE
+
+
+def test_another_order_is_no_small_difference():
+    times = HeavyTail().draw(5, 3, np.random.default_rng(0))
+    found = asynchronous(times)
+    theirs = list(zip(found.seconds.tolist(), found.workers.tolist(), strict=True))
+    assert simulate.difference(found, theirs) == 0
+    assert simulate.difference(found, theirs[::-1]) == float("inf")
+    assert simulate.difference(found, theirs[:-1]) == float("inf")
+    moved = [(moment * (1 + 1e-6), worker) for moment, worker in theirs]
+    assert simulate.difference(found, moved) == pytest.approx(1e-6, rel=0.01)
+
+
+def test_a_report_holds_each_contender_to_its_target(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(simulate, "BESIDE", (3,))
+    monkeypatch.setattr(simulate, "SIZES", (3, 50))
+    monkeypatch.setattr(simulate, "UPDATES", 300)
+    monkeypatch.setattr(simulate, "MANY", 300)
+    monkeypatch.setattr(simulate, "REPEATS", 2)
+    report = simulate.measure()
+    assert [row.name for row in report.rows if row.case == "3 workers"] == [
+        "ours",
+        "SimPy, timeouts alone",
+        "SimPy, resources",
+    ]
+    alike = [claim for claim in report.claims if "difference" in claim.text]
+    assert len(alike) == 2 and all(claim.met for claim in alike)
+    assert any("50 over 3" in claim.text.replace(" workers", "") for claim in report.claims)
+
+
+def test_figures_show_the_optimum_and_the_published_points(monkeypatch: pytest.MonkeyPatch):
+    shown = []
+    monkeypatch.setattr(
+        stragglers, "show", lambda figure, caption, alt: shown.append((figure, alt))
+    )
+    stragglers.show_kth()
+    stragglers.show_hours()
+    (kth, kth_alt), (hours, hours_alt) = shown
+    assert "1.77 s at 97" in kth_alt and len(kth.axes) == 2
+    labels = [text.get_text() for text in hours.axes[0].get_legend().get_texts()]
+    assert labels == ["iterations × mean time on the clock", "published", "best: 96 + 4"]
+    assert "at 96" in hours_alt
+
+
+@pytest.mark.parametrize(("needed", "spare", "tail"), [(1, 0, 0.0), (2, 3, None), (96, 4, 0.5)])
+def test_widgets_draw_for_any_values(needed, spare, tail):
+    assert figures.png(stragglers.draw_spares(needed, spare, tail)).startswith(b"\x89PNG")
+    assert f"of {needed + spare} gradients" in stragglers.spares_alt(needed, spare, tail)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 40])
+def test_staleness_is_drawn_for_any_number_of_workers(workers):
+    figure = stragglers.draw_arrivals(workers, 0.2)
+    assert figures.png(figure).startswith(b"\x89PNG")
+    labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert f"N − 1 = {workers - 1}" in labels
