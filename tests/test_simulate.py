@@ -64,10 +64,24 @@ def test_figures_show_the_optimum_and_the_published_points(monkeypatch: pytest.M
     assert "at 96" in hours_alt
 
 
-@pytest.mark.parametrize(("needed", "spare", "tail"), [(1, 0, 0.0), (2, 3, None), (96, 4, 0.5)])
+@pytest.mark.parametrize(
+    ("needed", "spare", "tail"), [(1, 0, 0.0), (2, 3, "published"), (96, 4, 0.5)]
+)
 def test_widgets_draw_for_any_values(needed, spare, tail):
     assert figures.png(stragglers.draw_spares(needed, spare, tail)).startswith(b"\x89PNG")
     assert f"of {needed + spare} gradients" in stragglers.spares_alt(needed, spare, tail)
+
+
+def test_the_widget_takes_its_knobs():
+    from helpers.notebook.widgets import explore
+
+    explore(
+        stragglers.draw_spares,
+        stragglers.spares_alt,
+        needed=(1, 500, 96),
+        spare=(0, 60, 4),
+        tail=["published", 0.1, 0.25, 0.5, 1.0],
+    )
 
 
 @pytest.mark.parametrize("workers", [1, 2, 40])

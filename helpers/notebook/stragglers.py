@@ -103,13 +103,14 @@ def show_hours(model: StepTimes | None = None, workers: int = 100, seed: int = 0
     )
 
 
-def draw_spares(needed: int, spare: int, tail: float | None = None, seed: int = 0) -> Any:
+def draw_spares(needed: int, spare: int, tail: float | str = "published", seed: int = 0) -> Any:
     """For `explore`: N gradients a step of N + b workers. Returns: a figure.
 
     needed: N. spare: b. tail: of log-normal step times with a median of 1 s; the stragglers of
-    Chen et al. where it is None.
+    Chen et al. where it is a word.
     """
-    model: StepTimes = FittedStragglers() if tail is None else HeavyTail(1.0, tail)
+    fitted = isinstance(tail, str)
+    model: StepTimes = FittedStragglers() if fitted else HeavyTail(1.0, float(tail))
     workers = needed + spare
     times = model.draw(WIDGET_STEPS, workers, np.random.default_rng(seed))
     times.sort(axis=1)
@@ -138,7 +139,7 @@ def draw_spares(needed: int, spare: int, tail: float | None = None, seed: int = 
     return figure
 
 
-def spares_alt(needed: int, spare: int, tail: float | None = None, seed: int = 0) -> str:
+def spares_alt(needed: int, spare: int, tail: float | str = "published", seed: int = 0) -> str:
     """The alt text of `draw_spares`."""
     return (
         f"Left: mean time to the k-th of {needed + spare} gradients, rising steeply at the last; "

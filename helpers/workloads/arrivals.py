@@ -126,25 +126,25 @@ def _by_heap(times: np.ndarray, push: float, pull: float, latency: float) -> Arr
     heap = [(given[w] + latency + take[w](), w, w) for w in range(workers)]
     heapq.heapify(heap)
     into, out, number = 0.0, given[-1], workers
-    seconds: list[float] = []
+    passed: list[float] = []
     order: list[int] = []
-    arrives, comes, replace = seconds.append, order.append, heapq.heapreplace
+    passes, comes, replace = passed.append, order.append, heapq.heapreplace
     try:
         while True:
             moment, _, worker = heap[0]
             if moment < into:
                 moment = into
             into = moment = moment + push
-            moment += latency
-            arrives(moment)
+            passes(moment)
             comes(worker)
+            moment += latency
             if moment < out:
                 moment = out
             out = moment = moment + pull
             number += 1
             replace(heap, (moment + latency + take[worker](), number, worker))
     except StopIteration:
-        return Arrivals(np.array(seconds), np.array(order))
+        return Arrivals(np.array(passed) + latency, np.array(order))
 
 
 def _by_windows(times: np.ndarray, push: float, pull: float, latency: float) -> Arrivals:
