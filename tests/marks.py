@@ -11,16 +11,20 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-_RECORD = struct.Struct("=iiii")
+_RECORD = struct.Struct("=iiiii")
 
 
 class Seen(NamedTuple):
-    """A step that a worker began. with_last: whether a server had used its last push by then."""
+    """A step that a worker began.
+
+    with_last: whether a server had used its last push by then. updates: in that server's weights.
+    """
 
     worker: int
     step: int
     server: int
     with_last: bool
+    updates: int
 
 
 class Marks:
@@ -43,7 +47,13 @@ class Marks:
         worker, step = rows.tolist()
         table = self.table(weights)
         notes = [
-            _RECORD.pack(worker, step, server, bool(step and table[server, worker, step - 1]))
+            _RECORD.pack(
+                worker,
+                step,
+                server,
+                bool(step and table[server, worker, step - 1]),
+                round(float(table[server].sum())),
+            )
             for server in range(self.servers)
         ]
         fd = os.open(self.notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -66,7 +76,7 @@ class Marks:
     def seen(self) -> list[Seen]:
         """All that workers have noted."""
         data = self.notes.read_bytes() if self.notes.exists() else b""
-        return [Seen(w, k, s, bool(b)) for w, k, s, b in _RECORD.iter_unpack(data)]
+        return [Seen(w, k, s, bool(b), u) for w, k, s, b, u in _RECORD.iter_unpack(data)]
 
     def lost(self, weights: Tensor, server: int) -> int:
         """Gradients that a server had used, as their workers saw, and that are not in the end."""
@@ -76,6 +86,14 @@ class Marks:
             for note in self.seen()
             if note.server == server and note.with_last
         )
+
+    def unheard(self, server: int, at: int) -> int:
+        """Workers that never saw this server with more than `at` updates.
+
+        What one of them pushed last may have been used and lost, with nobody left to note it.
+        """
+        last = {note.worker: note.updates for note in self.seen() if note.server == server}
+        return sum(last.get(worker, 0) <= at for worker in range(self.workers))
 
 
 class Line:

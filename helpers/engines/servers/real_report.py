@@ -9,12 +9,14 @@ import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
+from helpers.algorithms import parameter_server
 from helpers.engines import report
 from helpers.engines.errors import RunError
 from helpers.engines.rank import Failure
 from helpers.engines.servers.job import Job
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
+_CORE = parameter_server.__file__
 _DUMP_SECONDS = 0.5
 
 
@@ -42,8 +44,9 @@ def failed(name: str, failure: Failure) -> TrainingFailed:
 
 
 def own(frames: traceback.StackSummary) -> traceback.StackSummary:
-    """Frames without those of the engine."""
+    """Frames without those of the engine, and of what it runs, where others are left."""
     kept = [frame for frame in frames if os.path.dirname(frame.filename) != _HERE]
+    kept = [frame for frame in kept if frame.filename != _CORE] or kept
     return report.clean(traceback.StackSummary.from_list(kept))
 
 
