@@ -22,6 +22,9 @@ NAMES = {
     "00": "00_start_here.ipynb",
     "02": "02_messages.ipynb",
     "03": "03_data_parallelism.ipynb",
+    "05": "05_parameter_servers.ipynb",
+    "06": "06_asynchronous_updates.ipynb",
+    "07": "07_spare_replicas.ipynb",
 }
 
 

@@ -1,0 +1,147 @@
+"""Drivers for lesson 05: a supervisor, a server on rank 0, Downpour's clients, an optimizer.
+
+Nothing here knows what is right.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from helpers.algorithms.rule import Decision
+from helpers.exercises.drives import Function, Ranked, failed, plain, tensors, wrong_signature
+from helpers.exercises.spec import Case, Observation
+
+
+def supervisor_turns(fn: Function, case: Case) -> Observation:
+    """Drive `fn(weights, workers)`, a rule that takes weights; `values[0]` is the list of turns.
+
+    The case's arguments: goals (workers, weights), rate, order. Worker w goes from the weights p
+    that it pulled to p − rate·(p − goal) and pushes that. order: workers' numbers; at each turn the
+    next one in it that has pulled and not yet pushed comes. A turn is `{"worker", "pushed",
+    "weights", "made", "release"}`; where all workers wait, the list ends with `{"stuck"}`.
+    """
+    trouble = wrong_signature(fn, 2)
+    if trouble:
+        return trouble
+    goals, rate, order = (tensors(a) for a in case.args[0])
+    try:
+        return _supervise(fn(torch.zeros_like(goals[0]), len(goals)), goals, rate, list(order))
+    except Exception as error:
+        return failed(error, fn)
+
+
+def _supervise(rule: Any, goals: Tensor, rate: float, order: list[int]) -> Observation:
+    pulled = {w: rule.pull(w) for w in rule.start()}
+    turns: list[Any] = []
+    while order:
+        place = next((i for i, worker in enumerate(order) if worker in pulled), None)
+        if place is None:
+            turns.append({"stuck": True})
+            break
+        worker = order.pop(place)
+        weights, version = pulled.pop(worker)
+        pushed = weights - rate * (weights - goals[worker])
+        decision = rule.arrive(worker, pushed.clone(), version)
+        if not isinstance(decision, Decision):
+            turns.append({"worker": worker, "decision": plain(decision)})
+            break
+        released = [int(w) for w in decision.release]
+        turns.append(
+            {
+                "worker": worker,
+                "pushed": plain(pushed),
+                "weights": plain(rule.weights),
+                "made": int(rule.version),
+                "release": released,
+            }
+        )
+        pulled |= {other: rule.pull(other) for other in released}
+    return Observation(values=[turns])
+
+
+def client_turns(fn: Function, case: Case) -> Observation:
+    """Drive `fn(rate, n_fetch, n_push)`, a client; `values[0]` is the list of its steps.
+
+    The case's arguments: rate, n_fetch, n_push, gradients (steps, weights), fetches (steps + 1,
+    weights): what the servers hold. A step is `{"push", "weights", "wants"}` after `computed`;
+    where it wants weights it gets the next of the fetches.
+    """
+    rate, n_fetch, n_push, gradients, fetches = (tensors(a) for a in case.args[0])
+    trouble = wrong_signature(fn, 3)
+    if trouble:
+        return trouble
+    turns: list[Any] = []
+    try:
+        client, fetched = fn(rate, n_fetch, n_push), 0
+        for gradient in gradients:
+            if client.wants_weights:
+                client.pulled(fetches[fetched].clone(), fetched)
+                fetched += 1
+            push = client.computed(gradient.clone())
+            turns.append(
+                {
+                    "push": plain(push),
+                    "weights": plain(client.weights),
+                    "wants": bool(client.wants_weights),
+                }
+            )
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[turns])
+
+
+def optimizer_steps(fn: Function, case: Case) -> Observation:
+    """Drive `fn(rate, start)`, a server's optimizer; `values[0]` is the list of its updates.
+
+    The case's arguments: rate, start, weights, gradients (updates, weights). An update is
+    `{"weights", "changed"}`: what `step` gave, and whether it changed the old weights in place.
+    """
+    rate, start, weights, gradients = (tensors(a) for a in case.args[0])
+    trouble = wrong_signature(fn, 2)
+    if trouble:
+        return trouble
+    updates: list[Any] = []
+    try:
+        optimizer = fn(rate, start)
+        for version, gradient in enumerate(gradients):
+            before = weights.clone()
+            made = optimizer.step(weights, gradient, version)
+            changed = not torch.equal(before, weights)
+            updates.append({"weights": plain(made), "changed": changed})
+            if not isinstance(made, Tensor) or made.shape != before.shape:
+                break
+            weights = made
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[updates])
+
+
+def _on_push_and_pull(
+    fn: Function,
+    comm: Any,
+    weights: Tensor,
+    goal: Tensor,
+    steps: int,
+    rate: float,
+    seconds: float,
+) -> Any:
+    """`fn(comm, weights, gradient, steps, rate)`, with the gradient p − goal.
+
+    `values[rank]`: `{"returned", "at"}`: what it gave, and the weights that a gradient was asked
+    for at, one after the other. A gradient takes `seconds` of the rank's clock.
+    """
+    at: list[Any] = []
+
+    def gradient(place: Tensor) -> Tensor:
+        at.append(plain(place))
+        comm.compute(seconds)
+        return place - goal
+
+    returned = fn(comm, weights, gradient, steps, rate)
+    return {"returned": plain(returned), "at": at}
+
+
+push_and_pull = Ranked(_on_push_and_pull, arguments=5)

@@ -1,0 +1,23 @@
+"""The exercises of lesson 05, parameter servers."""
+
+from helpers.exercises.lesson_05 import (
+    adagrad,
+    downpour,
+    placement,
+    push_pull,
+    saturation,
+    supervisor,
+)
+
+# The modules of helpers.algorithms that hold what this lesson builds, and those that it gives.
+BUILDS: tuple[str, ...] = ("clients", "server_optimizers")
+GIVES: tuple[str, ...] = ("rule",)
+
+EXERCISES = (
+    supervisor.EXERCISE,
+    push_pull.EXERCISE,
+    saturation.EXERCISE,
+    placement.EXERCISE,
+    downpour.EXERCISE,
+    adagrad.EXERCISE,
+)

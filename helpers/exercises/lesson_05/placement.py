@@ -1,0 +1,248 @@
+"""Exercise 05.4, which server holds which tensor.
+
+`place(sizes, servers) -> list[int]`: sizes are the tensors' bytes in the model's order; the answer
+is the server of each. The largest tensor first, each to the server that holds the fewest bytes so
+far (the first such server, and the first of equal tensors). Source: longest processing time
+first, Graham (1969).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from helpers.exercises.common import rng
+from helpers.exercises.compare import count, describe, number
+from helpers.exercises.drives import plain_call
+from helpers.exercises.spec import Case, Exercise, Look, Mistake, Observation, WrongAnswer
+
+_SMALL: tuple[tuple[list[int], int], ...] = (
+    ([40, 10, 70, 10, 90, 30, 20, 50], 3),
+    ([40, 10, 70, 10, 90, 30, 20, 50], 2),
+    ([40, 10, 70], 1),
+    ([8, 8, 8, 8, 8, 8, 8], 5),
+    ([100, 1, 1, 1, 1], 2),
+    ([7], 3),
+)
+
+
+def cases(seed: int) -> list[Case]:
+    """Seed 0: small models on 3, 2, 1 and 5 servers; else random ones."""
+    random = rng(seed, "05.4")
+    models = [(list(sizes), servers) for sizes, servers in _SMALL]
+    if seed:
+        models = []
+        for servers in (3, 2, 1, 5, 4, 8):
+            sizes = [4 * int(s) for s in random.integers(1, 400, int(random.integers(9, 25)))]
+            models.append((sizes, servers))
+    made = []
+    for sizes, servers in models:
+        known = {name: rule(sizes, servers) for name, rule in KNOWN.items()}
+        facts = {"want": reference(sizes, servers), "known": known}
+        shown = str(sizes) if len(sizes) < 10 else f"{len(sizes)} tensors"
+        name = f"With {shown} on {count(servers, 'server')}"
+        made.append(Case(name, ((sizes, servers),), facts=facts))
+    return made
+
+
+def loads(sizes: Sequence[int], places: Sequence[int], servers: int) -> list[int]:
+    """Bytes on each server."""
+    held = [0] * servers
+    for size, place in zip(sizes, places, strict=True):
+        held[place] += size
+    return held
+
+
+def _got(case: Case, seen: Observation) -> list[int] | None:
+    """The answer, where it names a server for each tensor."""
+    sizes, servers = case.args[0]
+    if not isinstance(seen.values[0], list | tuple):
+        return None
+    found = [number(place) for place in seen.values[0]]
+    if len(found) != len(sizes) or any(p is None or p not in range(servers) for p in found):
+        return None
+    return [int(p) for p in found if p is not None]
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """The server of every tensor."""
+    sizes, servers = case.args[0]
+    got, want = _got(case, seen), case.facts["want"]
+    if got is None:
+        return (
+            f"{case.name}, your function gave {describe(seen.values[0])}; a list of "
+            f"{len(sizes)} servers, numbered from 0 to {servers - 1}, was asked for."
+        )
+    if got == want:
+        return None
+    at = next(i for i, (g, w) in enumerate(zip(got, want, strict=True)) if g != w)
+    return (
+        f"{case.name}, the servers hold {loads(sizes, got, servers)} B; largest first gives "
+        f"{loads(sizes, want, servers)} B. Tensor {at} goes to server {want[at]}, not {got[at]}."
+    )
+
+
+def _by_rule(name: str, words: str) -> Look:
+    def look(case: Case, seen: Observation) -> str | None:
+        sizes, servers = case.args[0]
+        got = _got(case, seen)
+        if got is None or got != case.facts["known"][name]:
+            return None
+        most, least = (max(loads(sizes, p, servers)) for p in (got, case.facts["want"]))
+        return f"{case.name}, {words.format(most=most, least=least)}"
+
+    return look
+
+
+def _as_groups(case: Case, seen: Observation) -> str | None:
+    sizes, servers = case.args[0]
+    groups = seen.values[0]
+    if len(groups) != servers or not all(isinstance(group, list) for group in groups):
+        return None
+    if sorted(i for group in groups for i in group) != list(range(len(sizes))):
+        return None
+    return (
+        f"{case.name}, you gave the tensors of each server: the other way round was asked for, "
+        "the server of each tensor."
+    )
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    sizes, servers = cases[0].args[0]
+    held = loads(sizes, [int(p) for p in seen[0].values[0]], servers)
+    turns = max(loads(sizes, [i % servers for i in range(len(sizes))], servers))
+    return (
+        f"Passed with 1, 2, 3 and 5 servers: {sum(sizes)} B lie {held} on {servers}; taking turns, "
+        f"one of them would hold {turns}."
+    )
+
+
+def _greedy(sizes: Sequence[int], servers: int, order: Sequence[int]) -> list[int]:
+    held, places = [0] * servers, [0] * len(sizes)
+    for tensor in order:
+        places[tensor] = held.index(min(held))
+        held[places[tensor]] += sizes[tensor]
+    return places
+
+
+def _largest_first(sizes: Sequence[int]) -> list[int]:
+    return sorted(range(len(sizes)), key=lambda tensor: -sizes[tensor])
+
+
+def reference(sizes: list[int], servers: int) -> list[int]:
+    """The course's own."""
+    return _greedy(sizes, servers, _largest_first(sizes))
+
+
+def round_robin(sizes: list[int], servers: int) -> list[int]:
+    """The servers take turns, whatever the sizes."""
+    return [tensor % servers for tensor in range(len(sizes))]
+
+
+def unsorted(sizes: list[int], servers: int) -> list[int]:
+    """In the model's order, each to the emptiest."""
+    return _greedy(sizes, servers, range(len(sizes)))
+
+
+def smallest_first(sizes: list[int], servers: int) -> list[int]:
+    """Sorted the wrong way."""
+    return _greedy(sizes, servers, sorted(range(len(sizes)), key=lambda tensor: sizes[tensor]))
+
+
+def fewest_tensors(sizes: list[int], servers: int) -> list[int]:
+    """Counts tensors and not bytes."""
+    order, places = _largest_first(sizes), [0] * len(sizes)
+    for turn, tensor in enumerate(order):
+        places[tensor] = turn % servers
+    return places
+
+
+def in_sorted_order(sizes: list[int], servers: int) -> list[int]:
+    """Gives the servers in the order of the sizes, not of the model."""
+    places = reference(sizes, servers)
+    return [places[tensor] for tensor in _largest_first(sizes)]
+
+
+def as_groups(sizes: list[int], servers: int) -> list[list[int]]:
+    """The tensors of each server."""
+    places = reference(sizes, servers)
+    return [[i for i, place in enumerate(places) if place == s] for s in range(servers)]
+
+
+KNOWN: dict[str, Callable[[list[int], int], list[int]]] = {
+    "round robin": round_robin,
+    "unsorted": unsorted,
+    "smallest first": smallest_first,
+    "fewest tensors": fewest_tensors,
+    "in sorted order": in_sorted_order,
+}
+
+EXERCISE = Exercise(
+    number="05.4",
+    title="Who holds what",
+    stars=2,
+    minutes=12,
+    points=3,
+    function="place",
+    asks=(
+        "take the tensors from the largest to the smallest, each to the server with the fewest "
+        "bytes so far; give the server of each tensor, in the model's order."
+    ),
+    cases=cases,
+    drive=plain_call,
+    claim=claim,
+    mistakes=(
+        Mistake("gives groups", _as_groups),
+        Mistake(
+            "takes turns",
+            _by_rule(
+                "round robin",
+                "the servers take turns, whatever a tensor's size: the fullest holds {most} B, "
+                "where {least} B would do.",
+            ),
+        ),
+        Mistake(
+            "in the model's order",
+            _by_rule(
+                "unsorted",
+                "the tensors were taken in the model's order, and a large one came last: the "
+                "fullest server holds {most} B instead of {least} B. Begin with the largest.",
+            ),
+        ),
+        Mistake(
+            "smallest first",
+            _by_rule(
+                "smallest first",
+                "the smallest tensor went first, so the largest comes on top of a server that has "
+                "much already ({most} B instead of {least} B). Sort the other way.",
+            ),
+        ),
+        Mistake(
+            "counts tensors",
+            _by_rule(
+                "fewest tensors",
+                "each server got as many tensors as the others, not as many bytes: {most} B on the "
+                "fullest instead of {least} B.",
+            ),
+        ),
+        Mistake(
+            "in sorted order",
+            _by_rule(
+                "in sorted order",
+                "the servers are right but stand in the order of the sorted sizes: entry i of the "
+                "answer is the server of sizes[i].",
+            ),
+        ),
+    ),
+    praise=praise,
+    reference=reference,
+    wrong=(
+        WrongAnswer("round robin", round_robin, "take turns"),
+        WrongAnswer("unsorted", unsorted, "in the model's order, and"),
+        WrongAnswer("smallest first", smallest_first, "Sort the other way"),
+        WrongAnswer("fewest tensors", fewest_tensors, "not as many bytes"),
+        WrongAnswer("in sorted order", in_sorted_order, "order of the sorted sizes"),
+        WrongAnswer("as groups", as_groups, "the other way round"),
+    ),
+    ranked=False,
+)

@@ -1,0 +1,55 @@
+"""What lesson 05's widget draws: how many gradients a second the links of some servers let through.
+
+A gradient takes one second to compute; the rule for gradients a second is that of exercise 05.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from helpers.notebook.style import GREEN, GREY, ORANGE, RED, axes, modelled
+
+Throughput = Callable[[int, int, float, float, float], float]
+
+
+def draw_servers(
+    workers: int, servers: int, gigabits: float, megabytes: float, rule: Throughput
+) -> Any:
+    """For a widget: gradients a second over workers, and where a worker's time goes.
+
+    A gradient takes one second to compute. rule: as in exercise 05.3.
+    """
+    figure, (left, right) = axes(columns=2, width=8.2, height=3.2)
+    size, bandwidth = megabytes * 1e6, gigabits * 1e9 / 8
+    xs = range(1, 65)
+    left.plot(xs, [rule(n, servers, size, 1.0, bandwidth) for n in xs], **modelled(label="_"))
+    now = rule(workers, servers, size, 1.0, bandwidth)
+    left.plot([workers], [now], color=RED, marker="o", markersize=9)
+    left.axhline(1.0, color=GREY, linewidth=1.2, linestyle=":")
+    left.set(xlabel="workers", ylabel="gradients a second", xlim=(0, 65), ylim=(0, None))
+    left.set_title(f"{now:.2f} a second, {now:.2f} × one machine")
+    computing, moving, waiting = round_parts(workers, servers, gigabits, megabytes, rule)
+    before = 0.0
+    for name, value, look in (
+        ("computing", computing, {"color": GREEN}),
+        ("pull and push", moving, {"color": ORANGE, "hatch": "////"}),
+        ("waiting", waiting, {"color": "#DDDDDD", "hatch": "...."}),
+    ):
+        edge = {"edgecolor": "#444444", "linewidth": 0.4}
+        right.barh(0, value, left=before, height=0.5, label=name, **look, **edge)
+        before += value
+    right.set(xlabel="seconds of a worker's round", ylim=(-0.6, 0.9), yticks=[])
+    right.set_title(f"a round takes {before:.2f} s")
+    right.legend(loc="upper center", ncols=3, fontsize=9, handlelength=1.3, frameon=False)
+    return figure
+
+
+def round_parts(
+    workers: int, servers: int, gigabits: float, megabytes: float, rule: Throughput
+) -> tuple[float, float, float]:
+    """Seconds that a worker computes, moves bytes and waits, in a round of its own."""
+    size, bandwidth = megabytes * 1e6, gigabits * 1e9 / 8
+    whole = workers / rule(workers, servers, size, 1.0, bandwidth)
+    moving = 2 * size / servers / bandwidth
+    return 1.0, moving, max(whole - 1.0 - moving, 0.0)

@@ -1,0 +1,33 @@
+"""The digits dealt out: each worker has rows of its own, mixed or sorted by digit."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from helpers.workloads.digits_task import DigitsTask
+
+
+class ShardedDigits(DigitsTask):
+    """The digits task where a worker sees only its own part of the training rows.
+
+    workers: how many parts. by_digit: the rows are sorted before they are cut, so that a worker
+    knows one or two digits only; otherwise they are mixed. A batch is drawn from the part.
+    """
+
+    def __init__(self, workers: int, by_digit: bool = False, seed: int = 0) -> None:
+        super().__init__(seed=seed)
+        if workers < 1:
+            raise ValueError(f"The rows are dealt to at least one worker, not {workers}.")
+        order = torch.argsort(self.data.train_y, stable=True)
+        if not by_digit:
+            random = torch.Generator().manual_seed(seed)
+            order = torch.randperm(len(order), generator=random)
+        ends = [len(order) * number // workers for number in range(workers + 1)]
+        self.parts = [order[ends[w] : ends[w + 1]] for w in range(workers)]
+
+    def rows(self, worker: int, step: int, batch: int) -> Tensor:
+        """A worker's batch at a step, drawn from its own rows; the same whenever asked."""
+        mine = self.parts[worker]
+        random = torch.Generator().manual_seed((self.seed * 10_007 + worker) * 1_000_003 + step)
+        return mine[torch.randint(len(mine), (batch,), generator=random)]
