@@ -29,6 +29,7 @@ from helpers.engines.servers.training import Training
 
 WORKERS = 4
 UPDATES = 250
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 13))]
 
 RULES: dict[str, Callable[[Any], Rule]] = {
     "asynchronous": lambda w: Asynchronous(w, Sgd(1.0), WORKERS),
@@ -102,7 +103,7 @@ def moments(seed: int, servers: int, write_through: bool) -> dict[str, list[floa
 
 @pytest.mark.parametrize("write_through", [False, True])
 @pytest.mark.parametrize("servers", [1, 2])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_kills_at_random_moments_and_what_was_lost(
     seed: int, servers: int, write_through: bool, tmp_path: Path, clean: None
 ) -> None:

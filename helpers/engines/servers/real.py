@@ -142,7 +142,8 @@ def outcome(what: str, value: Any) -> Training:
         text, stacks = value
         for name, frames in stacks.items():
             text += f"\n{name} is computing:\n" + "".join(own(frames).format())
-        raise RunTimeout(text.rstrip(), tuple(int(name.split()[1]) for name in stacks)) from None
+        workers = [int(name.split()[1]) for name in stacks if name.startswith("worker")]
+        raise RunTimeout(text.rstrip(), tuple(workers)) from None
     raise TrainingFailed(value) from None
 
 

@@ -126,8 +126,9 @@ def late(job: Job, pids: Mapping[str, int]) -> tuple[str, dict[str, traceback.St
     while time.monotonic() < until and any(not os.fstat(job.stacks[n]).st_size for n in pids):
         time.sleep(0.01)
     time.sleep(0.02)
-    busy = [f"worker {w}" for w in computing(job) if f"worker {w}" in pids]
-    return text, {name: report.read_stack(job.stacks[name]) for name in busy}
+    busy = [f"worker {w}" for w in computing(job)]
+    busy += [f"server {s}" for s, idle in enumerate(job.slots.idle) if not idle]
+    return text, {name: report.read_stack(job.stacks[name]) for name in busy if name in pids}
 
 
 def progress(job: Job) -> list[str]:
