@@ -243,3 +243,12 @@ def test_a_rule_that_cannot_be_saved_is_told() -> None:
 
     with pytest.raises(TypeError, match="cannot be saved for a restart of its server"):
         train(make_rule=lambda w: Locked(w, Sgd(0.1), 3))
+
+
+def test_workers_that_die_before_anybody_begins_are_not_waited_for() -> None:
+    for moment in (1e-9, 1e-3):
+        training = train(
+            make_rule=lambda w: Synchronous(w, Sgd(0.1), 3),
+            kill={"worker 0": moment, "worker 2": moment},
+        )
+        assert training.updates == 60 and set(training.died) == {0, 2}

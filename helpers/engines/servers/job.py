@@ -17,7 +17,7 @@ from helpers.engines.servers.snapshot import Vault
 from helpers.engines.servers.train import MakeRule
 from helpers.engines.wire import anonymous_file
 
-LOOK = 1 << 30  # a message to a server: nothing new, but look whether all is done
+BEGIN = 1 << 30  # a message to a server: everybody is there
 WAITING, COMPUTING = 0, 1
 EVENT = struct.Struct("=bdd")  # what a worker did, from when, until when
 _MESSAGE = struct.Struct("=i")
@@ -61,7 +61,7 @@ class Pipe:
         os.read(self.reader, 4096)
 
     def send(self, code: int) -> None:
-        """Send a server a message: a worker that has asked, −1 − a worker that is gone, LOOK."""
+        """Send a server a message: a worker that has asked, −1 − a worker that is gone, BEGIN."""
         os.write(self.writer, _MESSAGE.pack(code))
 
     def receive(self) -> list[int]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from helpers.algorithms.parameter_server import Message, Reply, Server
 from helpers.algorithms.rule import Push
-from helpers.engines.servers.job import LOOK, Job
+from helpers.engines.servers.job import BEGIN, Job
 from helpers.engines.servers.slots import PULL, copy_of, put
 from helpers.engines.servers.training import bytes_of
 
@@ -35,20 +35,24 @@ class ServerProcess:
         if self.incarnation:
             self.go_on()
         else:
-            self.job.to_server[self.number].receive()  # the word that everybody is there
+            self.listen()  # for the word that everybody is there
             self.look(0)
             self.after(self.core.begin(), 0)
         while True:
             self.work()
-            self.slots.idle[self.number] = 1
-            codes = self.job.to_server[self.number].receive()
-            self.slots.idle[self.number] = 0
-            for code in codes:
-                self.hear(code)
+            self.listen()
+
+    def listen(self) -> None:
+        """Wait until something arrives."""
+        self.slots.idle[self.number] = 1
+        codes = self.job.to_server[self.number].receive()
+        self.slots.idle[self.number] = 0
+        for code in codes:
+            self.hear(code)
 
     def hear(self, code: int) -> None:
         """Note what has arrived. Only the slot tells whether it is new: notices may come twice."""
-        if code == LOOK:
+        if code == BEGIN:
             return
         if code < 0:
             self.arrived.append(Message("leave", -1 - code))
@@ -73,7 +77,8 @@ class ServerProcess:
         if message.kind == "leave" and message.worker not in self.core.rule.workers:
             raise ValueError(f"In the order worker {message.worker} leaves, which is not there.")
         if message.kind != "leave":
-            found = next((m for m in self.arrived if m.worker == message.worker), None)
+            here = [m for m in self.arrived if m.kind != "leave"]
+            found = next((m for m in here if m.worker == message.worker), None)
             if found is None:
                 return None
             self.arrived.remove(found)
@@ -92,9 +97,8 @@ class ServerProcess:
             return [] if self.complete else self.core.leave(w)
         slots.taken[s, w] = slots.asked[s, w]
         wants = bool(slots.wants[s, w])
-        array = copy_of(slots.pushed[s][w])
         if message.kind == "push":
-            slots.bytes_in[s] += bytes_of(array)
+            slots.bytes_in[s] += bytes_of(slots.pushed[s][w])
         if self.complete:
             return self.core.refuse(w, wants)
         if message.kind == "pull":
@@ -102,7 +106,7 @@ class ServerProcess:
         version, incarnation = (int(n) for n in slots.base[s, w])
         if version > slots.floor(s, incarnation):
             return self.refuse(w, version, wants)
-        return self.core.push(w, array, version, wants)
+        return self.core.push(w, copy_of(slots.pushed[s][w]), version, wants)
 
     def refuse(self, worker: int, version: int, wants: bool) -> list[Reply]:
         """A push that was computed on weights that were lost: its worker pulls and goes on."""

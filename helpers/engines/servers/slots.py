@@ -153,4 +153,4 @@ def put(target: Array, array: Array, what: str) -> None:
             f"{lengths[0]} of {kinds[0]}, as the task's initial weights. Return an array like the "
             "weights."
         )
-    target[:] = array
+    target[:] = array.detach() if hasattr(array, "detach") else array

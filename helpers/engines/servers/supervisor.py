@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from helpers.engines.servers import real_report as words
-from helpers.engines.servers.job import LOOK, Job, Pipe
+from helpers.engines.servers.job import BEGIN, Job, Pipe
 from helpers.engines.servers.real_child import be_child
 from helpers.engines.servers.slots import RESTARTS
 
@@ -71,10 +71,10 @@ class Supervisor:
                 self.fork(name)
             self.slots.began[0] = time.monotonic()
             for pipe in self.job.to_server:
-                pipe.send(LOOK)
+                pipe.send(BEGIN)
             while not self.slots.complete.all():
                 self.look()
-            self.note_last_deaths()
+            self.reap(over=True)
             return self.story
         finally:
             signal.set_wakeup_fd(wakeup)
@@ -97,8 +97,6 @@ class Supervisor:
         ready, _, _ = select.select([self.job.bell.reader], [], [], max(until, 0))
         if ready:
             self.job.bell.rest()
-            for pipe in self.job.to_server:
-                pipe.send(LOOK)
         self.kill()
         self.reap()
         self.stuck()
@@ -115,29 +113,21 @@ class Supervisor:
             if name in self.pids:
                 os.kill(self.pids[name], signal.SIGKILL)
 
-    def reap(self) -> None:
-        """See to the processes that have ended."""
+    def reap(self, over: bool = False) -> None:
+        """See to the processes that have ended; once all is over, only to workers' deaths."""
         for name, pid in list(self.pids.items()):
             ended, status = os.waitpid(pid, os.WNOHANG)
             if not ended:
                 continue
             del self.pids[name]
+            kind, number = name.split()
+            if over and (kind == "server" or not os.WIFSIGNALED(status)):
+                continue
             last = os.pread(self.job.words[name], 1 << 24, 0)
             if last:
                 raise Ending("failed", (name, last))
-            kind, number = name.split()
             how = words.death(os.waitstatus_to_exitcode(status))
             (self.worker_died if kind == "worker" else self.server_died)(int(number), how)
-
-    def note_last_deaths(self) -> None:
-        """Workers that died when the last update was already made."""
-        for name, pid in list(self.pids.items()):
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            if ended:
-                del self.pids[name]
-                kind, number = name.split()
-                if kind == "worker" and os.WIFSIGNALED(status):
-                    self.worker_died(int(number), words.death(os.waitstatus_to_exitcode(status)))
 
     def worker_died(self, number: int, how: str) -> None:
         """Let the servers know, so that nobody waits for it."""
