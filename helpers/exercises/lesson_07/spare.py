@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from helpers.exercises.compare import close, count, describe, listing
-from helpers.exercises.drives_rules import rule_turns
+from helpers.exercises.drives_sync import turns_to_the_end
 from helpers.exercises.lesson_07 import spare_wrong as wrong
 from helpers.exercises.lesson_07.spare_cases import RATE, cases
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
@@ -30,6 +30,8 @@ def _first(case: Case, seen: Observation) -> tuple[int, dict[str, Any], dict[str
 
 def _fault(got: dict[str, Any], want: dict[str, Any]) -> str:
     """What of a turn is wrong, "" where nothing is."""
+    if "stuck" in got:
+        return "stuck"
     if set(got) != set(want):
         return "decision"
     for part in ("applied", "dropped", "release"):
@@ -49,6 +51,8 @@ def claim(case: Case, seen: Observation) -> str | None:
     turn, got, want = found
     fault = _fault(got, want)
     start = _start(case, turn, want)
+    if fault == "stuck":
+        return f"{case.name}, everybody waits after {turn} arrivals: release somebody."
     if fault == "made":
         return f"{start}: {got['made']} updates are made by then, {want['made']} should be."
     if fault == "weights":
@@ -74,8 +78,6 @@ def _look_at(fault: str) -> Any:
 
     def decorate(ask: Any) -> Any:
         def look(case: Case, seen: Observation) -> str | None:
-            if not seen.values or seen.trouble not in ("", "deadlock"):
-                return None
             found = _first(case, seen)
             if found is None or fault not in (_fault(*found[1:]), "any"):
                 return None
@@ -223,20 +225,20 @@ EXERCISE = Exercise(
         "the N-th of a step applies the mean of the N and releases their workers."
     ),
     cases=cases,
-    drive=rule_turns,
+    drive=turns_to_the_end,
     claim=claim,
     mistakes=(
         Mistake("no decision", _no_decision),
-        Mistake("a late gradient counts", _counts_late, unfinished=True),
-        Mistake("a late worker waits for ever", _not_released, unfinished=True),
+        Mistake("a late gradient counts", _counts_late),
+        Mistake("a late worker waits for ever", _not_released),
         Mistake("dropped without a word", _not_said),
-        Mistake("waits for all workers", _waits_for_all, unfinished=True),
+        Mistake("waits for all workers", _waits_for_all),
         Mistake("not the mean over N", _wrong_mean),
         Mistake("the last gradient alone", _last_only),
         Mistake("gradients kept after the update", _kept_on),
         Mistake("everyone released", _releases_everyone),
         Mistake("released before the update", _releases_at_once),
-        Mistake("not all released", _releases_too_few, unfinished=True),
+        Mistake("not all released", _releases_too_few),
     ),
     praise=praise,
     reference=wrong.reference,
