@@ -1,0 +1,128 @@
+"""What lesson 07 draws and plugs together: one accumulator for all weights, timelines, races."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import helpers
+from helpers.algorithms.accumulators import ConditionalAccumulator
+from helpers.algorithms.server_optimizers import Sgd
+from helpers.algorithms.update_rules import SpareReplicas
+from helpers.engines.servers.training import Training
+from helpers.exercises import find
+from helpers.exercises.drives_sync import turns_to_the_end
+from helpers.exercises.lesson_07.spare_wrong import NotReleased
+from helpers.notebook import spare_view, token_view
+from helpers.notebook.token_view import Fate, told
+from helpers.workloads.one_accumulator import OneAccumulator
+from helpers.workloads.step_times import HeavyTail
+from helpers.workloads.straggler_race import KINDS
+from helpers.workloads.sync_replay import replay_sync_replicas
+
+MACHINE: Any = partial(
+    OneAccumulator, accumulator=ConditionalAccumulator, chief=find("07.5").reference
+)
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What the views show, instead of showing it."""
+    found: list[dict[str, Any]] = []
+
+    def show(figure: Any, caption: str, alt: str) -> None:
+        found.append({"figure": figure, "caption": caption, "alt": alt})
+
+    monkeypatch.setattr(spare_view, "show", show)
+    monkeypatch.setattr(token_view, "show", show)
+    return found
+
+
+@pytest.fixture(scope="module")
+def training() -> Training:
+    """Eight updates of 2 of 3 workers."""
+    return helpers.train(
+        lambda weights: SpareReplicas(weights, Sgd(0.1), 3, 2),
+        workers=3,
+        updates=8,
+        times=HeavyTail(1.0, 0.6),
+        seed=2,
+        trace=True,
+        evaluate_every=1,
+    )
+
+
+@pytest.mark.parametrize("num_tokens", [-1, 0, 1])
+@pytest.mark.parametrize(("aggregate", "workers"), [(1, 2), (2, 3), (3, 3), (4, 5)])
+def test_one_accumulator_for_all_weights_trains_as_one_for_each(
+    aggregate: int, workers: int, num_tokens: int
+) -> None:
+    seconds = [0.02 + 0.011 * worker**1.5 for worker in range(workers)]
+    one = replay_sync_replicas(seconds, aggregate, 12, num_tokens, machine=MACHINE)
+    each = replay_sync_replicas(seconds, aggregate, 12, num_tokens)
+    assert one[:2] == each[:2] and one.times == each.times
+    assert one.loss == pytest.approx(each.loss, rel=1e-6)
+
+
+def test_a_told_replay_knows_every_push() -> None:
+    run, log = told(MACHINE, (0.02, 0.02, 0.07), aggregate=2, num_tokens=0, steps=12)
+    for worker in range(3):
+        fates = [counts for who, _, counts in log if who == worker]
+        assert (sum(fates), len(fates) - sum(fates)) == (run.counted[worker], run.dropped[worker])
+
+
+def test_fates_follow_a_worker_through_its_training(training: Training) -> None:
+    fates = [spare_view.fates_of(training, worker) for worker in range(3)]
+    assert sum(not fate.counts for each in fates for fate in each) == training.drops > 0
+    assert sum(fate.counts for each in fates for fate in each) == 2 * training.updates
+    # A worker's computing in the trace and its fates go together, one by one.
+    assert training.trace is not None
+    for worker, each in enumerate(fates):
+        assert len(training.trace.of(worker, "computing")) - len(each) in (0, 1)
+    assert fates[0][0] in (Fate(True), Fate(False))
+
+
+def test_timelines_show_what_is_in_their_window(
+    training: Training, shown: list[dict[str, Any]]
+) -> None:
+    spare_view.show_steps({"a": training, "b": training}, 3.0, "Caption.", "Alt.", first=2)
+    upper, lower = shown[0]["figure"].axes
+    assert upper.get_xlim() == (0.0, 3.0) == lower.get_xlim()
+    begin = training.curve[2].seconds
+    inside = [p for p in training.curve if 0 < p.seconds - begin <= 3.0]
+    assert len(upper.lines) == len(inside)
+    assert [label.get_text() for label in lower.get_yticklabels()] == [
+        "worker 0", "worker 1", "worker 2",
+    ]  # fmt: skip
+
+
+def test_tokens_stand_in_their_bars(shown: list[dict[str, Any]]) -> None:
+    run = told(MACHINE, (0.02, 0.05), aggregate=2, num_tokens=-1, steps=8)
+    token_view.show_tokens({"one panel": run}, until=0.1, caption="Caption.", alt="Alt.")
+    (panel,) = shown[0]["figure"].axes
+    assert {text.get_text() for text in panel.texts} <= {"0", "1", "2"}
+    assert panel.get_xlabel() == "virtual time (ms)"
+
+
+def test_views_say_what_they_show(training: Training, shown: list[dict[str, Any]]) -> None:
+    spare_view.show_first_and_last(HeavyTail(1.6, 0.2).table(50, 10, seed=0))
+    spare_view.show_race({kind: [training] for kind in KINDS}, target=50.0, horizon=20.0, workers=3)
+    spare_view.show_race({"never": [training]}, target=0.0, horizon=20.0, workers=3)
+    spare_view.show_waiting({"all": training, "some": training})
+    assert all(each["caption"].endswith(".") and each["alt"].endswith(".") for each in shown)
+    assert "never never" in shown[2]["alt"]
+
+
+def test_what_waits_for_ever_is_seen_as_turns() -> None:
+    case = find("07.3").cases(0)[0]
+    seen = turns_to_the_end(NotReleased, case)
+    assert not seen.trouble and "stuck" in seen.values[0][-1]
+    assert "stuck" not in turns_to_the_end(find("07.3").reference, case).values[0][-1]
+
+
+def test_the_last_of_many_is_later_than_any_one() -> None:
+    times = HeavyTail(1.0, 0.3).table(200, 20, seed=1)
+    assert np.sort(times, axis=1)[:, -1].mean() > 1.3 * times.mean()
