@@ -20,7 +20,10 @@ def draw_servers(
 
     A gradient takes one second to compute. rule: as in exercise 05.3.
     """
-    figure, (left, right) = axes(columns=2, width=8.2, height=3.2)
+    figure, (left, right) = axes(columns=2, width=8.0, height=3.0)
+    figure.set_layout_engine("none")  # a fixed layout takes half the time to draw
+    left.set_position((0.075, 0.19, 0.42, 0.7))
+    right.set_position((0.545, 0.19, 0.435, 0.7))
     size, bandwidth = megabytes * 1e6, gigabits * 1e9 / 8
     xs = range(1, 65)
     left.plot(xs, [rule(n, servers, size, 1.0, bandwidth) for n in xs], **modelled(label="_"))

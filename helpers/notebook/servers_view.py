@@ -76,7 +76,7 @@ def show_throughput(
         ax.plot(xs, [model(w, servers) for w in xs], **modelled(colour, "_"))
     ax.axhline(1.0, color=GREY, linewidth=1.2, linestyle=":")
     beside = {"xytext": (2, 4), "textcoords": "offset points", "fontsize": 9, "color": "#555555"}
-    ax.annotate("one machine alone, no server", (0.4, 1.0), **beside)
+    ax.annotate("dotted: one machine alone, no server", (9.2, 0.68), **beside)
     ax.set(xlabel="workers", ylabel="gradients a second", xlim=(0, most + 0.7), ylim=(0, None))
     ax.legend(
         title="on the clock (dashed: by formula)", loc="lower left", bbox_to_anchor=(0, 1.0),
