@@ -1,0 +1,109 @@
+"""Right answers to lesson 06 that differ from the references."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from helpers.algorithms.cure import Cure
+from helpers.algorithms.rule import Decision, Push, Rule
+
+
+class AsynchronousByHand(Rule):
+    """Takes the step and makes the push itself, with lists for tuples."""
+
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        """Step, count, decide."""
+        push = Push(worker, version, self.version - version)
+        assert self.optimizer is not None
+        self.weights = self.optimizer.step(self.weights, gradient, self.version)
+        self.version += 1
+        return Decision([worker], [push])  # type: ignore[arg-type]
+
+
+def descent_in_an_array(rate: float, staleness: int, noise: list[float]) -> Any:
+    """The starts of all workers stand before the path."""
+    path = np.ones(staleness + 1 + len(noise))
+    for step, error in enumerate(noise):
+        path[staleness + step + 1] = path[staleness + step] - rate * path[step] - rate * error
+    return path[staleness:]
+
+
+class DropByHand(Cure):
+    """Makes the decision itself."""
+
+    def __init__(self, rule: Rule, limit: int) -> None:
+        super().__init__(rule)
+        self.limit = limit
+
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        """Compare versions."""
+        if self.version - self.limit > version:
+            return Decision((worker,), (), (self.push(worker, version),))
+        return super().arrive(worker, gradient, version)
+
+
+class ScaleByVersions(Cure):
+    """Multiplies a copy, and only where it has to."""
+
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        """Scale what is late."""
+        late = self.version - version
+        if late > 1:
+            gradient = gradient.clone().mul_(1 / late)
+        return self.rule.arrive(worker, gradient, version)
+
+
+class CompensateByVersion(Cure):
+    """Keeps all weights by their version, of which each gradient knows its own."""
+
+    def __init__(self, rule: Rule, strength: float) -> None:
+        super().__init__(rule)
+        self.strength = strength
+        self.known: dict[int, Any] = {}
+
+    def pull(self, worker: int) -> tuple[Any, int]:
+        """Remember by version."""
+        weights, version = super().pull(worker)
+        self.known[version] = weights.clone()
+        return weights, version
+
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        """g·(1 + λ·g·moved)."""
+        moved = self.weights - self.known[version]
+        return super().arrive(worker, gradient * (1 + self.strength * gradient * moved), version)
+
+
+class WarmupByApplying(Cure):
+    """Makes the lone worker's updates itself."""
+
+    def __init__(self, rule: Rule, updates: int) -> None:
+        super().__init__(rule)
+        self.updates = updates
+
+    def start(self) -> tuple[int, ...]:
+        """The smallest number, or all."""
+        if self.version >= self.updates:
+            return tuple(self.workers)
+        return (min(self.workers),)
+
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        """Apply while it is alone."""
+        if self.version >= self.updates:
+            return self.rule.arrive(worker, gradient, version)
+        push = self.push(worker, version)
+        self.apply(gradient)
+        over = self.version == self.updates
+        return Decision(tuple(self.workers) if over else (worker,), (push,))
+
+
+RIGHT: list[tuple[str, Callable[..., Any]]] = [
+    ("06.1", AsynchronousByHand),
+    ("06.2", descent_in_an_array),
+    ("06.3", DropByHand),
+    ("06.4", ScaleByVersions),
+    ("06.5", CompensateByVersion),
+    ("06.6", WarmupByApplying),
+]
