@@ -14,7 +14,7 @@ from helpers.algorithms.parameter_server import Array, Message, Server, check_fi
 from helpers.algorithms.rule import Rule
 from helpers.algorithms.task import Task
 from helpers.engines.servers.training import Training
-from helpers.engines.servers.virtual import Constant, StepTimes, VirtualTraining
+from helpers.engines.servers.virtual import StepTimes, VirtualTraining
 
 ENGINES = ("virtual", "processes")
 MakeRule = Callable[[Array], Rule]
@@ -103,7 +103,11 @@ def _on_the_clock(
     seed: int,
     options: dict[str, Any],
 ) -> Training:
-    times: StepTimes = options.pop("times", None) or Constant()
+    times: StepTimes | None = options.pop("times", None)
+    if times is None:
+        from helpers.workloads.step_times import Constant
+
+        times = Constant()
     seconds: float = options.pop("seconds", math.inf)
     failures: Mapping[int, float] = options.pop("failures", {})
     if updates is None and target is None and seconds == math.inf:

@@ -129,8 +129,7 @@ class VirtualTraining:
 
     def _pull(self, number: int, worker: int) -> None:
         server = self.servers[number]
-        done = self._updates is not None and server.rule.version >= self._updates
-        self._send(number, server.refuse(worker) if done else server.pull(worker))
+        self._send(number, server.refuse(worker) if self._done(server) else server.pull(worker))
 
     def _computed(self, number: int, since: float) -> None:
         """A worker's gradient is there: its client says what becomes of it."""
@@ -152,17 +151,22 @@ class VirtualTraining:
     def _arrived(self, number: int, worker: int, part: Array, version: int, wants: bool) -> None:
         """A push has come through a server's link."""
         server = self.servers[number]
-        if self._updates is None or server.rule.version < self._updates:
-            self._after(number, server.push(worker, part, version, wants))
-        else:
+        if self._done(server):
             self._send(number, server.refuse(worker, wants))
+        else:
+            self._after(number, server.push(worker, part, version, wants))
 
     def _die(self, worker: int) -> None:
         """A worker's machine is gone, with whatever it was computing."""
         self.died[worker] = f"worker {worker} died at {self.clock.now:g} s"
         self._computing.pop(worker, None)
         for number, server in enumerate(self.servers):
-            self._after(number, server.leave(worker))
+            if not self._done(server):
+                self._after(number, server.leave(worker))
+
+    def _done(self, server: Server) -> bool:
+        """Whether a server has made its last update; it takes nothing up any more."""
+        return self._updates is not None and server.rule.version >= self._updates
 
     def _after(self, number: int, replies: Sequence[Reply]) -> None:
         """Look at the model if it is time, and send the answers."""
@@ -212,15 +216,3 @@ class VirtualTraining:
             trace = Trace(self._events, len(self.workers), virtual=True)
         error = self.task.error(weights)
         return Training(weights, seconds, self.curve, records, error, self.died, trace)
-
-
-class Constant:
-    """Every step takes as long."""
-
-    def __init__(self, seconds: float = 1.0) -> None:
-        self.seconds = seconds
-
-    def stream(self, worker: int, seed: int) -> Iterator[float]:
-        """The same time for ever."""
-        while True:
-            yield self.seconds
