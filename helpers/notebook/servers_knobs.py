@@ -31,7 +31,7 @@ def draw_servers(
     left.plot([workers], [now], color=RED, marker="o", markersize=9)
     left.axhline(1.0, color=GREY, linewidth=1.2, linestyle=":")
     left.set(xlabel="workers", ylabel="gradients a second", xlim=(0, 65), ylim=(0, None))
-    left.set_title(f"{now:.2f} a second, {now:.2f} × one machine")
+    left.set_title(f"{now:.2f} a second, {now:.2f} × one machine", loc="left")
     computing, moving, waiting = round_parts(workers, servers, gigabits, megabytes, rule)
     before = 0.0
     for name, value, look in (
@@ -43,7 +43,7 @@ def draw_servers(
         right.barh(0, value, left=before, height=0.5, label=name, **look, **edge)
         before += value
     right.set(xlabel="seconds of a worker's round", ylim=(-0.6, 0.9), yticks=[])
-    right.set_title(f"a round takes {before:.2f} s")
+    right.set_title(f"a round takes {before:.2f} s", loc="left")
     right.legend(loc="upper center", ncols=3, fontsize=9, handlelength=1.3, frameon=False)
     return figure
 
