@@ -59,4 +59,4 @@ def test_a_round_is_what_its_parts_add_up_to() -> None:
         whole = workers / throughput(workers, servers, 244e6, 1.0, 125e6)
         assert sum(parts) == pytest.approx(whole) and min(parts) >= 0
     figure = draw_servers(8, 1, 1.0, 244.0, throughput)
-    assert "0.51" in figure.axes[0].get_title()
+    assert "0.51" in figure.axes[0].get_title(loc="left")
