@@ -13,7 +13,16 @@ from typing import Any
 from helpers.algorithms.rule import Decision, Push, Rule, mean
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.drives_stale import rule_to_the_end
-from helpers.exercises.lesson_06.turns import STUCK, arrivals, case, fault, late, like, named
+from helpers.exercises.lesson_06.turns import (
+    NO_TUPLE,
+    STUCK,
+    arrivals,
+    case,
+    fault,
+    late,
+    like,
+    named,
+)
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
 
@@ -127,6 +136,16 @@ class NoStaleness(Rule):
         return Decision(release=(worker,), applied=(push,))
 
 
+class NoTuple(Rule):
+    """Numbers where tuples belong."""
+
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        """No comma."""
+        push = self.push(worker, version)
+        self.apply(gradient)
+        return Decision(release=(worker), applied=(push))  # type: ignore[arg-type]
+
+
 KNOWN = {
     "counts its own update": CountsItself,
     "never applied": NeverApplies,
@@ -208,6 +227,7 @@ EXERCISE = Exercise(
             "you note that worker {worker}’s gradient at turn {turn} is not late, and it is {late} "
             "late: give `self.push` the `version` that the worker computed on.",
         ),
+        NO_TUPLE,
         STUCK,
     ),
     praise=praise,
@@ -220,6 +240,7 @@ EXERCISE = Exercise(
         WrongAnswer("releases all", ReleasesAll, "the others still compute"),
         WrongAnswer("waits for all", WaitsForAll, "the synchronous rule"),
         WrongAnswer("drops late ones", OnlyFresh, "dropping is the cure"),
+        WrongAnswer("no comma", NoTuple, "are tuples"),
         WrongAnswer("present version", NoStaleness, "computed on"),
     ),
     ranked=False,

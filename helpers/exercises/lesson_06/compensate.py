@@ -14,6 +14,7 @@ from helpers.exercises.compare import describe
 from helpers.exercises.drives_stale import cure_to_the_end
 from helpers.exercises.lesson_06 import compensate_wrong as wrong
 from helpers.exercises.lesson_06.turns import (
+    NO_TUPLE,
     STUCK,
     arrivals,
     case,
@@ -61,10 +62,11 @@ KNOWN = {
 
 
 def _pull_gives_nothing(case: Case, seen: Observation) -> str | None:
-    if seen.kind != "TypeError" or "unpack" not in seen.text:
+    if seen.kind not in ("TypeError", "ValueError") or "unpack" not in seen.text:
         return None
+    gives = "gives the worker nothing" if "None" in seen.text else "does not give two things"
     return (
-        f"{case.name}, `pull` gives the worker nothing: return the weights and the version that "
+        f"{case.name}, `pull` {gives}: return the weights and the version that "
         "`self.rule.pull(worker)` gave."
     )
 
@@ -148,6 +150,7 @@ EXERCISE = Exercise(
             "at turn {turn} only the correction is handed on; the gradient itself belongs to it: "
             "g + λ·g·g·(now − pulled).",
         ),
+        NO_TUPLE,
         STUCK,
     ),
     praise=praise,

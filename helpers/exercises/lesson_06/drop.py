@@ -16,7 +16,7 @@ from helpers.algorithms.rule import Decision, Rule
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import count
 from helpers.exercises.drives_stale import cure_to_the_end
-from helpers.exercises.lesson_06.turns import STUCK, case, fault, holds_up, like, named
+from helpers.exercises.lesson_06.turns import NO_TUPLE, STUCK, case, fault, holds_up, like, named
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
 
@@ -222,6 +222,7 @@ EXERCISE = Exercise(
             "worker {worker}’s gradient at turn {turn} is {late} late and is applied: nothing is "
             "ever dropped.",
         ),
+        NO_TUPLE,
         STUCK,
     ),
     praise=praise,

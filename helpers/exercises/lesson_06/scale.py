@@ -16,6 +16,7 @@ from helpers.algorithms.rule import Decision, Rule
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.drives_stale import cure_to_the_end
 from helpers.exercises.lesson_06.turns import (
+    NO_TUPLE,
     STUCK,
     arrivals,
     case,
@@ -209,6 +210,7 @@ EXERCISE = Exercise(
             "the update at turn {turn} is in nobody’s books: return what `self.rule.arrive(...)` "
             "decides instead of a decision of your own.",
         ),
+        NO_TUPLE,
         STUCK,
     ),
     praise=praise,

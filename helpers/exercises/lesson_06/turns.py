@@ -222,3 +222,16 @@ def stuck(case: Case, seen: Observation) -> str | None:
 
 
 STUCK = Mistake("everybody waits in the end", stuck)
+
+
+def no_tuple(case: Case, seen: Observation) -> str | None:
+    """A worker's number, or a push, where a tuple of them belongs."""
+    if seen.kind != "TypeError" or "not iterable" not in seen.text:
+        return None
+    return (
+        f"{case.name}, there is a single value where several can stand: `release`, `applied`, "
+        "`dropped` and what `start` gives are tuples, and `(worker,)` holds one worker."
+    )
+
+
+NO_TUPLE = Mistake("no tuple", no_tuple, unfinished=True)

@@ -16,6 +16,7 @@ from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import count
 from helpers.exercises.drives_stale import cure_to_the_end
 from helpers.exercises.lesson_06.turns import (
+    NO_TUPLE,
     STUCK,
     arrivals,
     case,
@@ -237,6 +238,7 @@ EXERCISE = Exercise(
         holds_up(
             "you release {released} at turn {turn}; release {right}, or somebody waits for ever."
         ),
+        NO_TUPLE,
         STUCK,
     ),
     praise=praise,
