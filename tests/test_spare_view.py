@@ -14,7 +14,7 @@ from helpers.algorithms.server_optimizers import Sgd
 from helpers.algorithms.update_rules import SpareReplicas
 from helpers.engines.servers.training import Training
 from helpers.exercises import find
-from helpers.exercises.drives_sync import turns_to_the_end
+from helpers.exercises.drives_rules import rule_turns
 from helpers.exercises.lesson_07.spare_wrong import NotReleased
 from helpers.notebook import spare_view, token_view
 from helpers.notebook.token_view import Fate, told
@@ -118,9 +118,9 @@ def test_views_say_what_they_show(training: Training, shown: list[dict[str, Any]
 
 def test_what_waits_for_ever_is_seen_as_turns() -> None:
     case = find("07.3").cases(0)[0]
-    seen = turns_to_the_end(NotReleased, case)
+    seen = rule_turns(NotReleased, case)
     assert not seen.trouble and "stuck" in seen.values[0][-1]
-    assert "stuck" not in turns_to_the_end(find("07.3").reference, case).values[0][-1]
+    assert "stuck" not in rule_turns(find("07.3").reference, case).values[0][-1]
 
 
 def test_the_last_of_many_is_later_than_any_one() -> None:

@@ -47,7 +47,8 @@ def rule_turns(fn: Function, case: Case) -> Observation:
 
     A turn is `{"worker", "version", "weights", "made", "release", "applied", "dropped"}`: who came
     with a gradient of which version, the weights and the number of updates afterwards, and the
-    decision. A decision that is none stands as `{"worker", "decision"}` and ends the list.
+    decision. A decision that is none stands as `{"worker", "decision"}` and ends the list, and so
+    does `{"stuck": workers}` where everybody waits for ever.
     """
     return _drive(fn, case, lambda weights, optimizer, workers: [weights, optimizer, workers], 3)
 
@@ -79,8 +80,8 @@ def _turns(rule: Any, goals: Tensor, order: Sequence[int]) -> Observation:
     while left:
         place = next((i for i, worker in enumerate(left) if worker in pulled), None)
         if place is None:
-            waiting = {int(w): "waits for the server" for w in range(len(goals))}
-            return Observation(values=[turns], trouble="deadlock", waiting=waiting)
+            turns.append({"stuck": len(goals)})
+            break
         worker = left.pop(place)
         weights, version = pulled.pop(worker)
         decision = rule.arrive(worker, weights - goals[worker], version)

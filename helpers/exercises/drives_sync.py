@@ -1,4 +1,4 @@
-"""Drivers for lesson 07: a rule, an accumulator that is given moves, a chief with its tokens."""
+"""Drivers for lesson 07: an accumulator that is given moves, a chief with its tokens."""
 
 from __future__ import annotations
 
@@ -10,16 +10,7 @@ import torch
 from torch import Tensor
 
 from helpers.exercises.drives import Function, failed, plain, tensors, wrong_signature
-from helpers.exercises.drives_rules import rule_turns
 from helpers.exercises.spec import Case, Observation
-
-
-def turns_to_the_end(fn: Function, case: Case) -> Observation:
-    """As `rule_turns`; where everybody waits for ever, the turns up to there and `{"stuck"}`."""
-    seen = rule_turns(fn, case)
-    if seen.trouble != "deadlock":
-        return seen
-    return Observation(values=[[*seen.values[0], {"stuck": len(seen.waiting)}]])
 
 
 def accumulator_moves(fn: Function, case: Case) -> Observation:

@@ -12,7 +12,7 @@ from typing import Any
 
 from helpers.algorithms.rule import Decision, Push, Rule, mean
 from helpers.exercises.common import WORLDS, rng
-from helpers.exercises.drives_stale import rule_to_the_end
+from helpers.exercises.drives_rules import rule_turns
 from helpers.exercises.lesson_06.turns import (
     NO_TUPLE,
     STUCK,
@@ -35,9 +35,7 @@ def cases(seed: int) -> list[Case]:
         order = arrivals(random, workers, length, {0, 1} if workers > 1 else {0})
         if workers == 3 and not seed:
             order = [0, 2, 2, 1, 0, 1, 2, 0, 0, 1, 2, 1]
-        made.append(
-            case(named(workers), rule_to_the_end, random, order, workers, (), reference, KNOWN)
-        )
+        made.append(case(named(workers), rule_turns, random, order, workers, (), reference, KNOWN))
     return made
 
 
@@ -184,7 +182,7 @@ EXERCISE = Exercise(
         "holds its push: worker, version, and the number of updates made since that version."
     ),
     cases=cases,
-    drive=rule_to_the_end,
+    drive=rule_turns,
     claim=claim,
     mistakes=(
         like(

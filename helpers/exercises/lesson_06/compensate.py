@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from helpers.algorithms.rule import Rule
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import describe
-from helpers.exercises.drives_stale import cure_to_the_end
+from helpers.exercises.drives_rules import cure_turns
 from helpers.exercises.lesson_06 import compensate_wrong as wrong
 from helpers.exercises.lesson_06.turns import (
     NO_TUPLE,
@@ -35,7 +35,7 @@ def cases(seed: int) -> list[Case]:
         order = arrivals(random, workers, length, wanted)
         made.append(
             case(
-                named(workers, f" and λ = {strength}"), cure_to_the_end, random, order, workers,
+                named(workers, f" and λ = {strength}"), cure_turns, random, order, workers,
                 (strength,), reference, KNOWN,
             )
         )  # fmt: skip
@@ -106,7 +106,7 @@ EXERCISE = Exercise(
         "g + λ·g·g·(weights now − weights that this worker pulled)."
     ),
     cases=cases,
-    drive=cure_to_the_end,
+    drive=cure_turns,
     claim=claim,
     mistakes=(
         Mistake("pull gives nothing", _pull_gives_nothing, unfinished=True),

@@ -15,7 +15,7 @@ from helpers.algorithms.cure import Cure
 from helpers.algorithms.rule import Decision, Rule
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import count
-from helpers.exercises.drives_stale import cure_to_the_end
+from helpers.exercises.drives_rules import cure_turns
 from helpers.exercises.lesson_06.turns import NO_TUPLE, STUCK, case, fault, holds_up, like, named
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
@@ -30,7 +30,7 @@ def cases(seed: int) -> list[Case]:
         order = telling(random, workers, limit, int(random.integers(13, 18)) if seed else 7)
         made.append(
             case(
-                named(workers, f" and a limit of {limit}"), cure_to_the_end, random, order, workers,
+                named(workers, f" and a limit of {limit}"), cure_turns, random, order, workers,
                 (limit,), reference, KNOWN,
             )
         )  # fmt: skip
@@ -177,7 +177,7 @@ EXERCISE = Exercise(
         "other is handed on to `self.rule`."
     ),
     cases=cases,
-    drive=cure_to_the_end,
+    drive=cure_turns,
     claim=claim,
     mistakes=(
         like(

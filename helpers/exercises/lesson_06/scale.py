@@ -14,7 +14,7 @@ import numpy as np
 from helpers.algorithms.cure import Cure
 from helpers.algorithms.rule import Decision, Rule
 from helpers.exercises.common import WORLDS, rng
-from helpers.exercises.drives_stale import cure_to_the_end
+from helpers.exercises.drives_rules import cure_turns
 from helpers.exercises.lesson_06.turns import (
     NO_TUPLE,
     STUCK,
@@ -35,9 +35,7 @@ def cases(seed: int) -> list[Case]:
         wanted = {0, 1, min(2, workers - 1)} if workers > 1 else {0}
         length = 2 * workers + 6 + (int(random.integers(8, 13)) if seed else 0)
         order = arrivals(random, workers, length, wanted)
-        made.append(
-            case(named(workers), cure_to_the_end, random, order, workers, (), reference, KNOWN)
-        )
+        made.append(case(named(workers), cure_turns, random, order, workers, (), reference, KNOWN))
     return made
 
 
@@ -169,7 +167,7 @@ EXERCISE = Exercise(
     function="ScaleByStaleness",
     asks="a gradient that is τ updates late is handed on as g / max(τ, 1), with its own version.",
     cases=cases,
-    drive=cure_to_the_end,
+    drive=cure_turns,
     claim=claim,
     mistakes=(
         Mistake("divides by zero", _by_zero),

@@ -14,7 +14,7 @@ from helpers.algorithms.cure import Cure
 from helpers.algorithms.rule import Decision, Rule
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import count
-from helpers.exercises.drives_stale import cure_to_the_end
+from helpers.exercises.drives_rules import cure_turns
 from helpers.exercises.lesson_06.turns import (
     NO_TUPLE,
     STUCK,
@@ -41,7 +41,7 @@ def cases(seed: int) -> list[Case]:
         after = arrivals(random, workers, length, set())
         order = [0] * alone + [*range(workers - 1, -1, -1), *after]
         name = named(workers, f" and a warmup of {updates(alone)}")
-        extra, drive = (alone,), cure_to_the_end
+        extra, drive = (alone,), cure_turns
         made.append(case(name, drive, random, order, workers, extra, reference, KNOWN))
     return made
 
@@ -192,7 +192,7 @@ EXERCISE = Exercise(
         "`arrive` that completes the warmup releases everybody that starts."
     ),
     cases=cases,
-    drive=cure_to_the_end,
+    drive=cure_turns,
     claim=claim,
     mistakes=(
         like(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from helpers.exercises.compare import close, count, describe, listing
-from helpers.exercises.drives_sync import turns_to_the_end
+from helpers.exercises.drives_rules import rule_turns
 from helpers.exercises.lesson_07 import spare_wrong as wrong
 from helpers.exercises.lesson_07.spare_cases import RATE, cases
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
@@ -225,7 +225,7 @@ EXERCISE = Exercise(
         "the N-th of a step applies the mean of the N and releases their workers."
     ),
     cases=cases,
-    drive=turns_to_the_end,
+    drive=rule_turns,
     claim=claim,
     mistakes=(
         Mistake("no decision", _no_decision),
