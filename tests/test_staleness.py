@@ -10,6 +10,7 @@ from helpers.algorithms.stale_cures import BatchRows, DropStale, LowerRate, Scal
 from helpers.algorithms.stale_descent import delayed_descent, highest_rate
 from helpers.algorithms.update_rules import Asynchronous, Synchronous
 from helpers.notebook.bowl import descend, draw_descent
+from helpers.workloads import stale_settings as settings
 
 
 @pytest.mark.parametrize("staleness", [0, 1, 2, 5, 13])
@@ -74,3 +75,19 @@ def test_a_picture_of_a_descent_that_is_lost_stays_in_its_frame():
     left, right = draw_descent(run, "16 workers").axes
     assert run.lost and left.get_xlim() == (-5, 5)
     assert left.get_title() == "16 workers" and "diverged" in right.get_title()
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_scaling_and_warmup_together_do_what_neither_does_alone(seed):
+    def error(setting, cure):
+        return settings.train(setting, seed, cure).error
+
+    never_falls = settings.Setting(workers=11, rate=0.12, updates=1500, falling=False)
+    for setting, fails in (
+        (never_falls, lambda rule: Warmup(rule, 900)),
+        (settings.NOT_BY_SCALING, ScaleByStaleness),
+        (settings.NOT_BY_HALF_THE_RATE, lambda rule: LowerRate(rule, 0.5)),
+    ):
+        alone = int(0.6 * setting.updates)
+        both = error(setting, lambda rule, alone=alone: Warmup(ScaleByStaleness(rule), alone))
+        assert both < 8 < 15 < error(setting, fails)
