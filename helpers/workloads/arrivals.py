@@ -120,10 +120,11 @@ def synchronous(
 def _by_heap(times: np.ndarray, push: float, pull: float, latency: float) -> Arrivals:
     """One gradient after the other: the next is the smallest of a heap."""
     workers = times.shape[1]
-    take = [iter(column).__next__ for column in times.T.tolist()]
+    # A round's two latencies are part of its time, and `out` is earlier by one: fewer sums a step.
+    take = [iter(column).__next__ for column in (times + 2 * latency).T.tolist()]
     # The second entry says who comes first where two finish at once: who began first.
-    given = _first_weights(workers, pull)
-    heap = [(given[w] + latency + take[w](), w, w) for w in range(workers)]
+    given = [moment - latency for moment in _first_weights(workers, pull)]
+    heap = [(given[w] + take[w](), w, w) for w in range(workers)]
     heapq.heapify(heap)
     into, out, number = 0.0, given[-1], workers
     passed: list[float] = []
@@ -137,12 +138,11 @@ def _by_heap(times: np.ndarray, push: float, pull: float, latency: float) -> Arr
             into = moment = moment + push
             passes(moment)
             comes(worker)
-            moment += latency
             if moment < out:
                 moment = out
             out = moment = moment + pull
             number += 1
-            replace(heap, (moment + latency + take[worker](), number, worker))
+            replace(heap, (moment + take[worker](), number, worker))
     except StopIteration:
         return Arrivals(np.array(passed) + latency, np.array(order))
 
