@@ -120,6 +120,7 @@ def test_one_that_was_ended_from_outside_starts_again() -> None:
         child = sandbox.fork()
         assert sandbox.pid is not None
         os.kill(sandbox.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, sandbox.pid, os.WEXITED | os.WNOWAIT)  # a signal takes a moment
         sandbox.end(child)
         assert sandbox.trouble == "gone"
         assert says(sandbox, "return 1") == 1
