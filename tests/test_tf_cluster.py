@@ -26,12 +26,23 @@ pytestmark = [
 ]
 
 
+def below() -> set[int]:
+    """The processes that the servers under this one have forked."""
+    return {c.pid for server in psutil.Process().children() for c in server.children()}
+
+
+@pytest.fixture(autouse=True)
+def _remember() -> None:
+    EARLIER.clear()
+    EARLIER.update(below())  # in a whole run of the tests there are others'
+
+
+EARLIER: set[int] = set()
+
+
 def nothing_left() -> bool:
-    """Whether no process but the servers that ranks are forked from is left."""
-    mine = psutil.Process().children()  # in a whole run of the tests there are others' as well
-    living = [child for child in mine if child.status() != psutil.STATUS_ZOMBIE]
-    servers = [child for child in living if "helpers.engines.server" in child.cmdline()]
-    return bool(servers) and not [c for server in servers for c in server.children()]
+    """Whether nothing that was started in this test is left."""
+    return not below() - EARLIER
 
 
 def shared_counter(task: Task) -> tuple[int, str, Any]:
