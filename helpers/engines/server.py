@@ -30,7 +30,7 @@ from helpers.engines.wire import anonymous_file, receive_message, send_message
 # What ranks import anyway, and would each wait for.
 PRELOAD = {
     "torch": ("torch", "torch.distributed", "torch.nn"),
-    "tensorflow": ("tensorflow",),
+    "tensorflow": ("torch", "tensorflow"),
     "horovod": ("torch", "torch.distributed", "horovod.torch", "horovod.tensorflow"),
 }
 

@@ -101,7 +101,13 @@ def apart(
     job.__name__ = getattr(function, "__name__", exercise.function)  # for the engine's messages
     try:
         seen: list[Observation] = run(
-            job, ranks=1, engine="processes", timeout=TIMEOUT, show=False
+            job,
+            ranks=1,
+            engine="processes",
+            framework=exercise.framework,
+            timeout=TIMEOUT,
+            device="cpu",
+            show=False,
         )[0]
         return seen
     except RunTimeout:

@@ -10,6 +10,7 @@ from helpers.engines.trace import Event
 
 Status = Literal["passed", "wrong", "not attempted"]
 Trouble = Literal["", "not done", "signature", "failed", "deadlock", "timeout", "died"]
+Framework = Literal["torch", "tensorflow"]
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class Exercise:
     asks: what was asked for, in one sentence. praise: what a right answer is told. figure: the
     index of the case whose timeline is shown then, None for no timeline. ranked: whether it runs on
     ranks; otherwise it is an ordinary function, and there is one value. builds_on: the numbers of
-    exercises whose functions an answer calls.
+    exercises whose functions an answer calls. framework: what must be loaded where it runs.
     """
 
     number: str
@@ -133,6 +134,7 @@ class Exercise:
     figure: int | None = None
     ranked: bool = True
     builds_on: tuple[str, ...] = ()
+    framework: Framework = "torch"
 
     @property
     def lesson(self) -> str:

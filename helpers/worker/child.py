@@ -7,7 +7,7 @@ process and may do to it whatever it likes.
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -19,7 +19,7 @@ _FILE = "<cell {}>"
 _TEXT = 2000
 
 
-def preload() -> None:
+def preload(frameworks: Sequence[str]) -> None:
     """Import what most submissions use, in the process from which the others are forked."""
     import IPython.core.inputtransformer2  # noqa: F401
     import torch.nn.functional
@@ -31,6 +31,10 @@ def preload() -> None:
     import helpers.worker.remote_comm
 
     torch.set_num_threads(1)
+    if "tensorflow" in frameworks:
+        from helpers.exercises.drives_tf import split_cpu
+
+        split_cpu()  # nothing is computed yet, and a submission's cells may do so
     # An answer's own check and its stand-ins have no place here; a call of them does no harm.
     helpers.__dict__.update(check=_no_check, mine_or_yours=_mine)
 

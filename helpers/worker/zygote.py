@@ -205,13 +205,13 @@ def prctl(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def settle(scratch: Sequence[str]) -> None:
+def settle(scratch: Sequence[str], frameworks: Sequence[str]) -> None:
     """Load everything; then nothing of this process can be reached from others of its user."""
     prctl(_PR_SET_DUMPABLE, 0)
     adopt_orphans()
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
-    child.preload()
+    child.preload(frameworks)
     import helpers.worker.real_ranks  # noqa: F401
 
     seed()
@@ -230,7 +230,7 @@ def main() -> None:
     """Load, say so, serve."""
     told = json.loads(sys.argv[1])
     try:
-        settle(told["scratch"])
+        settle(told["scratch"], told["frameworks"])
         if told["cores"]:
             os.sched_setaffinity(0, told["cores"])
         with socket.socket(fileno=told["fd"]) as control, contextlib.suppress(ConnectionError):

@@ -32,6 +32,8 @@ def differs_on_real_ranks(
     if not few or not isinstance(exercise.drive, Ranked):
         return None
     case, virtual = few[0]
+    if exercise.framework != "torch":
+        session.give_up(crashed=False)  # a framework that has computed there cannot be forked
     real = Observation()
     with clock.stopped():
         until = time.monotonic() + clock.budgets.real

@@ -30,7 +30,7 @@ WHOLE = (
     *("course", "pyproject.toml", "constraints.txt", "environment.yml"),
     *("LICENSE", "LICENSE-text", "CITATION.cff"),
 )
-PACKAGES = ("commands", "engines", "notebook", "setup", "workloads")
+PACKAGES = ("commands", "engines", "frameworks", "notebook", "setup", "workloads")
 SINGLE = ("cli.py", "doctor.py", "worker/__init__.py", "worker/encoding.py")
 ALGORITHMS = "helpers.algorithms"
 SPECS = "helpers.exercises.lesson_"

@@ -42,6 +42,7 @@ ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "TF_CPP_MIN_LOG_LEVEL": "3",
+    "TF_ENABLE_ONEDNN_OPTS": "0",
     "GLOO_SOCKET_IFNAME": "lo",
 }
 
@@ -77,15 +78,19 @@ class Command:
 
 
 def zygote(
-    control: int, limits: Mapping[str, int], scratch: Sequence[str], folder: str = ""
+    control: int,
+    limits: Mapping[str, int],
+    scratch: Sequence[str],
+    frameworks: Sequence[str],
+    folder: str = "",
 ) -> list[str]:
     """The zygote's command line.
 
     control: the descriptor of its connection. limits: a child's, by name. scratch: the folders that
-    may be written to. folder: what it removes when it ends.
+    may be written to. frameworks: what it loads. folder: what it removes when it ends.
     """
     told: dict[str, Any] = {"fd": control, "limits": limits, "scratch": scratch, "folder": folder}
-    told["cores"] = cores.own()
+    told |= {"frameworks": frameworks, "cores": cores.own()}
     return [sys.executable, "-P", "-s", "-m", "helpers.worker.zygote", json.dumps(told)]
 
 

@@ -18,7 +18,7 @@ from helpers.instructor.sandbox.errors import SandboxError
 from helpers.instructor.sandbox.limits import Limits, counted_by_namespace
 from helpers.instructor.sandbox.tree import kill_sandbox, kill_tree
 from helpers.instructor.sandbox.users import is_its_own
-from helpers.instructor.sandbox.visible import course_files
+from helpers.instructor.sandbox.visible import course_files, frameworks
 
 _START_SECONDS = 120.0
 _ANSWER_SECONDS = 20.0
@@ -67,10 +67,10 @@ class Running:
         if self.mode == "none":
             environment, scratch = bare(self.folder, files)
             resources = limits.of_process(uid, counted_alone=False)
-            program = zygote(control, resources, [scratch], self.folder)
+            program = zygote(control, resources, [scratch], frameworks(lesson), self.folder)
             return Command(program), environment, scratch
         alone = is_its_own(uid) or counted_by_namespace()
-        program = zygote(control, limits.of_process(uid, alone), SCRATCH)
+        program = zygote(control, limits.of_process(uid, alone), SCRATCH, frameworks(lesson))
         return sandboxed(program, files, limits, uid, seccomp.program()), None, "/"
 
     def ready(self) -> None:

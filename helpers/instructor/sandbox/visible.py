@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import helpers
-from helpers.exercises import provided
+from helpers.exercises import of_lesson, provided
 
 PACKAGE = Path(helpers.__file__).resolve().parent
-_FOLDERS = ("engines", "notebook", "workloads", "worker")
+_FOLDERS = ("engines", "frameworks", "notebook", "workloads", "worker")
 _SUFFIXES = (".py", ".json")
 
 
@@ -20,6 +20,11 @@ def course_files(lesson: str) -> dict[str, bytes]:
     have built: no case, no reference, no solution of this lesson.
     """
     return {str(Path("helpers") / p.relative_to(PACKAGE)): p.read_bytes() for p in _chosen(lesson)}
+
+
+def frameworks(lesson: str) -> list[str]:
+    """The frameworks that a lesson's exercises run on, such as ["tensorflow", "torch"]."""
+    return sorted({exercise.framework for exercise in of_lesson(lesson)})
 
 
 def _chosen(lesson: str) -> Iterator[Path]:
