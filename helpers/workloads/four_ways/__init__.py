@@ -1,0 +1,1 @@
+"""TensorFlow's four ways to train on several devices, on real servers and workers."""
