@@ -13,6 +13,7 @@ import traceback
 from typing import Any, NamedTuple, NoReturn
 
 from helpers.engines.board import Board
+from helpers.engines.chatter import NOISY, keep_apart, shorten
 from helpers.engines.local import LocalComm, Mailbox
 from helpers.engines.real import RealComm, Recorder
 from helpers.engines.wire import Parcel, pack_value, send_message, unpack_value
@@ -22,7 +23,7 @@ class Plan(NamedTuple):
     """What the ranks of one run are told. head: of the parcel with the function and arguments.
 
     The descriptors that come with it: the board, then for each rank its control socket, its
-    output, and the file for its stack; last the parcel's file, where it has one.
+    output, and the file for its stack and its chatter; last the parcel's file, where it has one.
     """
 
     size: int
@@ -78,6 +79,8 @@ def settle(rank: int, plan: Plan, fds: list[int]) -> socket.socket:
             os.close(fd)
     sys.stdout = open(1, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115
+    if plan.framework in NOISY:
+        keep_apart(stack, output)
     faulthandler.enable(stack, all_threads=True)
     faulthandler.register(signal.SIGUSR1, stack, all_threads=True)
     os.environ.update(plan.environment)
@@ -157,6 +160,7 @@ def make_comm(rank: int, plan: Plan, mailbox: Mailbox, recorder: Recorder) -> Re
 
 def describe_failure(error: BaseException, recorder: Recorder) -> Failure:
     """An exception in plain parts, its frames without the engine's own."""
+    shorten(error)
     frames = traceback.extract_tb(error.__traceback__)
     while frames and frames[0].filename == __file__:
         frames.pop(0)

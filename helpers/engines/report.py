@@ -12,6 +12,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from helpers.engines.chatter import kept
 from helpers.engines.deadlock import State, rank_words, tell, wait_words
 from helpers.engines.errors import Deadlock, RankDied, RankFailed, RunTimeout
 from helpers.engines.places import file_name, is_engine, is_library
@@ -34,6 +35,7 @@ def failed(run: LocalRun, rank: int, failure: Failure) -> RankFailed:
         report += f"Traceback of rank {rank} (most recent call last):\n{lines}{text}"
     if failure.chained:
         report += f"\nIt came of: {failure.chained.strip()}"
+    report += kept(run.stacks[rank], f"rank {rank}")
     return RankFailed(report, rank, failure.kind, failure.message)
 
 
@@ -49,7 +51,8 @@ def died(run: LocalRun, rank: int, code: int) -> RankDied:
         report += " Somebody killed it, or the machine ran out of memory."
     stack = "".join(clean(read_stack(run.stacks[rank])).format())
     if stack:
-        report += f"\nTraceback of rank {rank} (most recent call last):\n{stack}"
+        report += f"\nTraceback of rank {rank} (most recent call last):\n{stack.rstrip()}"
+    report += kept(run.stacks[rank], f"rank {rank}")
     return RankDied(report, (rank,))
 
 
@@ -87,7 +90,8 @@ def timed_out(run: LocalRun) -> RunTimeout:
             f"{rank_words(sorted(run.answers)).capitalize()} had returned: was a collective "
             "skipped there, or called with another shape?\n"
         )
-    return RunTimeout(report + told, tuple(late))
+    said = "".join(kept(run.stacks[rank], f"rank {rank}") for rank in late)
+    return RunTimeout(report + told + said, tuple(late))
 
 
 def deadlocked(run: LocalRun) -> Deadlock:

@@ -9,15 +9,12 @@ TensorFlow's servers answer anyone who can reach their port: do not run them whe
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import socket
-import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import cached_property
@@ -113,7 +110,7 @@ def run_cluster(
     ParameterServerStrategy). until: "all" waits until every client has returned; "chief" until
     worker 0 has: the others get a second more, then are ended, and None stands for their value.
     timeout, show: as in `helpers.run`; `.output` holds what each task printed, clients first.
-    TensorFlow's own chatter is left out, and shown after what a client printed if it fails.
+    TensorFlow's own chatter is left out, and shown where a task fails.
 
     Raises what `helpers.run` raises, where rank r is client r, and the tasks that only serve come
     after the clients.
@@ -169,29 +166,28 @@ def be_task(
     One that only serves returns at once; its process stays until the run ends.
     """
     kind, index = tasks[comm.rank]
-    with quiet():
-        addresses = [f"127.0.0.1:{port}" for port in ports(comm)]
-        cluster: dict[str, list[str]] = {}
-        for (name, _), address in zip(tasks, addresses, strict=True):
-            cluster.setdefault(name, []).append(address)
-        os.environ.update(
-            TF_CONFIG=json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}}),
-            TF_GRPC_REUSE_PORT="1",
-            no_grpc_proxy="127.0.0.1",
-        )
-        task = Task(kind, index, cluster)
-        if kind != "chief":
-            _ = task.server
-        if comm.rank >= clients:
-            return None
-        if until == "all" or clients == 1:
-            return fn(task, *args)
-        if comm.rank == 0:
-            value = fn(task, *args)
-            for other in range(1, clients):
-                comm.isend(np.zeros(1), other)
-            return value
-        return until_told(comm, lambda: fn(task, *args))
+    addresses = [f"127.0.0.1:{port}" for port in ports(comm)]
+    cluster: dict[str, list[str]] = {}
+    for (name, _), address in zip(tasks, addresses, strict=True):
+        cluster.setdefault(name, []).append(address)
+    os.environ.update(
+        TF_CONFIG=json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}}),
+        TF_GRPC_REUSE_PORT="1",
+        no_grpc_proxy="127.0.0.1",
+    )
+    task = Task(kind, index, cluster)
+    if kind != "chief":
+        _ = task.server
+    if comm.rank >= clients:
+        return None
+    if until == "all" or clients == 1:
+        return fn(task, *args)
+    if comm.rank == 0:
+        value = fn(task, *args)
+        for other in range(1, clients):
+            comm.isend(np.zeros(1), other)
+        return value
+    return until_told(comm, lambda: fn(task, *args))
 
 
 def ports(comm: Comm) -> list[int]:
@@ -233,35 +229,3 @@ def until_told(comm: Comm, fn: Callable[[], Any], grace: float = 1.0) -> Any:
     value = result.result() if result.done() else None
     told.wait()
     return value
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Keep what TensorFlow writes to stderr; show it where the task fails.
-
-    What Python itself writes to `sys.stderr` is shown as ever. Nothing is put back: the process
-    ends with its task, and its server may still chatter until then.
-    """
-    import tensorflow as tf
-
-    tf.get_logger().setLevel("ERROR")
-    shown = os.dup(2)
-    kept = tempfile.TemporaryFile()  # noqa: SIM115
-    os.dup2(kept.fileno(), 2)
-    sys.stderr = open(shown, "w", buffering=1, encoding="utf-8")  # noqa: SIM115
-    try:
-        yield
-    except BaseException as error:
-        kept.seek(0)
-        sys.stderr.write(kept.read().decode("utf-8", "replace"))
-        if isinstance(error, tf.errors.OpError):
-            shorten(error)
-        raise
-
-
-def shorten(error: Any) -> None:
-    """Take the history of every op out of TensorFlow's error; what went wrong where stays."""
-    text = error.message.split("\nOriginal stack trace")[0]
-    _, node, rest = text.partition("\nNode: ")
-    error._op, error._message = None, "the op " + rest if node else text
-    error.__cause__, error.__suppress_context__ = None, True

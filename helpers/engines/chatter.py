@@ -1,0 +1,49 @@
+"""What TensorFlow and Horovod write to stderr from their own depths: kept, shown on failure.
+
+Their C++ libraries write to the descriptor, past Python. What Python writes to `sys.stderr` is
+shown as ever.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+from typing import Any
+
+NOISY = ("tensorflow", "horovod")
+_STACK = re.compile(r"^(?:Fatal Python error:|Current thread |Thread )", re.MULTILINE)
+_MOST = 4000  # characters; the end says why it failed
+
+
+def keep_apart(file: int, output: int) -> None:
+    """Have stderr's descriptor write to `file`, and Python's `sys.stderr` to `output`."""
+    os.dup2(file, 2)
+    sys.stderr = os.fdopen(output, "w", buffering=1, encoding="utf-8", closefd=False)
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+
+
+def kept(file: int, name: str) -> str:
+    """What has come to a rank's file, as a report ends with it; nothing where none came.
+
+    Python's own account of stacks, which goes to the same file, is left out.
+    """
+    text = os.pread(file, os.fstat(file).st_size, 0).decode("utf-8", "replace")
+    text = _STACK.split(text)[0].strip()
+    if not text:
+        return ""
+    if len(text) > _MOST:
+        text = "… " + text[-_MOST:]
+    return f"\nWhat the framework wrote to stderr on {name}:\n{text}"
+
+
+def shorten(error: BaseException) -> None:
+    """Take the history of every op out of an error of TensorFlow's; what went wrong where stays."""
+    if not type(error).__module__.startswith("tensorflow.") or not hasattr(error, "_message"):
+        return
+    failed: Any = error
+    text = failed.message.split("\nOriginal stack trace")[0]
+    _, node, rest = text.partition("\nNode: ")
+    failed._op, failed._message = None, "the op " + rest if node else text
+    failed.__cause__, failed.__suppress_context__ = None, True
