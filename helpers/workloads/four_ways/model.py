@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def initial(seed: int) -> list[np.ndarray]:
     """The weights before training: small, the biases zero."""
     random = np.random.default_rng(seed)
     weights: list[np.ndarray] = []
-    for rows, columns in zip(WIDTHS, WIDTHS[1:], strict=False):
+    for rows, columns in pairwise(WIDTHS):
         scale = 1 / np.sqrt(rows)
         weights.append(random.uniform(-scale, scale, (rows, columns)).astype(np.float32))
         weights.append(np.zeros(columns, np.float32))
@@ -105,7 +106,8 @@ def late(tensor: Any, seconds: float) -> Any:
     raw, kind = tf.raw_ops, {"output_shapes": [tensor.shape]}
     one = raw.TensorDataset(components=[tensor], **kind)
     kind["output_types"] = [tensor.dtype]
-    micro = tf.constant(round(seconds * 1e6), tf.int64)
+    # It sleeps a second time, to see that no other element comes.
+    micro = tf.constant(round(seconds / 2 * 1e6), tf.int64)
     slow = raw.SleepDataset(input_dataset=one, sleep_microseconds=micro, **kind)
     return raw.DatasetToSingleElement(dataset=slow, **kind)[0]
 
