@@ -66,8 +66,9 @@ def client_turns(fn: Function, case: Case) -> Observation:
     """Drive `fn(rate, n_fetch, n_push)`, a client; `values[0]` is the list of its steps.
 
     The case's arguments: rate, n_fetch, n_push, gradients (steps, weights), fetches (steps + 1,
-    weights): what the servers hold. A step is `{"push", "weights", "wants"}` after `computed`;
-    where it wants weights it gets the next of the fetches.
+    weights): what the servers hold. A step is `{"push", "weights", "wants", "changed"}` after
+    `computed`: the last is whether the weights that it was given were changed in place. Where it
+    wants weights it gets the next of the fetches.
     """
     rate, n_fetch, n_push, gradients, fetches = (tensors(a) for a in case.args[0])
     trouble = wrong_signature(fn, 3)
@@ -75,10 +76,11 @@ def client_turns(fn: Function, case: Case) -> Observation:
         return trouble
     turns: list[Any] = []
     try:
-        client, fetched = fn(rate, n_fetch, n_push), 0
+        client, fetched, given = fn(rate, n_fetch, n_push), 0, fetches[0]
         for gradient in gradients:
             if client.wants_weights:
-                client.pulled(fetches[fetched].clone(), fetched)
+                given = fetches[fetched].clone()
+                client.pulled(given, fetched)
                 fetched += 1
             push = client.computed(gradient.clone())
             turns.append(
@@ -86,6 +88,7 @@ def client_turns(fn: Function, case: Case) -> Observation:
                     "push": plain(push),
                     "weights": plain(client.weights),
                     "wants": bool(client.wants_weights),
+                    "changed": fetched > 0 and not _equal(given, fetches[fetched - 1]),
                 }
             )
     except Exception as error:
@@ -109,7 +112,7 @@ def optimizer_steps(fn: Function, case: Case) -> Observation:
         for version, gradient in enumerate(gradients):
             before = weights.clone()
             made = optimizer.step(weights, gradient, version)
-            changed = not torch.equal(before, weights)
+            changed = not _equal(before, weights)
             updates.append({"weights": plain(made), "changed": changed})
             if not isinstance(made, Tensor) or made.shape != before.shape:
                 break
@@ -117,6 +120,11 @@ def optimizer_steps(fn: Function, case: Case) -> Observation:
     except Exception as error:
         return failed(error, fn)
     return Observation(values=[updates])
+
+
+def _equal(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors of one shape hold the same, a NaN being like a NaN."""
+    return bool(torch.isclose(one, other, rtol=0, atol=0, equal_nan=True).all())
 
 
 def _on_push_and_pull(
@@ -130,10 +138,12 @@ def _on_push_and_pull(
 ) -> Any:
     """`fn(comm, weights, gradient, steps, rate)`, with the gradient p − goal.
 
-    `values[rank]`: `{"returned", "at"}`: what it gave, and the weights that a gradient was asked
-    for at, one after the other. A gradient takes `seconds` of the rank's clock.
+    `values[rank]`: `{"returned", "at", "changed"}`: what it gave, the weights that a gradient was
+    asked for at, one after the other, and whether it changed the weights that it was given. A
+    gradient takes `seconds` of the rank's clock.
     """
     at: list[Any] = []
+    before = weights.clone()
 
     def gradient(place: Tensor) -> Tensor:
         at.append(plain(place))
@@ -141,7 +151,7 @@ def _on_push_and_pull(
         return place - goal
 
     returned = fn(comm, weights, gradient, steps, rate)
-    return {"returned": plain(returned), "at": at}
+    return {"returned": plain(returned), "at": at, "changed": not _equal(before, weights)}
 
 
 push_and_pull = Ranked(_on_push_and_pull, arguments=5)

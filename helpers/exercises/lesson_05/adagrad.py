@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, is_array, short
 from helpers.exercises.drives_servers import optimizer_steps
-from helpers.exercises.lesson_05.recognise import as_known, same, seen_of
+from helpers.exercises.lesson_05.recognise import as_known, instead, same, seen_of
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -40,8 +42,8 @@ def claim(case: Case, seen: Observation) -> str | None:
             return f"{when}, `step` gave {describe(got['weights'])}; new weights were asked for."
         if not same(got["weights"], right["weights"]):
             return (
-                f"{when}, the weights became {describe(got['weights'])}; they should be "
-                f"{describe(right['weights'])}."
+                f"{when}, the new weights are not as asked: "
+                f"{instead(got['weights'], right['weights'])}."
             )
         if got["changed"]:
             return f"{when}, the old weights changed."
@@ -57,6 +59,21 @@ def _in_place(case: Case, seen: Observation) -> str | None:
         f"{case.name}, the old weights were changed in place: a worker may still be computing on "
         "them. Return new ones, `weights - …`."
     )
+
+
+def _epsilon(case: Case, seen: Observation) -> str | None:
+    """Whether the first step's divisors, or their squares, are all too large by the same little."""
+    rate, start, weights, gradients = case.args[0]
+    divisors = rate * gradients[0] / (weights - seen.values[0][0]["weights"])
+    squares = start + gradients[0] ** 2
+    for more, where in ((divisors - squares**0.5, "√s"), (divisors**2 - squares, "s")):
+        if more.min() > 0 and np.ptp(more) < 0.1 * more.min() and more.min() < 0.01:
+            return (
+                f"{case.name}, about {more.mean():.1g} is added to {where}, as many libraries do "
+                "against a division by 0. Here every s begins at `start` and is never 0: leave it "
+                "out."
+            )
+    return None
 
 
 def _returned_nothing(case: Case, seen: Observation) -> str | None:
@@ -136,6 +153,22 @@ class NotSquared(Keeps):
         return weights - self.rate * gradient / self.squares**0.5
 
 
+class Raw(Keeps):
+    """Adds the gradient itself, whose sum may be negative."""
+
+    def step(self, weights: Any, gradient: Any, version: int) -> Any:
+        before = self.start if self.squares is None else self.squares
+        self.squares = before + gradient
+        return weights - self.rate * gradient / self.squares**0.5
+
+
+class Epsilon(Keeps):
+    """Adds a little to the root."""
+
+    def step(self, weights: Any, gradient: Any, version: int) -> Any:
+        return weights - self.rate * gradient / (self.add(gradient) ** 0.5 + 1e-8)
+
+
 class NoStart(Keeps):
     """Begins at nothing."""
 
@@ -160,6 +193,7 @@ KNOWN = {
     "adds afterwards": AddsAfterwards,
     "not squared": NotSquared,
     "no start": NoStart,
+    "raw": Raw,
 }
 
 EXERCISE = Exercise(
@@ -179,6 +213,15 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake("returns nothing", _returned_nothing),
         Mistake("in place", _in_place),
+        Mistake("epsilon", _epsilon),
+        Mistake(
+            "without the square",
+            as_known(
+                "raw",
+                "s grows by the gradient itself, which may be negative, and then there is no root "
+                "(NaN): add gradient².",
+            ),
+        ),
         Mistake(
             "no root",
             as_known("no root", "the step was divided by s: divide by its square root."),
@@ -229,6 +272,8 @@ EXERCISE = Exercise(
         WrongAnswer("not squared", NotSquared, "it grows by its square"),
         WrongAnswer("no start", NoStart, "s began at 0"),
         WrongAnswer("in place", InPlace, "changed in place"),
+        WrongAnswer("without the square", Raw, "the gradient itself"),
+        WrongAnswer("epsilon", Epsilon, "as many libraries do"),
     ),
     ranked=False,
 )

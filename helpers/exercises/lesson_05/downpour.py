@@ -8,12 +8,12 @@ return what to push, or None. Source: Dean et al. (2012), section 4.1 and algori
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe
 from helpers.exercises.drives_servers import client_turns
-from helpers.exercises.lesson_05.recognise import as_known, same, seen_of
+from helpers.exercises.lesson_05 import downpour_wrong as wrong
+from helpers.exercises.lesson_05.recognise import as_known, instead, same, seen_of
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -29,7 +29,7 @@ def cases(seed: int) -> list[Case]:
         gradients, fetches = random.standard_normal((14, 3)), random.standard_normal((15, 3))
         name = f"With n_fetch={n_fetch} and n_push={n_push}"
         case = Case(name, ((rate, n_fetch, n_push, gradients, fetches),))
-        known = seen_of(client_turns, {"right": reference, **KNOWN}, case)
+        known = seen_of(client_turns, {"right": wrong.reference, **wrong.KNOWN}, case)
         numbers = {"fetch": count(n_fetch, "step"), "push": count(n_push, "step"), "n": n_push}
         made.append(Case(name, case.args, facts={"known": known, "numbers": numbers}))
     return made
@@ -44,19 +44,31 @@ def claim(case: Case, seen: Observation) -> str | None:
         if (got["push"] is None) != (want["push"] is None):
             what = "nothing is due yet" if want["push"] is None else "a push is due"
             return f"{when}, `computed` returned {describe(got['push'])}, but {what}."
+        if got["changed"]:
+            return f"{when}, the weights that the client was given are changed."
         if not same(got["push"], want["push"]):
             return (
-                f"{when}, {describe(got['push'])} was pushed; it should be "
-                f"{describe(want['push'])}, the sum of the gradients since the last push."
+                f"{when}, the push is not the sum of the gradients since the last push: "
+                f"{instead(got['push'], want['push'])}."
             )
         if not same(got["weights"], want["weights"]):
             return (
-                f"{when}, the client's own weights are {describe(got['weights'])}; they should be "
-                f"{describe(want['weights'])}."
+                f"{when}, the client's own weights are not where this step leads: "
+                f"{instead(got['weights'], want['weights'])}."
             )
         if got["wants"] != want["wants"]:
             return f"{when}, `wants_weights` is {got['wants']}; it should be {want['wants']}."
     return None
+
+
+def _in_place(case: Case, seen: Observation) -> str | None:
+    if not any(step["changed"] for step in seen.values[0]):
+        return None
+    return (
+        f"{case.name}, the client's own step changed the weights in place, in the tensor that it "
+        "was given: the server may hold the same one. Make a new one, "
+        "`self.weights = self.weights - …`."
+    )
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -69,128 +81,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"plain worker takes {len(steps)} of each."
     )
 
-
-def reference(rate: float, n_fetch: int, n_push: int) -> Any:
-    """The course's own."""
-    from helpers.algorithms.clients import DownpourClient
-
-    return DownpourClient(rate, n_fetch, n_push)
-
-
-class Keeps:
-    """What the answers below share, as the lesson gives it; `push` is what differs most."""
-
-    def __init__(self, rate: float, n_fetch: int, n_push: int) -> None:
-        self.rate, self.n_fetch, self.n_push = rate, n_fetch, n_push
-        self.weights: Any = None
-        self.version = 0
-        self.wants_weights = True
-        self.steps = 0
-        self.accrued: Any = None
-
-    def pulled(self, weights: Any, version: int) -> None:
-        """Take what the server gave."""
-        self.weights, self.version, self.wants_weights = weights, version, False
-
-    def accrue(self, gradient: Any) -> None:
-        """Add to what the next push takes along."""
-        self.accrued = gradient if self.accrued is None else self.accrued + gradient
-
-    def step(self, gradient: Any) -> None:
-        """Go on alone."""
-        self.weights = self.weights - self.rate * gradient
-
-    def push(self) -> Any:
-        """What is accrued, where it is time."""
-        if self.steps % self.n_push:
-            return None
-        push, self.accrued = self.accrued, None
-        return push
-
-    def computed(self, gradient: Any) -> Any:
-        """The right order of things."""
-        self.steps += 1
-        self.accrue(gradient)
-        self.step(gradient)
-        self.wants_weights = self.steps % self.n_fetch == 0
-        return self.push()
-
-
-class NeverEmpties(Keeps):
-    """Pushes what it has pushed before, again and again."""
-
-    def push(self) -> Any:
-        return None if self.steps % self.n_push else self.accrued
-
-
-class OnlyTheLast(Keeps):
-    """Pushes the gradient of the last step alone."""
-
-    def accrue(self, gradient: Any) -> None:
-        self.accrued = gradient
-
-
-class NoLocalStep(Keeps):
-    """Stays where it fetched."""
-
-    def step(self, gradient: Any) -> None:
-        return None
-
-
-class Uphill(Keeps):
-    """Adds the gradient to its weights."""
-
-    def step(self, gradient: Any) -> None:
-        self.weights = self.weights + self.rate * gradient
-
-
-class PushesTheMean(Keeps):
-    """Divides by n_push."""
-
-    def push(self) -> Any:
-        push = super().push()
-        return None if push is None else push / self.n_push
-
-
-class PushesScaled(Keeps):
-    """Pushes what it stepped, with its rate in it."""
-
-    def push(self) -> Any:
-        push = super().push()
-        return None if push is None else self.rate * push
-
-
-class FetchesWithThePush(Keeps):
-    """Wants weights whenever it pushes."""
-
-    def computed(self, gradient: Any) -> Any:
-        push = super().computed(gradient)
-        self.wants_weights = self.steps % self.n_push == 0
-        return push
-
-
-class CountsTooLate(Keeps):
-    """Looks at the steps before it counts this one."""
-
-    def computed(self, gradient: Any) -> Any:
-        self.accrue(gradient)
-        self.step(gradient)
-        self.wants_weights = self.steps % self.n_fetch == 0
-        push = self.push()
-        self.steps += 1
-        return push
-
-
-KNOWN = {
-    "never empties": NeverEmpties,
-    "only the last": OnlyTheLast,
-    "no local step": NoLocalStep,
-    "uphill": Uphill,
-    "pushes the mean": PushesTheMean,
-    "pushes scaled": PushesScaled,
-    "fetches with the push": FetchesWithThePush,
-    "counts too late": CountsTooLate,
-}
 
 EXERCISE = Exercise(
     number="05.5",
@@ -207,6 +97,39 @@ EXERCISE = Exercise(
     drive=client_turns,
     claim=claim,
     mistakes=(
+        Mistake("in place", _in_place),
+        Mistake(
+            "steps with the sum",
+            as_known(
+                "steps with the sum",
+                "the client's own step goes along all that is accrued, so that earlier gradients "
+                "count again: step with this one, `gradient`. The sum is for the push.",
+            ),
+        ),
+        Mistake(
+            "no rate",
+            as_known(
+                "no rate",
+                "the client's own step has no rate: it is `self.rate * gradient`.",
+            ),
+        ),
+        Mistake(
+            "paces exchanged",
+            as_known(
+                "paces exchanged",
+                "the two numbers are exchanged: weights are wanted after every {push} and a push "
+                "comes after every {fetch}. n_fetch is for what you want, n_push for what you "
+                "return.",
+            ),
+        ),
+        Mistake(
+            "step not counted",
+            as_known(
+                "step not counted",
+                "`self.steps` stays 0, of which any number is a divisor, and so there is a push "
+                "and a fetch after every step: `self.steps += 1` comes first.",
+            ),
+        ),
         Mistake(
             "never empties what it accrued",
             as_known(
@@ -268,16 +191,21 @@ EXERCISE = Exercise(
         ),
     ),
     praise=praise,
-    reference=reference,
+    reference=wrong.reference,
     wrong=(
-        WrongAnswer("never empties", NeverEmpties, "once more"),
-        WrongAnswer("only the last", OnlyTheLast, "are lost"),
-        WrongAnswer("no local step", NoLocalStep, "stay as they were fetched"),
-        WrongAnswer("uphill", Uphill, "goes uphill"),
-        WrongAnswer("pushes the mean", PushesTheMean, "pushes the sum"),
-        WrongAnswer("pushes scaled", PushesScaled, "a rate of its own"),
-        WrongAnswer("fetches with the push", FetchesWithThePush, "at paces of their own"),
-        WrongAnswer("counts too late", CountsTooLate, "count the step before"),
+        WrongAnswer("never empties", wrong.NeverEmpties, "once more"),
+        WrongAnswer("only the last", wrong.OnlyTheLast, "are lost"),
+        WrongAnswer("no local step", wrong.NoLocalStep, "stay as they were fetched"),
+        WrongAnswer("uphill", wrong.Uphill, "goes uphill"),
+        WrongAnswer("pushes the mean", wrong.PushesTheMean, "pushes the sum"),
+        WrongAnswer("pushes scaled", wrong.PushesScaled, "a rate of its own"),
+        WrongAnswer("fetches with the push", wrong.FetchesWithThePush, "at paces of their own"),
+        WrongAnswer("counts too late", wrong.CountsTooLate, "count the step before"),
+        WrongAnswer("in place", wrong.InPlace, "the server may hold the same one"),
+        WrongAnswer("steps with the sum", wrong.StepsWithTheSum, "along all that is accrued"),
+        WrongAnswer("no rate", wrong.NoRate, "step has no rate"),
+        WrongAnswer("paces exchanged", wrong.Exchanged, "numbers are exchanged"),
+        WrongAnswer("step not counted", wrong.NeverCounts, "stays 0, of which"),
     ),
     ranked=False,
 )

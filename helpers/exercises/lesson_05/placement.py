@@ -8,11 +8,14 @@ first, Graham (1969).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+
+import numpy as np
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number
 from helpers.exercises.drives import plain_call
+from helpers.exercises.lesson_05 import placement_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Look, Mistake, Observation, WrongAnswer
 
 _SMALL: tuple[tuple[list[int], int], ...] = (
@@ -30,18 +33,26 @@ def cases(seed: int) -> list[Case]:
     random = rng(seed, "05.4")
     models = [(list(sizes), servers) for sizes, servers in _SMALL]
     if seed:
-        models = []
+        models = [(_with_ties(random), 3)]
         for servers in (3, 2, 1, 5, 4, 8):
             sizes = [4 * int(s) for s in random.integers(1, 400, int(random.integers(9, 25)))]
             models.append((sizes, servers))
     made = []
     for sizes, servers in models:
-        known = {name: rule(sizes, servers) for name, rule in KNOWN.items()}
-        facts = {"want": reference(sizes, servers), "known": known}
+        known = {name: rule(sizes, servers) for name, rule in wrong.KNOWN.items()}
+        facts = {"want": wrong.reference(sizes, servers), "known": known}
         shown = str(sizes) if len(sizes) < 10 else f"{len(sizes)} tensors"
         name = f"With {shown} on {count(servers, 'server')}"
         made.append(Case(name, ((sizes, servers),), facts=facts))
     return made
+
+
+def _with_ties(random: np.random.Generator) -> list[int]:
+    """Sizes some of which are equal, so that it tells in which order those are taken, on 3."""
+    while True:
+        sizes = [4 * int(s) for s in random.integers(1, 7, 9)]
+        if len({str(rule(sizes, 3)) for rule in (wrong.reference, *wrong.TIES.values())}) == 4:
+            return sizes
 
 
 def loads(sizes: Sequence[int], places: Sequence[int], servers: int) -> list[int]:
@@ -117,66 +128,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _greedy(sizes: Sequence[int], servers: int, order: Sequence[int]) -> list[int]:
-    held, places = [0] * servers, [0] * len(sizes)
-    for tensor in order:
-        places[tensor] = held.index(min(held))
-        held[places[tensor]] += sizes[tensor]
-    return places
-
-
-def _largest_first(sizes: Sequence[int]) -> list[int]:
-    return sorted(range(len(sizes)), key=lambda tensor: -sizes[tensor])
-
-
-def reference(sizes: list[int], servers: int) -> list[int]:
-    """The course's own."""
-    return _greedy(sizes, servers, _largest_first(sizes))
-
-
-def round_robin(sizes: list[int], servers: int) -> list[int]:
-    """The servers take turns, whatever the sizes."""
-    return [tensor % servers for tensor in range(len(sizes))]
-
-
-def unsorted(sizes: list[int], servers: int) -> list[int]:
-    """In the model's order, each to the emptiest."""
-    return _greedy(sizes, servers, range(len(sizes)))
-
-
-def smallest_first(sizes: list[int], servers: int) -> list[int]:
-    """Sorted the wrong way."""
-    return _greedy(sizes, servers, sorted(range(len(sizes)), key=lambda tensor: sizes[tensor]))
-
-
-def fewest_tensors(sizes: list[int], servers: int) -> list[int]:
-    """Counts tensors and not bytes."""
-    order, places = _largest_first(sizes), [0] * len(sizes)
-    for turn, tensor in enumerate(order):
-        places[tensor] = turn % servers
-    return places
-
-
-def in_sorted_order(sizes: list[int], servers: int) -> list[int]:
-    """Gives the servers in the order of the sizes, not of the model."""
-    places = reference(sizes, servers)
-    return [places[tensor] for tensor in _largest_first(sizes)]
-
-
-def as_groups(sizes: list[int], servers: int) -> list[list[int]]:
-    """The tensors of each server."""
-    places = reference(sizes, servers)
-    return [[i for i, place in enumerate(places) if place == s] for s in range(servers)]
-
-
-KNOWN: dict[str, Callable[[list[int], int], list[int]]] = {
-    "round robin": round_robin,
-    "unsorted": unsorted,
-    "smallest first": smallest_first,
-    "fewest tensors": fewest_tensors,
-    "in sorted order": in_sorted_order,
-}
-
 EXERCISE = Exercise(
     number="05.4",
     title="Who holds what",
@@ -193,6 +144,31 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(
         Mistake("gives groups", _as_groups),
+        Mistake(
+            "last of equal servers",
+            _by_rule(
+                "last server",
+                "where servers hold equally much you take the last of them: take the first, so "
+                "that everybody's answer is the same. (The balance is as good.)",
+            ),
+        ),
+        Mistake(
+            "last of equal tensors",
+            _by_rule(
+                "last tensor",
+                "tensors of one size are taken from the last to the first: take equal ones in the "
+                "model's order, as `sorted(..., key=lambda i: -sizes[i])` does and a list turned "
+                "round does not.",
+            ),
+        ),
+        Mistake(
+            "last of equal servers and tensors",
+            _by_rule(
+                "last of both",
+                "ties are broken from the end: of equal servers the first gets the tensor, "
+                "and of equal tensors the first is placed first.",
+            ),
+        ),
         Mistake(
             "takes turns",
             _by_rule(
@@ -235,14 +211,17 @@ EXERCISE = Exercise(
         ),
     ),
     praise=praise,
-    reference=reference,
+    reference=wrong.reference,
     wrong=(
-        WrongAnswer("round robin", round_robin, "take turns"),
-        WrongAnswer("unsorted", unsorted, "in the model's order, and"),
-        WrongAnswer("smallest first", smallest_first, "Sort the other way"),
-        WrongAnswer("fewest tensors", fewest_tensors, "not as many bytes"),
-        WrongAnswer("in sorted order", in_sorted_order, "order of the sorted sizes"),
-        WrongAnswer("as groups", as_groups, "the other way round"),
+        WrongAnswer("round robin", wrong.round_robin, "take turns"),
+        WrongAnswer("unsorted", wrong.unsorted, "in the model's order, and"),
+        WrongAnswer("smallest first", wrong.smallest_first, "Sort the other way"),
+        WrongAnswer("fewest tensors", wrong.fewest_tensors, "not as many bytes"),
+        WrongAnswer("in sorted order", wrong.in_sorted_order, "order of the sorted sizes"),
+        WrongAnswer("last server", wrong.last_server, "hold equally much"),
+        WrongAnswer("last tensor", wrong.last_tensor, "tensors of one size"),
+        WrongAnswer("last of both", wrong.last_of_both, "ties are broken"),
+        WrongAnswer("as groups", wrong.as_groups, "the other way round"),
     ),
     ranked=False,
 )

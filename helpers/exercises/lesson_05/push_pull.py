@@ -56,6 +56,9 @@ def claim(case: Case, seen: Observation) -> str | None:
             )
         if rank and got["returned"] is not None:
             return f"{case.name}, rank {rank} returned {describe(got['returned'])}, not None."
+    for rank, got in enumerate(seen.values):
+        if got["changed"]:
+            return f"{case.name}, rank {rank} changed the weights that it was given."
     returned = seen.values[0]["returned"]
     if not is_array(returned, want[0]["returned"].shape) or not same(seen.values[0], want[0]):
         return (
@@ -68,6 +71,15 @@ def claim(case: Case, seen: Observation) -> str | None:
         if sent != most:
             return f"{case.name}, rank {rank} sent {sent} B; it had to send {most} B."
     return None
+
+
+def _in_place(case: Case, seen: Observation) -> str | None:
+    if not any(got["changed"] for got in seen.values):
+        return None
+    return (
+        f"{case.name}, the step was taken in place, in the very tensor that was given as "
+        "`weights`, which belongs to the caller. Make new ones, `weights = weights - rate * g`."
+    )
 
 
 def _nobody_begins(case: Case, seen: Observation) -> str | None:
@@ -113,13 +125,14 @@ EXERCISE = Exercise(
     function="train_with_server",
     asks=(
         "rank 0 sends every worker the weights, then takes the workers in turn, `steps` times: "
-        "receive a gradient, w ← w − rate · g, answer with the new weights unless that was its "
+        "receive a gradient, w ← w − rate · g as a new tensor, answer with it unless that was its "
         "last push. Rank 0 returns the weights, workers None."
     ),
     cases=cases,
     drive=push_and_pull,
     claim=claim,
     mistakes=(
+        Mistake("in place", _in_place),
         Mistake("nobody begins", _nobody_begins, unfinished=True),
         Mistake("answers the last push", _answers_the_last, unfinished=True),
         Mistake(
@@ -188,6 +201,7 @@ EXERCISE = Exercise(
         WrongAnswer("uphill", wrong.uphill, "points uphill"),
         WrongAnswer("pulls once", wrong.pulls_once, "computed at the first"),
         WrongAnswer("pushes weights", wrong.pushes_weights, "wins over all others"),
+        WrongAnswer("in place", wrong.in_place, "belongs to the caller"),
         WrongAnswer("nobody begins", wrong.nobody_begins, "the server begins"),
         WrongAnswer("answers the last", wrong.answers_the_last, "gets no answer"),
     ),

@@ -107,6 +107,20 @@ def pushes_weights(comm: Any, weights: Any, gradient: Any, steps: int, rate: flo
     return weights
 
 
+def in_place(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
+    """Takes the step in the tensor that it was given."""
+    if comm.rank:
+        return _work(comm, gradient, steps)
+    for worker in range(1, comm.size):
+        comm.send(weights, worker)
+    for step in range(steps):
+        for worker in range(1, comm.size):
+            weights -= rate * comm.recv(worker)
+            if step < steps - 1:
+                comm.send(weights, worker)
+    return weights
+
+
 def nobody_begins(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
     """The server waits for gradients before it has given any weights: a deadlock."""
     if comm.rank:

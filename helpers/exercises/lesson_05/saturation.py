@@ -27,16 +27,16 @@ def cases(seed: int) -> list[Case]:
         (1, 1, 244e6, 1.0, 125e6),
         (2, 4, 244e6, 1.0, 125e6),
         (5, 3, 40e6, 0.5, 1.25e9),
+        (40, 2, 244e6, 1.0, 125e6),
         (100, 16, 244e6, 1.0, 125e6),
     ]
     if seed:
-        settings = []
+        # Two where the links are full and one where they are not, whatever comes below.
+        settings = [(9, 1, 2e8, 0.3, 1.25e8), (64, 2, 2e8, 0.3, 1.25e8), (3, 2, 1e7, 1.0, 1.25e9)]
         for _ in range(8):
             workers, servers = int(random.integers(1, 200)), int(random.integers(1, 20))
             nbytes, compute = float(random.uniform(1e6, 1e9)), float(random.uniform(0.05, 3.0))
             settings.append((workers, servers, nbytes, compute, float(random.uniform(5e7, 1e10))))
-        # One where the links are full and one where they are not, whatever came above.
-        settings += [(64, 2, 2e8, 0.3, 1.25e8), (3, 2, 1e7, 1.0, 1.25e9)]
     made = []
     for setting in settings:
         workers, servers, nbytes, compute, bandwidth = setting
@@ -130,7 +130,25 @@ def seconds(workers: int, servers: int, nbytes: float, compute: float, bandwidth
     return 1 / reference(workers, servers, nbytes, compute, bandwidth)
 
 
+def servers_twice(
+    workers: int, servers: int, nbytes: float, compute: float, bandwidth: float
+) -> float:
+    """S/t for 1/t, where the servers are in t already."""
+    transfer = nbytes / servers / bandwidth
+    return min(workers / (compute + 2 * transfer), servers / transfer)
+
+
+def times_bandwidth(
+    workers: int, servers: int, nbytes: float, compute: float, bandwidth: float
+) -> float:
+    """Multiplies by the bandwidth."""
+    transfer = nbytes / servers * bandwidth
+    return min(workers / (compute + 2 * transfer), 1 / transfer)
+
+
 KNOWN: dict[str, Callable[[int, int, float, float, float], float]] = {
+    "servers twice": servers_twice,
+    "times bandwidth": times_bandwidth,
     "no limit": no_limit,
     "one way": one_way,
     "one server": one_server,
@@ -154,6 +172,22 @@ EXERCISE = Exercise(
     drive=plain_call,
     claim=claim,
     mistakes=(
+        Mistake(
+            "servers twice",
+            _by_rule(
+                "servers twice",
+                "the servers count twice in your limit, S / t: that each holds a part only is in t "
+                "already, and a gradient has a part for every server. So they take 1 / t a second.",
+            ),
+        ),
+        Mistake(
+            "times bandwidth",
+            _by_rule(
+                "times bandwidth",
+                "bytes are multiplied by the bandwidth: seconds are bytes divided by bytes a "
+                "second, nbytes / servers / bandwidth.",
+            ),
+        ),
         Mistake(
             "no limit",
             _by_rule(
@@ -207,6 +241,8 @@ EXERCISE = Exercise(
     reference=reference,
     wrong=(
         WrongAnswer("no limit", no_limit, "nobody waits in your formula"),
+        WrongAnswer("servers twice", servers_twice, "count twice in your limit"),
+        WrongAnswer("times bandwidth", times_bandwidth, "multiplied by the bandwidth"),
         WrongAnswer("half duplex", half_duplex, "share one direction"),
         WrongAnswer("seconds", seconds, "one over it"),
         WrongAnswer("only the link", only_the_link, "cannot fill it"),

@@ -9,13 +9,12 @@ their mean, the version goes up by one, and all are released. Source: Ramsundar 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from helpers.algorithms.rule import Decision, Rule, mean
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array, listing
 from helpers.exercises.drives_servers import supervisor_turns
-from helpers.exercises.lesson_05.recognise import as_known, same, seen_of
+from helpers.exercises.lesson_05 import supervisor_wrong as wrong
+from helpers.exercises.lesson_05.recognise import as_known, instead, same, seen_of
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -27,7 +26,7 @@ def cases(seed: int) -> list[Case]:
         rate = float(random.uniform(0.2, 0.6))
         order = [int(w) for _ in range(3) for w in random.permutation(workers)]
         case = Case(f"With {count(workers, 'worker')}", ((goals, rate, order),))
-        known = seen_of(supervisor_turns, {"right": reference, **KNOWN}, case)
+        known = seen_of(supervisor_turns, {"right": wrong.reference, **wrong.KNOWN}, case)
         numbers = {"workers": workers, "more": workers + 1}
         made.append(Case(case.name, case.args, facts={"known": known, "numbers": numbers}))
     return made
@@ -50,8 +49,8 @@ def claim(case: Case, seen: Observation) -> str | None:
             return f"{when}, the weights became {describe(got['weights'])}."
         if not same(got["weights"], want["weights"]):
             return (
-                f"{when}, the supervisor's weights are {describe(got['weights'])}; they should be "
-                f"{describe(want['weights'])}."
+                f"{when}, the supervisor's weights are not the mean: "
+                f"{instead(got['weights'], want['weights'])}."
             )
         if got["made"] != want["made"]:
             return f"{when}, the version is {got['made']}; it should be {want['made']}."
@@ -68,10 +67,30 @@ def _only_the_last(case: Case, seen: Observation) -> str | None:
     workers, turns = len(case.args[0][0]), seen.values[0]
     if "stuck" not in turns[-1] or any(turn["release"] for turn in turns[: workers - 1]):
         return None
-    released = turns[workers - 1]["release"]
+    last = turns[workers - 1]
+    if last["release"]:
+        return (
+            f"{case.name}, only {listing(last['release'])} went on after all had pushed, and the "
+            "others wait for ever: release all workers, not only the last one."
+        )
+    if last["made"]:
+        return (
+            f"{case.name}, the mean was taken after all had pushed, and nobody went on: the "
+            "decision names those who may, `Decision(release=tuple(self.workers))`."
+        )
     return (
-        f"{case.name}, {'only ' + listing(released) if released else 'nobody'} went on after all "
-        "had pushed, and the others wait for ever: release all workers, not only the last one."
+        f"{case.name}, all have pushed, and there was no mean and nobody went on: what you ask is "
+        "never true. `self.workers` is a set of numbers, so compare with how many there are, "
+        "`len(self.workers)`."
+    )
+
+
+def _number_and_set(case: Case, seen: Observation) -> str | None:
+    if seen.kind != "TypeError" or "'int'" not in seen.text or "'set'" not in seen.text:
+        return None
+    return (
+        f"{case.name}, a number and a set do not go together ({seen.text}): how many workers there "
+        "are is `len(self.workers)`."
     )
 
 
@@ -93,121 +112,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def reference(weights: Any, workers: int) -> Any:
-    """The course's own."""
-    from helpers.algorithms.update_rules import Averaging
-
-    return Averaging(weights, workers)
-
-
-class Keeps(Rule):
-    """What the answers below share: what each worker pushed."""
-
-    pushes = "weights"
-
-    def __init__(self, weights: Any, workers: int) -> None:
-        super().__init__(weights, None, workers)
-        self.held: dict[int, Any] = {}
-
-    def average(self) -> None:
-        """Take the mean."""
-        self.weights = mean([self.held[worker] for worker in sorted(self.held)])
-        self.version += 1
-
-    def full(self, worker: int, gradient: Any) -> bool:
-        """Keep it. Returns whether all have pushed."""
-        self.held[worker] = gradient
-        return len(self.held) == len(self.workers)
-
-    def everyone(self) -> Decision:
-        """Release all, and begin a new round."""
-        self.held = {}
-        return Decision(tuple(sorted(self.workers)))
-
-
-class Sums(Keeps):
-    """Sums and does not divide."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        if not self.full(worker, gradient):
-            return Decision()
-        self.weights = sum(self.held.values())
-        self.version += 1
-        return self.everyone()
-
-
-class LastWins(Keeps):
-    """Waits for all, and takes the weights that came last."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        if not self.full(worker, gradient):
-            return Decision()
-        self.weights = gradient
-        self.version += 1
-        return self.everyone()
-
-
-class CountsItself(Keeps):
-    """Its own old weights are in the mean too."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        if not self.full(worker, gradient):
-            return Decision()
-        self.weights = (self.weights + sum(self.held.values())) / (len(self.workers) + 1)
-        self.version += 1
-        return self.everyone()
-
-
-class NeverClears(Keeps):
-    """What was pushed in the first round stays."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        if not self.full(worker, gradient):
-            return Decision()
-        self.average()
-        return Decision(tuple(sorted(self.workers)))
-
-
-class NeverCounts(Keeps):
-    """The version stays 0."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        if not self.full(worker, gradient):
-            return Decision()
-        self.average()
-        self.version = 0
-        return self.everyone()
-
-
-class WaitsForNobody(Keeps):
-    """Averages with what it has, whenever somebody pushes."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        self.held[worker] = gradient
-        self.average()
-        return Decision((worker,))
-
-
-class ReleasesOne(Keeps):
-    """Only the last worker goes on."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        if not self.full(worker, gradient):
-            return Decision()
-        self.average()
-        self.held = {}
-        return Decision((worker,))
-
-
-KNOWN = {
-    "sums": Sums,
-    "last wins": LastWins,
-    "counts itself": CountsItself,
-    "never clears": NeverClears,
-    "never counts": NeverCounts,
-    "waits for nobody": WaitsForNobody,
-}
-
 EXERCISE = Exercise(
     number="05.1",
     title="The supervisor",
@@ -224,6 +128,7 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(
         Mistake("returns nothing", _returned_nothing),
+        Mistake("a number and a set", _number_and_set, unfinished=True),
         Mistake("releases only the last worker", _only_the_last),
         Mistake(
             "sums without dividing",
@@ -274,15 +179,18 @@ EXERCISE = Exercise(
         ),
     ),
     praise=praise,
-    reference=reference,
+    reference=wrong.reference,
     wrong=(
-        WrongAnswer("sums", Sums, "they were summed"),
-        WrongAnswer("last wins", LastWins, "came last"),
-        WrongAnswer("counts itself", CountsItself, "old weights are in it"),
-        WrongAnswer("never clears", NeverClears, "still held"),
-        WrongAnswer("never counts", NeverCounts, "the version stays 0"),
-        WrongAnswer("waits for nobody", WaitsForNobody, "made at every push"),
-        WrongAnswer("releases one", ReleasesOne, "not only the last one"),
+        WrongAnswer("sums", wrong.Sums, "they were summed"),
+        WrongAnswer("last wins", wrong.LastWins, "came last"),
+        WrongAnswer("counts itself", wrong.CountsItself, "old weights are in it"),
+        WrongAnswer("never clears", wrong.NeverClears, "still held"),
+        WrongAnswer("never counts", wrong.NeverCounts, "the version stays 0"),
+        WrongAnswer("waits for nobody", wrong.WaitsForNobody, "made at every push"),
+        WrongAnswer("releases one", wrong.ReleasesOne, "not only the last one"),
+        WrongAnswer("releases nobody", wrong.ReleasesNobody, "the decision names those"),
+        WrongAnswer("a number is a set", wrong.NeverFull, "what you ask is never true"),
+        WrongAnswer("a number below a set", wrong.BelowASet, "do not go together"),
     ),
     ranked=False,
 )
