@@ -12,15 +12,24 @@ import numpy as np
 
 from helpers.engines.tf_cluster import run_cluster
 from helpers.engines.trace import Event, Trace
-from helpers.workloads.four_ways import between_graph, graphs, in_graph, model
+from helpers.workloads.four_ways import between_graph, in_graph, model
 from helpers.workloads.four_ways.record import Function, Gradient, Setting, Told
 
-WAYS: dict[str, Function] = {
-    "in-graph sync": graphs.in_graph_sync,
-    "in-graph async": graphs.in_graph_async,
-    "between-graph async": graphs.between_graph_async,
-    "between-graph sync": graphs.between_graph_sync,
+# The builders, by their names in `helpers.algorithms.four_ways`.
+WAYS = {
+    "in-graph sync": "in_graph_sync",
+    "in-graph async": "in_graph_async",
+    "between-graph async": "between_graph_async",
+    "between-graph sync": "between_graph_sync",
 }
+
+
+def own(name: str) -> Function:
+    """The course's own function of that name. A learner's copy of the course may lack it."""
+    from helpers.algorithms import four_ways
+
+    function: Function = getattr(four_ways, name)
+    return function
 
 
 @dataclass(frozen=True)
@@ -68,15 +77,19 @@ class WayRun:
 
     @property
     def steps_per_second(self) -> float:
-        """Batches that all workers together computed in a second, the first of each left out.
+        """Batches that all workers together computed in a second, once all have made one.
 
-        The first is not measured: in it TensorFlow prunes, cuts and sends its graphs.
+        The first is not measured: in it TensorFlow prunes, cuts and sends its graphs. Where one
+        worker was so late with it that half of the run was over, the first of all is left out.
         """
-        first: dict[int, Gradient] = {}
+        ends = [each.end for each in self.gradients]
+        first: dict[int, float] = {}
         for each in self.gradients:
-            first.setdefault(each.worker, each)
-        begin = max(each.end for each in first.values())
-        rest = [each.end for each in self.gradients if each.end > begin]
+            first.setdefault(each.worker, each.end)
+        begin = max(first.values())
+        if sum(end > begin for end in ends) < len(ends) / 2:
+            begin = ends[0]
+        rest = [end for end in ends if end > begin]
         return len(rest) / (rest[-1] - begin) if rest else float("nan")
 
     @property
@@ -112,7 +125,7 @@ def train_way(
     workers × steps updates of a batch each, so that all see as many rows. slow: seconds by which a
     worker's batches come late, such as {2: 0.05}. spare: workers whose gradients an update does not
     wait for ("between-graph sync" alone). builder: a function of one's own in place of the one in
-    `graphs`; threads: the same for `run_threads`. timeout: in seconds, of the whole.
+    `helpers.algorithms.four_ways`; threads: the same for `run_threads`. timeout: in seconds, of the whole.
 
     Raises ValueError for a setting that cannot be, and what `run_cluster` raises.
     """
@@ -124,8 +137,8 @@ def train_way(
         dict(slow or {}),
         rate,
         workers - spare,
-        builder or WAYS[way],
-        threads or graphs.run_threads,
+        builder or own(WAYS[way]),
+        threads or own("run_threads"),
     )
     rows = model.data(workers, batch, steps, seed)
     one = way.startswith("in-graph")
