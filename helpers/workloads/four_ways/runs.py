@@ -125,7 +125,7 @@ def train_way(
     workers × steps updates of a batch each, so that all see as many rows. slow: seconds by which a
     worker's batches come late, such as {2: 0.05}. spare: workers whose gradients an update does not
     wait for ("between-graph sync" alone). builder: a function of one's own in place of the one in
-    `helpers.algorithms.four_ways`; threads: the same for `run_threads`. timeout: in seconds, of the whole.
+    `helpers.algorithms.four_ways`; threads: the same for `run_threads`. timeout: in seconds.
 
     Raises ValueError for a setting that cannot be, and what `run_cluster` raises.
     """
