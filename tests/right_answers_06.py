@@ -56,24 +56,26 @@ class ScaleByVersions(Cure):
         return self.rule.arrive(worker, gradient, version)
 
 
-class CompensateByVersion(Cure):
-    """Keeps all weights by their version, of which each gradient knows its own."""
+class CompensateFromAPair(Cure):
+    """Keeps a copy and the version for each worker, and builds its decision anew."""
 
     def __init__(self, rule: Rule, strength: float) -> None:
         super().__init__(rule)
         self.strength = strength
-        self.known: dict[int, Any] = {}
+        self.known: list[tuple[Any, int]] = [(None, -1)] * len(rule.workers)
 
     def pull(self, worker: int) -> tuple[Any, int]:
-        """Remember by version."""
+        """Remember both."""
         weights, version = super().pull(worker)
-        self.known[version] = weights.clone()
+        self.known[worker] = (weights.clone(), version)
         return weights, version
 
     def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
         """g·(1 + λ·g·moved)."""
-        moved = self.weights - self.known[version]
-        return super().arrive(worker, gradient * (1 + self.strength * gradient * moved), version)
+        moved = self.weights - self.known[worker][0]
+        scaled = gradient * (1 + self.strength * gradient * moved)
+        decision = super().arrive(worker, scaled, version)
+        return Decision(decision.release, decision.applied, decision.dropped)
 
 
 class WarmupByApplying(Cure):
@@ -104,6 +106,6 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("06.2", descent_in_an_array),
     ("06.3", DropByHand),
     ("06.4", ScaleByVersions),
-    ("06.5", CompensateByVersion),
+    ("06.5", CompensateFromAPair),
     ("06.6", WarmupByApplying),
 ]

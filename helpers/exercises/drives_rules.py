@@ -19,6 +19,8 @@ from helpers.algorithms.rule import Decision, Rule
 from helpers.exercises.drives import Function, failed, plain, wrong_signature
 from helpers.exercises.spec import Case, Observation
 
+More = Callable[[Any, Decision], dict[str, Any]]  # of a turn: by the rule and what it decided
+
 
 class PlainSgd:
     """w ← w − η·g."""
@@ -33,13 +35,40 @@ class PlainSgd:
 
 
 class Given(Rule):
-    """The rule inside a learner's cure: it applies what it is handed."""
+    """The rule inside a learner's cure: it applies what it is handed, and notes what it decides."""
+
+    decided: Decision | None = None  # on the gradient that it was last handed
+    discarded: Decision | None = None
 
     def arrive(self, worker: int, gradient: Tensor, version: int) -> Decision:
         """Apply it."""
         push = self.push(worker, version)
         self.apply(gradient)
-        return Decision((worker,), (push,))
+        self.decided = Decision((worker,), (push,))
+        return self.decided
+
+    def discard(self, worker: int, version: int) -> Decision:
+        """As any rule."""
+        self.discarded = super().discard(worker, version)
+        return self.discarded
+
+    def use(self, decision: Decision) -> str:
+        """What a cure made of this rule in a turn, and nothing is noted any more.
+
+        "not asked": the gradient was not handed on. "as decided": the cure decides what this rule
+        decided on it. "on its own": it decides for itself. "discarded too": as decided, though it
+        asked for the gradient to be discarded.
+        """
+        ours, dropped, self.decided, self.discarded = self.decided, self.discarded, None, None
+        if ours is None:
+            return "not asked"
+        # A decision built anew holds this rule's own tuples, if it was made of its decision.
+        if not all(getattr(decision, name) is getattr(ours, name) for name in _PARTS):
+            return "on its own"
+        return "as decided" if dropped is None else "discarded too"
+
+
+_PARTS = ("release", "applied", "dropped")
 
 
 def rule_turns(fn: Function, case: Case) -> Observation:
@@ -58,8 +87,45 @@ def cure_turns(fn: Function, case: Case) -> Observation:
     return _drive(fn, case, lambda *parts: [Given(*parts)], 1)
 
 
+def handing_turns(fn: Function, case: Case) -> Observation:
+    """The same for a cure that hands gradients on.
+
+    A turn has `{"inside", "held"}` too: what it made of the rule inside (see `Given.use`), and how
+    many tensors of weights it keeps.
+    """
+    given: list[Given] = []
+
+    def inside(*parts: Any) -> list[Any]:
+        given[:] = [Given(*parts)]
+        return list(given)
+
+    def more(cure: Any, decision: Decision) -> dict[str, Any]:
+        return {"inside": given[0].use(decision), "held": _held(cure)}
+
+    return _drive(fn, case, inside, 1, more)
+
+
+def _held(cure: Any) -> int:
+    """How many tensors an object keeps, in lists and dictionaries too, without the rule inside."""
+    found: set[int] = set()
+
+    def look(value: Any, depth: int) -> None:
+        if isinstance(value, Tensor):
+            found.add(id(value))
+        elif isinstance(value, dict | list | tuple | set) and depth < 4:
+            for each in value.values() if isinstance(value, dict) else value:
+                look(each, depth + 1)
+
+    look([each for each in vars(cure).values() if not isinstance(each, Rule)], 0)
+    return len(found)
+
+
 def _drive(
-    fn: Function, case: Case, first: Callable[[Tensor, PlainSgd, int], list[Any]], given: int
+    fn: Function,
+    case: Case,
+    first: Callable[[Tensor, PlainSgd, int], list[Any]],
+    given: int,
+    more: More | None = None,
 ) -> Observation:
     goals, rate, extra, order = case.args[0]
     trouble = wrong_signature(fn, given + len(extra))
@@ -68,12 +134,12 @@ def _drive(
     goals = torch.from_numpy(np.array(goals, dtype=np.float64))
     try:
         rule = fn(*first(torch.zeros_like(goals[0]), PlainSgd(rate), len(goals)), *extra)
-        return _turns(rule, goals, list(order))
+        return _turns(rule, goals, list(order), more)
     except Exception as error:
         return failed(error, fn)
 
 
-def _turns(rule: Any, goals: Tensor, order: Sequence[int]) -> Observation:
+def _turns(rule: Any, goals: Tensor, order: Sequence[int], more: More | None = None) -> Observation:
     pulled: dict[int, tuple[Tensor, int]] = {w: rule.pull(w) for w in rule.start()}
     turns: list[Any] = []
     left = list(order)
@@ -95,10 +161,19 @@ def _turns(rule: Any, goals: Tensor, order: Sequence[int]) -> Observation:
                 "weights": plain(rule.weights),
                 "made": int(rule.version),
                 "release": [int(w) for w in decision.release],
-                "applied": [[int(n) for n in push] for push in decision.applied],
-                "dropped": [[int(n) for n in push] for push in decision.dropped],
+                "applied": [_push(push) for push in decision.applied],
+                "dropped": [_push(push) for push in decision.dropped],
             }
         )
+        if more is not None:
+            turns[-1] |= more(rule, decision)
         for other in decision.release:
             pulled[int(other)] = rule.pull(int(other))
     return Observation(values=[turns])
+
+
+def _push(push: Any) -> Any:
+    """A push as a list of its numbers; what is no push as it is."""
+    if isinstance(push, list | tuple):
+        return [int(number) for number in push]
+    return plain(push)

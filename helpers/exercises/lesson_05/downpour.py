@@ -126,8 +126,8 @@ EXERCISE = Exercise(
             "step not counted",
             as_known(
                 "step not counted",
-                "`self.steps` stays 0, of which any number is a divisor, and so there is a push "
-                "and a fetch after every step: `self.steps += 1` comes first.",
+                "`self.steps` stays 0, and 0 % n is 0, so that a push and a fetch are due after "
+                "every step: `self.steps += 1` comes first.",
             ),
         ),
         Mistake(
@@ -205,7 +205,7 @@ EXERCISE = Exercise(
         WrongAnswer("steps with the sum", wrong.StepsWithTheSum, "along all that is accrued"),
         WrongAnswer("no rate", wrong.NoRate, "step has no rate"),
         WrongAnswer("paces exchanged", wrong.Exchanged, "numbers are exchanged"),
-        WrongAnswer("step not counted", wrong.NeverCounts, "stays 0, of which"),
+        WrongAnswer("step not counted", wrong.NeverCounts, "and 0 % n is 0"),
     ),
     ranked=False,
 )

@@ -70,8 +70,8 @@ def _only_the_last(case: Case, seen: Observation) -> str | None:
     last = turns[workers - 1]
     if last["release"]:
         return (
-            f"{case.name}, only {listing(last['release'])} went on after all had pushed, and the "
-            "others wait for ever: release all workers, not only the last one."
+            f"{case.name}, only worker {listing(last['release'])} went on once all had pushed, and "
+            "the others wait for ever: release all workers, not only the last one."
         )
     if last["made"]:
         return (

@@ -13,6 +13,7 @@ from typing import Any
 from helpers.algorithms.rule import Decision, Push, Rule, mean
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.drives_rules import rule_turns
+from helpers.exercises.lesson_06.handed import NO_PUSH
 from helpers.exercises.lesson_06.turns import (
     NO_TUPLE,
     STUCK,
@@ -144,6 +145,26 @@ class NoTuple(Rule):
         return Decision(release=(worker), applied=(push))  # type: ignore[arg-type]
 
 
+class NumberForPush(Rule):
+    """Notes how late the gradient was, and not the push."""
+
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        """A number."""
+        late = self.version - version
+        self.apply(gradient)
+        return Decision(release=(worker,), applied=(late,))  # type: ignore[arg-type]
+
+
+class OnePush(Rule):
+    """A push where a tuple of them belongs."""
+
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        """No comma."""
+        push = self.push(worker, version)
+        self.apply(gradient)
+        return Decision(release=(worker,), applied=(push))  # type: ignore[arg-type]
+
+
 KNOWN = {
     "counts its own update": CountsItself,
     "never applied": NeverApplies,
@@ -185,6 +206,7 @@ EXERCISE = Exercise(
     drive=rule_turns,
     claim=claim,
     mistakes=(
+        NO_PUSH,
         like(
             "counts its own update",
             "worker {worker}’s gradient was {late} late at turn {turn}, and you noted one more: "
@@ -239,6 +261,8 @@ EXERCISE = Exercise(
         WrongAnswer("waits for all", WaitsForAll, "the synchronous rule"),
         WrongAnswer("drops late ones", OnlyFresh, "dropping is the cure"),
         WrongAnswer("no comma", NoTuple, "are tuples"),
+        WrongAnswer("number for a push", NumberForPush, "where a Push belongs"),
+        WrongAnswer("one push", OnePush, "a comma makes it one"),
         WrongAnswer("present version", NoStaleness, "computed on"),
     ),
     ranked=False,

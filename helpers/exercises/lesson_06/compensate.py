@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from helpers.algorithms.rule import Rule
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import describe
-from helpers.exercises.drives_rules import cure_turns
+from helpers.exercises.drives_rules import handing_turns
 from helpers.exercises.lesson_06 import compensate_wrong as wrong
+from helpers.exercises.lesson_06.handed import NO_PUSH, NOT_HANDED, OWN_DECISION
 from helpers.exercises.lesson_06.turns import (
     NO_TUPLE,
     STUCK,
@@ -35,7 +36,7 @@ def cases(seed: int) -> list[Case]:
         order = arrivals(random, workers, length, wanted)
         made.append(
             case(
-                named(workers, f" and λ = {strength}"), cure_turns, random, order, workers,
+                named(workers, f" and λ = {strength}"), handing_turns, random, order, workers,
                 (strength,), reference, KNOWN,
             )
         )  # fmt: skip
@@ -58,6 +59,8 @@ KNOWN = {
     "remembers at the arrival": wrong.AtArrival,
     "remembers the start alone": wrong.FromStart,
     "corrects the weights": wrong.MovesAlone,
+    "sums over the weights": wrong.Dot,
+    "sums with what moved": wrong.DotWithMoved,
 }
 
 
@@ -80,9 +83,41 @@ def _no_memory(case: Case, seen: Observation) -> str | None:
     )
 
 
+def _pair(case: Case, seen: Observation) -> str | None:
+    if seen.kind != "TypeError" or "'tuple'" not in seen.text:
+        return None
+    return (
+        f"{case.name}, a tuple stands where weights are needed ({seen.text}): "
+        "`self.rule.pull(worker)` gives two things, weights and version. Remember the weights "
+        "alone, `weights, version = self.rule.pull(worker)`."
+    )
+
+
+def _no_dot(case: Case, seen: Observation) -> str | None:
+    if seen.kind not in ("RuntimeError", "TypeError"):
+        return None
+    if not any(said in seen.text for said in ("dot(", "1D tensors expected", "1D, but got")):
+        return None
+    return (
+        f"{case.name}, a product of torch’s own does not fit here ({seen.kind}). ⊙ takes each "
+        "weight for itself, which is what `*` does."
+    )
+
+
+def _memory(case: Case, seen: Observation) -> str | None:
+    held, workers = int(seen.values[0][-1]["held"]), len(case.args[0][0])
+    if held <= workers + 1:
+        return None
+    return (
+        f"{case.name}, {held} tensors are kept in the end, and with every version that is pulled "
+        f"there is one more: {workers} would do, one for each worker, what it pulled last: "
+        "`self.pulled[worker] = weights`."
+    )
+
+
 def claim(case: Case, seen: Observation) -> str | None:
-    """The corrected gradient handed on, in every turn."""
-    return fault(case, seen)
+    """The corrected gradient handed on, in every turn, and no more kept than a copy a worker."""
+    return fault(case, seen) or _memory(case, seen)
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -106,9 +141,22 @@ EXERCISE = Exercise(
         "g + λ·g·g·(weights now − weights that this worker pulled)."
     ),
     cases=cases,
-    drive=cure_turns,
+    drive=handing_turns,
     claim=claim,
     mistakes=(
+        NO_PUSH,
+        Mistake("keeps the pair", _pair, unfinished=True),
+        Mistake("a product that does not fit", _no_dot, unfinished=True),
+        like(
+            "sums over the weights",
+            "at turn {turn} all weights share one number, a product summed over them, as "
+            "`torch.dot` and `@` give it: multiply element by element, with `*`.",
+        ),
+        like(
+            "sums with what moved",
+            "at turn {turn} g·moved is summed over the weights, as `torch.dot` and `@` do: ⊙ is "
+            "`*`, element by element.",
+        ),
         Mistake("pull gives nothing", _pull_gives_nothing, unfinished=True),
         Mistake("nothing remembered", _no_memory, unfinished=True),
         like(
@@ -150,6 +198,9 @@ EXERCISE = Exercise(
             "at turn {turn} only the correction is handed on; the gradient itself belongs to it: "
             "g + λ·g·g·(now − pulled).",
         ),
+        NOT_HANDED,
+        OWN_DECISION,
+        Mistake("a copy a version", _memory),
         NO_TUPLE,
         STUCK,
     ),
@@ -164,6 +215,11 @@ EXERCISE = Exercise(
         WrongAnswer("remembers in arrive", wrong.AtArrival, "Remember in `pull`"),
         WrongAnswer("first pull alone", wrong.FromStart, "each pull replaces"),
         WrongAnswer("correction alone", wrong.MovesAlone, "only the correction"),
+        WrongAnswer("torch.dot", wrong.Dot, "all weights share one number"),
+        WrongAnswer("torch.dot with moved", wrong.DotWithMoved, "g·moved is summed"),
+        WrongAnswer("torch.dot twice", wrong.DotTwice, "a product of torch’s own"),
+        WrongAnswer("the pair", wrong.KeepsThePair, "a tuple stands where"),
+        WrongAnswer("a copy a version", wrong.CopyAVersion, "there is one more:"),
         WrongAnswer("pull gives nothing", wrong.GivesNothing, "gives the worker nothing"),
         WrongAnswer("remembers too late", wrong.KeyMissing, "nothing remembered"),
     ),

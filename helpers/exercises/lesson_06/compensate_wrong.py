@@ -63,6 +63,54 @@ class MovesAlone(Remembers):
         return self.strength * gradient * gradient * moved
 
 
+class Dot(Remembers):
+    """A dot product of g with itself."""
+
+    def corrected(self, gradient: Any, moved: Any) -> Any:
+        """(g·g) moved."""
+        return gradient + self.strength * gradient.dot(gradient) * moved
+
+
+class DotWithMoved(Remembers):
+    """A dot product of g with what moved."""
+
+    def corrected(self, gradient: Any, moved: Any) -> Any:
+        """g (g·moved)."""
+        return gradient + self.strength * gradient * gradient.dot(moved)
+
+
+class DotTwice(Remembers):
+    """Two dot products, which do not fit."""
+
+    def corrected(self, gradient: Any, moved: Any) -> Any:
+        """(g·g)·moved."""
+        return gradient + self.strength * gradient.dot(gradient).dot(moved)
+
+
+class KeepsThePair(Remembers):
+    """Keeps weights and version together."""
+
+    def pull(self, worker: int) -> tuple[Any, int]:
+        """All that the rule inside gives."""
+        self.pulled[worker] = self.rule.pull(worker)
+        return self.pulled[worker]
+
+
+class CopyAVersion(Remembers):
+    """Keeps all weights that were ever pulled, by their version."""
+
+    def pull(self, worker: int) -> tuple[Any, int]:
+        """Remember by version."""
+        weights, version = self.rule.pull(worker)
+        self.pulled[version] = weights
+        return weights, version
+
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        """Look it up by version."""
+        moved = self.weights - self.pulled[version]
+        return self.rule.arrive(worker, self.corrected(gradient, moved), version)
+
+
 class ByVersion(Remembers):
     """Takes the staleness for the distance."""
 

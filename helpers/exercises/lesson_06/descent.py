@@ -32,6 +32,7 @@ def cases(seed: int) -> list[Case]:
         args = (rate, staleness, noise)
         others = {name: _or_none(rule, args) for name, rule in KNOWN.items()}
         facts = {"want": reference(*args), "others": others}
+        facts["calm"] = reference(rate, staleness, [0.0] * len(noise))
         name = f"With rate {short(rate)} and gradients {count(staleness, 'update')} late"
         made.append(Case(name, (args,), facts=facts))
     return made
@@ -116,9 +117,15 @@ def _no_start(case: Case, seen: Observation) -> str | None:
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    rate, staleness, _ = cases[0].args[0]
-    path = ", ".join(f"{w:.2f}" for w in _path(seen[0])[:6])
-    return f"Passed: with rate {rate} and gradients {staleness} updates late the path is {path} …"
+    rate, staleness, noise = cases[0].args[0]
+    path, calm = (
+        ", ".join(f"{w:.2f}" for w in each[:5]) for each in (_path(seen[0]), cases[0].facts["calm"])
+    )
+    off = ", ".join(f"{error:g}" for error in noise[:4])
+    return (
+        f"Passed: with rate {rate}, gradients {staleness} updates late and noise of {off} … the "
+        f"path is {path} …; without noise it would be {calm} …"
+    )
 
 
 def reference(rate: float, staleness: int, noise: Path) -> Path:

@@ -7,17 +7,25 @@ worker goes on; all else is handed on to the rule inside.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from helpers.algorithms.cure import Cure
-from helpers.algorithms.rule import Decision, Rule
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import count
-from helpers.exercises.drives_rules import cure_turns
-from helpers.exercises.lesson_06.turns import NO_TUPLE, STUCK, case, fault, holds_up, like, named
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.drives_rules import handing_turns
+from helpers.exercises.lesson_06 import drop_wrong as wrong
+from helpers.exercises.lesson_06.handed import NO_PUSH, NOT_HANDED, OWN_DECISION
+from helpers.exercises.lesson_06.turns import (
+    NO_TUPLE,
+    STUCK,
+    case,
+    fault,
+    first_difference,
+    holds_up,
+    like,
+    named,
+)  # fmt: skip
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
 def cases(seed: int) -> list[Case]:
@@ -30,8 +38,8 @@ def cases(seed: int) -> list[Case]:
         order = telling(random, workers, limit, int(random.integers(13, 18)) if seed else 7)
         made.append(
             case(
-                named(workers, f" and a limit of {limit}"), cure_turns, random, order, workers,
-                (limit,), reference, KNOWN,
+                named(workers, f" and a limit of {limit}"), handing_turns, random, order, workers,
+                (limit,), wrong.reference, wrong.KNOWN,
             )
         )  # fmt: skip
     return made
@@ -57,97 +65,15 @@ def telling(random: np.random.Generator, workers: int, limit: int, more: int) ->
     return order
 
 
-def reference(rule: Rule, limit: int) -> Rule:
-    """The course's own."""
-    from helpers.algorithms.stale_cures import DropStale
-
-    return DropStale(rule, limit)
-
-
-class Limited(Cure):
-    """A cure that knows the limit."""
-
-    def __init__(self, rule: Rule, limit: int) -> None:
-        super().__init__(rule)
-        self.limit = limit
-
-
-class KeepsWorker(Limited):
-    """Drops, and forgets that the worker waits for an answer."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        """No release."""
-        push = self.push(worker, version)
-        if push.staleness > self.limit:
-            return Decision(dropped=(push,))
-        return self.rule.arrive(worker, gradient, version)
-
-
-class DropsAtLimit(Limited):
-    """≥ instead of >."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        """Drop from the limit on."""
-        if self.push(worker, version).staleness >= self.limit:
-            return self.discard(worker, version)
-        return self.rule.arrive(worker, gradient, version)
-
-
-class SaysNothing(Limited):
-    """Drops without a word."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        """Release alone."""
-        if self.push(worker, version).staleness > self.limit:
-            return Decision(release=(worker,))
-        return self.rule.arrive(worker, gradient, version)
-
-
-class DropsFresh(Limited):
-    """The wrong way round."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        """Drop the fresh ones."""
-        if self.push(worker, version).staleness <= self.limit:
-            return self.discard(worker, version)
-        return self.rule.arrive(worker, gradient, version)
-
-
-class ByVersion(Limited):
-    """Takes the version for the staleness."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        """Drop high versions."""
-        if version > self.limit:
-            return self.discard(worker, version)
-        return self.rule.arrive(worker, gradient, version)
-
-
-class AppliesAnyway(Limited):
-    """Says that it drops, and applies."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        """Hand on first."""
-        push = self.push(worker, version)
-        decision = self.rule.arrive(worker, gradient, version)
-        if push.staleness > self.limit:
-            return Decision(release=(worker,), dropped=(push,))
-        return decision
-
-
-class NeverDrops(Limited):
-    """Hands everything on."""
-
-
-KNOWN = {
-    "its worker is not released": KeepsWorker,
-    "drops at the limit": DropsAtLimit,
-    "not noted": SaysNothing,
-    "drops the fresh ones": DropsFresh,
-    "version for staleness": ByVersion,
-    "applies what it drops": AppliesAnyway,
-    "drops nothing": NeverDrops,
-}
+def _no_return(case: Case, seen: Observation) -> str | None:
+    number, got, want = first_difference(case, seen)
+    if got is None or want is None or got.get("decision", "") is not None or not want["dropped"]:
+        return None
+    return (
+        f"{case.name}, worker {want['worker']}’s gradient at turn {number} is to be dropped, and "
+        "`arrive` returns None there: `self.discard(worker, version)` gives a decision, which is "
+        "what you return."
+    )
 
 
 def claim(case: Case, seen: Observation) -> str | None:
@@ -177,9 +103,17 @@ EXERCISE = Exercise(
         "other is handed on to `self.rule`."
     ),
     cases=cases,
-    drive=cure_turns,
+    drive=handing_turns,
     claim=claim,
     mistakes=(
+        NO_PUSH,
+        Mistake("no return", _no_return),
+        like(
+            "discards in vain",
+            "worker {worker}’s gradient at turn {turn} is {late} late, you call `self.discard` "
+            "and go on to apply it: `return self.discard(worker, version)`, or what it says is "
+            "lost.",
+        ),
         like(
             "its worker is not released",
             "you drop worker {worker}’s gradient at turn {turn} and release nobody: the worker "
@@ -222,19 +156,25 @@ EXERCISE = Exercise(
             "worker {worker}’s gradient at turn {turn} is {late} late and is applied: nothing is "
             "ever dropped.",
         ),
+        NOT_HANDED,
+        OWN_DECISION,
         NO_TUPLE,
         STUCK,
     ),
     praise=praise,
-    reference=reference,
+    reference=wrong.reference,
     wrong=(
-        WrongAnswer("keeps the worker", KeepsWorker, "drops and releases"),
-        WrongAnswer("≥", DropsAtLimit, "exactly at the limit"),
-        WrongAnswer("says nothing", SaysNothing, "vanishes"),
-        WrongAnswer("drops fresh ones", DropsFresh, "wrong way round"),
-        WrongAnswer("by version", ByVersion, "by the version"),
-        WrongAnswer("applies anyway", AppliesAnyway, "moved all the same"),
-        WrongAnswer("never drops", NeverDrops, "nothing is ever"),
+        WrongAnswer("keeps the worker", wrong.KeepsWorker, "drops and releases"),
+        WrongAnswer("≥", wrong.DropsAtLimit, "exactly at the limit"),
+        WrongAnswer("says nothing", wrong.SaysNothing, "vanishes"),
+        WrongAnswer("drops fresh ones", wrong.DropsFresh, "wrong way round"),
+        WrongAnswer("by version", wrong.ByVersion, "by the version"),
+        WrongAnswer("applies anyway", wrong.AppliesAnyway, "moved all the same"),
+        WrongAnswer("discards in vain", wrong.DiscardsInVain, "what it says is lost"),
+        WrongAnswer("discards, returns None", wrong.DiscardsAndSaysNothing, "returns None there"),
+        WrongAnswer("applies itself", wrong.AppliesItself, "never reaches the rule inside"),
+        WrongAnswer("decides itself", wrong.DecidesItself, "then decide for yourself"),
+        WrongAnswer("never drops", wrong.NeverDrops, "nothing is ever"),
     ),
     ranked=False,
 )

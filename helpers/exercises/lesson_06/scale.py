@@ -14,7 +14,8 @@ import numpy as np
 from helpers.algorithms.cure import Cure
 from helpers.algorithms.rule import Decision, Rule
 from helpers.exercises.common import WORLDS, rng
-from helpers.exercises.drives_rules import cure_turns
+from helpers.exercises.drives_rules import handing_turns
+from helpers.exercises.lesson_06.handed import NO_PUSH, NOT_HANDED, OWN_DECISION
 from helpers.exercises.lesson_06.turns import (
     NO_TUPLE,
     STUCK,
@@ -35,7 +36,9 @@ def cases(seed: int) -> list[Case]:
         wanted = {0, 1, min(2, workers - 1)} if workers > 1 else {0}
         length = 2 * workers + 6 + (int(random.integers(8, 13)) if seed else 0)
         order = arrivals(random, workers, length, wanted)
-        made.append(case(named(workers), cure_turns, random, order, workers, (), reference, KNOWN))
+        made.append(
+            case(named(workers), handing_turns, random, order, workers, (), reference, KNOWN)
+        )
     return made
 
 
@@ -112,6 +115,26 @@ class KeepsDecision(Cure):
         return Decision(release=(worker,))
 
 
+class AppliesItself(Cure):
+    """Makes the update itself."""
+
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        """The asynchronous rule once more."""
+        push = self.push(worker, version)
+        self.apply(gradient / max(push.staleness, 1))
+        return Decision(release=(worker,), applied=(push,))
+
+
+class DecidesItself(Cure):
+    """Hands on, and decides all the same."""
+
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        """A decision of its own."""
+        push = self.push(worker, version)
+        self.rule.arrive(worker, gradient / max(push.staleness, 1), version)
+        return Decision(release=(worker,), applied=(push,))
+
+
 KNOWN = {
     "divides by τ + 1": ByOneMore,
     "divides by the root": ByRoot,
@@ -167,9 +190,10 @@ EXERCISE = Exercise(
     function="ScaleByStaleness",
     asks="a gradient that is τ updates late is handed on as g / max(τ, 1), with its own version.",
     cases=cases,
-    drive=cure_turns,
+    drive=handing_turns,
     claim=claim,
     mistakes=(
+        NO_PUSH,
         Mistake("divides by zero", _by_zero),
         Mistake("divides by zero, and Python says so", _no_division, unfinished=True),
         like(
@@ -208,6 +232,8 @@ EXERCISE = Exercise(
             "the update at turn {turn} is in nobody’s books: return what `self.rule.arrive(...)` "
             "decides instead of a decision of your own.",
         ),
+        NOT_HANDED,
+        OWN_DECISION,
         NO_TUPLE,
         STUCK,
     ),
@@ -221,6 +247,8 @@ EXERCISE = Exercise(
         WrongAnswer("multiplies", Times, "grows by that"),
         WrongAnswer("unscaled", LosesResult, "counts whole:"),
         WrongAnswer("calls it fresh", CallsItFresh, "as if it were fresh"),
+        WrongAnswer("applies itself", AppliesItself, "never reaches the rule inside"),
+        WrongAnswer("decides itself", DecidesItself, "then decide for yourself"),
         WrongAnswer("own decision", KeepsDecision, "nobody’s books"),
     ),
     ranked=False,

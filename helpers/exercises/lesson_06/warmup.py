@@ -8,13 +8,12 @@ chapter 12.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from helpers.algorithms.cure import Cure
-from helpers.algorithms.rule import Decision, Rule
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import count
 from helpers.exercises.drives_rules import cure_turns
+from helpers.exercises.lesson_06 import warmup_wrong as wrong
+from helpers.exercises.lesson_06.handed import NO_PUSH
 from helpers.exercises.lesson_06.turns import (
     NO_TUPLE,
     STUCK,
@@ -42,128 +41,8 @@ def cases(seed: int) -> list[Case]:
         order = [0] * alone + [*range(workers - 1, -1, -1), *after]
         name = named(workers, f" and a warmup of {updates(alone)}")
         extra, drive = (alone,), cure_turns
-        made.append(case(name, drive, random, order, workers, extra, reference, KNOWN))
+        made.append(case(name, drive, random, order, workers, extra, wrong.reference, wrong.KNOWN))
     return made
-
-
-def reference(rule: Rule, updates: int) -> Rule:
-    """The course's own."""
-    from helpers.algorithms.stale_cures import Warmup
-
-    return Warmup(rule, updates)
-
-
-class WarmsUp(Cure):
-    """A warmup as it should be; what is wrong is in the others."""
-
-    def __init__(self, rule: Rule, updates: int) -> None:
-        super().__init__(rule)
-        self.updates = updates
-
-    @property
-    def alone(self) -> bool:
-        """Whether the warmup still goes on."""
-        return self.version < self.updates
-
-    def start(self) -> tuple[int, ...]:
-        """One worker, until the warmup is over."""
-        return self.rule.start()[:1] if self.alone else self.rule.start()
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        """The rule inside decides, but for the last one of the warmup."""
-        before = self.alone
-        decision = self.rule.arrive(worker, gradient, version)
-        if before and not self.alone:
-            return self.over(decision)
-        return decision
-
-    def over(self, decision: Decision) -> Decision:
-        """The warmup is over now."""
-        return Decision(self.rule.start(), decision.applied, decision.dropped)
-
-
-class NobodyElse(WarmsUp):
-    """The others are never told that they may begin."""
-
-    def over(self, decision: Decision) -> Decision:
-        """As inside."""
-        return decision
-
-
-class NotItself(WarmsUp):
-    """Releases the others, and not the one that trained alone."""
-
-    def over(self, decision: Decision) -> Decision:
-        """The others alone."""
-        others = tuple(w for w in self.rule.start() if w not in decision.release)
-        return Decision(others, decision.applied, decision.dropped)
-
-
-class NextOnly(WarmsUp):
-    """Releases one more worker."""
-
-    def over(self, decision: Decision) -> Decision:
-        """Two of them."""
-        return Decision(self.rule.start()[:2], decision.applied, decision.dropped)
-
-
-class AllStart(WarmsUp):
-    """Everybody starts at once."""
-
-    def start(self) -> tuple[int, ...]:
-        """As the rule inside."""
-        return self.rule.start()
-
-    def over(self, decision: Decision) -> Decision:
-        """As inside."""
-        return decision
-
-
-class AlwaysOne(WarmsUp):
-    """Starts one worker, whatever is left of the warmup."""
-
-    def start(self) -> tuple[int, ...]:
-        """The first."""
-        return self.rule.start()[:1]
-
-
-class OneLonger(WarmsUp):
-    """≤ instead of <."""
-
-    @property
-    def alone(self) -> bool:
-        """One update too long."""
-        return self.version <= self.updates
-
-
-class OneShorter(WarmsUp):
-    """Looks before the update instead of after it."""
-
-    @property
-    def alone(self) -> bool:
-        """One update too short."""
-        return self.version + 1 < self.updates
-
-
-class EveryTime(WarmsUp):
-    """Releases everybody in every update."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        """Release all, whatever the version."""
-        decision = self.rule.arrive(worker, gradient, version)
-        return self.over(decision)
-
-
-KNOWN = {
-    "the others never begin": NobodyElse,
-    "the lone worker stops": NotItself,
-    "only one more begins": NextOnly,
-    "everybody starts at once": AllStart,
-    "one worker alone for ever": AlwaysOne,
-    "one update too long": OneLonger,
-    "one update too short": OneShorter,
-    "everybody at every update": EveryTime,
-}
 
 
 def claim(case: Case, seen: Observation) -> str | None:
@@ -195,6 +74,24 @@ EXERCISE = Exercise(
     drive=cure_turns,
     claim=claim,
     mistakes=(
+        NO_PUSH,
+        like(
+            "asks before alone",
+            "with turn {turn} the warmup is over and you release {released}, since `self.alone` "
+            "still held when you asked, before the update. Ask before and after: where the answer "
+            "changes, release {right}.",
+        ),
+        like(
+            "asks before, and releases",
+            "you release {released} at turn {turn}, while the warmup goes on: that `self.alone` "
+            "held before the update is not enough, it has to be over after it.",
+        ),
+        like(
+            "asks after alone",
+            "you release {released} at turn {turn}, where the warmup is over already and only "
+            "worker {worker} has come. `self.alone` is False ever after: it has to be True before "
+            "this update and False after it.",
+        ),
         like(
             "the others never begin",
             "the warmup is over at turn {turn} and you release {released}: the others still wait "
@@ -242,16 +139,20 @@ EXERCISE = Exercise(
         STUCK,
     ),
     praise=praise,
-    reference=reference,
+    reference=wrong.reference,
     wrong=(
-        WrongAnswer("nobody else", NobodyElse, "nobody will call them"),
-        WrongAnswer("not itself", NotItself, "worker 0 has given"),
-        WrongAnswer("one more", NextOnly, "one after the other"),
-        WrongAnswer("all start", AllStart, "nobody is alone"),
-        WrongAnswer("always one", AlwaysOne, "no update of the warmup is left"),
-        WrongAnswer("≤", OneLonger, "(<, not ≤)"),
-        WrongAnswer("one too short", OneShorter, "one update before"),
-        WrongAnswer("every time", EveryTime, "completes the warmup releases"),
+        WrongAnswer("asks before alone", wrong.AsksBefore, "where the answer changes"),
+        WrongAnswer("asks before, and releases", wrong.ReleasesBefore, "is not enough"),
+        WrongAnswer("asks after alone", wrong.AsksAfter, "is False ever after"),
+        WrongAnswer("one push", wrong.OnePush, "a comma makes it one"),
+        WrongAnswer("nobody else", wrong.NobodyElse, "nobody will call them"),
+        WrongAnswer("not itself", wrong.NotItself, "worker 0 has given"),
+        WrongAnswer("one more", wrong.NextOnly, "one after the other"),
+        WrongAnswer("all start", wrong.AllStart, "nobody is alone"),
+        WrongAnswer("always one", wrong.AlwaysOne, "no update of the warmup is left"),
+        WrongAnswer("≤", wrong.OneLonger, "(<, not ≤)"),
+        WrongAnswer("one too short", wrong.OneShorter, "one update before"),
+        WrongAnswer("every time", wrong.EveryTime, "completes the warmup releases"),
     ),
     ranked=False,
 )
