@@ -33,7 +33,8 @@ def client(task: Task, setting: Setting, rows: model.Data) -> Told:
         else:
             sizes = setting.aggregate, setting.workers
             made = setting.builder(task, make, batch, loss, optimizer, *sizes)
-            each = Synchronous(made, loss.made[-1][1], graph)
+            strict = setting.strict and setting.aggregate == setting.workers
+            each = Synchronous(made, loss.made[-1][1], graph, strict)
         step = v1.train.get_global_step()
         meeting = Meeting(task)
     with task.session(graph) as session:
@@ -123,12 +124,17 @@ class Synchronous:
     The hook's work is done here by hand. A `MonitoredTrainingSession` would do it too, but lets a
     worker that comes too early sleep for 30 s, and at the end waits up to 2 minutes for the chief's
     thread, which itself waits for gradients that nobody sends any more.
+
+    strict: no worker begins a step before all have taken their tokens of the last one. TensorFlow
+    does not see to that. A quick worker may push its next gradient and take the token of one whose
+    request is still on its way: then an update has two gradients of one worker, none of another.
     """
 
-    def __init__(self, made: Any, loss: Any, graph: Any) -> None:
+    def __init__(self, made: Any, loss: Any, graph: Any, strict: bool) -> None:
         import tensorflow as tf
 
         update, self.hook = made
+        self.left = tokens_left(graph) if strict else None
         self.hook.begin()
         self.coordinator = tf.train.Coordinator()
         self.fetches = [update, arrivals(graph), loss]
@@ -144,6 +150,9 @@ class Synchronous:
 
         if self.local >= last:
             return None
+        if self.left is not None:
+            while session.run(self.left):
+                time.sleep(0.0005)  # somebody has not taken the token of the last step yet
         start = time.perf_counter()
         try:
             token, seen, loss = session.run(self.fetches)
@@ -156,6 +165,14 @@ class Synchronous:
     def end(self) -> None:
         """The chief closes the queue, so that nobody waits for a token that will not come."""
         self.coordinator.request_stop()
+
+
+def tokens_left(graph: Any) -> Any:
+    """How many tokens are in the queue."""
+    import tensorflow as tf
+
+    (queue,) = (op for op in graph.get_operations() if op.type == "FIFOQueueV2")
+    return tf.raw_ops.QueueSizeV2(handle=queue.outputs[0])
 
 
 def arrivals(graph: Any) -> Any:

@@ -71,9 +71,10 @@ def loss(batch: Any, variables: Sequence[Any]) -> Any:
 
     pictures, classes = batch
     hidden, hidden_bias, out, out_bias = variables
-    logits = tf.matmul(tf.tanh(tf.matmul(pictures, hidden) + hidden_bias), out) + out_bias
-    each = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=classes, logits=logits)
-    return tf.reduce_mean(each)
+    with tf.name_scope("loss"):
+        logits = tf.matmul(tf.tanh(tf.matmul(pictures, hidden) + hidden_bias), out) + out_bias
+        each = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=classes, logits=logits)
+        return tf.reduce_mean(each)
 
 
 def batch(rows: Data, worker: int, device: str, seconds: float = 0.0) -> Any:
@@ -84,9 +85,9 @@ def batch(rows: Data, worker: int, device: str, seconds: float = 0.0) -> Any:
     import tensorflow as tf
 
     v1 = tf.compat.v1
-    with tf.device(device), tf.name_scope(f"batch_{worker}"):
+    with tf.device(device), v1.variable_scope(f"batch_{worker}"):
         turn = v1.get_variable(
-            f"turn_{worker}",
+            "turn",
             initializer=np.int64(-1),
             trainable=False,
             collections=[v1.GraphKeys.LOCAL_VARIABLES],
@@ -143,3 +144,9 @@ def train_alone(rows: Data, steps: int, rate: float) -> list[np.ndarray]:
         hidden -= np.float32(rate) * (x.T @ back)
         hidden_bias -= np.float32(rate) * back.sum(0)
     return [hidden, hidden_bias, out, out_bias]
+
+
+def data_of_nothing(workers: int) -> Data:
+    """The same shapes with a row a worker, for a graph that is only looked at."""
+    order = np.arange(workers).reshape(1, workers, 1)
+    return Data(np.zeros((workers, 64), np.float32), np.zeros(workers, np.int64), order, initial(0))

@@ -18,7 +18,7 @@ class Setting:
     """What every process of a run is told. slow: the seconds by which a worker's batch is late.
 
     steps: updates of a synchronous way; an asynchronous way makes workers × steps. aggregate: how
-    many gradients make an update.
+    many gradients make an update. strict: as `train_way` takes it.
     """
 
     way: str
@@ -27,6 +27,7 @@ class Setting:
     slow: dict[int, float]
     rate: float
     aggregate: int
+    strict: bool
     builder: Function
     threads: Function
 

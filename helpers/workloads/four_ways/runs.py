@@ -112,6 +112,7 @@ def train_way(
     steps: int = 60,
     slow: Mapping[int, float] | None = None,
     spare: int = 0,
+    strict: bool = True,
     rate: float = 0.5,
     batch: int = 20,
     seed: int = 0,
@@ -124,8 +125,10 @@ def train_way(
     steps: updates of a synchronous way, each from `workers` batches; an asynchronous way makes
     workers × steps updates of a batch each, so that all see as many rows. slow: seconds by which a
     worker's batches come late, such as {2: 0.05}. spare: workers whose gradients an update does not
-    wait for ("between-graph sync" alone). builder: a function of one's own in place of the one in
-    `helpers.algorithms.four_ways`; threads: the same for `run_threads`. timeout: in seconds.
+    wait for ("between-graph sync" alone). strict: where none is spare, nobody begins a step before
+    all have their tokens; without that a quick worker can take another's. builder: a function of
+    one's own in place of the one in `helpers.algorithms.four_ways`; threads: the same for
+    `run_threads`. timeout: in seconds.
 
     Raises ValueError for a setting that cannot be, and what `run_cluster` raises.
     """
@@ -137,6 +140,7 @@ def train_way(
         dict(slow or {}),
         rate,
         workers - spare,
+        strict,
         builder or own(WAYS[way]),
         threads or own("run_threads"),
     )
