@@ -1,0 +1,30 @@
+r"""Train with MultiWorkerMirroredStrategy and tf_keras, from a shell in the course's folder.
+
+TF_CONFIG tells each process who all are and which of them it is:
+
+workers='["127.0.0.1:23451", "127.0.0.1:23452"]'
+for i in 0 1; do
+    TF_CONFIG='{"cluster": {"worker": '$workers'}, "task": {"type": "worker", "index": '$i'}}' \
+        python cluster/local/train_tensorflow.py &
+done; wait
+"""
+
+from __future__ import annotations
+
+import os
+
+from helpers.algorithms.framework_steps import who_am_i
+from helpers.frameworks import multi_worker, script, setting
+
+
+def main() -> None:
+    """Be one worker of those in TF_CONFIG; alone where it is not set."""
+    script.import_tensorflow()
+    rank, size = who_am_i(os.environ)
+    part = multi_worker.train_fit(setting.task(script.steps()))
+    if rank == 0:
+        script.tell(size, part, part.losses[-1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+"""Train with torch's DistributedDataParallel, from a shell in the course's folder:
+
+OMP_NUM_THREADS=1 torchrun --standalone --nproc-per-node 2 cluster/local/train_torch.py
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+
+from helpers.frameworks import script, setting, torch_ddp
+
+
+def main() -> None:
+    """Be one rank; torchrun has put its number and a place to meet into the environment."""
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    part = torch_ddp.train_rank(setting.task(script.steps()))
+    loss = torch.tensor(part.losses[-1])
+    dist.all_reduce(loss)
+    if dist.get_rank() == 0:
+        script.tell(dist.get_world_size(), part, loss.item() / dist.get_world_size())
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
