@@ -114,6 +114,30 @@ def test_a_client_that_fails_ends_the_run_and_is_named(until: str) -> None:
     assert failed.value.rank == 1 and nothing_left()
 
 
+def test_what_a_task_says_and_how_it_ends_is_told_under_its_name(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fails(task: Task) -> None:
+        import tensorflow as tf
+
+        print("read the data")
+        if task.index == 1:
+            with tf.Graph().as_default() as graph, tf.compat.v1.device("/job:ps/task:7"):
+                nowhere = tf.compat.v1.get_variable("nowhere", [1])
+            with task.session(graph) as session:
+                session.run(nowhere.initializer)
+
+    with pytest.raises(RankFailed) as failed:
+        run_cluster(fails, workers=2)
+    assert capsys.readouterr().out == "worker 0 | read the data\nworker 1 | read the data\n"
+    report = failed.value.report
+    assert report.startswith("Rank 1 of 3 (/job:worker/task:1) raised InvalidArgumentError")
+    assert "'/job:ps/task:7'. All available devices" in report
+    # Neither TensorFlow's account of every op around it, nor what the engine did before.
+    assert "Colocation Debug" not in report and "after: " not in report
+    assert "helpers/engines" not in report and nothing_left()
+
+
 def test_an_error_of_tensorflow_is_told_without_the_history_of_its_ops() -> None:
     def fails(task: Task) -> None:
         import tensorflow as tf

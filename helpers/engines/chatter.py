@@ -43,7 +43,7 @@ def shorten(error: BaseException) -> None:
     if not type(error).__module__.startswith("tensorflow.") or not hasattr(error, "_message"):
         return
     failed: Any = error
-    text = failed.message.split("\nOriginal stack trace")[0]
-    _, node, rest = text.partition("\nNode: ")
+    text = re.split(r"\n(?:Original stack trace|Colocation Debug Info)", failed.message)[0]
+    _, node, rest = text.rpartition("\nNode: ")
     failed._op, failed._message = None, "the op " + rest if node else text
     failed.__cause__, failed.__suppress_context__ = None, True

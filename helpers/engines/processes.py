@@ -39,8 +39,12 @@ def run_processes(
     device: str | None = None,
     threads: int = 1,
     show: bool = True,
+    names: Sequence[str] = (),
 ) -> Results:
-    """Run `fn(comm, *args)` on real ranks; see `helpers.run` for what comes back and is raised."""
+    """Run `fn(comm, *args)` on real ranks; see `helpers.run` for what comes back and is raised.
+
+    names: what stands before what the ranks print, if not "rank 0" and so on.
+    """
     parcel = pack_function(fn, args)
     try:
         while True:
@@ -60,7 +64,7 @@ def run_processes(
                     os.getcwd(),
                     parcel.head,
                 )
-                run = LocalRun(client, plan, parcel, show)
+                run = LocalRun(client, plan, parcel, show, names)
                 try:
                     return run.results()
                 finally:
@@ -89,8 +93,11 @@ def environment() -> dict[str, str]:
 class LocalRun:
     """One run while it goes on: sockets to the ranks, what they have answered and printed."""
 
-    def __init__(self, client: Client, plan: Plan, parcel: Parcel, show: bool) -> None:
+    def __init__(
+        self, client: Client, plan: Plan, parcel: Parcel, show: bool, names: Sequence[str] = ()
+    ) -> None:
         self.client, self.plan, self.show = client, plan, show
+        self.names = list(names) or [f"rank {rank}" for rank in range(plan.size)]
         self.answers: dict[int, tuple[Any, Any]] = {}
         self.controls: list[socket.socket] = []
         self.outputs: list[RankOutput] = []
@@ -104,7 +111,7 @@ class LocalRun:
             reader, writer = os.pipe()
             stack = anonymous_file()
             self.controls.append(mine)
-            self.outputs.append(RankOutput(rank, reader, live=show and rank == 0))
+            self.outputs.append(RankOutput(self.names[rank], reader, live=show and rank == 0))
             self.stacks.append(stack)
             given += [control.detach(), writer, stack]
             theirs += [given[-3], writer]
@@ -132,7 +139,7 @@ class LocalRun:
                 output.finish()
             self.client_end()
             if self.show:
-                show_output(["", *(output.text for output in self.outputs[1:])])
+                show_output(["", *(output.text for output in self.outputs[1:])], self.names)
         return self.collect()
 
     def supervise(self) -> None:

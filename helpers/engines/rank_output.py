@@ -10,10 +10,13 @@ _LIMIT = 4 << 20
 
 
 class RankOutput:
-    """The reading end of a rank's output. live: show it at once, so that a progress bar moves."""
+    """The reading end of a rank's output. live: show it at once, so that a progress bar moves.
 
-    def __init__(self, rank: int, fd: int, live: bool) -> None:
-        self.rank, self.fd, self.live = rank, fd, live
+    name: what the rank is called, such as "rank 0".
+    """
+
+    def __init__(self, name: str, fd: int, live: bool) -> None:
+        self.name, self.fd, self.live = name, fd, live
         os.set_blocking(fd, False)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._parts: list[str] = []
@@ -54,13 +57,13 @@ class RankOutput:
             return
         self._length += len(text)
         if self._length >= _LIMIT:
-            text += f"\n… rank {self.rank} printed more than 4 MB; the rest is left out\n"
+            text += f"\n… {self.name} printed more than 4 MB; the rest is left out\n"
         self._parts.append(text)
         if self.live:
             self._show(text)
 
     def _show(self, text: str) -> None:
-        prefix = f"rank {self.rank} | "
+        prefix = f"{self.name} | "
         for line in text.splitlines(keepends=True):
             # After a carriage return the line is written again, and so is its prefix.
             sys.stdout.write((prefix if self._fresh else "") + line)

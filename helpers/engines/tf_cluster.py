@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from helpers.engines.comm import Comm
+from helpers.engines.errors import RunError
 from helpers.engines.trace import Results
 
 _MOST = 32
@@ -125,19 +127,25 @@ def run_cluster(
     tasks += [("worker", index) for index in range(workers)]
     tasks += [("ps", index) for index in range(servers)]
     clients = 1 if coordinator else workers
-    results = run(
-        be_task,
-        tasks,
-        clients,
-        until,
-        fn,
-        args,
-        ranks=len(tasks),
-        framework="tensorflow",
-        timeout=timeout,
-        device="cpu",
-        show=show,
-    )
+    try:
+        results = run(
+            be_task,
+            tasks,
+            clients,
+            until,
+            fn,
+            args,
+            ranks=len(tasks),
+            framework="tensorflow",
+            timeout=timeout,
+            device="cpu",
+            show=show,
+            names=[f"{kind} {index}" for kind, index in tasks],
+        )
+    except RunError as error:
+        error.report = by_task(error.report, tasks)
+        error.args = (error.report,)
+        raise
     results[clients:] = []
     return results
 
@@ -151,6 +159,19 @@ def check(servers: int, workers: int, until: str) -> None:
         )
     if until not in ("all", "chief"):
         raise ValueError(f'A cluster runs until "all" or "chief" have returned, not {until!r}.')
+
+
+def by_task(report: str, tasks: Sequence[tuple[str, int]]) -> str:
+    """The report of a run that went wrong, with the tasks' names beside the ranks'."""
+
+    def named(match: re.Match[str]) -> str:
+        kind, index = tasks[int(match[2])]
+        return f"{match[0]} (/job:{kind}/task:{index})"
+
+    report = report.replace("helpers.run(", "run_cluster(")
+    # What a rank did last was to agree on ports, which is nobody's concern here.
+    report = re.sub(r" \(after: (?:send|receive|come)[^)]*\)", "", report)
+    return re.sub(r"(?m)(^|on |of )[Rr]ank (\d+)(?: of \d+)?(?=[ :])(?! \()", named, report)
 
 
 def be_task(
