@@ -76,7 +76,7 @@ def gather(graphs: Sequence[Any]) -> Groups:
 
     graphs: each a tf.Graph, a GraphDef, or what `plain` made of one. Variables, accumulators and
     queues on servers are shared by all clients. A tensor that goes to several boxes of a device is
-    drawn to the first: it is sent once. Constants on their own get no box.
+    drawn to the first: it is sent once. Constants get neither box nor arrow.
     """
     groups = Groups([], [], len(graphs))
     for client, graph in enumerate(graphs):
@@ -184,7 +184,7 @@ class _Client:
         to = self.box_of.get(op.name)
         for name in op.inputs:
             source = self.box_of.get(name)
-            if source is None or to is None or source == to:
+            if source is None or to is None or source == to or self.ops[name].type == "Const":
                 continue
             if _handle(self.ops[name]) and ("Apply" in op.type or op.type.startswith("Assign")):
                 self.arrow(Arrow(to, source, "write"))

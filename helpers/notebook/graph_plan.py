@@ -1,8 +1,9 @@
 """Where the boxes of a graph's picture stand: servers above, workers below, in inches.
 
-On a server, from the left: what its variables feed, the variables, the updates that change them,
-what comes before these. On a worker, what servers and workers send each other stands on top, and
-what is the worker's own affair below it. So hardly an arrow passes behind a box.
+On a server, from the left (on the next one from the right): what its variables feed, the variables,
+the updates that change them, what comes before these. On a worker, what servers and workers send
+each other stands on top, and what is the worker's own affair below it. So hardly an arrow passes
+behind a box.
 """
 
 from __future__ import annotations
@@ -129,7 +130,9 @@ class Plan:
         arrows = [a for a in self.groups.arrows if a.kind == "data"]
         fed = [n for n in mine if any(a.source in variables and a.to == n for a in arrows)]
         rest = [n for n in mine if n not in variables and n not in fed]
-        return [*fed, *variables, *sorted(rest, key=lambda n: -self.level(n))]
+        row = [*fed, *variables, *sorted(rest, key=lambda n: -self.level(n))]
+        # Every second server is mirrored: what two servers send each other is then side by side.
+        return row[::-1] if self.above.index(device) % 2 else row
 
     def in_order(self, device: str) -> list[int]:
         """A worker's boxes, what comes first first."""

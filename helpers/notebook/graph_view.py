@@ -212,9 +212,10 @@ def _ends(source: Place, to: Place, kind: str) -> tuple[Any, Any]:
         return (source.middle + 0.4 * aside * source.width, source.y), (to.middle, to.top)
     if to.y >= source.top:
         return (source.middle, source.top), (to.middle - 0.4 * aside * to.width, to.y)
-    if kind == "write" and source.x - to.right > source.width:  # over those between
-        rise = to.y + (to.height - source.height) * min(1.0, (source.x - to.right) / 4)
-        return (source.middle, source.top), (to.right, rise + source.height)
+    apart = source.x - to.right if aside < 0 else to.x - source.right
+    if kind == "write" and apart > source.width:  # over those between
+        rise = to.y + (to.height - source.height) * min(1.0, apart / 4)
+        return (source.middle, source.top), (to.right if aside < 0 else to.x, rise + source.height)
     level = min(source.top, to.top) - 0.14
     if aside > 0:
         return (source.right, level), (to.x, level)

@@ -1,0 +1,329 @@
+"""TensorFlow's four ways, on real servers and workers; the pictures of their graphs."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+import helpers
+from helpers.engines.errors import RankFailed, RunTimeout
+from helpers.exercises.drives_tf_graphs import stands_for, task_of, together
+from helpers.notebook import graph_view
+from helpers.notebook.four_ways_view import four_alt, four_figure, loss_figure
+from helpers.notebook.graph_groups import gather, short
+from helpers.workloads.four_ways import WAYS, WayRun, model, train_way
+from helpers.workloads.four_ways.plain_graph import Op, graphs_of, plain
+from helpers.workloads.four_ways.record import Gradient
+from helpers.workloads.four_ways.runs import own, train_alone
+
+pytestmark = [
+    pytest.mark.tensorflow,
+    pytest.mark.skipif(
+        importlib.util.find_spec("tensorflow") is None,
+        reason="TensorFlow is not installed; ./course doctor says what that costs.",
+    ),
+]
+CLUSTERS = [(3, 1), (4, 2)]
+STEPS = 30
+
+
+def below() -> set[int]:
+    """The processes that the servers under this one have forked."""
+    return {c.pid for server in psutil.Process().children() for c in server.children()}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left() -> Any:
+    earlier = below()
+    yield
+    assert not below() - earlier
+
+
+def difference(run: WayRun) -> float:
+    """How far the weights are from those of training with one big batch."""
+    alone = train_alone(workers=run.workers, steps=STEPS)
+    return max(float(abs(a - b).max()) for a, b in zip(run.weights, alone, strict=True))
+
+
+# --- the four ways on servers and workers ----------------------------------------------------
+
+
+@pytest.mark.parametrize(("workers", "servers"), CLUSTERS)
+@pytest.mark.parametrize("way", [way for way in WAYS if way.endswith(" sync")])
+def test_a_synchronous_way_equals_one_big_batch(way: str, workers: int, servers: int) -> None:
+    run = train_way(way, workers, servers, steps=STEPS)
+    assert difference(run) < 1e-5
+    assert run.updates == STEPS == len(run.losses) and run.losses[-1] < run.losses[0]
+    assert run.counted == [STEPS] * workers and run.dropped == [0] * workers
+    assert set(run.staleness) == {0}
+
+
+@pytest.mark.parametrize(("workers", "servers"), CLUSTERS)
+@pytest.mark.parametrize("way", [way for way in WAYS if way.endswith("async")])
+def test_an_asynchronous_way_has_stale_gradients_and_learns(
+    way: str, workers: int, servers: int
+) -> None:
+    run = train_way(way, workers, servers, steps=STEPS, slow={1: 0.02})
+    # It ends at so many updates or a few more: each worker looks only after its own.
+    assert STEPS * workers <= run.updates < STEPS * workers + workers
+    assert len(run.gradients) == run.updates == sum(run.counted)
+    # While the slow one computes, others make updates.
+    slow = [each.staleness for each in run.gradients if each.worker == 1]
+    assert max(slow) > 0 and min(run.staleness) >= 0
+    assert difference(run) > 1e-3 and run.loss < model_loss_at_start(run)
+
+
+def model_loss_at_start(run: WayRun) -> float:
+    """The loss before training."""
+    rows = model.data(run.workers, 20, 1, 0)
+    return model.mean_loss(rows.weights, rows.x, rows.y)
+
+
+@pytest.mark.parametrize(("workers", "servers"), CLUSTERS)
+def test_with_a_spare_worker_the_slow_ones_gradients_are_dropped(
+    workers: int, servers: int
+) -> None:
+    slow = workers - 1
+    run = train_way("between-graph sync", workers, servers, STEPS, {slow: 0.1}, spare=1)
+    assert run.updates == STEPS and sum(run.counted) >= STEPS * (workers - 1)
+    # It may come in time for a step while another is held up, but not for all of them.
+    assert run.dropped[slow] > 0 and run.counted[slow] < STEPS / 2
+    assert set(run.staleness) == {0}
+
+
+def test_a_function_of_ones_own_takes_the_place_of_the_courses() -> None:
+    def sums(devices: Any, server: Any, batches: Any, loss: Any, *rest: Any) -> Any:
+        """Gradients of the sum of the losses: too long a step."""
+        import tensorflow as tf
+
+        variables, step, optimizer = rest
+        total = tf.add_n([loss(batch, variables) for batch in batches])
+        return optimizer.minimize(total, step, var_list=variables)
+
+    run = train_way("in-graph sync", workers=2, steps=STEPS, builder=sums, rate=0.1)
+    assert run.updates == STEPS and difference(run) > 1e-3
+    right = train_alone(workers=2, steps=STEPS, rate=0.2)
+    assert np.allclose(run.weights[0], right[0], atol=1e-5)
+
+
+def test_an_error_in_a_thread_ends_the_run_and_threads_that_hang_too() -> None:
+    def fails(session: Any, updates: Any, step: Any, last: int) -> None:
+        from helpers.algorithms.four_ways import run_threads
+
+        run_threads(session, updates, "no such tensor:0", last)
+
+    with pytest.raises(RankFailed, match="no such tensor"):
+        train_way("in-graph async", workers=2, threads=fails)
+
+    def hangs(session: Any, updates: Any, step: Any, last: int) -> None:
+        while True:
+            session.run(step)
+
+    with pytest.raises(RunTimeout, match=r"/job:chief/task:0"):
+        train_way("in-graph async", workers=1, threads=hangs, timeout=6)
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"way": "in graph"}, "There is no way 'in graph'"),
+    ({"way": "in-graph sync", "servers": 0}, "at least 1 worker, 1 server"),
+    ({"way": "in-graph sync", "slow": {3: 0.1}}, "workers 0 to 2"),
+    ({"way": "in-graph async", "spare": 1}, "no spare workers"),
+    ({"way": "between-graph sync", "spare": 3}, "0 to 2 can be spare"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), WRONG)
+def test_wrong_settings_say_what_to_do(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        train_way(**options)
+
+
+# --- what a run tells ------------------------------------------------------------------------
+
+
+def made(way: str, gradients: list[Gradient]) -> WayRun:
+    """A run that nobody ran."""
+    return WayRun(way, 2, 1, sorted(gradients, key=lambda g: g.end), [], 0.5, len(gradients))
+
+
+def test_steps_a_second_leave_out_what_is_only_the_start() -> None:
+    ends = [(0, 1.0), (1, 1.5), *((n % 2, 1.5 + 0.1 * n) for n in range(1, 11))]
+    run = made("in-graph async", [Gradient(w, end - 0.1, end, 0, 1, 2.0) for w, end in ends])
+    assert run.steps_per_second == pytest.approx(10)  # ten steps from 1.5 to 2.5 s
+    late = [(0, 1.0 + 0.1 * n) for n in range(11)] + [(1, 2.0)]
+    run = made("in-graph async", [Gradient(w, end - 0.1, end, 0, 1, 2.0) for w, end in late])
+    assert run.steps_per_second == pytest.approx(11)  # worker 1 came when all was over
+
+
+def test_losses_are_means_of_what_counted_at_a_version() -> None:
+    rows = [(0, 0, 1.0, True), (1, 0, 3.0, True), (0, 1, 5.0, True), (1, 0, 9.0, False)]
+    run = made("between-graph sync", [Gradient(w, 0, 1, v, 0, x, c) for w, v, x, c in rows])
+    assert run.losses == [2.0, 5.0] and run.counted == [2, 1] and run.dropped == [0, 1]
+    assert run.trace.size == 2 and run.trace.duration == 1
+
+
+def test_the_figures_of_the_ways() -> None:
+    runs = []
+    for number, way in enumerate(WAYS):
+        stale = number if way.endswith("async") else 0
+        rows = [Gradient(n % 2, n, n + 1.0, n, stale, 2.0 / (n + 1)) for n in range(20)]
+        runs += [made(way, rows), made(way, rows)]
+    figure = four_figure(runs)
+    labels = [ax.get_xlabel() for ax in figure.axes]
+    assert labels == ["steps a second", "mean staleness (updates)", "final loss (nats)"]
+    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert names == ["in-graph sync", "between-graph sync", "in-graph async", "between-graph async"]
+    texts = [text.get_text() for text in figure.axes[1].texts]
+    assert texts == ["max. 0", "max. 0", "max. 1", "max. 2"]
+    assert "between-graph async: 1 steps a second, staleness 2.0, loss 0.50" in four_alt(runs)
+    assert len(loss_figure(runs[::2]).axes[0].lines) == 4
+
+
+# --- several clients' graphs in one session --------------------------------------------------
+
+
+def test_names_of_devices() -> None:
+    assert task_of("/job:ps/replica:0/task:1/device:CPU:0") == "/job:ps/task:1"
+    assert (task_of("/job:worker"), task_of("/device:CPU:2")) == ("/job:worker/task:0", "")
+    devices = {"/job:ps/task:0": "/CPU:0"}
+    assert stands_for("/job:ps/task:0", devices) == "/CPU:0" and stands_for("", devices) == ""
+    with pytest.raises(KeyError, match="no task of this cluster"):
+        stands_for("/job:ps/task:1", devices)
+    assert short("/job:worker/task:1/device:CPU:0") == "worker 1"
+    assert (short("/device:GPU:0"), short("")) == ("GPU 0", "any device")
+
+
+def shared(comm: Any) -> tuple[list[int], list[int]]:
+    """Two clients count on a server together, and each on its own device alone."""
+    import tensorflow as tf
+
+    from helpers.exercises.drives_tf import settings
+
+    v1, made = tf.compat.v1, []
+    for index in range(2):
+        with tf.Graph().as_default() as graph:
+            with tf.device("/job:ps/task:0"), v1.container("counts"):
+                both = v1.get_variable("both", initializer=0)
+            with tf.device(f"/job:worker/task:{index}"):
+                alone = v1.get_variable("alone", initializer=0)
+            start = v1.global_variables_initializer()
+            made.append((graph, start, [both.assign_add(1), alone.assign_add(1)]))
+    devices = {"/job:ps/task:0": "/CPU:0"}
+    devices |= {f"/job:worker/task:{index}": f"/CPU:{index + 1}" for index in range(2)}
+    common = together([graph for graph, _, _ in made], devices)
+    with v1.Session(graph=common.graph, config=settings(3)) as session:
+        for index, (_, start, _) in enumerate(made):
+            session.run(common.of(index, start))
+        first, second = (session.run(common.of(i, made[i][2])) for i in (0, 1))
+    return [int(each) for each in first], [int(each) for each in second]
+
+
+def test_what_lies_on_a_server_is_shared_in_one_session_too() -> None:
+    (found,) = helpers.run(shared, ranks=1, framework="tensorflow")
+    assert found == ([1, 1], [2, 1])
+
+
+# --- pictures --------------------------------------------------------------------------------
+
+
+def test_a_graph_is_gathered_by_device_and_scope() -> None:
+    (graph,) = graphs_of("in-graph sync", workers=2)
+    groups = gather([graph])
+    assert groups.devices == ["/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"]
+    found = {(short(box.device), box.label) for box in groups.boxes}
+    workers = {
+        (f"worker {n}", label + suffix)
+        for n, suffix in ((0, ""), (1, "_1"))
+        for label in ("loss", "gradients")
+    }
+    servers = {("ps 0", label) for label in ("variables", "mean", "GradientDescent")}
+    assert found == workers | servers | {(f"worker {n}", f"batch_{n}") for n in range(2)}
+    (variables,) = (box for box in groups.boxes if box.label == "variables")
+    assert variables.names == ["global_step", *model.NAMES]
+    names = [(groups.boxes[a.source].label, groups.boxes[a.to].label) for a in groups.arrows]
+    assert ("GradientDescent", "variables") in names and ("mean", "GradientDescent") in names
+    assert len(names) == len(set(names)) == 10
+    # What is not needed for a fetch is left out, and what is needed is all there.
+    inputs = {name for op in graph for name in (*op.inputs, *op.after)}
+    assert inputs < {op.name for op in graph} and not any("Initializer" in op.name for op in graph)
+
+
+@pytest.mark.parametrize(("workers", "servers"), CLUSTERS)
+@pytest.mark.parametrize("way", WAYS)
+def test_the_picture_of_every_way(way: str, workers: int, servers: int) -> None:
+    spare = 1 if way == "between-graph sync" else 0
+    graphs = graphs_of(way, workers, servers, spare)
+    assert len(graphs) == (1 if way.startswith("in-graph") else workers)
+    groups = gather(graphs)
+    assert len(groups.devices) == workers + servers
+    figure = graph_view.draw_graph(graphs, way)
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    owners = [f", graph {n}" if len(graphs) > 1 else "" for n in range(workers)]
+    assert {f"worker {n}{owner}" for n, owner in enumerate(owners)} <= set(texts)
+    assert ("token queue" in texts) == (way == "between-graph sync")
+    assert (f"update {workers - 1}" in texts) == way.endswith("async")
+    no_overlap(figure)
+    alt = graph_view.graph_alt(graphs, way)
+    assert alt.startswith(f"Diagram: {way}, ") and "goes to" in alt and "changes" in alt
+
+
+def no_overlap(figure: Any) -> None:
+    """No two boxes on each other, and no text wider than its box by more than a hair."""
+    figure.canvas.draw()
+    ax = figure.axes[0]
+    boxes = [patch for patch in ax.patches if patch.get_zorder() == 4]
+    places = [patch.get_window_extent() for patch in boxes]
+    for index, one in enumerate(places):
+        assert not any(
+            one.x0 < other.x1 and other.x0 < one.x1 and one.y0 < other.y1 and other.y0 < one.y1
+            for other in places[index + 1 :]
+        )
+    for text in (text for text in ax.texts if text.get_zorder() == 5):
+        extent = text.get_window_extent()
+        middle = (extent.x0 + extent.x1) / 2, (extent.y0 + extent.y1) / 2
+        around = [place for place in places if place.contains(*middle)]
+        assert around and extent.width < around[0].width * 1.04, text.get_text()
+
+
+def test_a_graph_shows_what_lies_nowhere_and_needs_a_caption(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ops = [
+        Op("weights", "VarHandleOp", "/device:CPU:1", (), ()),
+        Op("read", "ReadVariableOp", "", ("weights",), ()),
+        Op("loss/square", "Square", "", ("read",), ()),
+        Op("loss/sum", "Sum", "", ("loss/square",), ()),
+    ]
+    alt = graph_view.graph_alt(ops)
+    assert "CPU 1 holds variables (weights). any device holds loss." in alt
+    assert "variables on CPU 1 goes to loss on any device." in alt
+    shown: list[tuple[str, str]] = []
+
+    def show(figure: Any, caption: str, alt: str) -> None:
+        shown.append((caption, alt))
+
+    monkeypatch.setattr(graph_view, "show", show)
+    graph_view.show_graph(ops, "The loss lies on no device.")
+    assert shown == [("The loss lies on no device.", alt)]
+
+
+def test_ops_of_a_graph_that_are_asked_for() -> None:
+    class Node:
+        def __init__(self, name: str, *inputs: str) -> None:
+            self.name, self.op, self.device, self.input = name, "NoOp", "", inputs
+
+    class Graph:
+        node = (Node("a"), Node("b", "a:1", "^c"), Node("c"), Node("d", "b"))
+
+    assert [op.name for op in plain(Graph(), ["b"])] == ["a", "b", "c"]
+    assert plain(Graph())[1] == Op("b", "NoOp", "", ("a",), ("c",))
+
+
+def test_every_way_has_a_function() -> None:
+    found: list[Callable[..., Any]] = [own(name) for name in WAYS.values()]
+    assert len({each.__name__ for each in found}) == 4
