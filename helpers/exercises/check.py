@@ -14,6 +14,7 @@ from helpers.exercises.result import Result
 from helpers.exercises.spec import Case, Exercise, Observation
 
 TIMEOUT = 10.0
+TF_TIMES = 3.0  # TensorFlow takes a while for each graph
 
 _known: dict[tuple[str, str], str] = {}
 
@@ -22,7 +23,7 @@ def check(number: str, function: Callable[..., Any]) -> Result:
     """Check one exercise: passed, wrong with a hint for that mistake, or not attempted.
 
     number: such as "02.1". function: yours. It runs in a process of its own for at most ten
-    seconds and never raises for a mistake. The result displays itself as a cell's last expression.
+    seconds (thirty with TensorFlow) and never raises for a mistake. The result displays itself as a cell's last expression.
     """
     try:
         exercise = find(number)
@@ -94,9 +95,10 @@ def apart(
     # Without the facts, and without the spec: only the driver travels with the function.
     blind = [Case(c.name, c.args, c.ranks, c.options) for c in cases]
     drive = exercise.drive
+    seconds = TIMEOUT * (TF_TIMES if exercise.framework == "tensorflow" else 1.0)
 
     def job(comm: Any) -> list[Observation]:
-        return observe(drive, function, blind, limit=TIMEOUT - 2)
+        return observe(drive, function, blind, limit=seconds - 2)
 
     job.__name__ = getattr(function, "__name__", exercise.function)  # for the engine's messages
     try:
@@ -105,7 +107,7 @@ def apart(
             ranks=1,
             engine="processes",
             framework=exercise.framework,
-            timeout=TIMEOUT,
+            timeout=seconds,
             device="cpu",
             show=False,
         )[0]
