@@ -111,7 +111,7 @@ def test_a_function_of_ones_own_takes_the_place_of_the_courses() -> None:
     assert np.allclose(run.weights[0], right[0], atol=1e-5)
 
 
-def test_an_error_in_a_thread_ends_the_run_and_threads_that_hang_too() -> None:
+def test_an_error_in_a_thread_ends_the_run_and_so_do_threads_that_hang() -> None:
     def fails(session: Any, updates: Any, step: Any, last: int) -> None:
         from helpers.algorithms.four_ways import run_threads
 
@@ -119,6 +119,11 @@ def test_an_error_in_a_thread_ends_the_run_and_threads_that_hang_too() -> None:
 
     with pytest.raises(RankFailed, match="no such tensor"):
         train_way("in-graph async", workers=2, threads=fails)
+
+    with pytest.raises(RankFailed, match="gives an op, not"):
+        train_way("in-graph sync", workers=1, builder=lambda *given: None)
+    with pytest.raises(RankFailed, match=r"gives \(update, hook\), not 1"):
+        train_way("between-graph sync", workers=1, builder=lambda *given: 1)
 
     def hangs(session: Any, updates: Any, step: Any, last: int) -> None:
         while True:

@@ -29,10 +29,12 @@ def client(task: Task, setting: Setting, rows: model.Data) -> Told:
         optimizer = descent(setting.rate)
         if setting.way == "between-graph async":
             made = setting.builder(task, CONTAINER, make, batch, loss, optimizer)
+            expect(setting, made, "version before", "update", "version after")
             each: Asynchronous | Synchronous = Asynchronous(made, loss.made[-1][1])
         else:
             sizes = setting.aggregate, setting.workers
             made = setting.builder(task, make, batch, loss, optimizer, *sizes)
+            expect(setting, made, "update", "hook")
             strict = setting.strict and setting.aggregate == setting.workers
             each = Synchronous(made, loss.made[-1][1], graph, strict)
         step = v1.train.get_global_step()
@@ -47,6 +49,12 @@ def client(task: Task, setting: Setting, rows: model.Data) -> Told:
         if not task.is_chief:
             return Told(gradients, None, 0)
         return Told(gradients, session.run(variables), int(session.run(step)))
+
+
+def expect(setting: Setting, made: Any, *names: str) -> None:
+    """Raise ValueError where a builder did not give so many things."""
+    if not isinstance(made, list | tuple) or len(made) != len(names):
+        raise ValueError(f"{setting.builder.__name__} gives ({', '.join(names)}), not {made!r}.")
 
 
 class Meeting:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Sequence
@@ -26,15 +27,8 @@ def client(task: Task, setting: Setting, rows: model.Data) -> Told:
             for worker, device in enumerate(devices)
         ]
         loss = Noted(step)
-        if setting.way == "in-graph sync":
-            optimizer = descent(setting.rate)
-            server = "/job:ps/task:0"
-            update = setting.builder(devices, server, batches, loss, variables, step, optimizer)
-            updates = [update]
-        else:
-            updates = setting.builder(
-                devices, batches, loss, variables, step, lambda: descent(setting.rate)
-            )
+        given = devices, batches, loss, variables, step
+        updates = build(setting, given)
         versions = after(updates, step)
         start = [v1.global_variables_initializer(), v1.local_variables_initializer()]
     with v1.Session(task.target, graph=graph) as session:
@@ -43,9 +37,28 @@ def client(task: Task, setting: Setting, rows: model.Data) -> Told:
             gradients = together(session, setting, loss, updates[0], versions[0])
         else:
             watched = Watched(session, updates, versions, loss)
-            setting.threads(watched, updates, step, setting.last)
+            with contextlib.suppress(SystemExit):  # `result` tells why
+                setting.threads(watched, updates, step, setting.last)
             gradients = watched.result()
         return Told(gradients, session.run(variables), int(session.run(step)))
+
+
+def build(setting: Setting, given: tuple[Any, ...]) -> list[Any]:
+    """The ops that make updates: one, or one a replica. Raises ValueError for anything else."""
+    devices, *rest = given
+    if setting.way == "in-graph sync":
+        updates = [setting.builder(devices, "/job:ps/task:0", *rest, descent(setting.rate))]
+        asked, fits = "an op", updates[0] is not None
+    else:
+        updates = setting.builder(devices, *rest, lambda: descent(setting.rate))
+        asked = "a list of an op for each replica"
+        fits = isinstance(updates, list | tuple) and len(updates) == len(devices)
+    if not fits:
+        raise ValueError(f"{setting.builder.__name__} gives {asked}, not {updates!r}.")
+    calls = len(given[2].made)
+    if calls != len(devices):
+        raise ValueError(f"{len(devices)} replicas need `loss` once each; it was called {calls}×.")
+    return list(updates)
 
 
 def after(updates: Sequence[Any], step: Any) -> list[Any]:
@@ -82,10 +95,7 @@ class Watched:
     ) -> None:
         self.session = session
         self.updates = {id(update): worker for worker, update in enumerate(updates)}
-        self.fetches = [
-            [update, version, made]
-            for update, version, made in zip(updates, versions, loss.made, strict=True)
-        ]
+        self.fetches = list(zip(versions, loss.made, strict=True))
         self.lock = threading.Lock()
         self.gradients: list[Gradient] = []
         self.error: BaseException | None = None
@@ -95,11 +105,12 @@ class Watched:
         if self.error is not None:
             raise SystemExit  # ends the other threads without a word
         try:
-            worker = self.updates.get(id(fetch))
+            several = fetch if isinstance(fetch, list | tuple) else [fetch]
+            worker = next((self.updates[id(f)] for f in several if id(f) in self.updates), None)
             if worker is None:
                 return self.session.run(fetch, *args, **options)
-            start = time.perf_counter()
-            value, now, (before, loss) = self.session.run(self.fetches[worker])
+            start, watched = time.perf_counter(), [fetch, *self.fetches[worker]]
+            value, now, (before, loss) = self.session.run(watched, *args, **options)
         except BaseException as error:
             self.error = error
             raise SystemExit from None  # `result` raises it, in the client's own thread
