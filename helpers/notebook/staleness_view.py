@@ -39,7 +39,8 @@ def show_race(curves: Mapping[str, Sequence[Point]], target: float, caption: str
         look = {"color": colour, "marker": mark, "markevery": every, "ms": 5, "lw": 1.4}
         ax.plot([p.seconds for p in curve], [p.error for p in curve], label=name, **look)
         at = next((p.seconds for p in curve if p.error <= target), None)
-        said.append(f"{name} {'never' if at is None else f'after {at:.0f} s'}")
+        when = "never" if at is None else f"after {at:.0f} s"
+        said.append(f"{name} {when}, and ends at {curve[-1].error:.0f} %")
     ax.axhline(target, color=GREY, linestyle=":", linewidth=1.5)
     ax.annotate(f"{target:g} %", (1, target), (0, 4), textcoords="offset points", color=GREY)
     ax.set(xlabel="time on the clock (s)", ylabel="test error (%)", yscale="log", ylim=(1.5, 130))
@@ -133,8 +134,14 @@ def show_descent(
     )
 
 
-def show_wobble(rates: Sequence[float], wobbles: Mapping[str, Sequence[float]]) -> None:
-    """How far w still moves at the end, by rate; a series for each staleness and batch."""
+def show_wobble(
+    rates: Sequence[float], wobbles: Mapping[str, Sequence[float]], limit: float
+) -> None:
+    """How far w still moves at the end, by rate; a series for each staleness and batch.
+
+    limit: the highest rate at which late gradients settle, between the last two rates.
+    """
+    top = 3
     figure, ax = axes(height=3.4)
     looks = ((BLUE, "o", "-"), (SKY, "s", "--"), (RED, "D", "-"), (ORANGE, "^", "--"))
     for (name, values), (colour, mark, dash) in zip(wobbles.items(), looks, strict=True):
@@ -142,22 +149,24 @@ def show_wobble(rates: Sequence[float], wobbles: Mapping[str, Sequence[float]]) 
     ax.set(
         xscale="log", yscale="log", xlabel="learning rate", ylabel="w at the end (root mean square)"
     )
-    ax.set_ylim(0.005, 3)
+    ax.set_ylim(0.005, top)
+    ax.axvline(limit, color=GREY, linestyle=":", linewidth=1.5)
     ticks = [0.01, 0.02, 0.05, 0.1, 0.2]
     ax.set_xticks(ticks, [str(tick) for tick in ticks])
     ax.set_yticks([0.01, 0.1, 1], ["0.01", "0.1", "1"])
     ax.minorticks_off()
     ax.legend(frameon=False, fontsize=9)
-    last = "; ".join(
-        f"{name} {values[0]:.3f} to {values[-1]:.3g}" for name, values in wobbles.items()
-    )
+    said = []
+    for name, values in wobbles.items():
+        ends = f"{values[-1]:.3g}" if values[-1] < top else "off the chart"
+        said.append(f"{name} {values[0]:.3f}, {values[-2]:.3g}, {ends}")
     show(
         figure,
-        caption="Sixteen times the batch is a quarter of the noise. It lowers both curves alike, "
-        "and moves the rate at which late gradients diverge not at all.",
-        alt="Line chart of the rest of w against the learning rate, both logarithmic, from the "
-        f"lowest to the highest rate: {last}. The two curves with staleness bend upwards at the "
-        "same rate.",
+        caption="Sixteen times the batch is a quarter of the noise. It lowers the curves, and "
+        f"leaves the rate at which late gradients diverge where it is, at {limit:.3f} (dotted).",
+        alt="Line chart of the rest of w against the learning rate, both logarithmic, at the rates "
+        f"{rates[0]:g}, {rates[-2]:g} and {rates[-1]:g}: {'; '.join(said)}. The two curves with "
+        f"staleness bend upwards and leave the chart at the same rate, past {limit:.3f}.",
     )
 
 
@@ -231,7 +240,7 @@ def show_cures(found: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]])
         medians = "; ".join(
             f"{n} {np.median([e for e, _ in runs]):.0f}" for n, runs in cures.items()
         )
-        words.append(f"{setting.replace(chr(10), ', ')}: {medians}")
+        words.append(f"{setting.replace(chr(10), ' ')}: {medians}")
     show(
         figure,
         caption="A lower rate, dropping and scaling hold in both settings; all else depends on the "
