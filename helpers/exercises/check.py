@@ -23,7 +23,8 @@ def check(number: str, function: Callable[..., Any]) -> Result:
     """Check one exercise: passed, wrong with a hint for that mistake, or not attempted.
 
     number: such as "02.1". function: yours. It runs in a process of its own for at most ten
-    seconds (thirty with TensorFlow) and never raises for a mistake. The result displays itself as a cell's last expression.
+    seconds, thirty with TensorFlow, and never raises for a mistake. The result displays itself as a
+    cell's last expression.
     """
     try:
         exercise = find(number)
