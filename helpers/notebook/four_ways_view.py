@@ -91,6 +91,16 @@ def four_alt(runs: Sequence[WayRun]) -> str:
     return f"{first} {'; '.join(parts)}."
 
 
+def loss_alt(runs: Sequence[WayRun], smooth: int = 12) -> str:
+    """What `loss_figure` shows, in words and numbers."""
+    parts = []
+    for run in runs:
+        losses = [each.loss for each in run.gradients]
+        first, last = (sum(part) / len(part) for part in (losses[:smooth], losses[-smooth:]))
+        parts.append(f"{run.way}: from {first:.2f} to {last:.2f}")
+    return f"Line chart of the batches' loss in nats. {'; '.join(parts)}."
+
+
 def _ways(runs: Sequence[WayRun]) -> list[str]:
     """The ways that were run, the synchronous ones first."""
     found = {run.way for run in runs}
