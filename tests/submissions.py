@@ -20,6 +20,7 @@ from helpers.worker import cells
 REPOSITORY = Path(__file__).parent.parent
 NAMES = {
     "00": "00_start_here.ipynb",
+    "01": "01_devices.ipynb",
     "02": "02_messages.ipynb",
     "03": "03_data_parallelism.ipynb",
     "05": "05_parameter_servers.ipynb",

@@ -12,7 +12,7 @@ import torch
 from helpers.exercises import everything, find
 from helpers.exercises.observe import observe
 from helpers.instructor.hidden import HIDDEN_SEEDS
-from tests import right_answers_05, right_answers_06, right_answers_07
+from tests import right_answers_01, right_answers_05, right_answers_06, right_answers_07
 
 
 def scatter_without_waiting(comm: Any, batch: Any, rows: int, width: int) -> Any:
@@ -233,6 +233,7 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("03.4", buckets_by_hand),
     ("03.5", overlap_in_views),
     ("03.6", rate_in_one_line),
+    *right_answers_01.RIGHT,
     *right_answers_05.RIGHT,
     *right_answers_06.RIGHT,
     *right_answers_07.RIGHT,
@@ -242,6 +243,7 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = [
 @pytest.mark.parametrize(("number", "answer"), RIGHT, ids=lambda v: getattr(v, "__name__", v))
 def test_another_right_answer_passes(number: str, answer: Callable[..., Any]) -> None:
     exercise = find(number)
+    pytest.importorskip(exercise.framework)
     for seed in (0, *HIDDEN_SEEDS):
         cases = exercise.cases(seed)
         verdict = exercise.judge_all(cases, observe(exercise.drive, answer, cases))

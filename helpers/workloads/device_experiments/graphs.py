@@ -22,12 +22,11 @@ class Node:
 
 @dataclass(frozen=True)
 class Span:
-    """When an op ran: seconds from the first one's start. thread: counted from 0."""
+    """When an op ran: seconds from the first one's start."""
 
     name: str
     start: float
     end: float
-    thread: int
 
 
 @dataclass(frozen=True)
@@ -56,16 +55,27 @@ class Seen:
 
     def transfers(self) -> list[tuple[str, str, str]]:
         """What was sent between devices: (the tensor's op, from, to), in the order of the names."""
-        found = set()
         to: dict[str, list[str]] = {}
         for node in self.nodes:
             if node.kind == "_Recv":
-                to.setdefault(node.name.rsplit("/", 1)[0], []).append(node.device)
-        for node in self.nodes:
-            if node.kind == "_Send":
-                tensor = node.name.rsplit("/", 1)[0]
-                found |= {(tensor, node.device, other) for other in to.get(tensor, [])}
+                to.setdefault(stem(node.name), []).append(node.device)
+        found = {
+            (stem(node.name), node.device, other)
+            for node in self.nodes
+            if node.kind == "_Send"
+            for other in to.get(stem(node.name), [])
+            if other != node.device
+        }
         return sorted(found)
+
+
+def stem(name: str) -> str:
+    """What a send and its receive have in common: the name of the op whose tensor is sent."""
+    for mark in ("/_", "_S"):
+        head, _, tail = name.rpartition(mark)
+        if head and tail.isdigit():
+            return head
+    return name
 
 
 def settings(cpus: int = 1, threads: int = 1, soft: bool = False) -> Any:
@@ -123,7 +133,6 @@ def spans(stats: Sequence[Any]) -> tuple[Span, ...]:
     if not stats:
         return ()
     zero = min(node.all_start_micros for node in stats)
-    threads = {t: i for i, t in enumerate(sorted({node.thread_id for node in stats}))}
     found = []
     for node in stats:
         begin = node.all_start_micros - zero
@@ -132,7 +141,6 @@ def spans(stats: Sequence[Any]) -> tuple[Span, ...]:
                 node.node_name,
                 (begin + node.op_start_rel_micros) / 1e6,
                 (begin + node.op_end_rel_micros) / 1e6,
-                threads[node.thread_id],
             )
         )
     return tuple(sorted(found, key=lambda span: (span.start, span.end, span.name)))

@@ -20,8 +20,12 @@ MODEL: dict[str, tuple[tuple[int, ...], str]] = {
 CONTAINER = "spring"
 
 
-def use_from_afar(task: Any, kibibytes: int = 64) -> Seen:
-    """A variable on server 0 and the mean of its squares, computed on this worker."""
+def use_from_afar(task: Any, at_home: bool, kibibytes: int = 64) -> tuple[Seen, dict[str, int]]:
+    """A variable on server 0 and the mean of its squares, for this worker.
+
+    at_home: whether the mean is computed on the server, beside the variable. Returns what the step
+    showed and the bytes of each tensor that went from one task to another.
+    """
     import tensorflow as tf
 
     v1 = tf.compat.v1
@@ -30,12 +34,19 @@ def use_from_afar(task: Any, kibibytes: int = 64) -> Seen:
             table = v1.get_variable(
                 "table", (kibibytes * 256,), initializer=v1.ones_initializer(), use_resource=True
             )
+        with tf.device("/job:ps/task:0" if at_home else task.device):
+            mean = tf.reduce_mean(tf.square(table, name="square"), name="mean")
         with tf.device(task.device):
-            value = tf.reduce_mean(tf.square(table, name="square"), name="mean")
+            value = tf.sqrt(mean, name="root")
         init = v1.global_variables_initializer()
     with v1.Session(task.target, graph=graph, config=as_written(v1.ConfigProto())) as session:
         session.run(init)
-        return watch(session, value)
+        seen = watch(session, value)
+    sizes = {}
+    for name, _, _ in seen.transfers():
+        sent = graph.get_operation_by_name(name).outputs[0]
+        sizes[name] = sent.shape.num_elements() * sent.dtype.size
+    return seen, sizes
 
 
 def lose_and_find(
@@ -90,7 +101,9 @@ def look_for_it(task: Any, folder: str, find: Callable[..., Any] | None) -> dict
     import tensorflow as tf
 
     if find is None:
-        from helpers.algorithms.device_graphs import find_model as find
+        from helpers.algorithms.device_graphs import find_model
+
+        find = find_model
     v1 = tf.compat.v1
     found: dict[str, Any] = {"elsewhere": attempt(task, find, "autumn")}
     with tf.Graph().as_default() as graph:

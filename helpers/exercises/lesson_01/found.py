@@ -1,0 +1,272 @@
+"""Exercise 01.5, a model that another client has left on the servers.
+
+`find_model(container, model) -> {name: variable}`. The claim: a session reads the values that were
+left in that container, on these devices, and they are still there afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from helpers.exercises.common import rng
+from helpers.exercises.compare import close, count, describe
+from helpers.exercises.drives_devices import looks_for_a_model
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+
+TASKS = ("/job:worker/task:0", "/job:ps/task:0", "/job:ps/task:1")
+NAMES = ("weights", "bias", "scale", "table", "gain", "offset")
+
+
+def cases(seed: int) -> list[Case]:
+    """Seed 0: two variables on two servers; else others, some of them on one server."""
+    random = rng(seed, "01.5")
+    if not seed:
+        return [_case(random, "spring", [("weights", (2,), 1), ("bias", (), 2)])]
+    made = []
+    for container in ("experiment_7", "autumn"):
+        names = random.permutation(NAMES)[: int(random.integers(2, 5))]
+        shapes: tuple[tuple[int, ...], ...] = ((), (3,), (2, 2))
+        model = [
+            (str(name), shapes[int(random.integers(3))], 1 + (place % 2))
+            for place, name in enumerate(names)
+        ]
+        made.append(_case(random, container, model))
+    return made
+
+
+def _case(
+    random: np.random.Generator, container: str, model: list[tuple[str, tuple[int, ...], int]]
+) -> Case:
+    """A model in its container, and others of the same names elsewhere, with other values."""
+    devices = {name: TASKS[task] for name, _, task in model}
+    here = {name: TASKS[0] for name in devices}
+    left = []
+    for where, places in ((container, devices), ("", devices), (container, here), ("", here)):
+        values = {n: np.round(random.uniform(1, 9, s), 2).astype(np.float32) for n, s, _ in model}
+        left.append((where, places, values))
+    asked = {name: (shape, TASKS[task]) for name, shape, task in model}
+    facts = {"want": left[0][2], "default": left[1][2], "here": (left[2][2], left[3][2])}
+    name = f"For {count(len(model), 'variable')} in the container {container!r}"
+    return Case(name, ((container, asked, list(TASKS), left),), facts=facts)
+
+
+def _first(case: Case, seen: Observation) -> tuple[str, Any] | None:
+    """The first variable that was not found: its name and what there is instead."""
+    found = seen.values[0]["found"]
+    for name, want in case.facts["want"].items():
+        if name not in found or not close(_array(found[name]), want, 1e-6):
+            return name, found.get(name)
+    return None
+
+
+def _array(value: Any) -> Any:
+    """A number as an array; anything else as it is."""
+    return np.asarray(value) if type(value) is float else value
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """All values, and they stay."""
+    answer = seen.values[0]
+    if answer["kind"] != "dict":
+        return f"{case.name}, your function gave a {answer['kind']} instead of a dictionary."
+    wrong = _first(case, seen)
+    if wrong is not None:
+        want = case.facts["want"][wrong[0]]
+        return f"{case.name}, `{wrong[0]}` is {describe(wrong[1])}; {describe(want)} was left."
+    extra = set(answer["found"]) - set(case.facts["want"])
+    if extra:
+        return f"{case.name}, {sorted(extra)[0]!r} is no variable of the model."
+    for name, want in case.facts["want"].items():
+        if not close(_array(answer["after"][name]), want, 1e-6):
+            return f"{case.name}, `{name}` was changed on the server."
+    return None
+
+
+def _handles(seen: Observation) -> list[tuple[str, str, str]]:
+    return [(str(c), str(n), str(d)) for c, n, d in seen.values[0]["handles"]]
+
+
+def _overwritten(case: Case, seen: Observation) -> str | None:
+    after = seen.values[0]["after"]
+    for name, want in case.facts["want"].items():
+        if not close(_array(after[name]), want, 1e-6):
+            now = describe(_array(after[name]))
+            return (
+                f"{case.name}, `{name}` was {describe(want)} on the server and is {now} now: "
+                "it was initialised, and what was trained is lost."
+            )
+    return None
+
+
+def _missing(case: Case, seen: Observation) -> str | None:
+    answer = seen.values[0]
+    name = next((n for n in case.facts["want"] if n not in answer["found"]), None)
+    if answer["kind"] != "dict" or name is None:
+        return None
+    return f"{case.name}, `{name}` is missing in the dictionary: its keys are the model's names."
+
+
+def _no_variables(case: Case, seen: Observation) -> str | None:
+    if _handles(seen) or seen.values[0]["kind"] != "dict":
+        return None
+    return (
+        f"{case.name}, there is no variable in your graph. Numbers alone find nothing: "
+        "`tf.compat.v1.get_variable` names a variable, and the server knows it by that name."
+    )
+
+
+def _other_name(case: Case, seen: Observation) -> str | None:
+    wrong = _first(case, seen)
+    named = [n for _, n, _ in _handles(seen)]
+    if wrong is None or wrong[0] in named or not named:
+        return None
+    return (
+        f"{case.name}, no variable of your graph is called `{wrong[0]}`; there are "
+        f"{', '.join(named)}. The server knows variables by their names."
+    )
+
+
+def _default_container(case: Case, seen: Observation) -> str | None:
+    wrong = _first(case, seen)
+    if wrong is None or all(c == case.args[0][0] for c, _, _ in _handles(seen)):
+        return None
+    used = next(c for c, _, _ in _handles(seen) if c != case.args[0][0])
+    where = f"the container {used!r}" if used else "the default container"
+    there = describe(_array(wrong[1]))
+    return (
+        f"{case.name}, you looked into {where}: there `{wrong[0]}` is {there}, somebody else's. "
+        "Make the variables inside `with tf.compat.v1.container(…)`."
+    )
+
+
+def _other_device(case: Case, seen: Observation) -> str | None:
+    wrong = _first(case, seen)
+    if wrong is None:
+        return None
+    device = case.args[0][1][wrong[0]][1]
+    at = next((d for _, n, d in _handles(seen) if n == wrong[0]), "")
+    if _task(at) == device:
+        return None
+    where = f"on {_task(at)}" if at else "wherever the session likes"
+    return (
+        f"{case.name}, you looked for `{wrong[0]}` {where}. A container is on each device of its "
+        f"own: this variable lies on {device}."
+    )
+
+
+def _task(device: str) -> str:
+    parts = [part for part in device.split("/") if part.startswith(("job:", "task:"))]
+    return "/" + "/".join(parts)
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    model, container = cases[0].args[0][1], cases[0].args[0][0]
+    where = " and ".join(sorted({device for _, device in model.values()}))
+    return (
+        f"Passed: {count(len(model), 'variable')} found in the container {container!r} on {where}, "
+        "and nothing was overwritten."
+    )
+
+
+def reference(container: str, model: Any) -> Any:
+    """The course's own."""
+    from helpers.algorithms.device_graphs import find_model
+
+    return find_model(container, model)
+
+
+def _build(
+    held: str | None = None,
+    place: bool = True,
+    name: Callable[[str], str] = str,
+    initialise: bool = False,
+) -> Callable[..., Any]:
+    """An answer with something changed."""
+
+    def answer(container: str, model: Any) -> Any:
+        import tensorflow as tf
+
+        v1 = tf.compat.v1
+        made: dict[str, Any] = {}
+        with v1.container(container if held is None else held):
+            for each, (shape, device) in model.items():
+                with tf.device(device if place else None):
+                    zeros = v1.zeros_initializer()
+                    made[each] = v1.get_variable(name(each), shape, initializer=zeros)
+                if initialise:
+                    with tf.control_dependencies([made[each].initializer]):
+                        made[each] = made[each].read_value()
+        return made
+
+    return answer
+
+
+def by_tf_variable(container: str, model: Any) -> Any:
+    """New variables without a name."""
+    import tensorflow as tf
+
+    with tf.compat.v1.container(container):
+        return {name: tf.Variable(tf.zeros(shape)) for name, (shape, _) in model.items()}
+
+
+def in_a_scope(container: str, model: Any) -> Any:
+    """Takes a scope of names for a container."""
+    import tensorflow as tf
+
+    with tf.compat.v1.variable_scope(container):
+        return _build(held="")(container, model)
+
+
+def constants(container: str, model: Any) -> Any:
+    """Zeros."""
+    import tensorflow as tf
+
+    return {name: tf.zeros(shape) for name, (shape, _) in model.items()}
+
+
+def as_list(container: str, model: Any) -> Any:
+    """Some of them."""
+    found = reference(container, model)
+    return {name: found[name] for name in list(found)[:1]}
+
+
+EXERCISE = Exercise(
+    number="01.5",
+    title="Find the model",
+    stars=2,
+    minutes=15,
+    points=3,
+    function="find_model",
+    asks=(
+        "a dictionary of variables by the model's names, each of its shape, on its device, in the "
+        "container, and not initialised."
+    ),
+    cases=cases,
+    drive=looks_for_a_model,
+    claim=claim,
+    mistakes=(
+        Mistake("overwrites what was trained", _overwritten),
+        Mistake("not all variables", _missing),
+        Mistake("no variables", _no_variables),
+        Mistake("other names", _other_name),
+        Mistake("another container", _default_container),
+        Mistake("another device", _other_device),
+    ),
+    praise=praise,
+    reference=reference,
+    wrong=(
+        WrongAnswer("no container", _build(held=""), "you looked into the default container"),
+        WrongAnswer("no device", _build(place=False), "wherever the session likes"),
+        WrongAnswer("unnamed", by_tf_variable, "there are Variable"),
+        WrongAnswer("a scope", in_a_scope, "is called `weights`; there are spring/weights"),
+        WrongAnswer("initialised", _build(initialise=True), "what was trained is lost"),
+        WrongAnswer("zeros", constants, "Numbers alone find nothing"),
+        WrongAnswer("one of them", as_list, "is missing in the dictionary"),
+    ),
+    ranked=False,
+    framework="tensorflow",
+)

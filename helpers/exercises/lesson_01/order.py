@@ -1,0 +1,197 @@
+"""Exercise 01.3, the order with the least peak.
+
+`least_peak(branches) -> order`: branches are (work, result) in MiB and run one after the other. The
+claim: each branch is there once, and no order has a lower peak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from helpers.exercises.common import rng
+from helpers.exercises.compare import count, describe, number
+from helpers.exercises.drives import plain_call
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+
+Branches = list[tuple[int, int]]
+# What the lesson runs for real.
+SHOWN: Branches = [(12, 1), (20, 8), (6, 2), (16, 10), (14, 7)]
+
+
+def peak_of(branches: Sequence[tuple[int, int]], order: Sequence[int]) -> int:
+    """The most MiB at any time: what a branch needs, and what those before it keep."""
+    kept = accumulate((branches[i][1] for i in order), initial=0)
+    return max(held + branches[i][0] for held, i in zip(kept, order, strict=False))
+
+
+def ways(branches: Sequence[tuple[int, int]]) -> dict[str, list[int]]:
+    """Orders that answers with one thing wrong would give."""
+    numbers = range(len(branches))
+    return {
+        "as given": list(numbers),
+        "most work first": sorted(numbers, key=lambda i: -branches[i][0]),
+        "least work first": sorted(numbers, key=lambda i: branches[i][0]),
+        "smallest result first": sorted(numbers, key=lambda i: branches[i][1]),
+        "largest result first": sorted(numbers, key=lambda i: -branches[i][1]),
+        "gives back least first": sorted(numbers, key=lambda i: branches[i][0] - branches[i][1]),
+    }
+
+
+def cases(seed: int) -> list[Case]:
+    """Seed 0: the lesson's five branches, then 1, 2 and 4; else others."""
+    random = rng(seed, "01.3")
+    if not seed:
+        return [_case(SHOWN), _case([(5, 5)]), _case([(4, 3), (9, 1)]), _case(_telling(random, 4))]
+    return [_case(_telling(random, n)) for n in (6, 5, 8)] + [_case([(7, 2)])]
+
+
+def _telling(random: np.random.Generator, size: int) -> Branches:
+    """Branches for which each of the wrong orders has a higher peak than the best one."""
+    branches = SHOWN
+    for _ in range(2000):
+        work = random.choice(np.arange(5, 64), size, replace=False)
+        drawn = [(int(w), int(random.integers(1, w))) for w in work]
+        if all(len(set(numbers)) == size for numbers in zip(*drawn, strict=True)) and (
+            min(peak_of(drawn, way) for way in ways(drawn).values()) > _best(drawn)
+        ):
+            return drawn
+    return branches
+
+
+def _best(branches: Branches) -> int:
+    """The least peak of all orders: who gives back most goes first."""
+    order = sorted(range(len(branches)), key=lambda i: branches[i][1] - branches[i][0])
+    return peak_of(branches, order)
+
+
+def _case(branches: Branches) -> Case:
+    shown = ", ".join(f"({work}, {result})" for work, result in branches)
+    name = f"For the branches {shown}" if len(branches) < 6 else f"For {len(branches)} branches"
+    return Case(name, ((branches,),), facts={"best": _best(branches), "ways": ways(branches)})
+
+
+def _order(case: Case, seen: Observation) -> list[int] | None:
+    """The order that was given, None where it is not one of all branches."""
+    found = [number(each) for each in seen.values[0]]
+    if sorted(found, key=lambda one: one or 0) != list(range(len(case.args[0][0]))):
+        return None
+    return [int(each) for each in found if each is not None]
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """Each branch once, and the least peak."""
+    order, branches = _order(case, seen), case.args[0][0]
+    if order is None:
+        said = describe(seen.values[0])
+        last = len(branches) - 1
+        return f"{case.name}, {said} is not an order: each number from 0 to {last} once."
+    got, best = peak_of(branches, order), case.facts["best"]
+    if got == best:
+        return None
+    return f"{case.name}, your order {order} needs {got} MiB at its peak; {best} MiB are enough."
+
+
+def _branches_back(case: Case, seen: Observation) -> str | None:
+    value, branches = seen.values[0], case.args[0][0]
+    if type(value) is not list or sorted(map(tuple, value)) != sorted(map(tuple, branches)):
+        return None
+    return f"{case.name}, you gave the branches themselves; return their numbers, in order."
+
+
+def _like(name: str, words: str) -> Callable[[Case, Observation], str | None]:
+    """A recogniser for the order that a mistake gives, and what to say to it."""
+
+    def look(case: Case, seen: Observation) -> str | None:
+        order, branches = _order(case, seen), case.args[0][0]
+        if order is None or order != case.facts["ways"][name]:
+            return None
+        got, best = peak_of(branches, order), case.facts["best"]
+        return f"{case.name}, you need {got} MiB where {best} MiB are enough: {words}"
+
+    return look
+
+
+MISTAKES = {
+    "as given": "that is the order in which they are given.",
+    "most work first": (
+        "the largest work goes first. But a branch that keeps nearly all that it needs takes room "
+        "from everybody after it."
+    ),
+    "least work first": (
+        "the smallest work goes first, so that the largest one comes when most results are there."
+    ),
+    "smallest result first": (
+        "the smallest result goes first. But a branch that needs much should come early, even if "
+        "it keeps a little more."
+    ),
+    "largest result first": "what keeps most goes first, and then everybody else pays for it.",
+    "gives back least first": (
+        "who gives back least goes first: the other way round. Let early ones be those that need "
+        "much more than they keep."
+    ),
+}
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    facts, branches = cases[0].facts, cases[0].args[0][0]
+    given = peak_of(branches, facts["ways"]["as given"])
+    return (
+        f"Passed: {count(len(branches), 'branch', 'branches')} need {facts['best']} MiB at their "
+        f"peak, {given} MiB in the order in which they are given, and "
+        f"{sum(work for work, _ in branches)} MiB all at once."
+    )
+
+
+def reference(branches: Any) -> Any:
+    """The course's own."""
+    from helpers.algorithms.device_memory import least_peak
+
+    return least_peak(branches)
+
+
+def by(name: str) -> Callable[..., Any]:
+    """An answer that sorts another way."""
+    return lambda branches: ways(branches)[name]
+
+
+def sorted_branches(branches: Any) -> Any:
+    """The branches instead of their numbers."""
+    return sorted(branches, key=lambda branch: branch[1] - branch[0])
+
+
+EXERCISE = Exercise(
+    number="01.3",
+    title="The order with the least peak",
+    stars=2,
+    minutes=12,
+    points=3,
+    function="least_peak",
+    asks=(
+        "the numbers of the branches in an order whose peak, the most that a branch needs together "
+        "with the results before it, is the least."
+    ),
+    cases=cases,
+    drive=plain_call,
+    claim=claim,
+    mistakes=(
+        Mistake("the branches themselves", _branches_back),
+        *(Mistake(name, _like(name, words)) for name, words in MISTAKES.items()),
+    ),
+    praise=praise,
+    reference=reference,
+    wrong=(
+        WrongAnswer("as given", by("as given"), "in which they are given"),
+        WrongAnswer("most work first", by("most work first"), "the largest work goes first"),
+        WrongAnswer("least work first", by("least work first"), "the smallest work goes first"),
+        WrongAnswer("small results", by("smallest result first"), "smallest result goes first"),
+        WrongAnswer("large results", by("largest result first"), "what keeps most goes first"),
+        WrongAnswer("reversed", by("gives back least first"), "the other way round"),
+        WrongAnswer("branches", sorted_branches, "the branches themselves"),
+    ),
+    ranked=False,
+)

@@ -1,0 +1,230 @@
+"""Exercise 01.1, the memory of a training step.
+
+`step_memory(widths, batch, slots) -> (parameters, gradients, optimizer, activations)` in bytes.
+The claim: exactly what a step of torch holds, tensor by tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from helpers.exercises.common import rng
+from helpers.exercises.compare import count, describe, number
+from helpers.exercises.drives import plain_call
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+
+ITEMS = ("parameters", "gradients", "optimizer state", "activations")
+
+
+def cases(seed: int) -> list[Case]:
+    """Seed 0: the lesson's network with Adam, then one layer, then two; else other networks."""
+    random = rng(seed, "01.1")
+    shapes: list[tuple[tuple[int, ...], int, int]] = [
+        ((64, 512, 512, 10), 100, 2),
+        ((10, 3), 1, 0),
+        ((5, 7, 2), 4, 1),
+    ]
+    if seed:
+        shapes = []
+        for layers, slots in ((3, 2), (1, 0), (2, 1), (5, 3)):
+            widths = tuple(int(w) for w in random.integers(3, 700, layers + 1))
+            shapes.append((widths, int(random.integers(2, 3000)), slots))
+    return [_case(*shape) for shape in shapes]
+
+
+def _case(widths: tuple[int, ...], batch: int, slots: int) -> Case:
+    """A case with what is wanted, and what some mistakes would give for one of the items."""
+    pairs = list(pairwise(widths))
+    weights = 4 * sum(a * b for a, b in pairs)
+    all_numbers = weights + 4 * sum(widths[1:])
+    kept = 4 * batch * sum(widths[:-1])
+    want = (all_numbers, all_numbers, slots * all_numbers, kept)
+    hidden = 4 * batch * sum(widths[1:-1])
+    others = {
+        "no bias": (weights, weights, slots * weights, None),
+        "bias of the input": (weights + 4 * sum(widths[:-1]), None, None, None),
+        "a gradient a row": (None, batch * all_numbers, None, None),
+        "no slots": (None, None, all_numbers, None),
+        "a slot more": (None, None, (slots + 1) * all_numbers, None),
+        "no batch": (None, None, None, kept // batch),
+        "outputs": (None, None, None, 4 * batch * sum(widths[1:])),
+        "output too": (None, None, None, 4 * batch * sum(widths)),
+        "hidden twice": (None, None, None, kept + hidden),
+        "no input": (None, None, None, hidden),
+    }
+    shape = "–".join(map(str, widths))
+    name = f"For widths {shape}, {count(batch, 'row')} and {count(slots, 'slot')}"
+    return Case(name, ((list(widths), batch, slots),), facts={"want": want, "others": others})
+
+
+def _first(case: Case, seen: Observation) -> tuple[int, float] | None:
+    """The first wrong item and what was given for it; raises where there are not four numbers."""
+    (value,) = seen.values
+    got = [number(each) for each in value]
+    if len(got) != 4:
+        raise TypeError
+    for item, (one, want) in enumerate(zip(got, case.facts["want"], strict=True)):
+        if one is None:
+            raise TypeError
+        if one != want:
+            return item, one
+    return None
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """All four, to the byte."""
+    found = _first(case, seen)
+    if found is None:
+        return None
+    item, got = found
+    want = case.facts["want"][item]
+    return f"{case.name}, the {ITEMS[item]} take {want:,} bytes; you gave {got:,.10g}."
+
+
+def _not_four(case: Case, seen: Observation) -> str | None:
+    value = seen.values[0]
+    if type(value) in (list, tuple) and len(value) == 4:
+        return None
+    return (
+        f"{case.name}, your function gave {describe(value)}; return four numbers of bytes: "
+        "parameters, gradients, optimizer state and activations."
+    )
+
+
+def _numbers(case: Case, seen: Observation) -> str | None:
+    found = _first(case, seen)
+    if found is None or 4 * found[1] != case.facts["want"][found[0]]:
+        return None
+    return (
+        f"{case.name}, {found[1]:,.10g} is how many numbers the {ITEMS[found[0]]} are. A float32 "
+        "takes 4 bytes."
+    )
+
+
+def _like(name: str, words: str) -> Callable[[Case, Observation], str | None]:
+    """A recogniser for an item that some mistake makes, and what to say to it."""
+
+    def look(case: Case, seen: Observation) -> str | None:
+        found = _first(case, seen)
+        if found is None or found[1] != case.facts["others"][name][found[0]]:
+            return None
+        return f"{case.name}, you gave {found[1]:,.10g} bytes of {ITEMS[found[0]]}: {words}"
+
+    return look
+
+
+MISTAKES = {
+    "no bias": "that is the weights alone. Each layer has a bias as well, a number an output.",
+    "bias of the input": "a layer has a bias for each of its outputs, not for each input.",
+    "a gradient a row": (
+        "the gradient of a batch is one sum over its rows, as large as the parameters, however "
+        "many rows there are."
+    ),
+    "no slots": "the optimizer keeps `slots` numbers for each parameter, and plain SGD keeps none.",
+    "a slot more": "the parameters themselves are counted above; the state is the slots alone.",
+    "no batch": "that is for one row. Every row of the batch has activations of its own.",
+    "outputs": (
+        "these are the layers' outputs. For the gradient of its weights a layer needs its input, "
+        "and nobody needs the last output."
+    ),
+    "output too": "the last layer's output is in it, which nobody keeps: leave out the last width.",
+    "hidden twice": (
+        "the hidden ones are counted twice. What tanh keeps, its output, is the very tensor that "
+        "the next layer keeps as its input."
+    ),
+    "no input": "the first layer keeps its input too, the batch itself.",
+}
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    parameters, _, state, activations = cases[0].facts["want"]
+    return (
+        f"Passed: {parameters / 2**20:.2f} MiB of parameters take as much for gradients, "
+        f"{state / 2**20:.2f} MiB for Adam, and {activations / 2**20:.2f} MiB for "
+        f"{cases[0].args[0][1]} rows of activations."
+    )
+
+
+def reference(widths: Any, batch: int, slots: int) -> Any:
+    """The course's own."""
+    from helpers.algorithms.device_memory import step_memory
+
+    return step_memory(widths, batch, slots)
+
+
+def _wrong(
+    item: Callable[..., int] | None = None, where: int = 3, size: int = 4
+) -> Callable[..., Any]:
+    """An answer with one item computed another way."""
+
+    def answer(widths: Any, batch: int, slots: int) -> Any:
+        each = size * sum((a + 1) * b for a, b in pairwise(widths))
+        found = [each, each, slots * each, size * batch * sum(widths[:-1])]
+        if item is not None:
+            found[where] = item(widths, batch, slots, each)
+        return tuple(found)
+
+    return answer
+
+
+def without_bias(widths: Any, batch: int, slots: int) -> Any:
+    """Weights alone."""
+    each = 4 * sum(a * b for a, b in pairwise(widths))
+    return each, each, slots * each, 4 * batch * sum(widths[:-1])
+
+
+def in_total(widths: Any, batch: int, slots: int) -> Any:
+    """One number, the sum."""
+    return sum(reference(widths, batch, slots))
+
+
+EXERCISE = Exercise(
+    number="01.1",
+    title="Memory of a step",
+    stars=2,
+    minutes=12,
+    points=3,
+    function="step_memory",
+    asks=(
+        "four numbers of bytes: parameters, gradients, optimizer state (`slots` numbers for each "
+        "parameter) and activations (the input of every layer, for every row)."
+    ),
+    cases=cases,
+    drive=plain_call,
+    claim=claim,
+    mistakes=(
+        Mistake("not four numbers", _not_four),
+        Mistake("numbers, not bytes", _numbers),
+        *(Mistake(name, _like(name, words)) for name, words in MISTAKES.items()),
+    ),
+    praise=praise,
+    reference=reference,
+    wrong=(
+        WrongAnswer("not bytes", _wrong(size=1), "A float32 takes 4 bytes"),
+        WrongAnswer("no bias", without_bias, "that is the weights alone"),
+        WrongAnswer(
+            "a gradient a row", _wrong(lambda w, b, s, p: b * p, 1), "one sum over its rows"
+        ),
+        WrongAnswer("no slots", _wrong(lambda w, b, s, p: p, 2), "and plain SGD keeps none"),
+        WrongAnswer(
+            "with the parameters", _wrong(lambda w, b, s, p: (s + 1) * p, 2), "are counted above"
+        ),
+        WrongAnswer("one row", _wrong(lambda w, b, s, p: 4 * sum(w[:-1])), "that is for one row"),
+        WrongAnswer(
+            "outputs",
+            _wrong(lambda w, b, s, p: 4 * b * sum(w[1:])),
+            "these are the layers' outputs",
+        ),
+        WrongAnswer("output too", _wrong(lambda w, b, s, p: 4 * b * sum(w)), "leave out the last"),
+        WrongAnswer(
+            "hidden twice",
+            _wrong(lambda w, b, s, p: 4 * b * (sum(w[:-1]) + sum(w[1:-1]))),
+            "are counted twice",
+        ),
+        WrongAnswer("the sum", in_total, "return four numbers"),
+    ),
+    ranked=False,
+)
