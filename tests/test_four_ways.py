@@ -302,10 +302,19 @@ def test_a_graph_shows_what_lies_nowhere_and_needs_a_caption(
         Op("weights", "VarHandleOp", "/device:CPU:1", (), ()),
         Op("read", "ReadVariableOp", "", ("weights",), ()),
         Op("loss/square", "Square", "", ("read",), ()),
-        Op("loss/sum", "Sum", "", ("loss/square",), ()),
+        Op("loss/sum", "Sum", "", ("loss/square", "loss/axis"), ()),
+        Op("loss/axis", "Const", "", (), ()),
+        Op("weights/Initializer", "Const", "", (), ()),
+        Op("weights/Assign", "AssignVariableOp", "", ("weights", "weights/Initializer"), ()),
+        Op("two", "Const", "/device:CPU:2", (), ()),
+        Op("double", "Mul", "/device:GPU:0", ("two", "loss/sum"), ()),
     ]
     alt = graph_view.graph_alt(ops)
-    assert "CPU 1 holds variables (weights). any device holds loss." in alt
+    assert (
+        "CPU 1 holds variables (weights). CPU 2 holds ops (two). GPU 0 holds ops (double). " in alt
+    )
+    assert "any device holds loss. " in alt and "changes" not in alt
+    assert "ops on CPU 2 goes to ops on GPU 0." in alt
     assert "variables on CPU 1 goes to loss on any device." in alt
     shown: list[tuple[str, str]] = []
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from helpers.workloads.four_ways.plain_graph import Op, plain
 
 VARIABLES, ACCUMULATORS, QUEUE, READ = "variables", "accumulators", "token queue", "read"
+OTHERS = "ops"
 _VARIABLE = ("VarHandleOp", "VariableV2")
 
 
@@ -31,6 +32,8 @@ class Box:
         """What stands under the label."""
         if self.names:
             return self.names
+        if self.label == OTHERS and len(self.ops) <= 4:
+            return self.ops
         return [f"{len(self.ops)} op{'s' * (len(self.ops) != 1)}"]
 
 
@@ -76,7 +79,7 @@ def gather(graphs: Sequence[Any]) -> Groups:
 
     graphs: each a tf.Graph, a GraphDef, or what `plain` made of one. Variables, accumulators and
     queues on servers are shared by all clients. A tensor that goes to several boxes of a device is
-    drawn to the first: it is sent once. Constants get neither box nor arrow.
+    drawn to the first: it is sent once. Constants inside a scope get neither box nor arrow.
     """
     groups = Groups([], [], len(graphs))
     for client, graph in enumerate(graphs):
@@ -106,13 +109,14 @@ class _Client:
     def __init__(self, ops: list[Op], client: int, groups: Groups) -> None:
         self.ops, self.client, self.groups = {op.name: op for op in ops}, client, groups
         self.scopes = {op.name.split("/")[0] for op in ops if "/" in op.name and not _handle(op)}
+        self.variables = {op.name for op in ops if _handle(op)}
         self.box_of: dict[str, int] = {}
         self.first: dict[tuple[str, str], int] = {}
 
     def add(self) -> None:
         """Put every op into its box, and draw the arrows."""
         keys = {op.name: self.key(op) for op in self.ops.values()}
-        worth = {keys[op.name] for op in self.ops.values() if op.type not in ("Const", "NoOp")}
+        worth = {keys[op.name] for op in self.ops.values() if not _trifle(op)}
         for name, key in keys.items():
             if key in worth:
                 self.put(name, key)
@@ -121,6 +125,9 @@ class _Client:
 
     def key(self, op: Op) -> tuple[str, str, int | None]:
         """The box that an op belongs to: device, label and client."""
+        owner = op.name.split("/")[0]
+        if owner != op.name and owner in self.variables:  # starts it, or asks whether it has begun
+            return self.key(self.ops[owner])
         device, shared = self.device(op), None
         if op.type == "ReadVariableOp" or (op.type.startswith("Assign") and not self.scope(op)):
             return self.key(self.ops[op.inputs[0]])
@@ -145,7 +152,7 @@ class _Client:
         source = self.ops.get(op.inputs[0]) if op.inputs else None
         if op.type == "Identity" and source and source.type == "ReadVariableOp":
             return f"{READ} {source.inputs[0]}"
-        return "mean" if op.name.split("/")[0].split("_")[0] in ("AddN", "truediv") else "others"
+        return "mean" if op.name.split("/")[0].split("_")[0] in ("AddN", "truediv") else OTHERS
 
     def only_feeds_a_queue(self, op: Op) -> bool:
         """Whether an op makes the tokens."""
@@ -184,7 +191,7 @@ class _Client:
         to = self.box_of.get(op.name)
         for name in op.inputs:
             source = self.box_of.get(name)
-            if source is None or to is None or source == to or self.ops[name].type == "Const":
+            if source is None or to is None or source == to or _trifle(self.ops[name]):
                 continue
             if _handle(self.ops[name]) and ("Apply" in op.type or op.type.startswith("Assign")):
                 self.arrow(Arrow(to, source, "write"))
@@ -197,6 +204,11 @@ class _Client:
     def arrow(self, arrow: Arrow) -> None:
         if arrow not in self.groups.arrows:
             self.groups.arrows.append(arrow)
+
+
+def _trifle(op: Op) -> bool:
+    """A constant inside a scope, such as a shape, or an op that does nothing."""
+    return op.type == "NoOp" or (op.type == "Const" and "/" in op.name)
 
 
 def _handle(op: Op) -> bool:

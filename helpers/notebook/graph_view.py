@@ -44,7 +44,7 @@ def graph_alt(graphs: Any, title: str = "") -> str:
     names = labels(groups)
     for device in groups.devices:
         held = [
-            name + (f" ({', '.join(box.names)})" if box.names else "")
+            name + (f" ({', '.join(box.lines)})" if box.lines[0] in (*box.names, *box.ops) else "")
             for box, name in zip(groups.boxes, names, strict=True)
             if box.device == device
         ]
