@@ -23,6 +23,7 @@ NAMES = {
     "01": "01_devices.ipynb",
     "02": "02_messages.ipynb",
     "03": "03_data_parallelism.ipynb",
+    "04": "04_frameworks.ipynb",
     "05": "05_parameter_servers.ipynb",
     "06": "06_asynchronous_updates.ipynb",
     "07": "07_spare_replicas.ipynb",

@@ -12,7 +12,13 @@ import torch
 from helpers.exercises import everything, find
 from helpers.exercises.observe import observe
 from helpers.instructor.hidden import HIDDEN_SEEDS
-from tests import right_answers_01, right_answers_05, right_answers_06, right_answers_07
+from tests import (
+    right_answers_01,
+    right_answers_04,
+    right_answers_05,
+    right_answers_06,
+    right_answers_07,
+)
 
 
 def scatter_without_waiting(comm: Any, batch: Any, rows: int, width: int) -> Any:
@@ -234,6 +240,7 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("03.5", overlap_in_views),
     ("03.6", rate_in_one_line),
     *right_answers_01.RIGHT,
+    *right_answers_04.RIGHT,
     *right_answers_05.RIGHT,
     *right_answers_06.RIGHT,
     *right_answers_07.RIGHT,

@@ -34,7 +34,6 @@ def tape_step(
     import tensorflow as tf
 
     if first:
-        optimizer.build(model.trainable_variables)
         hvd.broadcast_variables(model.variables, root_rank=0)
         hvd.broadcast_variables(optimizer.variables, root_rank=0)
     with tf.GradientTape() as tape:
