@@ -11,19 +11,15 @@ done; wait
 
 from __future__ import annotations
 
-import os
-
-from helpers.algorithms.framework_steps import who_am_i
 from helpers.frameworks import multi_worker, script, setting
 
 
 def main() -> None:
     """Be one worker of those in TF_CONFIG; alone where it is not set."""
     script.import_tensorflow()
-    rank, size = who_am_i(os.environ)
-    part = multi_worker.train_fit(setting.task(script.steps()))
-    if rank == 0:
-        script.tell(size, part, part.losses[-1])
+    part = multi_worker.train_fit(setting.task(script.options().steps))
+    if part.notes["worker"] == 0:
+        script.tell(part.notes["workers"], part, part.losses[-1])
 
 
 if __name__ == "__main__":

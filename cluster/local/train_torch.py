@@ -15,7 +15,7 @@ def main() -> None:
     """Be one rank; torchrun has put its number and a place to meet into the environment."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
-    part = torch_ddp.train_rank(setting.task(script.steps()))
+    part = torch_ddp.train_rank(setting.task(script.options().steps))
     loss = torch.tensor(part.losses[-1])
     dist.all_reduce(loss)
     if dist.get_rank() == 0:

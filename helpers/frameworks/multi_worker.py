@@ -13,7 +13,10 @@ from helpers.frameworks import setting
 
 
 def train_fit(whole: setting.Task) -> setting.Part:
-    """tf_keras's `fit` in every process at once; each keeps its share of the batches it reads."""
+    """tf_keras's `fit` in every process at once; each keeps its share of the batches it reads.
+
+    Notes: "worker", this process's number, and "workers", how many there are.
+    """
     import tensorflow as tf
     import tf_keras
 
@@ -28,7 +31,8 @@ def train_fit(whole: setting.Task) -> setting.Part:
         )
     record = in_keras.recorder(tf_keras)
     model.fit(in_keras.rows(whole), verbose=0, callbacks=[record])
-    return setting.Part(record.losses, in_keras.arrays(model), record.seconds, {})
+    notes = {"worker": index(strategy), "workers": strategy.num_replicas_in_sync}
+    return setting.Part(record.losses, in_keras.arrays(model), record.seconds, notes)
 
 
 def train_loop(whole: setting.Task, step: Callable[..., Any] = replica_step) -> setting.Part:

@@ -4,15 +4,33 @@ from __future__ import annotations
 
 import argparse
 import os
+import runpy
+from collections.abc import Callable
+from typing import Any, cast
 
 from helpers.frameworks import setting
 
 
-def steps() -> int:
-    """The number of steps that was asked for on the command line."""
+def options(piece: str | None = None) -> argparse.Namespace:
+    """What was asked for on the command line: `.steps`, and `.mine` where there is a piece.
+
+    piece: the name of the function that a file of one's own may give; None where it gives none.
+    """
     parser = argparse.ArgumentParser(description="Train the network of lesson 04 on all ranks.")
     parser.add_argument("--steps", type=int, default=50, help="steps to train (50)")
-    return int(parser.parse_args().steps)
+    if piece is not None:
+        parser.add_argument(
+            "--mine", metavar="FILE", help=f"a Python file with a function {piece} of your own"
+        )
+    return parser.parse_args()
+
+
+def function_in(file: str, name: str) -> Callable[..., Any]:
+    """A function from a Python file. Raises SystemExit where the file has none of that name."""
+    found = runpy.run_path(file).get(name)
+    if not callable(found):
+        raise SystemExit(f"{file} has no function {name}: write your answer of the lesson into it.")
+    return cast(Callable[..., Any], found)
 
 
 def import_tensorflow() -> None:
