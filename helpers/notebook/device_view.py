@@ -157,12 +157,14 @@ def show_graph(seen: Seen, caption: str, alt: str, hide: Sequence[str] = ()) -> 
         made = ax.text(x, y, text, ha="center", va="center", fontsize=9, bbox=box, zorder=2)
         boxes[node.name] = made.get_bbox_patch()
     for start, end in edges:
-        crosses = spots[start][0] != spots[end][0]
-        look = {"arrowstyle": "-|>", "color": ORANGE if crosses else "#444444", "shrinkA": 1}
-        look |= {"linewidth": 2.2 if crosses else 1.0, "shrinkB": 2}
-        look |= {"patchA": boxes[start], "patchB": boxes[end]}
-        # After the boxes: an arrow ends where it meets them, once they have been drawn.
-        ax.annotate("", spots[end], spots[start], arrowprops=look, zorder=3)
+        look: dict[str, Any] = {"arrowstyle": "-|>", "color": "#444444", "linewidth": 1.0}
+        if spots[start][0] == spots[end][0]:
+            look |= {"shrinkA": 13, "shrinkB": 15, "zorder": 1}
+        else:  # after the boxes: it ends where it meets them, once they have been drawn
+            look |= {"shrinkA": 1, "shrinkB": 2, "zorder": 3, "color": ORANGE, "linewidth": 2.2}
+            look |= {"patchA": boxes[start], "patchB": boxes[end]}
+        order = look.pop("zorder")
+        ax.annotate("", spots[end], spots[start], arrowprops=look, zorder=order)
     ax.set_xlim(-0.5, len(devices) - 0.5)
     ax.set_ylim(rows - 0.45, -1.05)
     ax.axis("off")

@@ -6,7 +6,7 @@ left in that container, on these devices, and they are still there afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -45,12 +45,16 @@ def _case(
     here = {name: TASKS[0] for name in devices}
     left = []
     for where, places in ((container, devices), ("", devices), (container, here), ("", here)):
-        values = {n: np.round(random.uniform(1, 9, s), 2).astype(np.float32) for n, s, _ in model}
+        values = {n: _some(random, s) for n, s, _ in model}
         left.append((where, places, values))
     asked = {name: (shape, TASKS[task]) for name, shape, task in model}
     facts = {"want": left[0][2], "default": left[1][2], "here": (left[2][2], left[3][2])}
     name = f"For {count(len(model), 'variable')} in the container {container!r}"
     return Case(name, ((container, asked, list(TASKS), left),), facts=facts)
+
+
+def _some(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return np.asarray(np.round(random.uniform(1, 9, shape), 2), np.float32)
 
 
 def _first(case: Case, seen: Observation) -> tuple[str, Any] | None:
@@ -179,30 +183,37 @@ def reference(container: str, model: Any) -> Any:
     return find_model(container, model)
 
 
-def _build(
-    held: str | None = None,
-    place: bool = True,
-    name: Callable[[str], str] = str,
-    initialise: bool = False,
-) -> Callable[..., Any]:
-    """An answer with something changed."""
+def no_container(container: str, model: Any) -> Any:
+    """In the default one."""
+    import tensorflow as tf
 
-    def answer(container: str, model: Any) -> Any:
-        import tensorflow as tf
+    made = {}
+    for name, (shape, device) in model.items():
+        with tf.device(device):
+            made[name] = tf.compat.v1.get_variable(name, shape)
+    return made
 
-        v1 = tf.compat.v1
-        made: dict[str, Any] = {}
-        with v1.container(container if held is None else held):
-            for each, (shape, device) in model.items():
-                with tf.device(device if place else None):
-                    zeros = v1.zeros_initializer()
-                    made[each] = v1.get_variable(name(each), shape, initializer=zeros)
-                if initialise:
-                    with tf.control_dependencies([made[each].initializer]):
-                        made[each] = made[each].read_value()
-        return made
 
-    return answer
+def no_device(container: str, model: Any) -> Any:
+    """Never pins."""
+    import tensorflow as tf
+
+    with tf.compat.v1.container(container):
+        return {name: tf.compat.v1.get_variable(name, shape) for name, (shape, _) in model.items()}
+
+
+def initialised(container: str, model: Any) -> Any:
+    """Makes sure that they have a value."""
+    import tensorflow as tf
+
+    made, zeros = {}, tf.compat.v1.zeros_initializer()
+    with tf.compat.v1.container(container):
+        for name, (shape, device) in model.items():
+            with tf.device(device):
+                variable = tf.compat.v1.get_variable(name, shape, initializer=zeros)
+                with tf.control_dependencies([variable.initializer]):
+                    made[name] = variable.read_value()
+    return made
 
 
 def by_tf_variable(container: str, model: Any) -> Any:
@@ -218,7 +229,7 @@ def in_a_scope(container: str, model: Any) -> Any:
     import tensorflow as tf
 
     with tf.compat.v1.variable_scope(container):
-        return _build(held="")(container, model)
+        return no_container(container, model)
 
 
 def constants(container: str, model: Any) -> Any:
@@ -259,11 +270,11 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("no container", _build(held=""), "you looked into the default container"),
-        WrongAnswer("no device", _build(place=False), "wherever the session likes"),
+        WrongAnswer("no container", no_container, "you looked into the default container"),
+        WrongAnswer("no device", no_device, "wherever the session likes"),
         WrongAnswer("unnamed", by_tf_variable, "there are Variable"),
         WrongAnswer("a scope", in_a_scope, "is called `weights`; there are spring/weights"),
-        WrongAnswer("initialised", _build(initialise=True), "what was trained is lost"),
+        WrongAnswer("initialised", initialised, "what was trained is lost"),
         WrongAnswer("zeros", constants, "Numbers alone find nothing"),
         WrongAnswer("one of them", as_list, "is missing in the dictionary"),
     ),

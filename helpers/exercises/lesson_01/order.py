@@ -154,9 +154,38 @@ def reference(branches: Any) -> Any:
     return least_peak(branches)
 
 
-def by(name: str) -> Callable[..., Any]:
-    """An answer that sorts another way."""
-    return lambda branches: ways(branches)[name]
+def _sorted(branches: Any, key: Callable[[Any], Any]) -> list[int]:
+    return sorted(range(len(branches)), key=lambda i: key(branches[i]))
+
+
+def as_given(branches: Any) -> Any:
+    """No order of its own."""
+    return list(range(len(branches)))
+
+
+def most_work_first(branches: Any) -> Any:
+    """By the work alone."""
+    return _sorted(branches, lambda branch: -branch[0])
+
+
+def least_work_first(branches: Any) -> Any:
+    """By the work alone, upwards."""
+    return _sorted(branches, lambda branch: branch[0])
+
+
+def small_results_first(branches: Any) -> Any:
+    """By the result alone."""
+    return _sorted(branches, lambda branch: branch[1])
+
+
+def large_results_first(branches: Any) -> Any:
+    """By the result alone, downwards."""
+    return _sorted(branches, lambda branch: -branch[1])
+
+
+def the_other_way(branches: Any) -> Any:
+    """Who gives back least goes first."""
+    return _sorted(branches, lambda branch: branch[0] - branch[1])
 
 
 def sorted_branches(branches: Any) -> Any:
@@ -185,12 +214,12 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("as given", by("as given"), "in which they are given"),
-        WrongAnswer("most work first", by("most work first"), "the largest work goes first"),
-        WrongAnswer("least work first", by("least work first"), "the smallest work goes first"),
-        WrongAnswer("small results", by("smallest result first"), "smallest result goes first"),
-        WrongAnswer("large results", by("largest result first"), "what keeps most goes first"),
-        WrongAnswer("reversed", by("gives back least first"), "the other way round"),
+        WrongAnswer("as given", as_given, "in which they are given"),
+        WrongAnswer("most work first", most_work_first, "the largest work goes first"),
+        WrongAnswer("least work first", least_work_first, "the smallest work goes first"),
+        WrongAnswer("small results", small_results_first, "smallest result goes first"),
+        WrongAnswer("large results", large_results_first, "what keeps most goes first"),
+        WrongAnswer("reversed", the_other_way, "the other way round"),
         WrongAnswer("branches", sorted_branches, "the branches themselves"),
     ),
     ranked=False,

@@ -12,6 +12,7 @@ from typing import Any
 
 from helpers.exercises.compare import describe
 from helpers.exercises.drives import plain_call
+from helpers.exercises.lesson_01 import place_wrong as wrong
 from helpers.exercises.lesson_01.place_cases import Op, cases
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
@@ -148,37 +149,6 @@ def reference(ops: Any, devices: Any, soft: bool) -> Any:
     return place(ops, devices, soft)
 
 
-def _rules(
-    follow: bool = True,
-    kernel: bool = True,
-    exists: bool = True,
-    soften: str = "as asked",
-    order: Sequence[str] = ("GPU", "CPU"),
-    free: bool = True,
-    any_kernel: bool = False,
-) -> Callable[..., Any]:
-    """An answer with some of the rules changed."""
-
-    def answer(ops: Any, devices: Any, soft: bool) -> Any:
-        allowed = {"as asked": soft, "always": True, "never": False}[soften]
-        placed: dict[str, Any] = {}
-        for name, pin, kernels, variable in ops:
-            usable = [d for kind in order for d in devices if d[:3] == kind and kind in kernels]
-            if any_kernel and not usable:
-                usable = list(devices)
-            if variable and follow:
-                placed[name] = placed[variable]
-            elif pin and (pin in devices or not exists) and (pin[:3] in kernels or not kernel):
-                placed[name] = pin
-            elif usable and (allowed if pin else free):
-                placed[name] = usable[0]
-            else:
-                placed[name] = None
-        return placed
-
-    return answer
-
-
 EXERCISE = Exercise(
     number="01.2",
     title="Where does it go?",
@@ -208,14 +178,14 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("the pin wins", _rules(follow=False), "its own pin does not count"),
-        WrongAnswer("no look at kernels", _rules(kernel=False), "has no kernel for it."),
-        WrongAnswer("no look at devices", _rules(exists=False), "this machine has no"),
-        WrongAnswer("always soft", _rules(soften="always"), "cannot be kept is an error"),
-        WrongAnswer("never soft", _rules(soften="never"), "gives up the pin"),
-        WrongAnswer("needs a pin", _rules(free=False), "no pin is no error"),
-        WrongAnswer("CPU first", _rules(order=("CPU", "GPU")), "TensorFlow prefers a GPU"),
-        WrongAnswer("somewhere", _rules(any_kernel=True), "for it at all"),
+        WrongAnswer("the pin wins", wrong.pin_wins, "its own pin does not count"),
+        WrongAnswer("no look at kernels", wrong.no_kernels, "has no kernel for it."),
+        WrongAnswer("no look at devices", wrong.no_devices, "this machine has no"),
+        WrongAnswer("always soft", wrong.always_soft, "cannot be kept is an error"),
+        WrongAnswer("never soft", wrong.never_soft, "gives up the pin"),
+        WrongAnswer("needs a pin", wrong.needs_a_pin, "no pin is no error"),
+        WrongAnswer("CPU first", wrong.cpu_first, "TensorFlow prefers a GPU"),
+        WrongAnswer("somewhere", wrong.somewhere, "for it at all"),
     ),
     ranked=False,
 )

@@ -155,19 +155,54 @@ def reference(widths: Any, batch: int, slots: int) -> Any:
     return step_memory(widths, batch, slots)
 
 
-def _wrong(
-    item: Callable[..., int] | None = None, where: int = 3, size: int = 4
-) -> Callable[..., Any]:
-    """An answer with one item computed another way."""
+def _parts(widths: Any, batch: int, slots: int) -> list[int]:
+    """The four items, to be changed."""
+    each = 4 * sum((a + 1) * b for a, b in pairwise(widths))
+    return [each, each, slots * each, 4 * batch * sum(widths[:-1])]
 
-    def answer(widths: Any, batch: int, slots: int) -> Any:
-        each = size * sum((a + 1) * b for a, b in pairwise(widths))
-        found = [each, each, slots * each, size * batch * sum(widths[:-1])]
-        if item is not None:
-            found[where] = item(widths, batch, slots, each)
-        return tuple(found)
 
-    return answer
+def not_bytes(widths: Any, batch: int, slots: int) -> Any:
+    """How many numbers."""
+    return [size // 4 for size in _parts(widths, batch, slots)]
+
+
+def gradient_a_row(widths: Any, batch: int, slots: int) -> Any:
+    """A gradient for each row."""
+    each, _, state, kept = _parts(widths, batch, slots)
+    return each, batch * each, state, kept
+
+
+def no_slots(widths: Any, batch: int, slots: int) -> Any:
+    """As much state as parameters, whatever the optimizer."""
+    each, _, _, kept = _parts(widths, batch, slots)
+    return each, each, each, kept
+
+
+def with_parameters(widths: Any, batch: int, slots: int) -> Any:
+    """The parameters once more in the optimizer's state."""
+    each, _, state, kept = _parts(widths, batch, slots)
+    return each, each, state + each, kept
+
+
+def one_row(widths: Any, batch: int, slots: int) -> Any:
+    """Activations of a single row."""
+    return *_parts(widths, batch, slots)[:3], 4 * sum(widths[:-1])
+
+
+def outputs(widths: Any, batch: int, slots: int) -> Any:
+    """The outputs of the layers."""
+    return *_parts(widths, batch, slots)[:3], 4 * batch * sum(widths[1:])
+
+
+def output_too(widths: Any, batch: int, slots: int) -> Any:
+    """All widths."""
+    return *_parts(widths, batch, slots)[:3], 4 * batch * sum(widths)
+
+
+def hidden_twice(widths: Any, batch: int, slots: int) -> Any:
+    """What tanh keeps and what the next layer keeps, as if they were two."""
+    hidden = sum(widths[1:-1])
+    return *_parts(widths, batch, slots)[:3], 4 * batch * (sum(widths[:-1]) + hidden)
 
 
 def without_bias(widths: Any, batch: int, slots: int) -> Any:
@@ -203,27 +238,15 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("not bytes", _wrong(size=1), "A float32 takes 4 bytes"),
+        WrongAnswer("not bytes", not_bytes, "A float32 takes 4 bytes"),
         WrongAnswer("no bias", without_bias, "that is the weights alone"),
-        WrongAnswer(
-            "a gradient a row", _wrong(lambda w, b, s, p: b * p, 1), "one sum over its rows"
-        ),
-        WrongAnswer("no slots", _wrong(lambda w, b, s, p: p, 2), "and plain SGD keeps none"),
-        WrongAnswer(
-            "with the parameters", _wrong(lambda w, b, s, p: (s + 1) * p, 2), "are counted above"
-        ),
-        WrongAnswer("one row", _wrong(lambda w, b, s, p: 4 * sum(w[:-1])), "that is for one row"),
-        WrongAnswer(
-            "outputs",
-            _wrong(lambda w, b, s, p: 4 * b * sum(w[1:])),
-            "these are the layers' outputs",
-        ),
-        WrongAnswer("output too", _wrong(lambda w, b, s, p: 4 * b * sum(w)), "leave out the last"),
-        WrongAnswer(
-            "hidden twice",
-            _wrong(lambda w, b, s, p: 4 * b * (sum(w[:-1]) + sum(w[1:-1]))),
-            "are counted twice",
-        ),
+        WrongAnswer("a gradient a row", gradient_a_row, "one sum over its rows"),
+        WrongAnswer("no slots", no_slots, "and plain SGD keeps none"),
+        WrongAnswer("with the parameters", with_parameters, "are counted above"),
+        WrongAnswer("one row", one_row, "that is for one row"),
+        WrongAnswer("outputs", outputs, "these are the layers' outputs"),
+        WrongAnswer("output too", output_too, "leave out the last"),
+        WrongAnswer("hidden twice", hidden_twice, "are counted twice"),
         WrongAnswer("the sum", in_total, "return four numbers"),
     ),
     ranked=False,
