@@ -27,6 +27,7 @@ NAMES = {
     "05": "05_parameter_servers.ipynb",
     "06": "06_asynchronous_updates.ipynb",
     "07": "07_spare_replicas.ipynb",
+    "08": "08_four_ways.ipynb",
 }
 
 

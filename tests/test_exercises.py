@@ -14,6 +14,8 @@ from helpers.exercises.spec import Case, Exercise, Observation, Verdict, WrongAn
 from helpers.instructor.hidden import HIDDEN_SEEDS
 
 EXERCISES = everything()
+# Seconds for all cases of a seed: TensorFlow takes a while for each graph.
+LIMIT = {"torch": 8.0, "tensorflow": 28.0}
 WRONG = [(exercise, answer) for exercise in EXERCISES for answer in exercise.wrong]
 
 
@@ -26,7 +28,9 @@ def verdict(exercise: Exercise, function: Callable[..., Any], seed: int = 0) -> 
     """Judge a function in this process, as the check does in another."""
     pytest.importorskip(exercise.framework)  # as there: no limit counts the seconds of loading
     cases = exercise.cases(seed)
-    return exercise.judge_all(cases, observe(exercise.drive, function, cases))
+    return exercise.judge_all(
+        cases, observe(exercise.drive, function, cases, LIMIT[exercise.framework])
+    )
 
 
 def stub(exercise: Exercise) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""The knobs of lesson 08: workers, a slow one, a client's cost; and what the four ways make of it."""
+"""The knobs of lesson 08: what workers, a slow one and a client cost in each of the four ways."""
 
 from __future__ import annotations
 

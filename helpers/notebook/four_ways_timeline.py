@@ -14,8 +14,8 @@ from helpers.workloads.four_ways.record import Gradient
 def show_gradients(runs: Mapping[str, WayRun], seconds: float, caption: str) -> None:
     """Show what workers did for some seconds out of the middle of each run.
 
-    runs: by title, drawn one above the other. A bar reaches from the reading of the weights to the
-    gradient's arrival; the number in it is its staleness.
+    runs: by title, drawn one above the other. A bar is a worker's step, with its wait for others
+    where it waits; the number in it is the gradient's staleness, where it has any.
     """
     show(draw_gradients(runs, seconds), caption, gradients_alt(runs, seconds))
 
@@ -81,7 +81,7 @@ def _bar(ax: Any, each: Gradient, start: float, seconds: float) -> None:
         linewidth=0.8,
         **look,
     )
-    text = str(each.staleness) if each.counted else "dropped"
+    text = str(each.staleness or "") if each.counted else "dropped"
     inside = (min(end, 1e3 * seconds) - max(begin, 0)) / (1e3 * seconds)
     if inside > 0.012 * (1 + len(text)):
         x = (max(begin, 0) + min(end, 1e3 * seconds)) / 2

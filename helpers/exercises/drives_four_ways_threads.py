@@ -1,0 +1,97 @@
+"""The driver of exercise 08.3: threads on a session that shows who runs what with whom."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from helpers.exercises.drives import Function, failed, wrong_signature
+from helpers.exercises.spec import Case, Observation
+
+
+def thread_runs(fn: Function, case: Case) -> Observation:
+    """`fn(session, updates, step, last)` with a session that shows who runs what with whom.
+
+    The case's arguments: how many ops, and `last`. An op's run ends when all ops are in a run of
+    their own, or after a moment without: then it counts as alone. `values[0]` is `{"runs": of each
+    op, "alone": runs that no other joined, "open": threads that go on after it has returned}`.
+    """
+    trouble = wrong_signature(fn, 4)
+    if trouble:
+        return trouble
+    ops, last = case.args[0]
+    session, before, faults = Rendezvous(ops), set(threading.enumerate()), list[BaseException]()
+    old, threading.excepthook = threading.excepthook, lambda hook: _note(hook.exc_value, faults)
+    try:
+        returned = fn(session, [f"update_{i}" for i in range(ops)], "step", last)
+        runs = list(session.runs)
+        others = [t for t in threading.enumerate() if t not in before and t.is_alive()]
+        session.over = True
+        for thread in others:
+            thread.join(1.0)
+        if faults and not isinstance(faults[0], _Enough):
+            raise faults[0]
+    except _Enough:
+        runs, others, returned = list(session.runs), [], None
+    except Exception as error:
+        return failed(error, fn)
+    finally:
+        threading.excepthook = old
+    seen = {"runs": runs, "alone": session.alone, "open": len(others), "much": session.much}
+    return Observation(values=[{**seen, "step": session.count, "returned": kind_name(returned)}])
+
+
+def kind_name(value: Any) -> str:
+    """The name of a value's type."""
+    return type(value).__name__
+
+
+def _note(error: BaseException | None, faults: list[BaseException]) -> None:
+    if error is not None:
+        faults.append(error)
+
+
+class _Enough(Exception):
+    """Too many runs: the session ends them."""
+
+
+class Rendezvous:
+    """Stands for a session whose ops all take so long that they are under way together.
+
+    "step" gives how many updates were made; "update_0" and so on make one.
+    """
+
+    def __init__(self, ops: int) -> None:
+        self.runs = [0] * ops
+        self.alone = self.count = 0
+        self.over = self.much = False
+        self._here: set[int] = set()
+        self._turn, self._change = 0, threading.Condition()
+
+    def run(self, fetches: Any, *_: Any, **__: Any) -> Any:
+        """One run."""
+        if isinstance(fetches, list | tuple):
+            return [self.run(each) for each in fetches]
+        if fetches == "step":
+            with self._change:
+                return self.count
+        return self._update(int(str(fetches).removeprefix("update_")))
+
+    def _update(self, op: int) -> None:
+        with self._change:
+            if self.over or self.count > 60:
+                self.much = self.much or not self.over
+                raise _Enough
+            self.runs[op] += 1
+            turn = self._turn
+            self._here.add(op)
+            if len(self._here) == len(self.runs):
+                self._end()
+            elif self.alone or not self._change.wait_for(lambda: self._turn > turn, 1.5):
+                self.alone += 1
+                self._end()
+
+    def _end(self) -> None:
+        self.count += len(self._here)
+        self._here, self._turn = set(), self._turn + 1
+        self._change.notify_all()

@@ -1,0 +1,279 @@
+"""Exercise 08.4, between-graph asynchronous training.
+
+`between_graph_async(task, container, make_variables, batch, loss, optimizer)` to write; it gives
+`(before, update, after)`. The claim: clients of one job share variables on the servers, in their
+container, and those of another job do not touch them; an update is the client's own; before is the
+version ahead of the reading of the weights, after the one behind the update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from helpers.exercises.common import rng
+from helpers.exercises.compare import count, describe, listing
+from helpers.exercises.drives_four_ways import between_async
+from helpers.exercises.lesson_08 import between_async_wrong as wrong
+from helpers.exercises.lesson_08 import graph_facts as facts
+from helpers.exercises.lesson_08 import line
+from helpers.exercises.lesson_08.in_graph_sync import task
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+
+
+def cases(seed: int) -> list[Case]:
+    """3 clients and one of another job, on 2 servers; then 1, 2 and 5 on one. Hidden: one such."""
+    random = rng(seed, "08.4")
+    worlds = [(3, 2, True), (1, 1, False), (2, 1, False), (5, 2, False)]
+    if seed:
+        worlds = [(int(random.integers(2, 4)), int(random.integers(1, 3)), bool(seed % 2))]
+    made = []
+    for workers, servers, other in worlds:
+        clients = workers + other
+        names = [f"job_{random.integers(1, 100)}"] * workers
+        names += [f"job_{random.integers(100, 200)}"] * other
+        rows, start, rate = line.world(random, clients)
+        order = [clients - 1, 0, *random.integers(0, clients, 2).tolist()]
+        made.append(
+            Case(
+                f"With {count(workers, 'worker')} on {count(servers, 'server')}"
+                + (" and a worker of another job" if other else ""),
+                ((servers, names, rows, start, rate, order),),
+                facts={
+                    "containers": names,
+                    "servers": servers,
+                    "order": order,
+                    "want": _updates(rows, start, rate, names, order),
+                },
+            )
+        )
+    return made
+
+
+def _updates(
+    rows: line.Rows, start: line.Weights, rate: float, names: Sequence[str], order: Sequence[int]
+) -> list[dict[str, Any]]:
+    """What each run should give: its job's version before, and its weights after."""
+    weights, versions, want = dict.fromkeys(names, start), dict.fromkeys(names, 0), []
+    for client in order:
+        job = names[client]
+        mine = line.gradient(rows[client], weights[job])
+        want.append({"before": versions[job]})
+        weights[job] = line.step(weights[job], [mine], rate, 1.0)
+        versions[job] += 1
+        want[-1]["weights"] = weights[job]
+    return want
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """Shared, in the container; each update its own; versions in order; all in its place."""
+    got = seen.values[0]
+    runs, want = got["runs"], case.facts["want"]
+    if len(runs) != len(want) or len(got["clients"]) != len(case.facts["containers"]):
+        given = describe(got["clients"][-1]["kinds"])
+        return f"{case.name}, it gave {given} instead of `(before, update, after)`."
+    for look in (_container, _server, _placed, _before, _after):
+        hint = look(case, seen)
+        if hint:
+            return hint
+    for run, right in zip(runs, want, strict=True):
+        who = f"{case.name}, a run of worker {run['client']}"
+        if not line.same(run["weights"], right["weights"]):
+            return f"{who} does not leave the weights that its gradient makes."
+        told = (run["before"], run["after"], run["step"])
+        if told != (right["before"], right["before"] + 1, right["before"] + 1):
+            return f"{who} at version {right['before']} says before {told[0]} and after {told[1]}."
+    return None
+
+
+def _shape(case: Case, seen: Observation) -> str | None:
+    client = seen.values[0]["clients"][-1]
+    kinds = client["kinds"]
+    if client["ops"]:
+        return None
+    if isinstance(kinds, list):
+        return f"{case.name}, it gave {describe(kinds)}. Give three: `before, update, after`."
+    what = "one op" if kinds in ("operation", "tensor") else f"a {describe(kinds)}"
+    return f"{case.name}, it gave {what}. Give three: `before, update, after`."
+
+
+def _no_counter(case: Case, seen: Observation) -> str | None:
+    client = seen.values[0]["clients"][-1]
+    if client["ops"] and client["counter"] is None:
+        return (
+            f"{case.name}, the graph has no global step. Make it with "
+            "`v1.train.get_or_create_global_step()`: the version that all clients share."
+        )
+    return None
+
+
+def _where(case: Case, seen: Observation) -> list[tuple[int, str, str, str]]:
+    """Each client's shared variables: (client, name, task, container)."""
+    found = []
+    for number, client in enumerate(seen.values[0]["clients"]):
+        for name in [*client["made"], client["counter"]]:
+            kind, where, _, container = client["nodes"][name]
+            if kind == "VarHandleOp":
+                found.append((number, name, where, container))
+    return found
+
+
+def _container(case: Case, seen: Observation) -> str | None:
+    names = case.facts["containers"]
+    wrong_ones = [v for v in _where(case, seen) if v[3] != names[v[0]]]
+    if not wrong_ones:
+        return None
+    client, name, _, container = wrong_ones[0]
+    if container:
+        return (
+            f"{case.name}, `{name}` of worker {client} is in a container of its own, "
+            f'"{container}", so nobody shares it. All of a job take the name that they are given, '
+            f'"{names[client]}".'
+        )
+    mine = [v for v in _where(case, seen) if v[0] == client]
+    if len([v for v in wrong_ones if v[0] == client]) < len(mine):
+        return (
+            f"{case.name}, `{name}` is left outside the container. The global step is shared state "
+            "too: make everything within `with v1.container(container)`."
+        )
+    return (
+        f"{case.name}, `{name}` is in no container, and so shared with every other job on these "
+        "servers that has a variable of this name. Make it within `with v1.container(container)`."
+    )
+
+
+def _server(case: Case, seen: Observation) -> str | None:
+    servers = case.facts["servers"]
+    there = _where(case, seen)
+    for client, name, where, _ in there:
+        if not where.startswith("/job:ps"):
+            what = f"on `{where}`" if where else "on no device that you named"
+            return (
+                f"{case.name}, `{name}` of worker {client} lies {what}, where no other client sees "
+                "it. `v1.device(task.placement())` puts variables on the servers."
+            )
+    used = {where for client, _, where, _ in there if client == 0}
+    if servers > 1 and len(used) == 1:
+        return (
+            f"{case.name}, all variables lie on `{used.pop()}`, and the other server has nothing. "
+            "`task.placement()` gives them to the servers in turn."
+        )
+    return None
+
+
+def _placed(case: Case, seen: Observation) -> str | None:
+    for number, client in enumerate(seen.values[0]["clients"]):
+        hint = facts.misplaced(client["nodes"], number, task(number))
+        if hint:
+            where = f"on `{hint[0]}`" if hint[0] else "on no device that you named"
+            return (
+                f"{case.name}, worker {number} computes {where}. With `v1.device(task.placement())`"
+                " all but the variables is on the worker itself, its loss too."
+            )
+    return None
+
+
+def _before(case: Case, seen: Observation) -> str | None:
+    for client in seen.values[0]["clients"]:
+        nodes, before = client["nodes"], client["ops"][0]
+        computed = [name for name, node in nodes.items() if node[0] == "MatMul"]
+        if not all(before in facts.needs(nodes, name) for name in computed):
+            return (
+                f"{case.name}, nothing makes the worker read `before` ahead of the weights. It may "
+                "be read late, and the gradient look fresher than it is. Build the loss within "
+                "`with tf.control_dependencies([before])`."
+            )
+    return None
+
+
+def _after(case: Case, seen: Observation) -> str | None:
+    for client in seen.values[0]["clients"]:
+        nodes, update, after = client["nodes"], client["ops"][1], client["ops"][2]
+        if not {n for n in facts.needs(nodes, update) if "Apply" in nodes[n][0]}:
+            return f"{case.name}, the second of the three is no update: give what `minimize` gives."
+        if not _applies(nodes, update) <= facts.needs(nodes, after):
+            return (
+                f"{case.name}, nothing makes `after` wait for the update, and it may be the old "
+                "version. Read the step again within `with tf.control_dependencies([update])`."
+            )
+    return None
+
+
+def _applies(nodes: facts.Nodes, update: str) -> set[str]:
+    """The ops of an update that change something."""
+    kinds = ("Apply", "AssignAdd")
+    return {n for n in facts.needs(nodes, update) if any(k in nodes[n][0] for k in kinds)}
+
+
+def _no_step(case: Case, seen: Observation) -> str | None:
+    if any(run["step"] for run in seen.values[0]["runs"]):
+        return None
+    return (
+        f"{case.name}, after {count(len(seen.values[0]['runs']), 'run')} the global step is still "
+        "0: hand it to `minimize` as `global_step`."
+    )
+
+
+def _not_read_again(case: Case, seen: Observation) -> str | None:
+    client = seen.values[0]["clients"][0]
+    if client["ops"][0] != client["ops"][2]:
+        return None
+    return (
+        f"{case.name}, `before` and `after` are one and the same reading. The version after the "
+        "update is one higher: read the step anew, `step.read_value()`."
+    )
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    where = sorted({v[2] for v in _where(cases[0], seen[0])})
+    return (
+        f"Passed with 1, 2, 3 and 5 workers: the variables lie on {listing(where)}, in the job's "
+        "container; another job's update left them alone."
+    )
+
+
+EXERCISE = Exercise(
+    number="08.4",
+    title="A client a worker",
+    stars=3,
+    minutes=20,
+    points=4,
+    function="between_graph_async",
+    asks=(
+        "`(before, update, after)`: the version ahead of the weights, the worker's own update, the "
+        "version behind it; variables and step on the servers and in the container, the rest on "
+        "the worker."
+    ),
+    cases=cases,
+    drive=between_async,
+    claim=claim,
+    mistakes=(
+        Mistake("not three things", _shape),
+        Mistake("no global step", _no_counter),
+        Mistake("not in the container", _container),
+        Mistake("variables in the wrong place", _server),
+        Mistake("computes elsewhere", _placed),
+        Mistake("steps not counted", _no_step),
+        Mistake("version after is the one before", _not_read_again),
+        Mistake("before is not ahead", _before),
+        Mistake("after is not behind", _after),
+    ),
+    praise=praise,
+    reference=wrong.reference,
+    wrong=(
+        WrongAnswer("no container", wrong.no_container, "is in no container"),
+        WrongAnswer("a container each", wrong.own_container, "in a container of its own"),
+        WrongAnswer("the step outside", wrong.step_outside, "is left outside the container"),
+        WrongAnswer("all on the worker", wrong.on_the_worker, "where no other client sees it"),
+        WrongAnswer("all on one server", wrong.one_server, "the other server has nothing"),
+        WrongAnswer("loss outside", wrong.loss_outside, "computes on no device"),
+        WrongAnswer("before at any time", wrong.before_any_time, "ahead of the weights. It"),
+        WrongAnswer("after at any time", wrong.after_any_time, "wait for the update"),
+        WrongAnswer("no step", wrong.no_step, "is still 0"),
+        WrongAnswer("reads once", wrong.reads_once, "read the step anew"),
+        WrongAnswer("the update alone", wrong.update_alone, "Give three"),
+    ),
+    ranked=False,
+    framework="tensorflow",
+)

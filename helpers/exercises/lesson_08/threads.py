@@ -1,0 +1,166 @@
+"""Exercise 08.3, a thread a replica.
+
+`run_threads(session, updates, step, last) -> None` to write. The claim: every op is run over and
+over by a thread of its own, all at once, until the step is `last`; when the function returns, no
+thread goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from helpers.exercises.common import rng
+from helpers.exercises.compare import count, listing
+from helpers.exercises.drives_four_ways_threads import thread_runs
+from helpers.exercises.lesson_08 import threads_wrong as wrong
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+
+
+def cases(seed: int) -> list[Case]:
+    """3, 1, 2 and 5 ops; `last` is sometimes what they reach together, sometimes between."""
+    random = rng(seed, "08.3")
+    made = []
+    for ops in (3, 1, 2, 5) if not seed else (4, 3):
+        turns = int(random.integers(2, 5))
+        # The first case ends on a full turn of all ops, where one more would show.
+        last = ops * turns - (int(random.integers(0, ops)) if made else 0)
+        made.append(
+            Case(
+                f"With {count(ops, 'op')} until step {last}",
+                ((ops, last),),
+                facts={"ops": ops, "last": last, "turns": turns},
+            )
+        )
+    return made
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """Together, often enough, and all ended."""
+    got, facts = seen.values[0], case.facts
+    if got["alone"]:
+        return f"{case.name}, {count(got['alone'], 'run')} had no other under way."
+    if got["runs"] != [facts["turns"]] * facts["ops"]:
+        return f"{case.name}, the ops were run {listing(got['runs'])} times."
+    return f"{case.name}, threads go on after it has returned." if got["open"] else None
+
+
+def _no_join(case: Case, seen: Observation) -> str | None:
+    open_ = seen.values[0]["open"]
+    if not open_:
+        return None
+    return (
+        f"{case.name}, it returns while {count(open_, 'thread')} still run: the session would be "
+        "closed under their feet. `join` each thread before you return."
+    )
+
+
+def _one_op(case: Case, seen: Observation) -> str | None:
+    runs = seen.values[0]["runs"]
+    if seen.values[0]["much"] or len(runs) < 2 or any(runs[:-1]) or not runs[-1]:
+        return None
+    return (
+        f"{case.name}, all threads run the last op. A `lambda` in a loop looks `update` up when it "
+        "runs, and then the loop is over: hand it over by `args=(update,)`."
+    )
+
+
+def _alone(case: Case, seen: Observation) -> str | None:
+    got = seen.values[0]
+    if not got["alone"] or case.facts["ops"] == 1:
+        return None
+    if any(got["runs"][1:]):
+        return (
+            f"{case.name}, the ops take turns in one thread: while one runs, the others wait. Make "
+            "a thread for each op, and start all."
+        )
+    return (
+        f"{case.name}, op 0 makes all {got['runs'][0]} updates while the others have not begun. A "
+        "`join` waits for the end: start all threads first, in a loop of its own."
+    )
+
+
+def _once(case: Case, seen: Observation) -> str | None:
+    got = seen.values[0]
+    if got["runs"] != [1] * case.facts["ops"] or case.facts["turns"] == 1:
+        return None
+    return (
+        f"{case.name}, each op was run once, and the step is {got['step']}. A thread goes on "
+        f"while the step is below {case.facts['last']}."
+    )
+
+
+def _too_many(case: Case, seen: Observation) -> str | None:
+    got, last = seen.values[0], case.facts["last"]
+    turns = case.facts["turns"]
+    if got["much"] or min(got["runs"]) <= turns:
+        return None
+    if min(got["runs"]) == turns + 1:
+        return (
+            f"{case.name}, all ops are run once more at step {last}: it is enough when the step "
+            f"*is* {last}. Compare with `<`."
+        )
+    return _endless(case, seen)
+
+
+def _endless(case: Case, seen: Observation) -> str | None:
+    got = seen.values[0]
+    if not got["much"] and min(got["runs"]) <= case.facts["turns"] + 1:
+        return None
+    return (
+        f"{case.name}, the step is {got['step']} and the ops still went on. Look at the step "
+        "before each run, with `session.run(step)`: it counts the updates of all threads."
+    )
+
+
+def _nobody(case: Case, seen: Observation) -> str | None:
+    if any(seen.values[0]["runs"]):
+        return None
+    return f"{case.name}, no op was run. A thread begins with `thread.start()`."
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    runs, last = seen[0].values[0]["runs"], cases[0].facts["last"]
+    return (
+        f"Passed with 1, 2, 3 and 5 ops: with 3 until step {last}, each was run {runs[0]} times, "
+        "all three at once, and no thread is left."
+    )
+
+
+EXERCISE = Exercise(
+    number="08.3",
+    title="A thread a replica",
+    stars=1,
+    minutes=10,
+    points=2,
+    function="run_threads",
+    asks=(
+        "a thread for each op, all at once; each runs its op as long as the step is below `last`; "
+        "the function returns when all threads have ended."
+    ),
+    cases=cases,
+    drive=thread_runs,
+    claim=claim,
+    mistakes=(
+        Mistake("nothing is run", _nobody),
+        Mistake("threads go on", _no_join),
+        Mistake("all threads run one op", _one_op),
+        Mistake("one after the other", _alone),
+        Mistake("run once", _once),
+        Mistake("run too often", _too_many),
+        Mistake("never enough", _endless),
+    ),
+    praise=praise,
+    reference=wrong.reference,
+    wrong=(
+        WrongAnswer("no thread", wrong.no_thread, "the ops take turns in one thread"),
+        WrongAnswer("joins at once", wrong.joins_at_once, "op 0 makes all"),
+        WrongAnswer("never joins", wrong.never_joins, "it returns while"),
+        WrongAnswer("the last op", wrong.late_binding, "all threads run the last op"),
+        WrongAnswer("once", wrong.once, "each op was run once"),
+        WrongAnswer("one step more", wrong.one_more, "Compare with `<`"),
+        WrongAnswer("last each", wrong.last_each, "it counts the updates of all threads"),
+        WrongAnswer("never starts", wrong.never_starts, "no op was run"),
+    ),
+    ranked=False,
+)
