@@ -237,7 +237,7 @@ def between_sync(fn: Function, case: Case) -> Observation:
     The case's arguments: servers, aggregate, rows, start, rate, and for each round the clients
     that make one step in it, all at once. `values[0]` is `{"clients": [{"kinds", "nodes", "made",
     "chief"}], "tokens": at the start, "rounds": [{"step", "tokens", "weights", "stuck"}]}`. Where
-    clients are stuck after PATIENCE_MS it is a time-out, and no round follows.
+    clients are stuck after PATIENCE_MS no round follows.
     """
     from helpers.exercises.drives_four_ways_sync import drive
 

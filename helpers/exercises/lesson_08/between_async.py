@@ -54,14 +54,14 @@ def _updates(
     rows: line.Rows, start: line.Weights, rate: float, names: Sequence[str], order: Sequence[int]
 ) -> list[dict[str, Any]]:
     """What each run should give: its job's version before, and its weights after."""
-    weights, versions, want = dict.fromkeys(names, start), dict.fromkeys(names, 0), []
+    weights, versions = dict.fromkeys(names, start), dict.fromkeys(names, 0)
+    want = list[dict[str, Any]]()
     for client in order:
         job = names[client]
         mine = line.gradient(rows[client], weights[job])
-        want.append({"before": versions[job]})
         weights[job] = line.step(weights[job], [mine], rate, 1.0)
+        want.append({"before": versions[job], "weights": weights[job]})
         versions[job] += 1
-        want[-1]["weights"] = weights[job]
     return want
 
 

@@ -33,7 +33,7 @@ def claim(case: Case, seen: Observation) -> str | None:
     if got["tokens"] != 0:
         return f"{case.name}, {describe(got['tokens'])} tokens are there at the start."
     rounds, want = got["rounds"], case.facts["want"]
-    if len(rounds) != len(want):
+    if len(rounds) != len(want) or rounds[-1]["stuck"]:
         return f"{case.name}, there are {len(rounds)} rounds instead of {len(want)}."
     for number, (run, right) in enumerate(zip(rounds, want, strict=True)):
         who = _who(case, number)
@@ -195,10 +195,10 @@ EXERCISE = Exercise(
         Mistake("no global step", _no_step, unfinished=True),
         Mistake("not an update and a hook", _shape),
         Mistake("not one chief", _chiefs),
-        Mistake("variables in the wrong place", _server, unfinished=True),
-        Mistake("computes elsewhere", _placed, unfinished=True),
-        Mistake("tokens at the start", _tokens, unfinished=True),
-        Mistake("somebody waits for ever", _stuck, unfinished=True),
+        Mistake("variables in the wrong place", _server),
+        Mistake("computes elsewhere", _placed),
+        Mistake("tokens at the start", _tokens),
+        Mistake("somebody waits for ever", _stuck),
     ),
     praise=praise,
     reference=wrong.reference,

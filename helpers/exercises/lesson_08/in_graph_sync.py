@@ -27,7 +27,7 @@ def cases(seed: int) -> list[Case]:
     made = []
     for replicas in (3, 1, 2, 5) if not seed else (int(random.integers(2, 5)),):
         rows, start, rate = line.world(random, replicas)
-        first, want = list(start), []
+        first, want = list(start), list[line.Weights]()
         for _ in range(RUNS):
             want.append(line.synchronous(rows, want[-1] if want else first, rate))
         each = [line.gradient(r, first) for r in rows]

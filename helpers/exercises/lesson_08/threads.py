@@ -19,7 +19,7 @@ from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAn
 def cases(seed: int) -> list[Case]:
     """3, 1, 2 and 5 ops; `last` is sometimes what they reach together, sometimes between."""
     random = rng(seed, "08.3")
-    made = []
+    made = list[Case]()
     for ops in (3, 1, 2, 5) if not seed else (4, 3):
         turns = int(random.integers(2, 5))
         # The first case ends on a full turn of all ops, where one more would show.
