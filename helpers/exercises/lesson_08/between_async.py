@@ -26,7 +26,7 @@ def cases(seed: int) -> list[Case]:
     random = rng(seed, "08.4")
     worlds = [(3, 2, True), (1, 1, False), (2, 1, False), (5, 2, False)]
     if seed:
-        worlds = [(int(random.integers(2, 4)), int(random.integers(1, 3)), bool(seed % 2))]
+        worlds = [(int(random.integers(2, 4)), 2, bool(seed % 2))]
     made = []
     for workers, servers, other in worlds:
         clients = workers + other
