@@ -35,6 +35,9 @@ def preload(frameworks: Sequence[str]) -> None:
         from helpers.exercises.drives_tf import split_cpu
 
         split_cpu()  # nothing is computed yet, and a submission's cells may do so
+        # Loaded at the first use of an optimizer: seconds, for every rank of a run.
+        import tf_keras  # noqa: F401
+        import torch._dynamo
     # An answer's own check and its stand-ins have no place here; a call of them does no harm.
     helpers.__dict__.update(check=_no_check, mine_or_yours=_mine)
 
