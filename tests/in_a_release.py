@@ -54,9 +54,14 @@ def main() -> None:
             number, defined(source, find(number).function)
         ).status
     for exercise in everything():
+        cases = exercise.cases(0)
         for function in own_functions():
-            seen = observe(exercise.drive, function, exercise.cases(0))
-            if exercise.judge_all(exercise.cases(0), seen).status == "passed":
+            # The first case is enough for nearly all of them.
+            (first,) = observe(exercise.drive, function, cases[:1])
+            if exercise.judge(cases[0], first).status != "passed":
+                continue
+            seen = observe(exercise.drive, function, cases)
+            if exercise.judge_all(cases, seen).status == "passed":
                 told["passing"].append([exercise.number, function.__name__])
     print(json.dumps(told))
 

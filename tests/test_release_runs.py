@@ -21,6 +21,7 @@ from helpers.exercises.observe import observe
 from helpers.instructor.build_lesson import number_of
 from helpers.instructor.build_notebook import code_cells, read
 from helpers.instructor.release import release
+from tests.test_exercises import LIMIT
 
 ROOT = Path(__file__).parents[1]
 
@@ -60,13 +61,19 @@ def answers(lesson: str) -> dict[str, str]:
     return found
 
 
+@pytest.mark.timeout(600)
 def test_checks_say_what_they_say_here(unpacked: Path) -> None:
     exercises = of_lesson(unpacked.name)
     seen, wanted = {}, {}
     for exercise in exercises:
         functions = {w.name: w.function for w in exercise.wrong} | {"": exercise.reference}
         cases = exercise.cases(0)
-        seen[exercise.number] = {n: observe(exercise.drive, f, cases) for n, f in functions.items()}
+        # TensorFlow takes a while for each graph; a wrong answer shows in the first case.
+        few = slice(1 if exercise.framework == "tensorflow" else None)
+        seen[exercise.number] = {
+            n: observe(exercise.drive, f, cases[few] if n else cases, LIMIT[exercise.framework])
+            for n, f in functions.items()
+        }
         wanted[exercise.number] = {
             name: [verdict.status, verdict.hint]
             for name, one in seen[exercise.number].items()
@@ -91,7 +98,7 @@ def inside(unpacked: Path, given: dict[str, Any]) -> dict[str, Any]:
     path.write_bytes(pickle.dumps(given))
     done = subprocess.run(
         [sys.executable, str(ROOT / "tests" / "in_a_release.py"), str(path)],
-        cwd=unpacked, env=environment(unpacked), capture_output=True, text=True, timeout=110,
+        cwd=unpacked, env=environment(unpacked), capture_output=True, text=True, timeout=400,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
