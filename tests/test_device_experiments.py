@@ -80,10 +80,16 @@ def test_the_formula_is_what_a_step_holds_to_the_byte(widths: Any, slots: int) -
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
 def test_the_rules_place_as_tensorflow_does(soft: bool) -> None:
-    more: list[Op] = [("on_missing", "GPU:0", ["CPU", "GPU"], ""), ("w", "", ["CPU", "GPU"], "")]
-    ops = [*OPS, *more, ("use", "CPU:2", ["CPU", "GPU"], "w")]
-    cpus = ["CPU:0", "CPU:1", "CPU:2"]
+    more: list[Op] = [("w", "CPU:2", ["CPU", "GPU"], ""), ("use", "", ["CPU", "GPU"], "w")]
+    ops, cpus = [*OPS, *more], ["CPU:0", "CPU:1", "CPU:2"]
     assert in_tensorflow(placement.place_for_real, ops, soft) == place(ops, cpus, soft)
+
+
+@needs_tensorflow
+@pytest.mark.tensorflow
+def test_a_variable_without_a_pin_follows_its_user() -> None:
+    ops: list[Op] = [("w", "", ["CPU", "GPU"], ""), ("use", "CPU:2", ["CPU", "GPU"], "w")]
+    assert in_tensorflow(placement.place_for_real, ops, False)["use"] == "CPU:2"
 
 
 def three_steps() -> Any:
