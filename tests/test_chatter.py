@@ -72,6 +72,23 @@ def test_an_error_of_tensorflow_comes_without_the_history_of_its_op() -> None:
     assert "Original stack trace" not in str(caught.value)
 
 
+def test_what_tensorflow_prints_is_output() -> None:
+    def rank(comm: Any) -> None:
+        import tensorflow as tf
+
+        @tf.function
+        def in_a_graph() -> None:
+            tf.print("in a graph", comm.rank)
+
+        tf.print("eagerly", comm.rank)
+        in_a_graph()
+
+    results = helpers.run(rank, ranks=2, framework="tensorflow", show=False)
+    assert [text.splitlines() for text in results.output] == [
+        [f"eagerly {rank}", f"in a graph {rank}"] for rank in range(2)
+    ]
+
+
 def test_a_notebook_imports_tensorflow_without_a_word() -> None:
     program = "from helpers.notebook.quiet import tensorflow as tf; print(tf.__name__)"
     done = subprocess.run(

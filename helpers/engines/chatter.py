@@ -6,6 +6,7 @@ shown as ever.
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import re
@@ -22,6 +23,21 @@ def keep_apart(file: int, output: int) -> None:
     os.dup2(file, 2)
     sys.stderr = os.fdopen(output, "w", buffering=1, encoding="utf-8", closefd=False)
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
+    show_prints()
+
+
+def show_prints() -> None:
+    """Have `tf.print` write to the output: it is what a rank says, and goes to stderr otherwise."""
+    tensorflow = sys.modules.get("tensorflow")
+    if tensorflow is None:
+        return
+    original = tensorflow.print
+
+    @functools.wraps(original)
+    def shown(*inputs: Any, **options: Any) -> Any:
+        return original(*inputs, **{"output_stream": sys.stdout, **options})
+
+    tensorflow.print = shown
 
 
 def kept(file: int, name: str) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -187,15 +186,13 @@ def be_task(
     One that only serves returns at once; its process stays until the run ends.
     """
     kind, index = tasks[comm.rank]
-    addresses = [f"127.0.0.1:{port}" for port in ports(comm)]
+    # So far all are workers to each other: there is an address for every process.
+    addresses = json.loads(os.environ["TF_CONFIG"])["cluster"]["worker"]
     cluster: dict[str, list[str]] = {}
     for (name, _), address in zip(tasks, addresses, strict=True):
         cluster.setdefault(name, []).append(address)
-    os.environ.update(
-        TF_CONFIG=json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}}),
-        TF_GRPC_REUSE_PORT="1",
-        no_grpc_proxy="127.0.0.1",
-    )
+    mine = {"type": kind, "index": index}
+    os.environ["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": mine})
     task = Task(kind, index, cluster)
     if kind != "chief":
         _ = task.server
@@ -209,26 +206,6 @@ def be_task(
             comm.isend(np.zeros(1), other)
         return value
     return until_told(comm, lambda: fn(task, *args))
-
-
-def ports(comm: Comm) -> list[int]:
-    """A free port for every rank, held for as long as the process lives.
-
-    A port that is free when asked for may be taken a moment later, by a connection of another
-    task too. So it is kept bound, and TensorFlow's server shares it.
-    """
-    held = socket.socket()
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    held.bind(("127.0.0.1", 0))
-    mine = held.getsockname()[1]
-    held.detach()  # stays open until the process ends
-    if comm.rank:
-        comm.send(np.int64(mine), 0)
-        return [int(port) for port in comm.recv(0)]
-    found = [mine, *(int(comm.recv(source)) for source in range(1, comm.size))]
-    for other in range(1, comm.size):
-        comm.send(np.array(found), other)
-    return found
 
 
 def until_told(comm: Comm, fn: Callable[[], Any], grace: float = 1.0) -> Any:

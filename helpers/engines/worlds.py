@@ -91,21 +91,34 @@ def join_tensorflow(comm: LocalComm, plan: Plan) -> Any:
 
     tf.config.threading.set_intra_op_parallelism_threads(plan.threads)
     tf.config.threading.set_inter_op_parallelism_threads(max(2, plan.threads))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        mine = probe.getsockname()[1]
-        # Everyone holds its port until all have one, so that no two ranks get the same.
-        if comm.rank == 0:
-            ports = [mine] + [int(comm.recv(source)) for source in range(1, comm.size)]
-            for other in range(1, comm.size):
-                comm.send(np.array(ports), other)
-        else:
-            comm.send(np.int64(mine), 0)
-            ports = [int(port) for port in comm.recv(0)]
-    workers = [f"127.0.0.1:{port}" for port in ports]
+    workers = [f"127.0.0.1:{port}" for port in ports(comm)]
     task = {"type": "worker", "index": comm.rank}
-    os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": workers}, "task": task})
+    os.environ.update(
+        TF_CONFIG=json.dumps({"cluster": {"worker": workers}, "task": task}),
+        TF_GRPC_REUSE_PORT="1",
+        no_grpc_proxy="127.0.0.1",
+    )
     return "/GPU:0" if gpus else "/CPU:0"
+
+
+def ports(comm: LocalComm) -> list[int]:
+    """A free port for every rank, held for as long as the process lives.
+
+    A port that is free when asked for may be taken a moment later, by a connection of another
+    task too. So it is kept bound, and TensorFlow's server shares it.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    held.bind(("127.0.0.1", 0))
+    mine = held.getsockname()[1]
+    held.detach()  # stays open until the process ends
+    if comm.rank:
+        comm.send(np.int64(mine), 0)
+        return [int(port) for port in comm.recv(0)]
+    found = [mine, *(int(comm.recv(source)) for source in range(1, comm.size))]
+    for other in range(1, comm.size):
+        comm.send(np.array(found), other)
+    return found
 
 
 def join_horovod(comm: LocalComm, plan: Plan) -> Any:

@@ -32,6 +32,7 @@ WHOLE = (
 )
 PACKAGES = ("commands", "engines", "frameworks", "notebook", "setup", "workloads")
 SINGLE = ("cli.py", "doctor.py", "worker/__init__.py", "worker/encoding.py")
+SCRIPTS = "cluster/local"
 ALGORITHMS = "helpers.algorithms"
 SPECS = "helpers.exercises.lesson_"
 WHEN = (2026, 1, 1, 0, 0, 0)  # in every entry, so that the same course gives the same bytes
@@ -114,9 +115,10 @@ def _json(data: object) -> bytes:
 
 
 def _helpers(root: Path) -> dict[str, bytes]:
-    """What is there as it is: commands, engines, set-up, figures, and how checks work."""
+    """What is there as it is: commands, engines, set-up, figures, scripts, how checks work."""
     home = root / "helpers"
     paths = [home / name for name in SINGLE] + sorted((home / "exercises").glob("*.py"))
+    paths += sorted((root / SCRIPTS).glob("*.py"))
     for package in PACKAGES:
         paths += [p for p in sorted((home / package).rglob("*")) if p.suffix in (".py", ".json")]
     files = {p.relative_to(root).as_posix(): p.read_bytes() for p in paths}
