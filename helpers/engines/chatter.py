@@ -28,7 +28,7 @@ def keep_apart(file: int, output: int) -> None:
 
 def show_prints() -> None:
     """Have `tf.print` write to the output: it is what a rank says, and goes to stderr otherwise."""
-    tensorflow = sys.modules.get("tensorflow")
+    tensorflow: Any = sys.modules.get("tensorflow")
     if tensorflow is None:
         return
     original = tensorflow.print

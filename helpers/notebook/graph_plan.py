@@ -69,10 +69,10 @@ class Plan:
                     low = max(self.heights[n] for n in writers)
                     self.heights[number] = max(self.heights[number], low + 0.2 * len(writers))
         height = max(self.heights[number] for each in rows for number in each)
-        for device, each, panel in self.panels_of(rows, self.above, bottom, height):
+        for device, members, panel in self.panels_of(rows, self.above, bottom, height):
             self.panels[device] = panel
-            width = (panel.width - PAD) / len(each) - PAD
-            for index, number in enumerate(each):
+            width = (panel.width - PAD) / len(members) - PAD
+            for index, number in enumerate(members):
                 x = panel.x + PAD + index * (width + PAD)
                 self.boxes[number] = Place(x, bottom + PAD, width, self.heights[number])
         return bottom + height + NAME + 2 * PAD
