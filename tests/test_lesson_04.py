@@ -14,6 +14,7 @@ from helpers.exercises import find
 from helpers.exercises.observe import observe
 
 pytest.importorskip("tensorflow")
+pytestmark = pytest.mark.tensorflow
 
 
 def changed(name: str, *changes: tuple[str, str]) -> Callable[..., Any]:

@@ -30,8 +30,14 @@ from helpers.engines.wire import anonymous_file, receive_message, send_message
 # What ranks import anyway, and would each wait for.
 PRELOAD = {
     "torch": ("torch", "torch.distributed", "torch.nn"),
-    "tensorflow": ("torch", "tensorflow"),
-    "horovod": ("torch", "torch.distributed", "horovod.torch", "horovod.tensorflow"),
+    "tensorflow": ("torch", "torch._dynamo", "tensorflow", "tf_keras"),
+    "horovod": (
+        "torch",
+        "torch.distributed",
+        "torch._dynamo",  # at the first use of an optimizer
+        "horovod.torch",
+        "horovod.tensorflow",
+    ),
 }
 
 

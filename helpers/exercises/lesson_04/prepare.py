@@ -242,6 +242,7 @@ EXERCISE = Exercise(
     ),
     cases=cases,
     drive=on_prepare,
+    framework="tensorflow",  # its ranks have loaded what optimizers need
     claim=claim,
     mistakes=(
         Mistake("root is each rank's own", own_root, unfinished=True),
