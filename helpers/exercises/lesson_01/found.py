@@ -14,6 +14,7 @@ import numpy as np
 from helpers.exercises.common import rng
 from helpers.exercises.compare import close, count, describe
 from helpers.exercises.drives_devices import looks_for_a_model
+from helpers.exercises.lesson_01 import found_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 TASKS = ("/job:worker/task:0", "/job:ps/task:0", "/job:ps/task:1")
@@ -21,10 +22,13 @@ NAMES = ("weights", "bias", "scale", "table", "gain", "offset")
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: two variables on two servers; else others, some of them on one server."""
+    """Seed 0: two models in two containers; else others, some of them on one server."""
     random = rng(seed, "01.5")
     if not seed:
-        return [_case(random, "spring", [("weights", (2,), 1), ("bias", (), 2)])]
+        return [
+            _case(random, "spring", [("weights", (2,), 1), ("bias", (), 2)]),
+            _case(random, "autumn", [("scale", (3,), 2)]),
+        ]
     made = []
     for container in ("experiment_7", "autumn"):
         names = random.permutation(NAMES)[: int(random.integers(2, 5))]
@@ -133,16 +137,25 @@ def _other_name(case: Case, seen: Observation) -> str | None:
     )
 
 
+def _fixed_container(case: Case, seen: Observation) -> str | None:
+    wrong, container = _first(case, seen), case.args[0][0]
+    used = sorted({c for c, _, _ in _handles(seen)} - {container, ""})
+    if wrong is None or not used:
+        return None
+    return (
+        f"{case.name}, you looked into the container {used[0]!r}. Which one it is your function is "
+        f"told: use the argument `container`, which is {container!r} here."
+    )
+
+
 def _default_container(case: Case, seen: Observation) -> str | None:
     wrong = _first(case, seen)
     if wrong is None or all(c == case.args[0][0] for c, _, _ in _handles(seen)):
         return None
-    used = next(c for c, _, _ in _handles(seen) if c != case.args[0][0])
-    where = f"the container {used!r}" if used else "the default container"
     there = describe(_array(wrong[1]))
     return (
-        f"{case.name}, you looked into {where}: there `{wrong[0]}` is {there}, somebody else's. "
-        "Make the variables inside `with tf.compat.v1.container(…)`."
+        f"{case.name}, you looked into the default container: there `{wrong[0]}` is {there}, "
+        "somebody else's. Make the variables inside `with tf.compat.v1.container(…)`."
     )
 
 
@@ -158,6 +171,16 @@ def _other_device(case: Case, seen: Observation) -> str | None:
     return (
         f"{case.name}, you looked for `{wrong[0]}` {where}. A container is on each device of its "
         f"own: this variable lies on {device}."
+    )
+
+
+def _other_type(case: Case, seen: Observation) -> str | None:
+    wrong = _first(case, seen)
+    if wrong is None or wrong[1] != "InvalidArgumentError":
+        return None
+    return (
+        f"{case.name}, `{wrong[0]}` is there, but cannot be read: `InvalidArgumentError`. A "
+        "variable must have the type that was left, float32, which `get_variable` takes by itself."
     )
 
 
@@ -183,68 +206,6 @@ def reference(container: str, model: Any) -> Any:
     return find_model(container, model)
 
 
-def no_container(container: str, model: Any) -> Any:
-    """In the default one."""
-    import tensorflow as tf
-
-    made = {}
-    for name, (shape, device) in model.items():
-        with tf.device(device):
-            made[name] = tf.compat.v1.get_variable(name, shape)
-    return made
-
-
-def no_device(container: str, model: Any) -> Any:
-    """Never pins."""
-    import tensorflow as tf
-
-    with tf.compat.v1.container(container):
-        return {name: tf.compat.v1.get_variable(name, shape) for name, (shape, _) in model.items()}
-
-
-def initialised(container: str, model: Any) -> Any:
-    """Makes sure that they have a value."""
-    import tensorflow as tf
-
-    made, zeros = {}, tf.compat.v1.zeros_initializer()
-    with tf.compat.v1.container(container):
-        for name, (shape, device) in model.items():
-            with tf.device(device):
-                variable = tf.compat.v1.get_variable(name, shape, initializer=zeros)
-                with tf.control_dependencies([variable.initializer]):
-                    made[name] = variable.read_value()
-    return made
-
-
-def by_tf_variable(container: str, model: Any) -> Any:
-    """New variables without a name."""
-    import tensorflow as tf
-
-    with tf.compat.v1.container(container):
-        return {name: tf.Variable(tf.zeros(shape)) for name, (shape, _) in model.items()}
-
-
-def in_a_scope(container: str, model: Any) -> Any:
-    """Takes a scope of names for a container."""
-    import tensorflow as tf
-
-    with tf.compat.v1.variable_scope(container):
-        return no_container(container, model)
-
-
-def constants(container: str, model: Any) -> Any:
-    """Zeros."""
-    import tensorflow as tf
-
-    return {name: tf.zeros(shape) for name, (shape, _) in model.items()}
-
-
-def as_list(container: str, model: Any) -> Any:
-    """Some of them."""
-    found = reference(container, model)
-    return {name: found[name] for name in list(found)[:1]}
-
-
 EXERCISE = Exercise(
     number="01.5",
     title="Find the model",
@@ -264,19 +225,25 @@ EXERCISE = Exercise(
         Mistake("not all variables", _missing),
         Mistake("no variables", _no_variables),
         Mistake("other names", _other_name),
+        Mistake("a fixed container", _fixed_container),
         Mistake("another container", _default_container),
         Mistake("another device", _other_device),
+        Mistake("another type", _other_type),
     ),
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("no container", no_container, "you looked into the default container"),
-        WrongAnswer("no device", no_device, "wherever the session likes"),
-        WrongAnswer("unnamed", by_tf_variable, "there are Variable"),
-        WrongAnswer("a scope", in_a_scope, "is called `weights`; there are spring/weights"),
-        WrongAnswer("initialised", initialised, "what was trained is lost"),
-        WrongAnswer("zeros", constants, "Numbers alone find nothing"),
-        WrongAnswer("one of them", as_list, "is missing in the dictionary"),
+        WrongAnswer("no container", wrong.no_container, "you looked into the default container"),
+        WrongAnswer(
+            "always the same container", wrong.always_spring, "use the argument `container`"
+        ),
+        WrongAnswer("in float64", wrong.in_double, "the type that was left"),
+        WrongAnswer("no device", wrong.no_device, "wherever the session likes"),
+        WrongAnswer("unnamed", wrong.by_tf_variable, "there are Variable"),
+        WrongAnswer("a scope", wrong.in_a_scope, "is called `weights`; there are spring/weights"),
+        WrongAnswer("initialised", wrong.initialised, "what was trained is lost"),
+        WrongAnswer("zeros", wrong.constants, "Numbers alone find nothing"),
+        WrongAnswer("one of them", wrong.as_list, "is missing in the dictionary"),
     ),
     ranked=False,
     framework="tensorflow",

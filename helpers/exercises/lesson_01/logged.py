@@ -14,6 +14,7 @@ import numpy as np
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe
 from helpers.exercises.drives_devices import logs_and_assigns
+from helpers.exercises.lesson_01 import logged_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -79,6 +80,15 @@ def claim(case: Case, seen: Observation) -> str | None:
         if not _before(graph, name) & set(answer["logs"]):
             return f"{case.name}, `{name}` does not wait for the log."
     return None
+
+
+def _not_a_list(case: Case, seen: Observation) -> str | None:
+    if seen.kind != "TypeError" or "not iterable" not in seen.text:
+        return None
+    return (
+        f"{case.name}, `tf.control_dependencies` takes a list of ops. One op goes into brackets "
+        "too: `tf.control_dependencies([op])`."
+    )
 
 
 def _no_op(case: Case, seen: Observation) -> str | None:
@@ -189,64 +199,6 @@ def reference(weight: Any, value: Any, log: Any) -> Any:
     return log_then_assign(weight, value, log)
 
 
-def after(weight: Any, value: Any, log: Any) -> Any:
-    """The log waits for the assignment."""
-    import tensorflow as tf
-
-    with tf.control_dependencies([weight.assign(value)]):
-        return log(weight.read_value())
-
-
-def made_before(weight: Any, value: Any, log: Any) -> Any:
-    """The assignment exists before the dependency does."""
-    import tensorflow as tf
-
-    assign = weight.assign(value)
-    with tf.control_dependencies([log(weight.read_value())]):
-        return assign
-
-
-def not_run(weight: Any, value: Any, log: Any) -> Any:
-    """As it would be written outside of a graph."""
-    log(weight.read_value())
-    return weight.assign(value)
-
-
-def grouped(weight: Any, value: Any, log: Any) -> Any:
-    """Both, in any order."""
-    import tensorflow as tf
-
-    return tf.group(log(weight.read_value()), weight.assign(value))
-
-
-def waits_for_reading(weight: Any, value: Any, log: Any) -> Any:
-    """The assignment waits for the reading alone."""
-    import tensorflow as tf
-
-    old = weight.read_value()
-    with tf.control_dependencies([old]):
-        assign = weight.assign(value)
-    return tf.group(log(old), assign)
-
-
-def new_value(weight: Any, value: Any, log: Any) -> Any:
-    """Logs what is assigned."""
-    import tensorflow as tf
-
-    with tf.control_dependencies([log(value)]):
-        return weight.assign(value)
-
-
-def only_log(weight: Any, value: Any, log: Any) -> Any:
-    """Returns the log."""
-    return log(weight.read_value())
-
-
-def both(weight: Any, value: Any, log: Any) -> Any:
-    """A pair."""
-    return log(weight.read_value()), weight.assign(value)
-
-
 EXERCISE = Exercise(
     number="01.4",
     title="Log, then assign",
@@ -262,6 +214,7 @@ EXERCISE = Exercise(
     drive=logs_and_assigns,
     claim=claim,
     mistakes=(
+        Mistake("not a list", _not_a_list, unfinished=True),
         Mistake("not one op", _no_op),
         Mistake("never logs", _never_made),
         Mistake("assigns nothing", _never_assigned),
@@ -275,14 +228,15 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("after", after, "the log waits for the assignment"),
-        WrongAnswer("made before", made_before, "made before the log"),
-        WrongAnswer("not run", not_run, "nothing that runs needs it"),
-        WrongAnswer("grouped", grouped, "A group waits for its parts"),
-        WrongAnswer("waits for reading", waits_for_reading, "until the weight has been read"),
-        WrongAnswer("new value", new_value, "the log holds the new value"),
-        WrongAnswer("only the log", only_log, "logs but assigns nothing"),
-        WrongAnswer("a pair", both, "return one op"),
+        WrongAnswer("after", wrong.after, "the log waits for the assignment"),
+        WrongAnswer("made before", wrong.made_before, "made before the log"),
+        WrongAnswer("not run", wrong.not_run, "nothing that runs needs it"),
+        WrongAnswer("grouped", wrong.grouped, "A group waits for its parts"),
+        WrongAnswer("waits for reading", wrong.waits_for_reading, "until the weight has been read"),
+        WrongAnswer("new value", wrong.new_value, "the log holds the new value"),
+        WrongAnswer("only the log", wrong.only_log, "logs but assigns nothing"),
+        WrongAnswer("not a list", wrong.not_a_list, "takes a list of ops"),
+        WrongAnswer("a pair", wrong.both, "return one op"),
     ),
     ranked=False,
     framework="tensorflow",

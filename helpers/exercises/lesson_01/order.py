@@ -31,6 +31,7 @@ def peak_of(branches: Sequence[tuple[int, int]], order: Sequence[int]) -> int:
 def ways(branches: Sequence[tuple[int, int]]) -> dict[str, list[int]]:
     """Orders that answers with one thing wrong would give."""
     numbers = range(len(branches))
+    best = _best_order(branches)
     return {
         "as given": list(numbers),
         "most work first": sorted(numbers, key=lambda i: -branches[i][0]),
@@ -38,6 +39,8 @@ def ways(branches: Sequence[tuple[int, int]]) -> dict[str, list[int]]:
         "smallest result first": sorted(numbers, key=lambda i: branches[i][1]),
         "largest result first": sorted(numbers, key=lambda i: -branches[i][1]),
         "gives back least first": sorted(numbers, key=lambda i: branches[i][0] - branches[i][1]),
+        "by the ratio": sorted(numbers, key=lambda i: branches[i][1] / branches[i][0]),
+        "places": [best.index(i) for i in numbers],
     }
 
 
@@ -50,22 +53,28 @@ def cases(seed: int) -> list[Case]:
 
 
 def _telling(random: np.random.Generator, size: int) -> Branches:
-    """Branches for which each of the wrong orders has a higher peak than the best one."""
+    """Branches whose wrong orders are all different, each with a higher peak than the best."""
     branches = SHOWN
-    for _ in range(2000):
+    for _ in range(20_000):
         work = random.choice(np.arange(5, 64), size, replace=False)
         drawn = [(int(w), int(random.integers(1, w))) for w in work]
-        if all(len(set(numbers)) == size for numbers in zip(*drawn, strict=True)) and (
-            min(peak_of(drawn, way) for way in ways(drawn).values()) > _best(drawn)
-        ):
+        if not all(len(set(numbers)) == size for numbers in zip(*drawn, strict=True)):
+            continue
+        orders = list(ways(drawn).values())
+        told_apart = len({tuple(order) for order in orders}) == len(orders)
+        if told_apart and min(peak_of(drawn, order) for order in orders) > _best(drawn):
             return drawn
     return branches
 
 
+def _best_order(branches: Sequence[tuple[int, int]]) -> list[int]:
+    """An order with the least peak: who gives back most goes first."""
+    return sorted(range(len(branches)), key=lambda i: branches[i][1] - branches[i][0])
+
+
 def _best(branches: Branches) -> int:
-    """The least peak of all orders: who gives back most goes first."""
-    order = sorted(range(len(branches)), key=lambda i: branches[i][1] - branches[i][0])
-    return peak_of(branches, order)
+    """The least peak of all orders."""
+    return peak_of(branches, _best_order(branches))
 
 
 def _case(branches: Branches) -> Case:
@@ -102,6 +111,15 @@ def _branches_back(case: Case, seen: Observation) -> str | None:
     return f"{case.name}, you gave the branches themselves; return their numbers, in order."
 
 
+def _nothing_back(case: Case, seen: Observation) -> str | None:
+    if seen.values[0] is not None:
+        return None
+    return (
+        f"{case.name}, your function gave None. Is a `return` missing? `list.sort()` gives None as "
+        "well: it sorts in place; `sorted(…)` gives the sorted list."
+    )
+
+
 def _like(name: str, words: str) -> Callable[[Case, Observation], str | None]:
     """A recogniser for the order that a mistake gives, and what to say to it."""
 
@@ -132,6 +150,14 @@ MISTAKES = {
     "gives back least first": (
         "who gives back least goes first: the other way round. Let early ones be those that need "
         "much more than they keep."
+    ),
+    "by the ratio": (
+        "you sort by the ratio of result and work. What counts is how many MiB come back: compare "
+        "the differences."
+    ),
+    "places": (
+        "that says for each branch the place at which it runs. Return for each place, the first "
+        "one first, the number of the branch."
     ),
 }
 
@@ -188,6 +214,22 @@ def the_other_way(branches: Any) -> Any:
     return _sorted(branches, lambda branch: branch[0] - branch[1])
 
 
+def by_ratio(branches: Any) -> Any:
+    """Result by work, not result minus work."""
+    return _sorted(branches, lambda branch: branch[1] / branch[0])
+
+
+def places(branches: Any) -> Any:
+    """Each branch's place in the order: the inverse permutation."""
+    order = reference(branches)
+    return [order.index(i) for i in range(len(order))]
+
+
+def sorted_in_place(branches: Any) -> Any:
+    """What `list.sort` gives."""
+    return list(range(len(branches))).sort()  # type: ignore[func-returns-value]
+
+
 def sorted_branches(branches: Any) -> Any:
     """The branches instead of their numbers."""
     return sorted(branches, key=lambda branch: branch[1] - branch[0])
@@ -208,6 +250,7 @@ EXERCISE = Exercise(
     drive=plain_call,
     claim=claim,
     mistakes=(
+        Mistake("nothing", _nothing_back),
         Mistake("the branches themselves", _branches_back),
         *(Mistake(name, _like(name, words)) for name, words in MISTAKES.items()),
     ),
@@ -220,6 +263,9 @@ EXERCISE = Exercise(
         WrongAnswer("small results", small_results_first, "smallest result goes first"),
         WrongAnswer("large results", large_results_first, "what keeps most goes first"),
         WrongAnswer("reversed", the_other_way, "the other way round"),
+        WrongAnswer("by the ratio", by_ratio, "compare the differences"),
+        WrongAnswer("places", places, "the place at which it runs"),
+        WrongAnswer("sorted in place", sorted_in_place, "gives None as well"),
         WrongAnswer("branches", sorted_branches, "the branches themselves"),
     ),
     ranked=False,

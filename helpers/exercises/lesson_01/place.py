@@ -61,6 +61,39 @@ def _asked(ask: Callable[[Case, Op, Any, Any], str | None]) -> Any:
     return look
 
 
+def _left_out(case: Case, seen: Observation) -> str | None:
+    answer, want = seen.values[0], case.facts["want"]
+    missing = [name for name in want if name not in answer]
+    if not missing or any(want[name] is not None for name in missing):
+        return None
+    return (
+        f"{case.name}, `{missing[0]}` is missing in the dictionary. It cannot be placed, and that "
+        "is an answer too: give it the value None."
+    )
+
+
+@_asked
+def _with_its_pin(case: Case, op: Op, got: Any, want: Any) -> str | None:
+    pins = {each[0]: each[1] for each in case.args[0][0]}
+    if not op[3] or got != pins[op[3]]:
+        return None
+    now = f"goes to {want}" if want else "is refused (None)"
+    return (
+        f"you gave {got}. That is what `{op[3]}` is pinned on, but `{op[3]}` itself {now}. An op "
+        "follows its variable's placement, not its pin."
+    )
+
+
+@_asked
+def _variable_refused(case: Case, op: Op, got: Any, want: Any) -> str | None:
+    if not op[3] or want is not None:
+        return None
+    return (
+        f"you gave {describe(got)}. `{op[3]}` cannot be placed, so nothing that uses it can be: "
+        "None."
+    )
+
+
 @_asked
 def _not_with_variable(case: Case, op: Op, got: Any, want: Any) -> str | None:
     if not op[3]:
@@ -75,14 +108,21 @@ def _not_with_variable(case: Case, op: Op, got: Any, want: Any) -> str | None:
 def _no_kernel(case: Case, op: Op, got: Any, want: Any) -> str | None:
     if got != op[1] or got not in case.args[0][1] or got[:3] in op[2]:
         return None
-    return f"there is a {got}, but this op has no kernel for it."
+    return f"there is a {got}, but this op has no kernel for it.{_instead(want)}"
 
 
 @_asked
 def _no_device(case: Case, op: Op, got: Any, want: Any) -> str | None:
     if not op[1] or got != op[1] or got in case.args[0][1]:
         return None
-    return f"this machine has no {got}."
+    return f"this machine has no {got}.{_instead(want)}"
+
+
+def _instead(want: str | None) -> str:
+    """What to give where a pin cannot be kept."""
+    if want is None:
+        return " It cannot be placed: give None."
+    return f" Soft placement takes the first device with a kernel, {want}."
 
 
 @_asked
@@ -165,6 +205,9 @@ EXERCISE = Exercise(
     drive=plain_call,
     claim=claim,
     mistakes=(
+        Mistake("refused ones left out", _left_out),
+        Mistake("with the variable's pin", _with_its_pin),
+        Mistake("its variable is refused", _variable_refused),
         Mistake("not with its variable", _not_with_variable),
         Mistake("no kernel there", _no_kernel),
         Mistake("no such device", _no_device),
@@ -179,12 +222,15 @@ EXERCISE = Exercise(
     reference=reference,
     wrong=(
         WrongAnswer("the pin wins", wrong.pin_wins, "its own pin does not count"),
-        WrongAnswer("no look at kernels", wrong.no_kernels, "has no kernel for it."),
+        WrongAnswer("no look at kernels", wrong.no_kernels, "has no kernel for it"),
         WrongAnswer("no look at devices", wrong.no_devices, "this machine has no"),
         WrongAnswer("always soft", wrong.always_soft, "cannot be kept is an error"),
         WrongAnswer("never soft", wrong.never_soft, "gives up the pin"),
         WrongAnswer("needs a pin", wrong.needs_a_pin, "no pin is no error"),
         WrongAnswer("CPU first", wrong.cpu_first, "TensorFlow prefers a GPU"),
+        WrongAnswer("the variable's pin", wrong.variables_pin, "not its pin"),
+        WrongAnswer("goes on", wrong.without_its_variable, "nothing that uses it can be"),
+        WrongAnswer("refused left out", wrong.refused_left_out, "give it the value None"),
         WrongAnswer("somewhere", wrong.somewhere, "for it at all"),
     ),
     ranked=False,

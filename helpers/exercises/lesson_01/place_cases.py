@@ -23,6 +23,8 @@ SHOWN: tuple[Op, ...] = (
     ("far", "CPU:7", BOTH, ""),
     ("cudnn", "CPU:0", ["GPU"], ""),
     ("cudnn_free", "", ["GPU"], ""),
+    ("lost", "GPU:0", BOTH, ""),
+    ("use_lost", "CPU:1", BOTH, "lost"),
 )
 MACHINES = (["CPU:0", "CPU:1", "GPU:0"], ["CPU:0", "CPU:1", "CPU:2"])
 
@@ -36,7 +38,7 @@ def cases(seed: int) -> list[Case]:
             ops = list(SHOWN)
             if seed:
                 ops = _others(random, devices) + [ops[i] for i in random.permutation([0, 1, 4, 5])]
-                ops += [SHOWN[i] for i in (6, 7, 8, 9, 2, 3)]
+                ops += [SHOWN[i] for i in (6, 7, 8, 9, 2, 3, 10, 11)]
             made.append(_case(ops, devices, soft))
     return made
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number
-from helpers.exercises.drives import plain_call
+from helpers.exercises.drives import Function, failed, plain, wrong_signature
+from helpers.exercises.lesson_01 import step_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 ITEMS = ("parameters", "gradients", "optimizer state", "activations")
@@ -59,10 +60,23 @@ def _case(widths: tuple[int, ...], batch: int, slots: int) -> Case:
     return Case(name, ((list(widths), batch, slots),), facts={"want": want, "others": others})
 
 
+def call(fn: Function, case: Case) -> Observation:
+    """Call the function once: `values[0]` is what it gave, and the widths as it left them."""
+    trouble = wrong_signature(fn, 3)
+    if trouble:
+        return trouble
+    widths, batch, slots = case.args[0]
+    mine = list(widths)
+    try:
+        given = fn(mine, batch, slots)
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[plain({"given": given, "widths": mine})])
+
+
 def _first(case: Case, seen: Observation) -> tuple[int, float] | None:
     """The first wrong item and what was given for it; raises where there are not four numbers."""
-    (value,) = seen.values
-    got = [number(each) for each in value]
+    got = [number(each) for each in seen.values[0]["given"]]
     if len(got) != 4:
         raise TypeError
     for item, (one, want) in enumerate(zip(got, case.facts["want"], strict=True)):
@@ -77,19 +91,40 @@ def claim(case: Case, seen: Observation) -> str | None:
     """All four, to the byte."""
     found = _first(case, seen)
     if found is None:
-        return None
+        return _changed(case, seen)
     item, got = found
     want = case.facts["want"][item]
     return f"{case.name}, the {ITEMS[item]} take {want:,} bytes; you gave {got:,.10g}."
 
 
+def _changed(case: Case, seen: Observation) -> str | None:
+    """Where the list that was given is another one afterwards."""
+    if seen.values[0]["widths"] == case.args[0][0]:
+        return None
+    now = describe(seen.values[0]["widths"])
+    return (
+        f"{case.name}, your function changes the list `widths` that it is given: it is {now} "
+        "afterwards, and whoever called still needs it. Slice or copy."
+    )
+
+
 def _not_four(case: Case, seen: Observation) -> str | None:
-    value = seen.values[0]
+    value = seen.values[0]["given"]
     if type(value) in (list, tuple) and len(value) == 4:
         return None
     return (
         f"{case.name}, your function gave {describe(value)}; return four numbers of bytes: "
         "parameters, gradients, optimizer state and activations."
+    )
+
+
+def _slots_alone(case: Case, seen: Observation) -> str | None:
+    found = _first(case, seen)
+    if found is None or found[0] != 2 or found[1] not in (4 * case.args[0][2], case.args[0][2]):
+        return None
+    return (
+        f"{case.name}, you gave {found[1]:,.10g} bytes of optimizer state: `slots` is how many "
+        "numbers it keeps for each parameter, not for all of them."
     )
 
 
@@ -155,67 +190,6 @@ def reference(widths: Any, batch: int, slots: int) -> Any:
     return step_memory(widths, batch, slots)
 
 
-def _parts(widths: Any, batch: int, slots: int) -> list[int]:
-    """The four items, to be changed."""
-    each = 4 * sum((a + 1) * b for a, b in pairwise(widths))
-    return [each, each, slots * each, 4 * batch * sum(widths[:-1])]
-
-
-def not_bytes(widths: Any, batch: int, slots: int) -> Any:
-    """How many numbers."""
-    return [size // 4 for size in _parts(widths, batch, slots)]
-
-
-def gradient_a_row(widths: Any, batch: int, slots: int) -> Any:
-    """A gradient for each row."""
-    each, _, state, kept = _parts(widths, batch, slots)
-    return each, batch * each, state, kept
-
-
-def no_slots(widths: Any, batch: int, slots: int) -> Any:
-    """As much state as parameters, whatever the optimizer."""
-    each, _, _, kept = _parts(widths, batch, slots)
-    return each, each, each, kept
-
-
-def with_parameters(widths: Any, batch: int, slots: int) -> Any:
-    """The parameters once more in the optimizer's state."""
-    each, _, state, kept = _parts(widths, batch, slots)
-    return each, each, state + each, kept
-
-
-def one_row(widths: Any, batch: int, slots: int) -> Any:
-    """Activations of a single row."""
-    return *_parts(widths, batch, slots)[:3], 4 * sum(widths[:-1])
-
-
-def outputs(widths: Any, batch: int, slots: int) -> Any:
-    """The outputs of the layers."""
-    return *_parts(widths, batch, slots)[:3], 4 * batch * sum(widths[1:])
-
-
-def output_too(widths: Any, batch: int, slots: int) -> Any:
-    """All widths."""
-    return *_parts(widths, batch, slots)[:3], 4 * batch * sum(widths)
-
-
-def hidden_twice(widths: Any, batch: int, slots: int) -> Any:
-    """What tanh keeps and what the next layer keeps, as if they were two."""
-    hidden = sum(widths[1:-1])
-    return *_parts(widths, batch, slots)[:3], 4 * batch * (sum(widths[:-1]) + hidden)
-
-
-def without_bias(widths: Any, batch: int, slots: int) -> Any:
-    """Weights alone."""
-    each = 4 * sum(a * b for a, b in pairwise(widths))
-    return each, each, slots * each, 4 * batch * sum(widths[:-1])
-
-
-def in_total(widths: Any, batch: int, slots: int) -> Any:
-    """One number, the sum."""
-    return sum(reference(widths, batch, slots))
-
-
 EXERCISE = Exercise(
     number="01.1",
     title="Memory of a step",
@@ -228,26 +202,30 @@ EXERCISE = Exercise(
         "parameter) and activations (the input of every layer, for every row)."
     ),
     cases=cases,
-    drive=plain_call,
+    drive=call,
     claim=claim,
     mistakes=(
         Mistake("not four numbers", _not_four),
+        Mistake("changes its argument", _changed),
+        Mistake("slots alone", _slots_alone),
         Mistake("numbers, not bytes", _numbers),
         *(Mistake(name, _like(name, words)) for name, words in MISTAKES.items()),
     ),
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("not bytes", not_bytes, "A float32 takes 4 bytes"),
-        WrongAnswer("no bias", without_bias, "that is the weights alone"),
-        WrongAnswer("a gradient a row", gradient_a_row, "one sum over its rows"),
-        WrongAnswer("no slots", no_slots, "and plain SGD keeps none"),
-        WrongAnswer("with the parameters", with_parameters, "are counted above"),
-        WrongAnswer("one row", one_row, "that is for one row"),
-        WrongAnswer("outputs", outputs, "these are the layers' outputs"),
-        WrongAnswer("output too", output_too, "leave out the last"),
-        WrongAnswer("hidden twice", hidden_twice, "are counted twice"),
-        WrongAnswer("the sum", in_total, "return four numbers"),
+        WrongAnswer("not bytes", wrong.not_bytes, "A float32 takes 4 bytes"),
+        WrongAnswer("slots alone", wrong.slots_alone, "for each parameter, not for all"),
+        WrongAnswer("pops", wrong.takes_the_last, "changes the list"),
+        WrongAnswer("no bias", wrong.without_bias, "that is the weights alone"),
+        WrongAnswer("a gradient a row", wrong.gradient_a_row, "one sum over its rows"),
+        WrongAnswer("no slots", wrong.no_slots, "and plain SGD keeps none"),
+        WrongAnswer("with the parameters", wrong.with_parameters, "are counted above"),
+        WrongAnswer("one row", wrong.one_row, "that is for one row"),
+        WrongAnswer("outputs", wrong.outputs, "these are the layers' outputs"),
+        WrongAnswer("output too", wrong.output_too, "leave out the last"),
+        WrongAnswer("hidden twice", wrong.hidden_twice, "are counted twice"),
+        WrongAnswer("the sum", wrong.in_total, "return four numbers"),
     ),
     ranked=False,
 )
