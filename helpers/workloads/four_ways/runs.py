@@ -142,7 +142,7 @@ def train_way(
         workers - spare,
         strict,
         builder or own(WAYS[way]),
-        threads or own("run_threads"),
+        threads or (own("run_threads") if way == "in-graph async" else _no_threads),
     )
     rows = model.data(workers, batch, steps, seed)
     one = way.startswith("in-graph")
@@ -159,6 +159,10 @@ def train_way(
     weights = told[0].weights or []
     loss = model.mean_loss(weights, rows.x, rows.y)
     return WayRun(way, workers, servers, gradients, weights, loss, told[0].updates)
+
+
+def _no_threads(*args: object) -> None:
+    """Stands for `run_threads` in the ways that run none: a learner's copy may lack it."""
 
 
 def train_alone(
