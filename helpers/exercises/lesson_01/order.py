@@ -227,7 +227,7 @@ def places(branches: Any) -> Any:
 
 def sorted_in_place(branches: Any) -> Any:
     """What `list.sort` gives."""
-    return list(range(len(branches))).sort()  # type: ignore[func-returns-value]
+    return list(range(len(branches))).sort()
 
 
 def sorted_branches(branches: Any) -> Any:
