@@ -16,6 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from helpers.exercises.drives_frameworks_compression import Compression, travelling
+
 
 class StandIn:
     """What `hvd` is to a learner's function, for torch and for TensorFlow.
@@ -24,10 +26,15 @@ class StandIn:
     """
 
     Average, Sum = "average", "sum"
+    Compression = Compression
 
     def __init__(self, comm: Any) -> None:
         self._comm = comm
         self.calls: list[tuple[str, int]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        said = f"the check's Horovod has no {name}; the exercise does not need it"
+        raise AttributeError(said)
 
     def init(self) -> None:
         """Nothing: the ranks are up."""
@@ -56,6 +63,7 @@ class StandIn:
         op: str | None = None,
         prescale_factor: float = 1.0,
         postscale_factor: float = 1.0,
+        compression: Any = None,
         **others: Any,
     ) -> Any:
         """The ranks' mean (op=Average, the default) or their sum (op=Sum), on every rank."""
@@ -63,12 +71,13 @@ class StandIn:
             op = self.Sum if average is False else self.Average
         if op not in (self.Average, self.Sum):
             raise ValueError(f"Here op is hvd.Average or hvd.Sum, not {op!r}.")
-        mine = _as_torch(tensor).clone() * prescale_factor
+        way = travelling(compression)
+        mine, context = way.compress(_as_torch(tensor).clone() * prescale_factor)
         self.calls.append(("allreduce", _nbytes(mine)))
         total = self._sum(mine)
         if op == self.Average:
             total = total / self.size() if total.is_floating_point() else total // self.size()
-        return _as_before(total * postscale_factor, tensor)
+        return _as_before(way.decompress(total, context) * postscale_factor, tensor)
 
     def allreduce_(self, tensor: Tensor, *args: Any, **options: Any) -> Tensor:
         """As `allreduce`, in place."""
@@ -163,7 +172,7 @@ class StandIn:
         named = [] if named_parameters is None else list(named_parameters)
         if any(not isinstance(each, tuple) for each in named):
             raise ValueError("named_parameters should be a sequence of tuples (name, parameter).")
-        return _distributed(self, optimizer, op)
+        return _distributed(self, optimizer, op, compression)
 
     # --- TensorFlow -------------------------------------------------------------------------------
 
@@ -172,9 +181,11 @@ class StandIn:
         for variable in variables() if callable(variables) else variables:
             variable.assign(self.broadcast(variable, root_rank))
 
-    def DistributedGradientTape(self, gradtape: Any, op: str | None = None, **others: Any) -> Any:
+    def DistributedGradientTape(
+        self, gradtape: Any, op: str | None = None, compression: Any = None, **others: Any
+    ) -> Any:
         """A gradient tape whose gradients are the ranks' mean."""
-        return _Tape(self, gradtape, op)
+        return _Tape(self, gradtape, {"op": op, "compression": compression})
 
     # --- messages ---------------------------------------------------------------------------------
 
@@ -217,8 +228,8 @@ def _mismatched(what: str, other: int) -> ValueError:
 class _Tape:
     """Records as the tape that it is given; all else that one can do, too."""
 
-    def __init__(self, hvd: StandIn, tape: Any, op: str | None) -> None:
-        self._hvd, self._given, self._op = hvd, tape, op
+    def __init__(self, hvd: StandIn, tape: Any, how: dict[str, Any]) -> None:
+        self._hvd, self._given, self._how = hvd, tape, how
 
     def __enter__(self) -> _Tape:
         self._given.__enter__()
@@ -235,10 +246,10 @@ class _Tape:
         import tensorflow as tf
 
         found = self._given.gradient(target, sources, *args, **options)
-        return tf.nest.map_structure(lambda g: self._hvd.allreduce(g, op=self._op), found)
+        return tf.nest.map_structure(lambda g: self._hvd.allreduce(g, **self._how), found)
 
 
-def _distributed(hvd: StandIn, optimizer: Any, op: str | None) -> Any:
+def _distributed(hvd: StandIn, optimizer: Any, op: str | None, compression: Any) -> Any:
     """As Horovod makes it: a new optimizer of a subclass, with the groups of the one given."""
     base: Any = type(optimizer)
 
@@ -246,7 +257,8 @@ def _distributed(hvd: StandIn, optimizer: Any, op: str | None) -> Any:
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is not None:
-                    parameter.grad = hvd.allreduce(parameter.grad, op=op)
+                    grad = hvd.allreduce(parameter.grad, op=op, compression=compression)
+                    parameter.grad = grad
 
     def step(self: Any, closure: Any = None) -> Any:
         self.synchronize()

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from helpers.exercises.drives import Function, Ranked, failed, plain, wrong_signature
 from helpers.exercises.drives_frameworks import StandIn
@@ -32,7 +32,8 @@ def _on_prepare(
     """`fn(hvd, model, optimizer)`, then a step for each of this rank's batches.
 
     A rank's arguments: its weights, learning rate and momentum, inputs (steps, rows, width) and
-    targets. `values[rank]`: start and rates after the call, weights after each step, returned.
+    targets. `values[rank]`: start, rates and momentum after the call, weights after each step,
+    returned.
     """
     _differ(comm.rank)
     model = network(weights)
@@ -43,11 +44,12 @@ def _on_prepare(
         "returned": "an optimizer" if steps else type(used).__name__,
         "start": _copies(model),
         "rates": [float(group["lr"]) for group in used.param_groups] if steps else [],
+        "momentum": [group.get("momentum") for group in used.param_groups] if steps else [],
         "weights": [],
     }
     for batch, wanted in zip(inputs, targets, strict=True) if steps else ():
         used.zero_grad()
-        nn.functional.mse_loss(model(batch), wanted).backward()
+        element_losses(model(batch), wanted).mean().backward()
         comm.compute(BACKWARD)
         used.step()
         seen["weights"].append(_copies(model))
@@ -104,6 +106,7 @@ def _on_tape(
     comm: Any,
     weights: list[Tensor],
     momenta: list[Tensor],
+    frozen: Tensor,
     rate: float,
     momentum: float,
     inputs: Tensor,
@@ -111,8 +114,9 @@ def _on_tape(
 ) -> Any:
     """`fn(hvd, model, optimizer, loss, inputs, targets, first)` for each of this rank's batches.
 
-    A rank's arguments: its weights and momenta, learning rate, momentum, inputs and targets.
-    `values[rank]`: losses (what was returned), weights and momenta after each step.
+    A rank's arguments: its weights, momenta and frozen first layer, learning rate, momentum, inputs
+    and targets. `values[rank]`: losses (what was returned), weights, momenta and the frozen layer
+    after each step.
     """
     import tf_keras
 
@@ -120,18 +124,19 @@ def _on_tape(
 
     split_cpu()
     _differ(comm.rank)
-    model = keras_network(weights)
+    model = keras_network(weights, frozen)
     optimizer = tf_keras.optimizers.SGD(rate, momentum=momentum)
     optimizer.build(model.trainable_variables)
     for variable, value in zip(optimizer.momentums, keras_layout(momenta), strict=True):
         variable.assign(value)
     hvd = StandIn(comm)
-    seen: dict[str, Any] = {"losses": [], "weights": [], "momenta": []}
+    seen: dict[str, Any] = {"losses": [], "weights": [], "momenta": [], "frozen": []}
     for number, (batch, wanted) in enumerate(zip(inputs.numpy(), targets.numpy(), strict=True)):
         comm.compute(BACKWARD)
         value = fn(hvd, model, optimizer, _mean_loss, batch, wanted, number == 0)
         seen["losses"].append(_number(value))
-        seen["weights"].append(torch_layout(model.variables))
+        seen["weights"].append(torch_layout(model.trainable_variables))
+        seen["frozen"].append(model.layers[0].kernel.numpy())
         seen["momenta"].append(torch_layout(optimizer.momentums))
     return seen
 
@@ -198,8 +203,11 @@ def _counting(tf: Any) -> Any:
     return Counting
 
 
-def keras_network(weights: list[Tensor]) -> Any:
-    """As `network`, a Keras model that Horovod and `tf.distribute` can use."""
+def keras_network(weights: list[Tensor], frozen: Tensor | None = None) -> Any:
+    """As `network`, a Keras model that Horovod and `tf.distribute` can use.
+
+    frozen: a matrix that the inputs are multiplied by first, and that is not trained.
+    """
     import tf_keras
 
     shapes = [tuple(weight.shape) for weight in weights[::2]]
@@ -209,8 +217,14 @@ def keras_network(weights: list[Tensor]) -> Any:
         )
         for number, (rows, _) in enumerate(shapes)
     ]
+    if frozen is not None:
+        first = tf_keras.layers.Dense(len(frozen), use_bias=False, trainable=False, dtype="float64")
+        layers = [first, *layers]
     model = tf_keras.Sequential([tf_keras.Input((shapes[0][1],), dtype="float64"), *layers])
-    model.set_weights(keras_layout(weights))
+    for variable, value in zip(model.trainable_variables, keras_layout(weights), strict=True):
+        variable.assign(value)
+    if frozen is not None:
+        first.kernel.assign(frozen.numpy())
     return model
 
 
@@ -224,16 +238,21 @@ def torch_layout(variables: Any) -> list[np.ndarray]:
     return [np.array(variable.numpy().T) for variable in variables]
 
 
+def element_losses(outputs: Any, targets: Any) -> Any:
+    """For each element (1 + t²) · (y − t)² / 2, which changes where the two are exchanged."""
+    return 0.5 * (1 + targets * targets) * (outputs - targets) ** 2
+
+
 def _mean_loss(targets: Any, outputs: Any) -> Any:
     import tensorflow as tf
 
-    return tf.reduce_mean(tf.square(outputs - targets))
+    return tf.reduce_mean(element_losses(outputs, targets))
 
 
 def _row_losses(targets: Any, outputs: Any) -> Any:
     import tensorflow as tf
 
-    return tf.reduce_mean(tf.square(outputs - targets), axis=-1)
+    return tf.reduce_mean(element_losses(outputs, targets), axis=-1)
 
 
 def _number(value: Any) -> Any:

@@ -1,7 +1,8 @@
 """Exercise 04.4, a metric averaged over the ranks.
 
 `average_metric(hvd, value, rows) -> float` to write. The claim: every rank gets the mean over all
-ranks' rows, to 1e-6 (float32 will do), whatever the ranks' rows.
+ranks' rows, to 1e-6 (float32 will do), whatever the ranks' rows; a tensor that holds
+one number counts as a float, and the praise says so.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from helpers.exercises.common import WORLDS, rng
-from helpers.exercises.compare import count, describe, listing, number, worlds
+from helpers.exercises.compare import count, describe, is_array, listing, number, worlds
 from helpers.exercises.drives_frameworks_runs import on_metric
 from helpers.exercises.lesson_04.prepare import not_all_come
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
@@ -87,7 +88,10 @@ def _nothing(case: Case, seen: Observation) -> str | None:
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    return f"Passed on {worlds(cases)}: every row counts once, wherever it is."
+    said = f"Passed on {worlds(cases)}: every row counts once, wherever it is."
+    if any(is_array(value) for each in seen for value in each.values):
+        said += " Yours is no plain float, which counts too; `float(…)` makes it what was promised."
+    return said
 
 
 def reference(hvd: Any, value: float, rows: int) -> Any:
@@ -117,6 +121,11 @@ def own(hvd: Any, value: float, rows: int) -> Any:
 def sums(hvd: Any, value: float, rows: int) -> Any:
     """Adds the means up."""
     return _reduce(hvd, value)
+
+
+def without_product(hvd: Any, value: float, rows: int) -> Any:
+    """Sums values and rows as they are."""
+    return _reduce(hvd, value) / _reduce(hvd, rows)
 
 
 def never_divides(hvd: Any, value: float, rows: int) -> Any:
@@ -181,6 +190,14 @@ EXERCISE = Exercise(
             _if_all(lambda v, r, n: [sum(v)] * n, "{got} is the sum over {n} ranks, no mean."),
         ),
         Mistake(
+            "no product",
+            _if_all(
+                lambda v, r, n: [sum(v) / sum(r)] * n,
+                "the sum of the values was divided by {total} rows: a value is a mean already. "
+                "Multiply it by its rows before you sum.",
+            ),
+        ),
+        Mistake(
             "never divides",
             _if_all(
                 lambda v, r, n: [sum(_products(v, r))] * n,
@@ -210,6 +227,7 @@ EXERCISE = Exercise(
         WrongAnswer("plain mean", plain_mean, "the mean of the ranks' means"),
         WrongAnswer("own value", own, "every rank gave its own value"),
         WrongAnswer("sums", sums, "no mean"),
+        WrongAnswer("without the product", without_product, "Multiply it by its rows"),
         WrongAnswer("never divides", never_divides, "a sum over rows"),
         WrongAnswer("divides by its own rows", by_own_rows, "Sum the rows as well"),
         WrongAnswer("averages twice", averaged_twice, "averaged twice"),

@@ -13,42 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from helpers.exercises.common import rng
-from helpers.exercises.compare import all_close, count, worlds
+from helpers.exercises.compare import all_close, describe, worlds
 from helpers.exercises.drives_frameworks_runs import on_prepare
 from helpers.exercises.lesson_04 import prepare_wrong as wrong
 from helpers.exercises.lesson_04 import replicas
+from helpers.exercises.lesson_04.prepare_cases import cases
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _TOLERANCE = 1e-10
-_LAYERS = (6, 16, 3)
-
-
-def cases(seed: int) -> list[Case]:
-    """Seed 0: 3, 1, 2 and 5 ranks with 4 rows each; else other rows, rates and steps."""
-    random, made = rng(seed, "04.1"), []
-    for n in (3, 1, 2, 5):
-        rows = int(random.integers(2, 7)) if seed else 4
-        steps = int(random.integers(4, 7)) if seed else 4
-        rate = float(random.uniform(0.05, 0.2)) if seed else 0.1
-        momentum = 0.0 if seed % 2 else 0.9
-        starts = [replicas.random_weights(random, _LAYERS) for _ in range(n)]
-        rates = [rate * (1 + 0.37 * r) for r in range(n)]
-        inputs = random.standard_normal((n, steps, rows, _LAYERS[0]))
-        targets = random.standard_normal((n, steps, rows, _LAYERS[-1]))
-        args = tuple((starts[r], rates[r], momentum, inputs[r], targets[r]) for r in range(n))
-        batches = [[(inputs[r, s], targets[r, s]) for r in range(n)] for s in range(steps)]
-        ends = replicas.alone(starts[0], replicas.together(batches), rate, momentum)
-        facts = {
-            "starts": starts,
-            "rates": rates,
-            "ends": [weights for weights, _ in ends],
-            "local": [replicas.gradients(starts[0], rows) for rows in batches[0]],
-            "steps": steps,
-            "tensors": replicas.nbytes(starts[0]),
-        }
-        made.append(Case(f"On {count(n, 'rank')}", args, n, facts=facts))
-    return made
 
 
 def claim(case: Case, seen: Observation) -> str | None:
@@ -142,6 +114,35 @@ def _other_root(case: Case, seen: Observation) -> str | None:
     return None
 
 
+def _mean_start(case: Case, seen: Observation) -> str | None:
+    starts = replicas.mean(case.facts["starts"])
+    if case.ranks == 1 or not all(all_close(v["start"], starts, 1e-8) for v in seen.values):
+        return None
+    return (
+        f"{case.name}, you averaged the starting weights: the mean of {case.ranks} random models "
+        "is one more random model, and no checkpoint. Send rank 0's, `hvd.broadcast_parameters`."
+    )
+
+
+def _momentum(case: Case, seen: Observation) -> str | None:
+    want, got = case.facts["momentum"], seen.values[0]["momentum"]
+    if got == [want]:
+        return None
+    return (
+        f"{case.name}, momentum was lost: yours has {describe(got[0])} and the optimizer that you "
+        f"were given {want}. Do not make a new one; wrap the optimizer that you were given."
+    )
+
+
+def _rounded(case: Case, seen: Observation) -> str | None:
+    if not replicas.is_rounded([v["weights"][0] for v in seen.values], case.facts["ends"][0]):
+        return None
+    return (
+        f"{case.name}, the weights are those of one process to three digits only: gradients that "
+        "travel in 16 bits are rounded. Leave compression out, or take hvd.Compression.none."
+    )
+
+
 def _rates(case: Case, seen: Observation) -> str | None:
     rates, n = case.facts["rates"], case.ranks
     got = [v["rates"][0] if v["rates"] else None for v in seen.values]
@@ -216,7 +217,7 @@ def _too_many_bytes(case: Case, seen: Observation) -> str | None:
         return None
     return (
         f"{case.name}, averaged twice: the weights are right, for the mean of a mean is the mean, "
-        f"but the gradients crossed the network {times:.1f} times in each step. The wrapped "
+        f"but the gradients crossed the network {replicas.often(times)} in each step. The wrapped "
         "optimizer does it once, by itself."
     )
 
@@ -249,11 +250,14 @@ EXERCISE = Exercise(
         Mistake("not every rank takes part", not_all_come, unfinished=True),
         Mistake("returns no optimizer", _no_optimizer),
         Mistake("another root", _other_root),
+        Mistake("mean of the starts", _mean_start),
         Mistake("no initial broadcast", _no_broadcast),
         Mistake("learning rates", _rates),
+        Mistake("momentum lost", _momentum),
         Mistake("nothing is averaged", _alone),
         Mistake("averaged twice or summed", _factor),
         Mistake("averaged twice, bytes", _too_many_bytes),
+        Mistake("rounded", _rounded),
     ),
     praise=praise,
     figure=2,
@@ -271,6 +275,9 @@ EXERCISE = Exercise(
         WrongAnswer("the optimizer given", wrong.the_given, "nothing is averaged"),
         WrongAnswer("last rank is the root", wrong.last_root, "root_rank is 0"),
         WrongAnswer("own root", wrong.own_root, "every rank sends its own"),
+        WrongAnswer("averages the starts", wrong.mean_start, "averaged the starting weights"),
+        WrongAnswer("an optimizer of its own", wrong.new_optimizer, "momentum was lost"),
+        WrongAnswer("in 16 bits", wrong.in_16_bits, "travel in 16 bits"),
         WrongAnswer("rank 0 alone", wrong.rank_0_alone, "also by those that only receive"),
     ),
 )

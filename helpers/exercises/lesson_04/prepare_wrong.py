@@ -98,6 +98,32 @@ def rank_0_alone(hvd: Any, model: Any, optimizer: Any) -> Any:
     return hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
 
 
+def mean_start(hvd: Any, model: Any, optimizer: Any) -> Any:
+    """Makes the ranks equal, at their mean."""
+    for parameter in model.parameters():
+        hvd.allreduce_(parameter.data)
+    hvd.broadcast_optimizer_state(optimizer, root_rank=0)
+    return hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
+
+
+def new_optimizer(hvd: Any, model: Any, optimizer: Any) -> Any:
+    """A new one that knows the learning rate alone."""
+    import torch
+
+    _started(hvd, model, optimizer)
+    fresh = torch.optim.SGD(model.parameters(), lr=optimizer.param_groups[0]["lr"])
+    return hvd.DistributedOptimizer(fresh, named_parameters=model.named_parameters())
+
+
+def in_16_bits(hvd: Any, model: Any, optimizer: Any) -> Any:
+    """Saves half of the bytes, and digits."""
+    hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+    hvd.broadcast_optimizer_state(optimizer, root_rank=0)
+    return hvd.DistributedOptimizer(
+        optimizer, model.named_parameters(), compression=hvd.Compression.fp16
+    )
+
+
 def _started(hvd: Any, model: Any, optimizer: Any, root: int = 0) -> Any:
     hvd.broadcast_parameters(model.state_dict(), root_rank=root)
     hvd.broadcast_optimizer_state(optimizer, root_rank=root)

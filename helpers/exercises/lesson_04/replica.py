@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from helpers.exercises.common import WORLDS, rng
-from helpers.exercises.compare import all_close, close, count, describe, listing, number
+from helpers.exercises.compare import all_close, close, count, describe, is_array, listing, number
 from helpers.exercises.drives_frameworks_runs import mirrored_steps
 from helpers.exercises.lesson_04 import replica_wrong as wrong
 from helpers.exercises.lesson_04 import replicas
@@ -195,6 +195,11 @@ def _other_loss(case: Case, seen: Observation) -> str | None:
     if not _is_right(case, got):
         return None
     parts = [number(part) for part in got["parts"][0]]
+    if any(is_array(part) and part.ndim for part in got["parts"][0]):
+        return (
+            f"{case.name}, a replica returned {describe(got['parts'][0][0])}, a loss for each row: "
+            "return one number, their sum, `tf.reduce_sum`."
+        )
     if any(part is None for part in parts):
         return f"{case.name}, a replica returned {describe(got['parts'][0][0])}: return its part."
     total = sum(facts["rows"])
@@ -231,6 +236,7 @@ EXERCISE = Exercise(
     framework="tensorflow",
     claim=claim,
     mistakes=(
+        Mistake("Keras 3's apply", replicas.keras_2, unfinished=True),
         Mistake("no update", _no_update),
         Mistake("replicas apart", _apart),
         Mistake("divides by its own rows", _own_rows),
@@ -249,6 +255,8 @@ EXERCISE = Exercise(
         WrongAnswer("sums by hand too", wrong.sums_too, "summed twice"),
         WrongAnswer("averages by hand too", wrong.averages_too, "went between the replicas"),
         WrongAnswer("applies its own alone", wrong.own_alone, "applied gradients of its own"),
+        WrongAnswer("a loss for each row", wrong.vector, "return one number"),
+        WrongAnswer("as in Keras 3", wrong.keras_3, "it is of tf_keras"),
         WrongAnswer("no update", wrong.no_update, "no weight has moved"),
         WrongAnswer("returns its own mean", wrong.other_loss, "Return what you differentiate"),
     ),

@@ -153,6 +153,25 @@ def own_alone(
     )
 
 
+def vector(
+    model: Any, optimizer: Any, losses: Any, inputs: Any, targets: Any, global_batch: int
+) -> Any:
+    """Divides each row's loss and adds nothing up."""
+    return _step(
+        model,
+        optimizer,
+        lambda: losses(targets, model(inputs)),
+        lambda own: own / global_batch,
+    )
+
+
+def keras_3(
+    model: Any, optimizer: Any, losses: Any, inputs: Any, targets: Any, global_batch: int
+) -> Any:
+    """Keras 3's call."""
+    optimizer.apply(model.trainable_variables, model.trainable_variables)
+
+
 def no_update(
     model: Any, optimizer: Any, losses: Any, inputs: Any, targets: Any, global_batch: int
 ) -> Any:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
+from helpers.exercises.drives_frameworks_runs import element_losses
 from helpers.exercises.drives_training import network
-from helpers.exercises.spec import Observation
+from helpers.exercises.spec import Case, Observation
 
 Arrays = list[np.ndarray]
 Rows = tuple[np.ndarray, np.ndarray]
@@ -26,18 +26,24 @@ def random_weights(random: np.random.Generator, sizes: tuple[int, ...]) -> Array
     return made
 
 
-def loss_and_gradients(weights: Arrays, rows: Rows) -> tuple[float, Arrays]:
-    """The mean squared error over these rows, and its gradient."""
+def loss_and_gradients(
+    weights: Arrays, rows: Rows, exchanged: bool = False
+) -> tuple[float, Arrays]:
+    """The mean loss over these rows, and its gradient.
+
+    exchanged: the loss of outputs for targets, and the other way round.
+    """
     model = network([torch.from_numpy(w) for w in weights])
     inputs, targets = map(torch.from_numpy, rows)
-    loss = nn.functional.mse_loss(model(inputs), targets)
+    pair = (model(inputs), targets)
+    loss = element_losses(*(pair[::-1] if exchanged else pair)).mean()
     found = torch.autograd.grad(loss, list(model.parameters()))
     return loss.item(), [g.numpy() for g in found]
 
 
-def gradients(weights: Arrays, rows: Rows) -> Arrays:
-    """The gradient of the mean squared error over these rows."""
-    return loss_and_gradients(weights, rows)[1]
+def gradients(weights: Arrays, rows: Rows, exchanged: bool = False) -> Arrays:
+    """The gradient of the mean loss over these rows."""
+    return loss_and_gradients(weights, rows, exchanged)[1]
 
 
 def as_float32(value: float) -> float:
@@ -116,3 +122,26 @@ def averages(seen: Observation, steps: int, tensors: int) -> float:
     """
     most = max(seen.bytes[1:], default=0)
     return most / steps / tensors if most > steps * (tensors + 100) + 1000 else 0.0
+
+
+def often(times: float) -> str:
+    """How often in whole numbers, rounded down: "twice", "3 times"."""
+    return {1: "more than once", 2: "twice"}.get(int(times), f"{int(times)} times")
+
+
+def keras_2(case: Case, seen: Observation) -> str | None:
+    """Keras 3's call, where the optimizer is tf_keras's."""
+    if seen.kind != "AttributeError" or "attribute 'apply'" not in seen.text:
+        return None
+    return (
+        f"{case.name}, the optimizer has no `apply`: it is of tf_keras (Keras 2), which says "
+        "`optimizer.apply_gradients(zip(gradients, model.trainable_variables))`."
+    )
+
+
+def is_rounded(got: Sequence[Arrays], want: Arrays) -> bool:
+    """Whether weights are nearly right, as after a step with gradients in 16 bits."""
+    return all(
+        all(np.shape(g) == w.shape and np.abs(g - w).max() < 1e-3 for g, w in pairs)
+        for pairs in (list(zip(each, want, strict=True)) for each in got)
+    )

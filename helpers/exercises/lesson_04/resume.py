@@ -129,6 +129,13 @@ def _step(case: Case, seen: Observation) -> str | None:
     steps = [number(v["step"]) for v in seen.values]
     if steps[0] is None:
         return f"{case.name}, `resume` gave {describe(seen.values[0]['step'])}: return the step."
+    mean = case.facts["step"] / case.ranks
+    if case.ranks > 1 and all(s is not None and mean - 1 < s <= mean for s in steps):
+        return (
+            f"{case.name}, the step was averaged: {steps[0]:.0f} is {case.facts['step']} / "
+            f"{case.ranks}, and the other ranks' 0 are no steps. Send rank 0's with "
+            "`hvd.broadcast_object`."
+        )
     if steps[0] == case.facts["step"] and case.ranks > 1 and steps[1] != steps[0]:
         other = describe(seen.values[1]["step"])
         return (
@@ -180,6 +187,7 @@ EXERCISE = Exercise(
         WrongAnswer("no optimizer state", wrong.no_state, "half a checkpoint"),
         WrongAnswer("optimizer not loaded", wrong.not_loaded, "does not hold what was saved"),
         WrongAnswer("step not sent", wrong.no_step, "Send the step too"),
+        WrongAnswer("averages the step", wrong.averaged, "the step was averaged"),
         WrongAnswer("loads three times", wrong.loads_often, "once on rank 0 is enough"),
         WrongAnswer("last rank is the root", wrong.last_root, "root_rank=0"),
         WrongAnswer("sends on rank 0 alone", wrong.rank_0_alone, "also by those that only receive"),

@@ -69,6 +69,15 @@ def no_step(hvd: Any, model: Any, optimizer: Any, load: Any) -> Any:
     return step
 
 
+def averaged(hvd: Any, model: Any, optimizer: Any, load: Any) -> Any:
+    """Sends the step as one averages a metric."""
+    import torch
+
+    step = _load(hvd, model, optimizer, load)
+    _send(hvd, model, optimizer)
+    return int(hvd.allreduce(torch.tensor(step)))
+
+
 def loads_often(hvd: Any, model: Any, optimizer: Any, load: Any) -> Any:
     """Reads the file for each thing in it."""
     step = 0

@@ -29,6 +29,8 @@ def claim(case: Case, seen: Observation) -> str | None:
     """One process's steps from rank 0's variables; each gradient averaged once."""
     facts = case.facts
     for rank, value in enumerate(seen.values):
+        if not all_close(value["frozen"], [facts["frozen"][0]] * facts["steps"], 0.0):
+            return f"{case.name}, rank {rank} has not rank 0's frozen layer."
         for step, (weights, momenta) in enumerate(facts["ends"]):
             name = f"{case.name}, rank {rank}'s"
             if not all_close(value["weights"][step], weights, _TOLERANCE):
@@ -48,7 +50,8 @@ def claim(case: Case, seen: Observation) -> str | None:
 def _sends(case: Case, seen: Observation) -> bool:
     """Whether rank 0 sent its variables more than once."""
     facts = case.facts
-    once = 2 * facts["tensors"] + facts["steps"] * (facts["tensors"] + _SMALL)
+    variables = 2 * facts["tensors"] + facts["frozen"][0].nbytes
+    once = variables + facts["steps"] * (facts["tensors"] + _SMALL)
     return seen.bytes[0] > (case.ranks - 1) * once
 
 
@@ -103,6 +106,26 @@ def _too_late(case: Case, seen: Observation) -> str | None:
         f"{case.name}, the broadcast came after the first step. The ranks are equal then, but that "
         "step averaged gradients at different weights, and is no step of one process. Send the "
         "variables before the first gradient."
+    )
+
+
+def _frozen(case: Case, seen: Observation) -> str | None:
+    pairs = zip(seen.values, case.facts["frozen"], strict=True)
+    if case.ranks == 1 or not all(all_close(v["frozen"][-1:], [own], 0.0) for v, own in pairs):
+        return None
+    return (
+        f"{case.name}, each rank keeps a frozen layer of its own: `model.trainable_variables` "
+        "leaves out what is not trained. Send `model.variables`."
+    )
+
+
+def _exchanged(case: Case, seen: Observation) -> str | None:
+    want = replicas.mean(case.facts["exchanged"])
+    if not replicas.is_near(replicas.factor(_used(case, seen), want), 1.0):
+        return None
+    return (
+        f"{case.name}, the loss was given the outputs for targets: here it is "
+        "loss(targets, outputs), targets first, as Keras has it."
     )
 
 
@@ -178,8 +201,8 @@ def _too_many_bytes(case: Case, seen: Observation) -> str | None:
     if times := replicas.averages(seen, facts["steps"], facts["tensors"]):
         return (
             f"{case.name}, averaged twice: the weights are right, for the mean of a mean is the "
-            f"mean, but the gradients crossed the network {times:.1f} times in each step. The "
-            "distributed tape does it once, by itself."
+            f"mean, but the gradients crossed the network {replicas.often(times)} in each step. "
+            "The distributed tape does it once, by itself."
         )
     if _sends(case, seen):
         return (
@@ -228,11 +251,14 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake("root is each rank's own", own_root, unfinished=True),
         Mistake("not every rank takes part", not_all_come, unfinished=True),
+        Mistake("Keras 3's apply", replicas.keras_2, unfinished=True),
         Mistake("no update", _no_update),
         Mistake("no initial broadcast", _no_broadcast),
         Mistake("broadcast after the first step", _too_late),
+        Mistake("frozen variables not sent", _frozen),
         Mistake("optimizer's variables not sent", _no_state),
         Mistake("nothing is averaged", _alone),
+        Mistake("outputs for targets", _exchanged),
         Mistake("averaged twice or summed", _factor),
         Mistake("another root", _other_root),
         Mistake("sends too much", _too_many_bytes),
@@ -251,6 +277,9 @@ EXERCISE = Exercise(
         WrongAnswer("sends in every step", wrong.every_step, "sent in every step"),
         WrongAnswer("last rank is the root", wrong.last_root, "root_rank is 0"),
         WrongAnswer("rank 0 alone", wrong.rank_0_alone, "also by those that only receive"),
+        WrongAnswer("trained variables alone", wrong.trained_alone, "keeps a frozen layer"),
+        WrongAnswer("outputs for targets", wrong.exchanged, "targets first"),
+        WrongAnswer("as in Keras 3", wrong.keras_3, "it is of tf_keras"),
         WrongAnswer("no update", wrong.no_update, "no weight has moved"),
         WrongAnswer("no loss", wrong.no_loss, "nothing was returned"),
     ),

@@ -20,12 +20,18 @@ def cases(seed: int) -> list[Case]:
         momentum = replicas.as_float32(random.uniform(0.5, 0.9) if seed else 0.5)
         starts = [replicas.random_weights(random, LAYERS) for _ in range(n)]
         momenta = [[0.1 * w for w in replicas.random_weights(random, LAYERS)] for _ in range(n)]
+        frozen = [replicas.random_weights(random, (LAYERS[0],) * 2)[0] for _ in range(n)]
         inputs = random.standard_normal((n, steps, rows, LAYERS[0]))
         targets = random.standard_normal((n, steps, rows, LAYERS[-1]))
         args = tuple(
-            (starts[r], momenta[r], rate, momentum, inputs[r], targets[r]) for r in range(n)
+            (starts[r], momenta[r], frozen[r], rate, momentum, inputs[r], targets[r])
+            for r in range(n)
         )
-        batches = [[(inputs[r, s], targets[r, s]) for r in range(n)] for s in range(steps)]
+        # What the trained layers get, where all ranks have rank 0's frozen layer.
+        batches = [
+            [(inputs[r, s] @ frozen[0], targets[r, s]) for r in range(n)] for s in range(steps)
+        ]
+        apart = [(inputs[r, 0] @ frozen[r], targets[r, 0]) for r in range(n)]
         ends = replicas.alone(starts[0], replicas.together(batches), rate, momentum, momenta[0])
         before = [starts[0], *(weights for weights, _ in ends)][:steps]
         facts = {
@@ -38,9 +44,11 @@ def cases(seed: int) -> list[Case]:
                 [replicas.loss_and_gradients(w, batches[s][r])[0] for s, w in enumerate(before)]
                 for r in range(n)
             ],
-            # of the first step: gradients at rank 0's weights, and at each rank's own
+            # of the first step: gradients at rank 0's variables, and at each rank's own
             "local": [replicas.gradients(starts[0], rows) for rows in batches[0]],
-            "own": [replicas.gradients(starts[r], batches[0][r]) for r in range(n)],
+            "exchanged": [replicas.gradients(starts[0], rows, True) for rows in batches[0]],
+            "own": [replicas.gradients(starts[r], apart[r]) for r in range(n)],
+            "frozen": frozen,
             "steps": steps,
             "tensors": replicas.nbytes(starts[0]),
         }

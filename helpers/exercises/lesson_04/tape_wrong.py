@@ -133,6 +133,34 @@ def rank_0_alone(
     return _step(hvd, model, optimizer, loss, inputs, targets)
 
 
+def trained_alone(
+    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
+) -> Any:
+    """Sends what is trained, and the optimizer's."""
+    if first:
+        hvd.broadcast_variables(model.trainable_variables, root_rank=0)
+        hvd.broadcast_variables(optimizer.variables, root_rank=0)
+    return _step(hvd, model, optimizer, loss, inputs, targets)
+
+
+def exchanged(
+    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
+) -> Any:
+    """Gives the loss its arguments the wrong way round."""
+    if first:
+        _send(hvd, model, optimizer)
+    return _step(hvd, model, optimizer, lambda t, y: loss(y, t), inputs, targets)
+
+
+def keras_3(
+    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
+) -> Any:
+    """Keras 3's call."""
+    value = no_update(hvd, model, optimizer, loss, inputs, targets, first)
+    optimizer.apply(model.trainable_variables, model.trainable_variables)
+    return value
+
+
 def no_update(
     hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
 ) -> Any:

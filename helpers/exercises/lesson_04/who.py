@@ -92,6 +92,16 @@ def _text(case: Case, seen: Observation) -> str | None:
     )
 
 
+def _unread(case: Case, seen: Observation) -> str | None:
+    names = [name for name in ("RANK", "HOROVOD_RANK", "TF_CONFIG") if name in case.facts["told"]]
+    if not names or _got(seen) != (0, 1):
+        return None
+    return (
+        f"{case.name}, the answer was (0, 1), as without a launcher: you did not read {names[0]} "
+        "in the argument. It is in `environment`, which need not be this process's `os.environ`."
+    )
+
+
 def _local(case: Case, seen: Observation) -> str | None:
     told, (rank, size) = case.facts["told"], _got(seen)
     for local in ("LOCAL_RANK", "HOROVOD_LOCAL_RANK"):
@@ -155,6 +165,11 @@ def _no_launcher(case: Case, seen: Observation) -> str | None:
                 f"{case.name}, none of the variables is there ({seen.kind}): a script that is "
                 "started by itself is rank 0 of 1."
             )
+        if seen.kind == "KeyError" and "chief" in seen.text:
+            return (
+                f"{case.name}, the cluster has no chief, which is often so: "
+                '`config["cluster"].get("chief", [])`.'
+            )
         return (
             f"{case.name}, {seen.kind}: {seen.text}. Look first which launcher it was: "
             '`if "RANK" in environment`.'
@@ -184,6 +199,7 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake("does not look which launcher it was", _no_launcher, unfinished=True),
         Mistake("texts", _text),
+        Mistake("does not read the argument", _unread),
         Mistake("number on its machine", _local),
         Mistake("counts the servers", _servers),
         Mistake("counts the jobs", _jobs),
@@ -198,6 +214,8 @@ EXERCISE = Exercise(
         WrongAnswer("counts the jobs", wrong.jobs, "the number of jobs"),
         WrongAnswer("forgets the chief", wrong.no_chief, "two would have one number"),
         WrongAnswer("size without the chief", wrong.size_alone, "the chief trains too"),
+        WrongAnswer("a chief always", wrong.chief_always, "which is often so"),
+        WrongAnswer("its own environment", wrong.own, "in the argument"),
         WrongAnswer("torchrun alone", wrong.torchrun_alone, "which launcher it was"),
         WrongAnswer("never alone", wrong.never_alone, "rank 0 of 1"),
     ),

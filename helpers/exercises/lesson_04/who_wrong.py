@@ -66,6 +66,20 @@ def size_alone(environment: dict[str, str]) -> Any:
     return rank, len(_config(environment)[0]["worker"]) if "TF_CONFIG" in environment else size
 
 
+def chief_always(environment: dict[str, str]) -> Any:
+    """Takes for granted that there is a chief."""
+    if "TF_CONFIG" in environment:
+        len(_config(environment)[0]["chief"])
+    return reference(environment)
+
+
+def own(environment: dict[str, str]) -> Any:
+    """Reads the process's environment and not the argument."""
+    import os
+
+    return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+
+
 def torchrun_alone(environment: dict[str, str]) -> Any:
     """Knows one launcher."""
     return int(environment["RANK"]), int(environment["WORLD_SIZE"])
