@@ -1,4 +1,4 @@
-"""Drivers for lesson 01: a graph that logs and assigns, a new client that looks for variables."""
+"""Drivers for lesson 01: a step in bytes, a graph that logs and assigns, a client that looks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,20 @@ from helpers.exercises.drives_tf import settings
 from helpers.exercises.spec import Case, Observation, Other
 
 SIZE, PRODUCTS = 96, 6  # what a log does before it writes
+
+
+def counts_a_step(fn: Function, case: Case) -> Observation:
+    """Call `fn(widths, batch, slots)`; `values[0]` is {"given", "widths": as it left them}."""
+    trouble = wrong_signature(fn, 3)
+    if trouble:
+        return trouble
+    widths, batch, slots = case.args[0]
+    mine = list(widths)
+    try:
+        given = fn(mine, batch, slots)
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[plain({"given": given, "widths": mine})])
 
 
 def logs_and_assigns(fn: Function, case: Case) -> Observation:

@@ -12,7 +12,7 @@ from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number
-from helpers.exercises.drives import Function, failed, plain, wrong_signature
+from helpers.exercises.drives_devices import counts_a_step
 from helpers.exercises.lesson_01 import step_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
@@ -58,20 +58,6 @@ def _case(widths: tuple[int, ...], batch: int, slots: int) -> Case:
     shape = "–".join(map(str, widths))
     name = f"For widths {shape}, {count(batch, 'row')} and {count(slots, 'slot')}"
     return Case(name, ((list(widths), batch, slots),), facts={"want": want, "others": others})
-
-
-def call(fn: Function, case: Case) -> Observation:
-    """Call the function once: `values[0]` is what it gave, and the widths as it left them."""
-    trouble = wrong_signature(fn, 3)
-    if trouble:
-        return trouble
-    widths, batch, slots = case.args[0]
-    mine = list(widths)
-    try:
-        given = fn(mine, batch, slots)
-    except Exception as error:
-        return failed(error, fn)
-    return Observation(values=[plain({"given": given, "widths": mine})])
 
 
 def _first(case: Case, seen: Observation) -> tuple[int, float] | None:
@@ -202,7 +188,7 @@ EXERCISE = Exercise(
         "parameter) and activations (the input of every layer, for every row)."
     ),
     cases=cases,
-    drive=call,
+    drive=counts_a_step,
     claim=claim,
     mistakes=(
         Mistake("not four numbers", _not_four),
