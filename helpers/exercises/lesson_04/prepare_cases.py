@@ -17,7 +17,7 @@ def cases(seed: int) -> list[Case]:
         rows = int(random.integers(2, 7)) if seed else 4
         steps = int(random.integers(4, 7)) if seed else 4
         rate = float(random.uniform(0.05, 0.2)) if seed else 0.1
-        momentum = 0.0 if seed % 2 else 0.9
+        momentum = 0.5 if seed % 2 else 0.9
         starts = [replicas.random_weights(random, LAYERS) for _ in range(n)]
         rates = [rate * (1 + 0.37 * r) for r in range(n)]
         inputs = random.standard_normal((n, steps, rows, LAYERS[0]))
