@@ -49,7 +49,7 @@ def test_without_a_sandbox_on_purpose(
     [
         (["in", "--out", "out"], "Say which lesson it is"),
         (["in", "--out", "out", "--lesson", "two"], "'two' is not a lesson's number"),
-        (["in", "--out", "out", "--lesson", "01", "--sandbox", "none"], "no lesson 01"),
+        (["in", "--out", "out", "--lesson", "99", "--sandbox", "none"], "no lesson 99"),
         (["in", "more", "--out", "out", "--lesson", "02"], "Name one folder of submissions, not 2"),
         (["in", "--out", "out", "--lesson", "02", "--shard", "3/2"], "--shard is '3/2'"),
         (["in", "--out", "out", "--lesson", "02", "--shard", "0/2"], "--shard is '0/2'"),
