@@ -18,7 +18,7 @@ from helpers.instructor.judge.calls import observe, observe_on_real_ranks
 from helpers.instructor.judge.notebook import code_cells
 from helpers.instructor.judge.real import alike
 from helpers.instructor.judge.session import Session
-from helpers.instructor.sandbox import missing
+from helpers.instructor.sandbox import missing, running
 
 MISSING = missing()
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
@@ -29,8 +29,9 @@ SMALL = 5  # ranks, so that each has a sandbox of its own
 
 @pytest.fixture(scope="module")
 def judge() -> Iterator[Judge]:
-    """Sandboxes that may hold what any lesson's answers may use."""
-    with Judge("99", slot=44) as made:
+    """Sandboxes that hold what any lesson's answers may use, TensorFlow too."""
+    with pytest.MonkeyPatch.context() as patch, Judge("99", slot=44) as made:
+        patch.setattr(running, "frameworks", lambda lesson: ["tensorflow", "torch"])
         yield made
 
 
@@ -40,6 +41,7 @@ def session(
 ) -> Iterator[tuple[Exercise, Session]]:
     """A session with an exercise's reference, or another answer of it."""
     exercise, function = request.param
+    pytest.importorskip(exercise.framework)  # here, where the learner's own check runs
     path = write(tmp_path / "it.ipynb", [as_cell(exercise, function)])
     made = Session(judge.sandboxes, code_cells(path), [exercise.function], BUDGETS)
     yield exercise, made
