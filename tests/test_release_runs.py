@@ -18,7 +18,7 @@ from nbformat import NotebookNode
 
 from helpers.exercises import find, lessons, of_lesson
 from helpers.exercises.observe import observe
-from helpers.exercises.spec import Exercise, Observation
+from helpers.exercises.spec import Exercise, Observation, WrongAnswer
 from helpers.instructor.build_lesson import number_of
 from helpers.instructor.build_notebook import code_cells, read
 from helpers.instructor.release import release
@@ -62,6 +62,14 @@ def answers(lesson: str) -> dict[str, str]:
     return found
 
 
+def asked(exercise: Exercise) -> tuple[WrongAnswer, ...]:
+    """The wrong answers to observe: all, but some of TensorFlow's, whose graphs take minutes.
+
+    What is new in a release is that hints are there without the answers; test_exercises asks all.
+    """
+    return exercise.wrong[: 3 if exercise.framework == "tensorflow" else None]
+
+
 def as_far_as_right(exercise: Exercise, function: Any) -> list[Observation]:
     """What a function does in the cases that are shown, up to the first where it is wrong."""
     seen: list[Observation] = []
@@ -77,7 +85,7 @@ def test_checks_say_what_they_say_here(unpacked: Path) -> None:
     exercises = of_lesson(unpacked.name)
     seen, wanted = {}, {}
     for exercise in exercises:
-        functions = {w.name: w.function for w in exercise.wrong} | {"": exercise.reference}
+        functions = {w.name: w.function for w in asked(exercise)} | {"": exercise.reference}
         seen[exercise.number] = {n: as_far_as_right(exercise, f) for n, f in functions.items()}
         wanted[exercise.number] = {
             name: [verdict.status, verdict.hint]
@@ -89,7 +97,7 @@ def test_checks_say_what_they_say_here(unpacked: Path) -> None:
     assert told["verdicts"] == wanted
     for exercise in exercises:
         assert told["verdicts"][exercise.number][""][0] == "passed"
-        for wrong in exercise.wrong:
+        for wrong in asked(exercise):
             status, hint = told["verdicts"][exercise.number][wrong.name]
             assert status == "wrong" and wrong.hint in hint
     assert told["checks"] == {exercise.number: "passed" for exercise in exercises}
