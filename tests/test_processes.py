@@ -400,6 +400,7 @@ def test_engine_frames_stay_out_of_a_ranks_traceback() -> None:
 
 
 def test_an_interrupt_ends_the_run_and_says_what_each_rank_did() -> None:
+    run(lambda comm: comm.rank)  # the server takes longer to start than the interrupt waits
     threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(RunInterrupted) as caught:
         run(never_answers, timeout=60)
