@@ -148,10 +148,10 @@ class StandIn:
         state: dict[Any, dict[str, Any]] = {}
         for number, entry in plan.items():
             state[number] = {}
-            for key, (value, like) in entry.items():
-                if like is not None:
+            for key, (value, is_tensor) in entry.items():
+                if is_tensor:
                     own = held["state"].get(number, {}).get(key)
-                    value = self._from(like if self.rank() != root_rank else own, root_rank, 0)
+                    value = self._from(own, root_rank, 0)
                 state[number][key] = value
         if self.rank() != root_rank:
             optimizer.load_state_dict({"state": state, "param_groups": groups})
@@ -269,11 +269,10 @@ def _distributed(hvd: StandIn, optimizer: Any, op: str | None, compression: Any)
     return made
 
 
-def _plan(value: Any) -> tuple[Any, Tensor | None]:
-    """A value of an optimizer's state: itself, or for a tensor an empty one like it."""
-    if isinstance(value, Tensor) and value.dim():
-        return None, torch.empty(0, dtype=value.dtype)
-    return value, None
+def _plan(value: Any) -> tuple[Any, bool]:
+    """A value of an optimizer's state, or None for a tensor; and whether it is one."""
+    is_tensor = isinstance(value, Tensor) and value.dim() > 0
+    return (None if is_tensor else value), is_tensor
 
 
 def _as_torch(value: Any) -> Tensor:
