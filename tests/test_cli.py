@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -102,7 +103,16 @@ def test_the_server_stays_on_this_machine_and_keeps_its_token() -> None:
 def test_paths_given_to_test_replace_the_usual_ones() -> None:
     command = testing.pytest_command(False, ["tests/test_cli.py::test_x", "-q"])
     assert command[-2:] == ["tests/test_cli.py::test_x", "-q"]
-    assert "tests" not in command
+    assert "tests" not in command and "-n" not in command
+
+
+def test_all_tests_are_shared_by_as_many_processes_as_the_machine_has_room_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    command = testing.pytest_command(False, [])
+    assert int(command[command.index("-n") + 1]) == testing.workers() >= 1
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(total=3e9))
+    assert testing.workers() == 1
 
 
 def test_fast_leaves_out_what_is_slow() -> None:

@@ -174,7 +174,8 @@ def test_names_of_devices_and_of_what_is_sent() -> None:
 @pytest.mark.tensorflow
 def test_two_ops_of_one_device_overlap_where_there_are_two_threads() -> None:
     assert parallel.overlap(in_tensorflow(parallel.two_chains, 1)) == 0.0
-    assert parallel.overlap(in_tensorflow(parallel.two_chains, 2)) > 0.0
+    runs = (parallel.overlap(in_tensorflow(parallel.two_chains, 2)) for _ in range(10))
+    assert any(overlap > 0.0 for overlap in runs)  # a busy machine may have them take turns
 
 
 @needs_tensorflow

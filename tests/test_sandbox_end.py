@@ -126,6 +126,7 @@ def test_one_that_was_ended_from_outside_starts_again() -> None:
         assert says(sandbox, "return 1") == 1
         assert sandbox.trouble == ""
         os.kill(sandbox.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, sandbox.pid, os.WEXITED | os.WNOWAIT)
         assert says(sandbox, "return 1") == 1
     finally:
         sandbox.stop()

@@ -14,6 +14,8 @@ from helpers.setup import state
 from helpers.setup.places import ROOT
 
 TYPED = ("helpers", "benchmarks")
+MOST_WORKERS = 4
+GIGABYTES_A_WORKER = 4  # TensorFlow, torch and a few ranks at once
 
 
 class Outcome(NamedTuple):
@@ -41,15 +43,29 @@ def named_paths(arguments: Sequence[str]) -> list[str]:
     return [one for one in arguments if (ROOT / one.split("::")[0]).exists()]
 
 
+def workers() -> int:
+    """How many processes share the tests: as many as cores and memory allow."""
+    import psutil
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    memory = psutil.virtual_memory().total / 1e9
+    return max(1, min(cores or 1, MOST_WORKERS, int(memory / GIGABYTES_A_WORKER)))
+
+
+def side_by_side() -> list[str]:
+    """pytest's options to run modules side by side, in order (see tests/conftest.py for groups)."""
+    return ["-n", str(workers()), "--dist", "loadgroup", "--no-loadscope-reorder"]
+
+
 def pytest_command(fast: bool, arguments: Sequence[str]) -> list[str]:
-    """How pytest is called: on what the arguments name, or on all there is."""
+    """How pytest is called: on what the arguments name, or on all there is, side by side."""
     command = python("pytest")
     if sys.stdout.isatty() and not os.environ.get("CI"):
         command.append("--color=yes")
     if fast:
         command += ["-m", "not slow"]
     if not named_paths(arguments):
-        command.append("tests")
+        command += ["tests", *side_by_side()]
     return [*command, *arguments]
 
 

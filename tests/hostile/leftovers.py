@@ -14,7 +14,7 @@ def files():
 
     def plant():
         for folder, folders, _ in os.walk("/"):
-            if folder.startswith(("/proc", "/sys", "/usr")):
+            if folder.startswith(("/proc", "/sys", "/usr")) or folder.endswith("-packages"):
                 folders.clear()
             for name in ("hostile", "sitecustomize.py", "torch.py", ".hidden"):
                 try:
@@ -25,7 +25,7 @@ def files():
 
     def look():
         for folder, folders, names in os.walk("/"):
-            if folder.startswith(("/proc", "/sys", "/usr")):
+            if folder.startswith(("/proc", "/sys", "/usr")) or folder.endswith("-packages"):
                 folders.clear()
             if {"hostile", ".hidden"} & set(names):
                 return True
