@@ -1,0 +1,165 @@
+"""A vocabulary cut over the ranks: embedding, scores and loss, none of which is ever put together.
+
+A table of V tokens is cut by rows: a rank looks up the tokens that it has and adds zeros for the
+others. The scores of all tokens are V numbers for every position; each rank has those of its own
+tokens, and the loss needs only three numbers a position from it: its largest score, its sum of
+exponentials, and the target's score if the target is its own.
+Source: Shoeybi et al., "Megatron-LM" (2019), section 3 (parallel embedding and cross-entropy).
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import Parameter, functional
+
+from helpers.algorithms.collectives import all_reduce_ring, chunk_bounds
+from helpers.algorithms.data_parallel import broadcast_parameters
+from helpers.algorithms.maximum import all_reduce_max
+from helpers.algorithms.tensor_parallel import (
+    ColumnLinear,
+    Reduce,
+    parallel_block,
+    part_of,
+    sum_over_ranks,
+    tie_as,
+)
+
+if TYPE_CHECKING:
+    from helpers.algorithms.tensor_parallel import Ranks
+
+
+class VocabularyEmbedding(nn.Module):
+    """Some tokens' vectors: tokens (…), the same on all ranks, to vectors (…, width).
+
+    weight: (tokens here, width). first: the first token of this rank.
+    """
+
+    def __init__(
+        self, comm: Ranks, weight: Parameter, first: int, reduce: Reduce = all_reduce_ring
+    ) -> None:
+        super().__init__()
+        self.comm, self.first, self.reduce = comm, first, reduce
+        self.weight = weight
+
+    @classmethod
+    def of(
+        cls, dense: nn.Embedding, comm: Ranks, reduce: Reduce = all_reduce_ring
+    ) -> VocabularyEmbedding:
+        """This rank's tokens of a dense embedding, which is the same on every rank."""
+        start, stop = chunk_bounds(dense.num_embeddings, comm.size)[comm.rank]
+        return cls(comm, part_of(dense.weight, start, stop), start, reduce)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        mine = (tokens >= self.first) & (tokens < self.first + len(self.weight))
+        vectors = self.weight.new_zeros(*tokens.shape, self.weight.shape[1])
+        vectors[mine] = functional.embedding(tokens[mine] - self.first, self.weight)
+        return sum_over_ranks(self.comm, vectors, self.reduce)
+
+
+class ParallelEmbedding(nn.Module):
+    """Tokens (rows, length) to vectors (rows, length, width), with positions.
+
+    The positions are few, so every rank has them whole, and adds them after the sum.
+    """
+
+    def __init__(self, tokens: VocabularyEmbedding, positions: nn.Embedding) -> None:
+        super().__init__()
+        self.tokens, self.positions = tokens, positions
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        places = torch.arange(tokens.shape[1], device=tokens.device)
+        return torch.as_tensor(self.tokens(tokens) + self.positions(places))
+
+
+class ParallelHead(nn.Module):
+    """Vectors (rows, length, width) to the scores of this rank's tokens, (rows, length, here)."""
+
+    def __init__(self, norm: nn.Module, scores: ColumnLinear) -> None:
+        super().__init__()
+        self.norm, self.scores = norm, scores
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.as_tensor(self.scores(self.norm(x)))
+
+
+class _CrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, comm: Ranks, scores: Tensor, targets: Tensor, first: int, reduce: Reduce
+    ) -> Tensor:
+        positions, here = scores.shape
+        top = scores.new_full((positions,), -math.inf)
+        if here:
+            top = scores.amax(1)
+        all_reduce_max(comm, top)  # type: ignore[arg-type]
+        weights = (scores - top[:, None]).exp_()
+        mine = ((targets >= first) & (targets < first + here)).nonzero()[:, 0]
+        columns = targets[mine] - first
+        sums = scores.new_zeros(2, positions)  # both in one all-reduce
+        sums[0] = weights.sum(1)
+        sums[1, mine] = scores[mine, columns] - top[mine]
+        reduce(comm, sums)
+        ctx.save_for_backward(weights.div_(sums[0, :, None]), mine, columns)
+        return (sums[0].log() - sums[1]).mean()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        probabilities, mine, columns = ctx.saved_tensors
+        gradient = probabilities.clone()
+        gradient[mine, columns] -= 1
+        return None, gradient.mul_(gradients[0] / len(gradient)), None, None, None
+
+
+def vocabulary_cross_entropy(
+    comm: Ranks, scores: Tensor, targets: Tensor, vocabulary: int, reduce: Reduce = all_reduce_ring
+) -> Tensor:
+    """Mean cross-entropy over all positions, from scores that are cut over the ranks.
+
+    scores: (…, tokens here), this rank's part by `chunk_bounds(vocabulary, N)`. targets: (…), ids
+    of the whole vocabulary, the same on every rank. Returns the same scalar on every rank. Two
+    all-reduces, of one number a position (the maximum, which keeps the exponentials in range) and
+    of two (sum and target's score), whatever the vocabulary; backward sends nothing.
+    Raises ValueError where the shapes do not fit or a target is no token of the vocabulary.
+    """
+    first, stop = chunk_bounds(vocabulary, comm.size)[comm.rank]
+    if scores.shape != (*targets.shape, stop - first) or not targets.numel():
+        raise ValueError(
+            f"Rank {comm.rank} has tokens {first} to {stop - 1} of {vocabulary}, so its scores are "
+            f"the targets' shape {tuple(targets.shape)} and {stop - first} more, not "
+            f"{tuple(scores.shape)}."
+        )
+    if targets.amin() < 0 or targets.amax() >= vocabulary:
+        raise ValueError(f"A target is not one of the {vocabulary} tokens 0 to {vocabulary - 1}.")
+    flat = scores.reshape(-1, stop - first) if stop > first else scores.reshape(targets.numel(), 0)
+    loss: Tensor = _CrossEntropy.apply(comm, flat, targets.reshape(-1), first, reduce)
+    return loss
+
+
+def parallel_transformer(
+    model: nn.Sequential, comm: Ranks, reduce: Reduce = all_reduce_ring
+) -> nn.Sequential:
+    """This rank's part of a dense Transformer: an embedding, blocks, and a head.
+
+    model: the embedding has `tokens` and `positions`, the head `norm` and `scores`, the blocks
+    what `parallel_block` asks for. Every rank gets rank 0's parameters first (this changes
+    `model`). What it returns gives the scores of this rank's tokens, for
+    `vocabulary_cross_entropy`; its parameters have the dense model's names, and those that are
+    tied there are tied here.
+    """
+    broadcast_parameters(model, comm)  # type: ignore[arg-type]
+    layers: list[Any] = list(model)
+    first, *blocks, last = layers
+    made = nn.Sequential(
+        ParallelEmbedding(
+            VocabularyEmbedding.of(first.tokens, comm, reduce), copy.deepcopy(first.positions)
+        ),
+        *(parallel_block(block, comm, reduce, broadcast=False) for block in blocks),
+        ParallelHead(copy.deepcopy(last.norm), ColumnLinear.of(last.scores, comm, reduce=reduce)),
+    )
+    tie_as(model, made)
+    return made
