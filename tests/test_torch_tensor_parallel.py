@@ -1,0 +1,71 @@
+"""Tensor parallelism beside torch's own, DTensor, on the same ranks."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import helpers
+from helpers.algorithms.vocabulary_parallel import parallel_transformer, vocabulary_cross_entropy
+from helpers.workloads.transformer import text, token_loss, transformer
+
+STEPS, RATE = 5, 0.1
+SHAPE = {"vocabulary": 16, "width": 16, "heads": 4, "blocks": 2, "length": 6}
+
+
+def _both(comm, tied):
+    from torch.distributed.device_mesh import init_device_mesh
+
+    from helpers.frameworks import torch_tensor_parallel as theirs
+
+    # Each rank from other weights: both sides have to begin with rank 0's.
+    ours = parallel_transformer(transformer(**SHAPE, tied=tied, seed=comm.rank), comm)
+    model = transformer(**SHAPE, tied=tied, seed=comm.rank)
+    model = theirs.parallelize(model, init_device_mesh("cpu", (comm.size,)))
+    mine, its = (torch.optim.SGD(m.parameters(), RATE, momentum=0.9) for m in (ours, model))
+    losses = []
+    for number in range(STEPS):
+        tokens, targets = text(3, SHAPE["length"], SHAPE["vocabulary"], seed=number)
+        mine.zero_grad()
+        loss = vocabulary_cross_entropy(comm, ours(tokens), targets, SHAPE["vocabulary"])
+        loss.backward()
+        mine.step()
+        losses.append((loss.item(), theirs.step(model, its, tokens, targets).item()))
+    here = dict(ours.named_parameters())
+    differences = {}
+    for name, parameter in model.named_parameters():
+        its_part = parameter.to_local() if hasattr(parameter, "to_local") else parameter
+        differences[name] = (its_part - here[name]).abs().max().item()
+    whole = {name: theirs.whole(p) for name, p in model.named_parameters()}
+    return losses, differences, whole
+
+
+@pytest.mark.parametrize(("size", "tied"), [(1, False), (2, True), (4, False)])
+def test_equal_to_dtensor_step_by_step(size, tied):
+    results = helpers.run(_both, tied, ranks=size, timeout=120)
+    dense = transformer(**SHAPE, tied=tied)
+    optimizer = torch.optim.SGD(dense.parameters(), RATE, momentum=0.9)
+    for number in range(STEPS):
+        tokens, targets = text(3, SHAPE["length"], SHAPE["vocabulary"], seed=number)
+        optimizer.zero_grad()
+        loss = token_loss(dense(tokens), targets)
+        loss.backward()
+        optimizer.step()
+        for losses, *_ in results:
+            assert losses[number] == pytest.approx((loss.item(),) * 2, abs=1e-5)
+    for _, differences, whole in results:
+        assert max(differences.values()) < 1e-5
+        for name, parameter in dense.named_parameters():
+            torch.testing.assert_close(whole[name], parameter.detach(), rtol=1e-5, atol=1e-5)
+
+
+def test_heads_that_do_not_divide_are_refused():
+    def job(comm):
+        from torch.distributed.device_mesh import init_device_mesh
+
+        from helpers.frameworks.torch_tensor_parallel import parallelize
+
+        with pytest.raises(ValueError, match="3 ranks do not share 4 heads evenly"):
+            parallelize(transformer(**SHAPE), init_device_mesh("cpu", (comm.size,)))
+
+    helpers.run(job, ranks=3, timeout=120)
