@@ -1,0 +1,121 @@
+"""Recomputation: equal gradients, the same random numbers, and nothing kept but the inputs."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+from helpers.algorithms.recompute import recompute
+
+
+def block(dropout: float = 0.0) -> nn.Module:
+    torch.manual_seed(0)
+    layers = [nn.Linear(6, 20), nn.GELU(), nn.Dropout(dropout), nn.Linear(20, 6)]
+    return nn.Sequential(*layers).double()
+
+
+def gradients(run, x: torch.Tensor, model: nn.Module) -> list[torch.Tensor]:
+    torch.manual_seed(1)
+    (run(x) ** 2).sum().backward()
+    found = [x.grad, *(p.grad for p in model.parameters())]
+    return [g.clone() for g in found if g is not None]
+
+
+def kept(run) -> int:
+    """Numbers that autograd saves while a function runs."""
+    saved: list[int] = []
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        saved.append(tensor.numel())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        run()
+    return sum(saved)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+@pytest.mark.parametrize("leaf", [True, False])
+def test_equal_gradients(dropout, leaf):
+    found = []
+    for again in (False, True):
+        model = block(dropout)
+        x = torch.randn(5, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+        x.requires_grad_()
+        inner = partial(recompute, model) if again else model
+        found.append(gradients(inner if leaf else lambda x, f=inner: f(x * 2), x, model))
+    for a, b in zip(*found, strict=True):
+        assert torch.equal(a, b)  # the same operations: the very same bits
+
+
+def test_random_numbers_afterwards_are_as_without():
+    model, drawn = block(0.5), []
+    for run in (model, lambda x: recompute(model, x)):
+        torch.manual_seed(3)
+        run(torch.ones(4, 6, dtype=torch.float64)).sum().backward()
+        drawn.append(torch.rand(3))
+    assert torch.equal(*drawn)
+
+
+def test_only_the_input_is_kept():
+    model = block()
+    x = torch.ones(5, 6, dtype=torch.float64, requires_grad=True)
+    assert kept(lambda: recompute(model, x)) == x.numel()
+    assert kept(lambda: model(x)) > 5 * x.numel()
+
+
+def test_tokens_need_no_gradient_but_their_vectors_do():
+    table = nn.Embedding(7, 3)
+    recompute(table, torch.tensor([1, 1, 2])).sum().backward()
+    assert table.weight.grad.sum() == 9
+
+
+def test_a_frozen_piece_passes_the_gradient_on():
+    model = block().requires_grad_(False)
+    x = torch.ones(2, 6, dtype=torch.float64, requires_grad=True)
+    y = x.detach().clone().requires_grad_()
+    recompute(model, x).sum().backward()
+    model(y).sum().backward()
+    assert torch.equal(x.grad, y.grad)
+
+
+def test_a_piece_that_needs_no_gradient_at_all():
+    model = block().requires_grad_(False)
+    recompute(model, torch.ones(2, 6, dtype=torch.float64)).sum().backward()
+    assert all(p.grad is None for p in model.parameters())
+
+
+def test_several_inputs_and_outputs():
+    def fn(a, times, b):
+        return a * times + b, a * b
+
+    found = []
+    for run in (fn, lambda *given: recompute(fn, *given)):
+        a, b = (torch.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+        first, second = run(a, 3, b)
+        (first.sum() + 5 * second[0]).backward()
+        found.append((a.grad, b.grad))
+    for mine, plain in zip(*found, strict=True):
+        assert torch.equal(mine, plain)
+
+
+def test_one_inside_the_other():
+    model = block()
+    x = torch.ones(2, 6, dtype=torch.float64, requires_grad=True)
+    y = x.detach().clone().requires_grad_()
+    recompute(lambda t: recompute(model, t) * 2, x).sum().backward()
+    (model(y) * 2).sum().backward()
+    assert torch.equal(x.grad, y.grad)
+
+
+def test_no_graph_is_made_without_autograd():
+    with torch.no_grad():
+        assert not recompute(block(), torch.ones(2, 6, dtype=torch.float64)).requires_grad
+
+
+def test_what_is_no_function():
+    with pytest.raises(TypeError, match="needs a function"):
+        recompute(torch.ones(2), block())
