@@ -1,0 +1,99 @@
+"""Drivers for lesson 14: a cut MLP, f and g inside a small network, a loss over cut scores."""
+
+from __future__ import annotations
+
+import math
+from itertools import chain
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from helpers.exercises.drives import Function, Ranked
+
+_PRODUCTS = {"matmul", "__matmul__", "mm", "bmm", "mv", "dot", "linear", "inner"}
+_ADDED = {"addmm", "baddbmm", "addmv"}
+
+
+class _Products(TorchFunctionMode):
+    """Counts the multiplications in matrix products: so many for each number that comes out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        name = getattr(func, "__name__", "")
+        operands = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
+        if name in _PRODUCTS:
+            self.count += result.numel() * operands[0].shape[-1]
+        elif name in _ADDED:
+            self.count += result.numel() * operands[1].shape[-1]
+        elif name == "einsum" and isinstance(args[0], str):
+            letters = args[0].replace(" ", "").partition("->")[0].split(",")
+            pairs = [zip(w, t.shape, strict=True) for w, t in zip(letters, operands, strict=True)]
+            sizes = dict(chain.from_iterable(pairs))
+            self.count += math.prod(sizes.values())
+        return result
+
+
+def _counting(fn: Function, comm: Any, *args: Any) -> Any:
+    """`{"out": what `fn(comm, *args)` returned, "products": its multiplications}`."""
+    with _Products() as products:
+        out = fn(comm, *args)
+    return {"out": out, "products": products.count}
+
+
+def _on_f_and_g(
+    fn: Function, comm: Any, x: Tensor, scale: Tensor, parts: list[Tensor], weights: Tensor
+) -> Any:
+    """A residual network of `f, g = fn(comm)`, forward and backward.
+
+    A rank's arguments: x and scale, the same on all ranks; parts, [A, B, A, B, …] of this rank;
+    weights, of the output in the loss. `values[rank]`: pair, whether two functions came back; then
+    out, the gradients x, scale and parts, and whether g changed what it was given (`input`) and
+    f's backward the gradient that it was given (`gradient`).
+    """
+    pair = fn(comm)
+    if not (isinstance(pair, tuple | list) and len(pair) == 2 and all(map(callable, pair))):
+        return {"pair": False}
+    f, g = pair
+    leaves = [x, scale, *parts]
+    for leaf in leaves:
+        leaf.requires_grad_()
+    changed, out, given = False, x, []
+    for a, b in zip(parts[::2], parts[1::2], strict=True):
+        copied = f(out * scale)
+        if copied.requires_grad:
+            copied.register_hook(lambda gradient: given.append((gradient, gradient.clone())))
+        part = torch.tanh(copied @ a) @ b
+        before = part.detach().clone()
+        total = g(part)
+        changed = changed or not torch.equal(part.detach(), before)
+        out = out + total
+    (out * weights).sum().backward()
+    return {
+        "pair": True,
+        "out": out,
+        "x": x.grad,
+        "scale": scale.grad,
+        "parts": [part.grad for part in parts],
+        "input": changed,
+        "gradient": any(not torch.equal(now, then) for now, then in given),
+    }
+
+
+def _on_scores(fn: Function, comm: Any, scores: Tensor, targets: Tensor, first: int) -> Any:
+    """`{"returned": …, "changed": whether the scores or targets were changed}`."""
+    before = scores.clone(), targets.clone()
+    returned = fn(comm, scores, targets, first)
+    changed = not (torch.equal(scores, before[0]) and torch.equal(targets, before[1]))
+    return {"returned": returned, "changed": changed}
+
+
+counting = Ranked(_counting)
+on_f_and_g = Ranked(_on_f_and_g, arguments=1)
+on_scores = Ranked(_on_scores)

@@ -1,0 +1,20 @@
+"""The exercises of lesson 14, sharding."""
+
+from helpers.exercises.lesson_14 import column_row, f_and_g, vocabulary
+
+# The modules of helpers.algorithms that hold what this lesson builds.
+BUILDS: tuple[str, ...] = (
+    "tensor_parallel",
+    "vocabulary_parallel",
+    "sharding",
+    "sharded_unit",
+    "memory",
+)
+# What its answers may use and nobody has to write.
+GIVES: tuple[str, ...] = ("mesh", "maximum")
+
+EXERCISES = (
+    column_row.EXERCISE,
+    f_and_g.EXERCISE,
+    vocabulary.EXERCISE,
+)

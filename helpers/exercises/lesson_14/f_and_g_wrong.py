@@ -1,0 +1,114 @@
+"""The reference of exercise 14.2, and pairs of functions with one thing wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def reference(comm: Any) -> Any:
+    """The course's own."""
+    from functools import partial
+
+    from helpers.algorithms.tensor_parallel import copy_to_ranks, sum_over_ranks
+
+    return partial(copy_to_ranks, comm), partial(sum_over_ranks, comm)
+
+
+def _pair(comm: Any, f: str, f_back: str, g: str, g_back: str, *, copies: str = "fg") -> Any:
+    """Two functions that "keep", "sum" or average ("mean"), forward and backward.
+
+    copies: which of the two sum a copy of what they are given.
+    """
+    import torch
+
+    from helpers.algorithms.collectives import all_reduce_ring
+
+    def change(tensor: Any, how: str, copy: bool) -> Any:
+        if how == "keep":
+            return tensor.view_as(tensor)
+        total = all_reduce_ring(comm, tensor.clone() if copy else tensor)
+        return total / comm.size if how == "mean" else total
+
+    class F(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return change(x, f, True)
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            return change(gradients[0], f_back, "f" in copies)
+
+    class G(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return change(x, g, "g" in copies)
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            return change(gradients[0], g_back, True)
+
+    return F.apply, G.apply
+
+
+def no_sum_backward(comm: Any) -> Any:
+    """f is nothing at all."""
+    return lambda x: x, _pair(comm, "keep", "sum", "sum", "keep")[1]
+
+
+def sums_twice(comm: Any) -> Any:
+    """g sums the gradient too."""
+    return _pair(comm, "keep", "sum", "sum", "sum")
+
+
+def f_sums_forward(comm: Any) -> Any:
+    """f sums in both directions."""
+    return _pair(comm, "sum", "sum", "sum", "keep")
+
+
+def swapped(comm: Any) -> Any:
+    """g and f."""
+    return _pair(comm, "keep", "sum", "sum", "keep")[::-1]
+
+
+def g_averages(comm: Any) -> Any:
+    """g takes the mean."""
+    return _pair(comm, "keep", "sum", "mean", "keep")
+
+
+def f_averages(comm: Any) -> Any:
+    """f averages gradients, as data parallelism does."""
+    return _pair(comm, "keep", "mean", "sum", "keep")
+
+
+def no_gradient(comm: Any) -> Any:
+    """g sums what autograd does not see."""
+    from helpers.algorithms.collectives import all_reduce_ring
+
+    f, _ = _pair(comm, "keep", "sum", "sum", "keep")
+    return f, lambda x: all_reduce_ring(comm, x.detach().clone())
+
+
+def g_in_place(comm: Any) -> Any:
+    """g sums into the tensor that it is given."""
+    return _pair(comm, "keep", "sum", "sum", "keep", copies="f")
+
+
+def f_in_place(comm: Any) -> Any:
+    """f sums into the gradient that it is given."""
+    return _pair(comm, "keep", "sum", "sum", "keep", copies="g")
+
+
+def sends_in_vain(comm: Any) -> Any:
+    """g averages gradients that are the same everywhere."""
+    return _pair(comm, "keep", "sum", "sum", "mean")
+
+
+def one_function(comm: Any) -> Any:
+    """Returns f alone."""
+    return _pair(comm, "keep", "sum", "sum", "keep")[0]
+
+
+def rank_0_alone(comm: Any) -> Any:
+    """The others do not come to the sum of gradients."""
+    f, g = _pair(comm, "keep", "sum", "sum", "keep")
+    return (f if comm.rank == 0 else lambda x: x), g

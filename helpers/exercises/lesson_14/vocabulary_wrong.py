@@ -1,0 +1,139 @@
+"""The reference of exercise 14.3, and losses over a cut vocabulary with one thing wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def reference(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """The course's own steps, with the gradient written out."""
+    import torch
+
+    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.maximum import all_reduce_max
+
+    top = all_reduce_max(comm, scores.amax(1))
+    weights = (scores - top[:, None]).exp()
+    mine = ((targets >= first) & (targets < first + scores.shape[1])).nonzero()[:, 0]
+    columns = targets[mine] - first
+    target = torch.zeros_like(top)
+    target[mine] = scores[mine, columns] - top[mine]
+    total, target = all_reduce_ring(comm, torch.stack([weights.sum(1), target]))
+    gradient = weights / total[:, None]
+    gradient[mine, columns] -= 1
+    return (total.log() - target).mean(), gradient / len(targets)
+
+
+def _loss(
+    comm: Any,
+    scores: Any,
+    targets: Any,
+    first: int,
+    *,
+    top: str = "all",
+    sum_total: bool = True,
+    sum_target: bool = True,
+    mask: bool = True,
+    mean: bool = True,
+    one_hot: bool = True,
+) -> Any:
+    """The loss, with each step as it should be or not."""
+    import torch
+
+    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.maximum import all_reduce_max
+
+    largest = scores.amax(1) if top != "none" else torch.zeros(len(targets), dtype=scores.dtype)
+    if top == "all":
+        all_reduce_max(comm, largest)
+    weights = (scores - largest[:, None]).exp()
+    total = weights.sum(1)
+    if sum_total:
+        all_reduce_ring(comm, total)
+    mine = (targets >= first) & (targets < first + scores.shape[1])
+    if not mask:
+        mine = torch.ones_like(mine)
+    rows = mine.nonzero()[:, 0]
+    columns = (targets[rows] - first).clamp(0, scores.shape[1] - 1)
+    target = torch.zeros_like(total)
+    target[rows] = scores[rows, columns] - largest[rows]
+    if sum_target:
+        all_reduce_ring(comm, target)
+    gradient = weights / total[:, None]
+    if one_hot:
+        gradient[rows, columns] -= 1
+    losses = total.log() - target
+    return (losses.mean(), gradient / len(targets)) if mean else (losses.sum(), gradient)
+
+
+def no_maximum(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """Takes the exponentials of the scores as they are."""
+    return _loss(comm, scores, targets, first, top="none")
+
+
+def own_maximum(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """Every rank subtracts its own maximum."""
+    return _loss(comm, scores, targets, first, top="own")
+
+
+def own_tokens(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """A softmax over this rank's tokens."""
+    return _loss(comm, scores, targets, first, sum_total=False)
+
+
+def clamps(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """Takes a score on every rank, also where the target is another's."""
+    return _loss(comm, scores, targets, first, mask=False)
+
+
+def own_targets(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """Forgets that the target's score is on one rank only."""
+    return _loss(comm, scores, targets, first, sum_target=False)
+
+
+def no_mean(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """Adds the positions up."""
+    return _loss(comm, scores, targets, first, mean=False)
+
+
+def no_one_hot(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """The gradient is the softmax alone."""
+    return _loss(comm, scores, targets, first, one_hot=False)
+
+
+def whole_ids(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """Looks the target's score up by its number in the whole vocabulary."""
+    rows = range(len(targets))
+    scores[list(rows), targets]
+    return _loss(comm, scores, targets, first)
+
+
+def gathers(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """Sends every score to every rank, and computes the dense loss."""
+    import torch
+    from torch.nn import functional
+
+    parts, requests = [scores] * comm.size, []
+    for other in range(comm.size):
+        if other != comm.rank:
+            requests.append(comm.isend(scores, other))
+    for other in range(comm.size):
+        if other != comm.rank:
+            parts[other] = comm.recv(other)
+    for request in requests:
+        request.wait()
+    whole = torch.cat(parts, dim=1).requires_grad_()
+    loss = functional.cross_entropy(whole, targets)
+    (gradient,) = torch.autograd.grad(loss, whole)
+    return loss.detach(), gradient[:, first : first + scores.shape[1]].clone()
+
+
+def in_place(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """Makes the gradient out of the scores themselves."""
+    loss, gradient = _loss(comm, scores, targets, first)
+    return loss, scores.copy_(gradient)
+
+
+def loss_alone(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """No gradient."""
+    return _loss(comm, scores, targets, first)[0]
