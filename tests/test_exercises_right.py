@@ -19,6 +19,8 @@ from tests import (
     right_answers_06,
     right_answers_07,
     right_answers_08,
+    right_answers_13,
+    right_answers_14,
 )
 from tests.test_exercises import LIMIT
 
@@ -247,6 +249,8 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = [
     *right_answers_06.RIGHT,
     *right_answers_07.RIGHT,
     *right_answers_08.RIGHT,
+    *right_answers_13.RIGHT,
+    *right_answers_14.RIGHT,
 ]
 
 

@@ -1,0 +1,152 @@
+"""Drivers for lesson 13: schedules as lists, and a stage of a pipeline on every rank.
+
+An instruction stands as a tuple in plain values: `("F", microbatch, chunk)` or `("B", …)`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from helpers.algorithms.instructions import Backward, Forward, Instruction
+from helpers.exercises.drives import Function, Ranked, failed, plain, wrong_signature
+from helpers.exercises.spec import Case, Observation
+
+_SHORT = {Forward: "F", Backward: "B"}
+_LONG: dict[str, type[Forward] | type[Backward]] = {"F": Forward, "B": Backward}
+
+
+def schedules(fn: Function, case: Case) -> Observation:
+    """Call `fn(stage, stages, microbatches)` for every stage.
+
+    A case's arguments are (stages, microbatches). `values[0][stage]` is what that stage is told:
+    `{"told": tuples}`; `{"told", "endless": True}` where it goes on for ever, and the first of it
+    stands here; `{"gave": value}` where it is nothing that has items. An item that is no
+    instruction stands as `("?", value)`.
+    """
+    trouble = wrong_signature(fn, 3)
+    if trouble:
+        return trouble
+    stages, microbatches = case.args[0]
+    most = 4 * microbatches + 16  # twice of what there is to do, and some
+    try:
+        told = [_told(fn(stage, stages, microbatches), most) for stage in range(stages)]
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[told])
+
+
+def _told(given: Any, most: int) -> dict[str, Any]:
+    if not isinstance(given, Iterable):
+        return {"gave": plain(given)}
+    items = [spelled(item) for item in islice(given, most + 1)]
+    if len(items) > most:
+        return {"told": items[:most], "endless": True}
+    return {"told": items}
+
+
+def spelled(item: Any) -> tuple[Any, ...]:
+    """An instruction in plain values; anything else as `("?", value)`."""
+    short = _SHORT.get(type(item))
+    if short is None:
+        return ("?", plain(item))
+    return (short, _whole(item.microbatch), _whole(item.chunk))
+
+
+def _whole(value: Any) -> Any:
+    """A whole number of any kind as an int; anything else in plain values."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        return plain(value)
+
+
+def instruction(short: str, microbatch: int) -> Instruction:
+    """The instruction that `("F", 0)` stands for."""
+    return _LONG[short](microbatch)
+
+
+class _Layers(nn.Module):
+    """A stage's layers: every forward and backward takes its seconds and is noted in `order`."""
+
+    def __init__(
+        self, comm: Any, weights: list[Tensor], last: bool, seconds: tuple[float, float]
+    ) -> None:
+        super().__init__()
+        self.weights = nn.ParameterList([nn.Parameter(each) for each in weights])
+        self.comm, self.last, self.seconds = comm, last, seconds
+        self.order: list[tuple[str, int]] = []
+        self.runs = 0
+
+    def forward(self, tensor: Tensor) -> Tensor:
+        """Linear layers, tanh after each but the model's last one."""
+        run, self.runs = self.runs, self.runs + 1
+        self.note("F", run)
+        for at in range(0, len(self.weights), 2):
+            tensor = tensor @ self.weights[at].T + self.weights[at + 1]
+            if not self.last or at + 2 < len(self.weights):
+                tensor = torch.tanh(tensor)
+        out: Tensor = _Noted.apply(tensor, self, run)
+        return out
+
+    def note(self, short: str, run: int) -> None:
+        """One run forward or backward."""
+        self.order.append((short, run))
+        self.comm.compute(self.seconds[short == "B"])
+
+
+class _Noted(torch.autograd.Function):
+    """Passes everything through; its backward tells the layers."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, layers: _Layers, run: int) -> Tensor:
+        ctx.layers, ctx.run = layers, run
+        return tensor.view_as(tensor)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        ctx.layers.note("B", ctx.run)
+        return gradients[0], None, None
+
+
+def _on_stages(
+    fn: Function,
+    comm: Any,
+    weights: list[Tensor],
+    told: list[tuple[str, int]],
+    inputs: list[Any],
+    targets: list[Any],
+    rate: float,
+    seconds: tuple[float, float],
+) -> Any:
+    """Some steps of `fn(comm, module, instructions, inputs, targets, loss)`, with plain SGD.
+
+    A rank's arguments: its layers' weights; its instructions as ("F", microbatch); for each step
+    its list of microbatches and its list of targets, or None; the rate; the seconds that a
+    forward and a backward take. `values[rank]`: for each step the gradients and what was returned,
+    and the order in which microbatches ran, as ("F", run), where runs count forwards from 0.
+    """
+    layers = _Layers(comm, weights, comm.rank == comm.size - 1, seconds)
+    instructions = [instruction(*each) for each in told]
+    steps = []
+    for batch, wanted in zip(inputs, targets, strict=True):
+        layers.zero_grad()
+        layers.order, layers.runs = [], 0
+        returned = fn(comm, layers, list(instructions), batch, wanted, nn.functional.mse_loss)
+        gradients = [p.grad for p in layers.parameters()]
+        steps.append(
+            {"gradients": plain(gradients), "loss": plain(returned), "order": list(layers.order)}
+        )
+        with torch.no_grad():
+            for parameter, gradient in zip(layers.parameters(), gradients, strict=True):
+                if gradient is not None:
+                    parameter.sub_(rate * gradient)
+    return steps
+
+
+on_stages = Ranked(_on_stages, arguments=6)

@@ -1,0 +1,102 @@
+"""Driver for recomputation: what an answer keeps, how often it computes, what comes out."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from helpers.exercises.drives import Function, failed, plain, tensors, wrong_signature
+from helpers.exercises.spec import Case, Observation
+
+
+class _Layer(torch.autograd.Function):
+    """tanh(input · weight), times what else it is given; like any layer, it keeps its output.
+
+    The output lies in an array of numpy's, which is there as long as anything refers to it.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, weight: Tensor, mask: Tensor, block: Block) -> Tensor:
+        held = np.empty((len(tensor), weight.shape[1]))
+        block.arrays.append(weakref.ref(held))
+        out = torch.from_numpy(held)
+        torch.tanh(tensor @ weight, out=out)
+        out *= mask
+        ctx.save_for_backward(tensor, weight, mask, out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        tensor, weight, mask, out = ctx.saved_tensors
+        inner = gradients[0] * (mask - out * out / mask.clamp(min=1e-300))
+        return inner @ weight.T, tensor.T @ inner, None, None
+
+
+class Block:
+    """Some layers, as the `fn` that an answer is given. drop: the share of outputs set to 0."""
+
+    def __init__(self, weights: list[Tensor], drop: float) -> None:
+        self.weights, self.drop = weights, drop
+        self.arrays: list[weakref.ref[np.ndarray]] = []
+        self.calls = 0
+
+    def __call__(self, tensor: Tensor) -> Tensor:
+        self.calls += 1
+        for weight in self.weights:
+            mask = torch.ones(len(tensor), weight.shape[1], dtype=tensor.dtype)
+            if self.drop:
+                mask *= torch.rand(mask.shape) >= self.drop
+                mask /= 1 - self.drop
+            tensor = _Layer.apply(tensor, weight, mask, self)
+        return tensor
+
+    def kept(self) -> int:
+        """How many outputs inside this block are still held; the last one is its result."""
+        return sum(array() is not None for array in self.arrays[: len(self.weights) - 1])
+
+
+def recomputed(fn: Function, case: Case) -> Observation:
+    """Call `fn(block, x)` for one block of layers after the other, and go back through all.
+
+    A case's arguments: the input; for each block its weights; the gradient of the last output; the
+    share that is dropped; a seed. x is no leaf: the input goes through tanh before. `values[0]`:
+    "out", "input" and "weights" (the gradients), "kept" (outputs inside the blocks that are held
+    after forward), "calls" (of the blocks in forward, and in backward), "linked", whether there is
+    a way back from the output, and "drawn", whether backward left other random numbers to come
+    than there were before it. `{"gave": value}` where a block's output is no tensor.
+    """
+    trouble = wrong_signature(fn, 2)
+    if trouble:
+        return trouble
+    start, weights, gradient, drop, seed = tensors(case.args[0])
+    start.requires_grad_()
+    blocks = [Block([w.requires_grad_() for w in group], drop) for group in weights]
+    try:
+        torch.default_generator.manual_seed(seed)
+        out = torch.tanh(start)
+        for block in blocks:
+            out = fn(block, out)
+            if not isinstance(out, Tensor):
+                return Observation(values=[{"gave": plain(out)}])
+        gc.collect()
+        kept = sum(block.kept() for block in blocks)
+        calls, random = sum(block.calls for block in blocks), torch.get_rng_state()
+        if out.requires_grad:
+            out.backward(gradient)
+    except Exception as error:
+        return failed(error, fn)
+    found = {
+        "out": out,
+        "input": start.grad,
+        "weights": [[w.grad for w in group] for group in weights],
+        "kept": kept,
+        "calls": [calls, sum(block.calls for block in blocks) - calls],
+        "linked": out.requires_grad,
+        "drawn": not torch.equal(random, torch.get_rng_state()),
+    }
+    return Observation(values=[plain(found)])

@@ -1,0 +1,229 @@
+"""Exercise 13.5, recompute.
+
+`recompute(fn, x)`: what `fn(x)` gives, with the same gradients, and only x kept for the way back
+(Chen et al. 2016, section 4; Huang et al. 2019, section 2.3). The claim: the output; after forward
+nothing that was made inside `fn` is held any more, by whatever; `fn` runs once there and once on
+the way back; the gradients of the input and of what `fn` uses are right, dropout or not; and the
+random numbers that come afterwards are those that would have come anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from helpers.exercises.compare import all_close, close, count, describe
+from helpers.exercises.drives_recompute import recomputed
+from helpers.exercises.lesson_13 import recompute_wrong as wrong
+from helpers.exercises.lesson_13.recompute_cases import cases
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+
+_TOLERANCE = 1e-10
+
+
+def _right_gradients(case: Case, got: dict[str, Any]) -> bool:
+    want = case.facts["right"]
+    pairs = zip(got["weights"], want["weights"], strict=True)
+    return close(got["input"], want["input"], _TOLERANCE) and all(
+        all_close(some, others, _TOLERANCE) for some, others in pairs
+    )
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """The output, what is held, how often it runs, the gradients, the random numbers."""
+    got, facts = seen.values[0], case.facts
+    if "gave" in got:
+        return f"{case.name}, `recompute` gave {describe(got['gave'])} instead of what `fn` gives."
+    if not close(got["out"], facts["right"]["out"], _TOLERANCE):
+        return f"{case.name}, the output is not that of `fn`."
+    if not got["linked"]:
+        return f"{case.name}, there is no way back from the output."
+    if got["kept"]:
+        return f"{case.name}, {_kept(case, got)} held after forward; none should be."
+    if got["calls"] != [facts["blocks"]] * 2:
+        return (
+            f"{case.name}, `fn` ran {got['calls'][0]} times there and {got['calls'][1]} times on "
+            f"the way back; once a block, {facts['blocks']}, is enough each way."
+        )
+    if not _right_gradients(case, got):
+        return f"{case.name}, the gradients are not those of `fn`."
+    if got["drawn"]:
+        return f"{case.name}, backward has moved the random numbers that come after it."
+    return None
+
+
+def _kept(case: Case, got: dict[str, Any]) -> str:
+    inside = count(case.facts["inside"], "activation")
+    return f"{got['kept']} of {inside} inside {'is' if got['kept'] == 1 else 'are'}"
+
+
+def _no_way_back(case: Case, seen: Observation) -> str | None:
+    got = seen.values[0]
+    if got["linked"]:
+        return None
+    return (
+        f"{case.name}, the output has no `grad_fn`, so no gradient ever comes back: `no_grad` "
+        "alone keeps nothing, and forgets the way. An `autograd.Function` says what backward does."
+    )
+
+
+def _cut_off(case: Case, seen: Observation) -> str | None:
+    got = seen.values[0]
+    if not got["linked"] or got["input"] is not None or got["calls"][1]:
+        return None
+    return (
+        f"{case.name}, the input gets no gradient: `detach` cuts the graph off in front of `fn`, "
+        "and all that is inside is still kept."
+    )
+
+
+def _keeps_all(case: Case, seen: Observation) -> str | None:
+    got = seen.values[0]
+    if not got["kept"] or got["calls"][1]:
+        return None
+    return (
+        f"{case.name}, {_kept(case, got)} still held after forward, and backward runs nothing "
+        "again: autograd keeps what `fn` made. Run `fn` where autograd is off, and keep x."
+    )
+
+
+def _keeps_too(case: Case, seen: Observation) -> str | None:
+    got = seen.values[0]
+    if not got["kept"] or not got["calls"][1]:
+        return None
+    return (
+        f"{case.name}, backward runs `fn` again, and {_kept(case, got)} held after forward all "
+        "the same: something keeps an output with its graph."
+    )
+
+
+def _without_autograd(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "does not require grad" not in seen.text:
+        return None
+    return (
+        f"{case.name}, `fn` ran again and left no graph to go back through: autograd is off inside "
+        "a Function's backward. Turn it on with `torch.enable_grad()`, and let the input ask for "
+        "a gradient."
+    )
+
+
+def _same_tensor(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "second time" not in seen.text:
+        return None
+    return (
+        f"{case.name}, the second run goes back further than `fn`, into what made x: begin at "
+        "`x.detach()`, which asks for a gradient of its own."
+    )
+
+
+def _nothing_for_the_input(case: Case, seen: Observation) -> str | None:
+    got = seen.values[0]
+    if got["input"] is not None or not got["calls"][1]:
+        return None
+    return (
+        f"{case.name}, backward gives no gradient for x, so nothing in front of `fn` learns: "
+        "return the one that the second run left in the input's `.grad`."
+    )
+
+
+def _input_alone(case: Case, seen: Observation) -> str | None:
+    got = seen.values[0]
+    if not all(gradient is None for block in got["weights"] for gradient in block):
+        return None
+    return (
+        f"{case.name}, x has its gradient, and the weights that `fn` uses have none: "
+        "`torch.autograd.grad` gives what it is asked for alone. `backward` reaches all of them."
+    )
+
+
+def _of_a_sum(case: Case, seen: Observation) -> str | None:
+    got = seen.values[0]
+    if not all_close(got["weights"][-1], case.facts["of a sum"], _TOLERANCE):
+        return None
+    return (
+        f"{case.name}, the gradients are those of the output's sum: give the gradient that "
+        "backward is called with to the second run's `backward`."
+    )
+
+
+def _other_numbers(case: Case, seen: Observation) -> str | None:
+    got = seen.values[0]
+    if not got["drawn"] or got["calls"][1] != case.facts["blocks"] or _right_gradients(case, got):
+        return None
+    return (
+        f"{case.name}, the gradients belong to another output: dropout drew other numbers the "
+        "second time. Keep `torch.get_rng_state()` of before, and set it for the second run."
+    )
+
+
+def _left_moved(case: Case, seen: Observation) -> str | None:
+    got = seen.values[0]
+    if not got["drawn"] or not _right_gradients(case, got):
+        return None
+    return (
+        f"{case.name}, all gradients are right, but backward leaves the random state where the "
+        "second run ended, so the next step draws the same numbers again: put back the state "
+        "that was there before it."
+    )
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    facts = cases[0].facts
+    return (
+        f"Passed: none of {facts['inside']} activations inside {facts['blocks']} blocks is held "
+        "after forward, each block runs once more, and the gradients are right with dropout too."
+    )
+
+
+def reference(fn: Any, x: Any) -> Any:
+    """The course's own."""
+    from helpers.algorithms.recompute import recompute
+
+    return recompute(fn, x)
+
+
+EXERCISE = Exercise(
+    number="13.5",
+    title="Recompute",
+    stars=2,
+    minutes=15,
+    points=3,
+    function="recompute",
+    asks=(
+        "`fn(x)` with the right gradients for x and for all that `fn` uses, while nothing but x "
+        "is kept: backward runs `fn` once more, with the same random numbers."
+    ),
+    cases=cases,
+    drive=recomputed,
+    claim=claim,
+    mistakes=(
+        Mistake("runs again without autograd", _without_autograd, unfinished=True),
+        Mistake("runs again from the tensor that came", _same_tensor, unfinished=True),
+        Mistake("no way back", _no_way_back),
+        Mistake("cuts the graph off", _cut_off),
+        Mistake("keeps everything", _keeps_all),
+        Mistake("runs again and keeps everything", _keeps_too),
+        Mistake("no gradient for the input", _nothing_for_the_input),
+        Mistake("no gradients for the weights", _input_alone),
+        Mistake("the gradients of a sum", _of_a_sum),
+        Mistake("other random numbers", _other_numbers),
+        Mistake("leaves another random state", _left_moved),
+    ),
+    praise=praise,
+    reference=reference,
+    wrong=(
+        WrongAnswer("plain call", wrong.plain, "backward runs nothing again"),
+        WrongAnswer("no_grad", wrong.no_gradients, "has no `grad_fn`"),
+        WrongAnswer("detach", wrong.cut_off, "cuts the graph off in front"),
+        WrongAnswer("keeps its output", wrong.keeps_its_output, "keeps an output with its graph"),
+        WrongAnswer("autograd off", wrong.without_autograd, "Turn it on with"),
+        WrongAnswer("the same tensor", wrong.the_same_tensor, "into what made x"),
+        WrongAnswer("nothing for x", wrong.no_input_gradient, "nothing in front of `fn` learns"),
+        WrongAnswer("x alone", wrong.input_alone, "`backward` reaches all of them"),
+        WrongAnswer("of a sum", wrong.of_a_sum, "those of the output's sum"),
+        WrongAnswer("draws again", wrong.other_random_numbers, "belong to another output"),
+        WrongAnswer("state left", wrong.random_state_left, "draws the same numbers again"),
+    ),
+    ranked=False,
+)
