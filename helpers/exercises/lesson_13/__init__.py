@@ -5,7 +5,7 @@ from helpers.exercises.lesson_13 import bubble, gpipe, one_by_one, recompute, ru
 # The modules of helpers.algorithms that hold what this lesson builds.
 BUILDS: tuple[str, ...] = ("schedules", "pipeline", "recompute")
 # The modules of helpers.algorithms that its answers stand on, and that nobody has to write.
-GIVES: tuple[str, ...] = ("instructions", "timetable")
+GIVES: tuple[str, ...] = ("instructions", "stages", "timetable")
 
 EXERCISES = (
     bubble.EXERCISE,
