@@ -19,6 +19,7 @@ from tests import (
     right_answers_06,
     right_answers_07,
     right_answers_08,
+    right_answers_12,
     right_answers_13,
     right_answers_14,
 )
@@ -249,6 +250,7 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = [
     *right_answers_06.RIGHT,
     *right_answers_07.RIGHT,
     *right_answers_08.RIGHT,
+    *right_answers_12.RIGHT,
     *right_answers_13.RIGHT,
     *right_answers_14.RIGHT,
 ]

@@ -1,0 +1,93 @@
+"""The reference of exercise 12.2, and column layers with one thing wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def _slices(comm: Any, units: int) -> list[slice]:
+    return [slice(r * units // comm.size, (r + 1) * units // comm.size) for r in range(comm.size)]
+
+
+def _everybodys(comm: Any, part: Any) -> dict[int, Any]:
+    """Each rank's part, by rank."""
+    sending = [comm.isend(part, rank) for rank in range(comm.size) if rank != comm.rank]
+    parts = {rank: comm.recv(rank) for rank in range(comm.size) if rank != comm.rank}
+    for request in sending:
+        request.wait()
+    return {**parts, comm.rank: part}
+
+
+def reference(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
+    """The course's own gather and sum."""
+    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.model_split import gather_units
+
+    slices = _slices(comm, gradient.shape[1])
+    sizes = [each.stop - each.start for each in slices]
+    y = gather_units(comm, x @ weight.T + bias, sizes)
+    dx = gradient[:, slices[comm.rank]] @ weight
+    return y, all_reduce_ring(comm, dx.contiguous())
+
+
+def not_gathered(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
+    """Returns its own units."""
+    from helpers.algorithms.collectives import all_reduce_ring
+
+    dx = gradient[:, _slices(comm, gradient.shape[1])[comm.rank]] @ weight
+    return x @ weight.T + bias, all_reduce_ring(comm, dx)
+
+
+def mine_first(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
+    """Appends what comes to what it has."""
+    import torch
+
+    from helpers.algorithms.collectives import all_reduce_ring
+
+    mine = x @ weight.T + bias
+    parts = _everybodys(comm, mine)
+    others = [parts[rank] for rank in range(comm.size) if rank != comm.rank]
+    dx = gradient[:, _slices(comm, gradient.shape[1])[comm.rank]] @ weight
+    return torch.cat([mine, *others], 1), all_reduce_ring(comm, dx)
+
+
+def _with(comm: Any, x: Any, weight: Any, bias: Any, dx: Any) -> Any:
+    """y as it should be, beside a dx."""
+    import torch
+
+    parts = _everybodys(comm, x @ weight.T + bias)
+    return torch.cat([parts[rank] for rank in range(comm.size)], 1), dx
+
+
+def own_part(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
+    """Never sums dx."""
+    dx = gradient[:, _slices(comm, gradient.shape[1])[comm.rank]] @ weight
+    return _with(comm, x, weight, bias, dx)
+
+
+def gradient_summed(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
+    """Sums the gradient of y over the ranks first, though each has all of it."""
+    from helpers.algorithms.collectives import all_reduce_ring
+
+    gradient = all_reduce_ring(comm, gradient)
+    dx = gradient[:, _slices(comm, gradient.shape[1])[comm.rank]] @ weight
+    return _with(comm, x, weight, bias, all_reduce_ring(comm, dx))
+
+
+def averaged(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
+    """Divides by the number of ranks, as for replicas."""
+    from helpers.algorithms.collectives import all_reduce_ring
+
+    dx = gradient[:, _slices(comm, gradient.shape[1])[comm.rank]] @ weight
+    return _with(comm, x, weight, bias, all_reduce_ring(comm, dx) / comm.size)
+
+
+def from_zeros(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
+    """Writes its slice into zeros and sums the whole layer."""
+    from helpers.algorithms.collectives import all_reduce_naive, all_reduce_ring
+
+    mine = _slices(comm, gradient.shape[1])[comm.rank]
+    y = gradient.new_zeros(gradient.shape)
+    y[:, mine] = x @ weight.T + bias
+    dx = gradient[:, mine] @ weight
+    return all_reduce_naive(comm, y), all_reduce_ring(comm, dx)

@@ -1,0 +1,182 @@
+"""Exercise 12.3, count the crossings of an assignment of units to devices.
+
+`crossings(connections, below, above) -> int`: connections are (unit below, unit above); below[j]
+and above[i] are the devices of the units. The claim: a unit's value is sent once to every other
+device that has a unit connected to it, however many units those are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from helpers.exercises.common import rng
+from helpers.exercises.compare import count, describe, number
+from helpers.exercises.drives import plain_call
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+
+Pairs = list[tuple[int, int]]
+Counting = Callable[[Pairs, list[int], list[int]], int]
+
+
+def cases(seed: int) -> list[Case]:
+    """Seed 0: a small net that tells all mistakes apart, a dense one, none that cross; others."""
+    random, made = rng(seed, "12.3"), []
+    net: tuple[str, Pairs, list[int], list[int]] = (
+        "With 5 units on 3 devices",
+        [(0, 1), (0, 3), (0, 4), (1, 0), (1, 2), (1, 4), (2, 1), (3, 0), (3, 2), (3, 3), (4, 3)],
+        [0, 1, 1, 2, 2],
+        [0, 1, 0, 1, 2],
+    )
+    asked = [net]
+    if seed:
+        width, devices = int(random.integers(9, 14)), 3
+        asked = []
+        for _ in range(3):
+            below = [int(d) for d in random.integers(0, devices, width)]
+            above = [int(d) for d in random.integers(0, devices, width)]
+            pairs = [(j, i) for j in range(width) for i in range(width) if random.random() < 0.35]
+            asked.append((f"With {width} units on {devices} devices", pairs, below, above))
+    full = [(j, i) for j in range(6) for i in range(6)]
+    halves = [0, 0, 0, 1, 1, 1]
+    asked.append(("With a dense layer of 6 units on 2 devices", full, halves, halves))
+    local = [(j, i) for j, i in full if (j < 3) == (i < 3)]
+    asked.append(("With two networks side by side", local, halves, halves))
+    for name, pairs, below, above in asked:
+        made.append(Case(name, ((pairs, below, above),)))
+    return made
+
+
+def right(pairs: Pairs, below: list[int], above: list[int]) -> int:
+    """Each value once to each other device that needs it."""
+    return len({(j, above[i]) for j, i in pairs if above[i] != below[j]})
+
+
+def every_connection(pairs: Pairs, below: list[int], above: list[int]) -> int:
+    """Counts connections."""
+    return sum(above[i] != below[j] for j, i in pairs)
+
+
+def once_a_unit(pairs: Pairs, below: list[int], above: list[int]) -> int:
+    """Counts units with a connection that crosses."""
+    return len({j for j, i in pairs if above[i] != below[j]})
+
+
+def also_at_home(pairs: Pairs, below: list[int], above: list[int]) -> int:
+    """Counts a unit's own device too."""
+    return len({(j, above[i]) for j, i in pairs})
+
+
+def units_above(pairs: Pairs, below: list[int], above: list[int]) -> int:
+    """Counts from the other end: units above, and the devices that they hear from."""
+    return len({(i, below[j]) for j, i in pairs if above[i] != below[j]})
+
+
+def pairs_of_devices(pairs: Pairs, below: list[int], above: list[int]) -> int:
+    """Counts messages and not values."""
+    return len({(below[j], above[i]) for j, i in pairs if above[i] != below[j]})
+
+
+def _is(case: Case, seen: Observation, count_: Counting) -> bool:
+    got = number(seen.values[0]) if seen.values else None
+    return got == count_(*case.args[0])
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """Exactly as many."""
+    want = right(*case.args[0])
+    if _is(case, seen, right):
+        return None
+    return f"{case.name}, {count(want, 'value')} cross; you count {describe(seen.values[0])}."
+
+
+def _looks(counting: Counting, text: str) -> Callable[[Case, Observation], str | None]:
+    def look(case: Case, seen: Observation) -> str | None:
+        want, got = right(*case.args[0]), counting(*case.args[0])
+        if want == got or not _is(case, seen, counting):
+            return None
+        return f"{case.name}, you count {got} and {count(want, 'value')} cross: {text}"
+
+    return look
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    return (
+        "Passed: in a dense layer every value crosses to every other device, in a sparse one only "
+        "those that somebody there needs."
+    )
+
+
+def reference(connections: Any, below: list[int], above: list[int]) -> int:
+    """The course's own."""
+    import numpy as np
+
+    from helpers.algorithms.partly_connected import crossings
+
+    mask = np.zeros((len(above), len(below)), dtype=bool)
+    for j, i in connections:
+        mask[i, j] = True
+    return sum(crossings([mask], [np.array(below), np.array(above)]))
+
+
+EXERCISE = Exercise(
+    number="12.3",
+    title="Count the crossings",
+    stars=1,
+    minutes=10,
+    points=2,
+    function="crossings",
+    asks=(
+        "how many values cross for one row: each unit's value once to every other device that has "
+        "a unit connected to it."
+    ),
+    cases=cases,
+    drive=plain_call,
+    claim=claim,
+    mistakes=(
+        Mistake(
+            "connections counted",
+            _looks(
+                every_connection,
+                "two connections from one unit to one device need its value there only once.",
+            ),
+        ),
+        Mistake(
+            "each unit counted once",
+            _looks(
+                once_a_unit,
+                "a value that two other devices need is sent twice, once to each of them.",
+            ),
+        ),
+        Mistake(
+            "home counted too",
+            _looks(also_at_home, "a unit's own device has its value already."),
+        ),
+        Mistake(
+            "units above counted",
+            _looks(
+                units_above,
+                "what crosses is the value of a unit below; look at who needs it, not at who "
+                "hears from where.",
+            ),
+        ),
+        Mistake(
+            "messages counted",
+            _looks(
+                pairs_of_devices,
+                "that is how many messages there are; asked is how many values are in them.",
+            ),
+        ),
+    ),
+    praise=praise,
+    reference=reference,
+    wrong=(
+        WrongAnswer("connections", every_connection, "need its value there only once"),
+        WrongAnswer("once a unit", once_a_unit, "is sent twice, once to each"),
+        WrongAnswer("home too", also_at_home, "own device has its value already"),
+        WrongAnswer("units above", units_above, "at who hears from where"),
+        WrongAnswer("messages", pairs_of_devices, "how many messages there are"),
+    ),
+    ranked=False,
+)

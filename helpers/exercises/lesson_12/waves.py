@@ -1,0 +1,227 @@
+"""Exercise 12.5, the wave: recurrent layers on several ranks at work at once.
+
+`wave(comm, layer, inputs, chunks)`: layer(x, state) -> (out, state) is what this rank holds, x
+(steps, rows, width), state None at the start. Rank 0 has the inputs, the last rank returns the
+outputs of all steps. The claim: equal to one layer after the other on one device, and on the clock
+in (m + p − 1)/m of one rank's time, with m messages a rank: one for each chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from helpers.exercises.common import WORLDS, rng, self_hint
+from helpers.exercises.compare import close, count, describe, is_array, short, worlds
+from helpers.exercises.drives_split import on_wave
+from helpers.exercises.lesson_12 import waves_wrong as wrong
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+
+_TOLERANCE = 1e-12
+_SECONDS = 1e-3  # of a layer for one time step
+_STEPS = {1: 9, 2: 14, 3: 22, 5: 33}  # which the chunks do not divide
+_CHUNKS = {1: 4, 2: 4, 3: 5, 5: 6}
+
+
+def cases(seed: int) -> list[Case]:
+    """Seed 0: 3, 1, 2 and 5 ranks with chunks that differ by a step; other seeds other sizes."""
+    random, made = rng(seed, "12.5"), []
+    for ranks in WORLDS:
+        steps, chunks = _STEPS[ranks], _CHUNKS[ranks]
+        if seed:
+            chunks = int(random.integers(4, 7))
+            steps = chunks * int(random.integers(4, 7)) + int(random.integers(2, chunks))
+        inputs = random.standard_normal((steps, 2, 3))
+        weights = [(float(a), float(b)) for a, b in random.uniform(0.4, 0.9, (ranks, 2))]
+        args = tuple(
+            (a, b, _SECONDS, inputs if r == 0 else None, chunks) for r, (a, b) in enumerate(weights)
+        )
+        facts = {"inputs": inputs, "weights": weights, "chunks": chunks, "steps": steps}
+        name = f"On {count(ranks, 'rank')} with {steps} steps in {chunks} chunks"
+        made.append(Case(name, args, ranks, {"latency": 1e-6, "bandwidth": 1e9}, facts))
+    return made
+
+
+def bounds(length: int, parts: int) -> list[tuple[int, int]]:
+    """First and last step (exclusive) of each chunk."""
+    return [(k * length // parts, (k + 1) * length // parts) for k in range(parts)]
+
+
+def run(case: Case, fresh: bool = False, upto: int | None = None) -> np.ndarray:
+    """The outputs of the last layer. fresh: each chunk begins without a state."""
+    x = case.facts["inputs"][:upto]
+    starts = {a for a, _ in bounds(case.facts["steps"], case.facts["chunks"])} if fresh else {0}
+    for inward, onward in case.facts["weights"]:
+        held, outputs = np.zeros_like(x[0]), []
+        for step, values in enumerate(x):
+            held = np.zeros_like(held) if step in starts else held
+            held = np.tanh(inward * values + onward * held)
+            outputs.append(held)
+        x = np.stack(outputs)
+    return x
+
+
+def _turns(case: Case) -> float:
+    """Seconds of m + p − 1 turns of the longest chunk, and something for the messages."""
+    chunks = case.facts["chunks"]
+    longest = max(b - a for a, b in bounds(case.facts["steps"], chunks))
+    return (chunks + case.ranks - 1) * longest * _SECONDS * 1.02
+
+
+def _right(case: Case, seen: Observation) -> bool:
+    return not seen.trouble and close(seen.values[-1], run(case), _TOLERANCE)
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """The values on the last rank, in m + p − 1 turns, in m messages a rank."""
+    got, want = seen.values[-1], run(case)
+    if not is_array(got, want.shape):
+        return (
+            f"{case.name}, the last rank returned {describe(got)}; it should be the outputs of all "
+            f"steps, a tensor of shape {want.shape}."
+        )
+    if not close(got, want, _TOLERANCE):
+        return f"{case.name}, the outputs are not those of one layer after the other."
+    for rank, value in enumerate(seen.values[:-1]):
+        if value is not None:
+            return f"{case.name}, rank {rank} returned {describe(value)}; only the last rank does."
+    if max(seen.seconds) > _turns(case):
+        return (
+            f"{case.name}, it took {short(max(seen.seconds) * 1e3)} ms; a wave takes "
+            f"{short(_turns(case) * 1e3)} ms at most."
+        )
+    most = case.facts["chunks"]
+    if max(seen.messages) > most:
+        return f"{case.name}, a rank sent {max(seen.messages)} messages; {most} chunks are {most}."
+    return None
+
+
+def _from_nobody(case: Case, seen: Observation) -> str | None:
+    words = seen.waiting.get(0, "")
+    if "receive" not in words or len(seen.waiting) < case.ranks:
+        return None
+    return (
+        f"{case.name}, rank 0 {words}: the first rank has the inputs and receives from nobody. "
+        "Cut them into chunks there."
+    )
+
+
+def _forgets(case: Case, seen: Observation) -> str | None:
+    if not close(seen.values[-1], run(case, fresh=True), 1e-9):
+        return None
+    return (
+        f"{case.name}, every chunk began without a state, as if the sequence started there. Keep "
+        "what `layer` returns as its second value, and give it to the next chunk."
+    )
+
+
+def _loses_rest(case: Case, seen: Observation) -> str | None:
+    steps, chunks = case.facts["steps"], case.facts["chunks"]
+    kept = chunks * (steps // chunks)
+    if kept == steps or not close(seen.values[-1], run(case, upto=kept), 1e-9):
+        return None
+    return (
+        f"{case.name}, the last {count(steps - kept, 'step')} never ran: `steps // chunks` loses "
+        "the remainder. Chunk k begins at step ⌊k · steps/m⌋."
+    )
+
+
+def _last_chunk(case: Case, seen: Observation) -> str | None:
+    start, _ = bounds(case.facts["steps"], case.facts["chunks"])[-1]
+    if not close(seen.values[-1], run(case)[start:], 1e-9):
+        return None
+    return (
+        f"{case.name}, only the last chunk's outputs were returned: collect them all and put them "
+        "together, `torch.cat`."
+    )
+
+
+def _one_after_the_other(case: Case, seen: Observation) -> str | None:
+    alone = case.facts["steps"] * _SECONDS
+    if case.ranks == 1 or not _right(case, seen) or max(seen.seconds) < 0.99 * case.ranks * alone:
+        return None
+    return (
+        f"{case.name}, it took {short(max(seen.seconds) * 1e3)} ms, {case.ranks} times one rank's "
+        "work: each rank began when the one before had finished the whole sequence. Send each "
+        "chunk as soon as it is there."
+    )
+
+
+def _held_up(case: Case, seen: Observation) -> str | None:
+    if not _right(case, seen) or max(seen.seconds) <= _turns(case):
+        return None
+    return (
+        f"{case.name}, it took {short(max(seen.seconds) * 1e3)} ms and a wave takes "
+        f"{short(_turns(case) * 1e3)} ms: a rank waits before it goes on to its next chunk, for "
+        "something that it does not need. It needs the chunk below and its own state, nothing else."
+    )
+
+
+def _every_step(case: Case, seen: Observation) -> str | None:
+    steps = case.facts["steps"]
+    if case.ranks == 1 or not _right(case, seen) or max(seen.messages) < steps:
+        return None
+    return (
+        f"{case.name}, a rank sent {max(seen.messages)} messages, one for each step, where "
+        f"{case.facts['chunks']} were asked for: each costs its latency. Send whole chunks."
+    )
+
+
+def _everybody_returns(case: Case, seen: Observation) -> str | None:
+    if case.ranks == 1 or not _right(case, seen) or all(v is None for v in seen.values[:-1]):
+        return None
+    return (
+        f"{case.name}, every rank returned its outputs: only the last rank has the network's. The "
+        "others return None, and may forget a chunk that is sent."
+    )
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    case, took = cases[0], max(seen[0].seconds)
+    alone = case.ranks * case.facts["steps"] * _SECONDS
+    return (
+        f"Passed on {worlds(cases)}: {case.ranks} ranks with {case.facts['chunks']} chunks were "
+        f"{alone / took:.1f} times as quick as one rank with all layers."
+    )
+
+
+EXERCISE = Exercise(
+    number="12.5",
+    title="The wave",
+    stars=3,
+    minutes=25,
+    points=4,
+    function="wave",
+    asks=(
+        "each rank runs its layer on one chunk after the other, passes a chunk's outputs on at "
+        "once, and keeps the state for its next chunk; the last rank returns all outputs."
+    ),
+    cases=cases,
+    drive=on_wave,
+    claim=claim,
+    mistakes=(
+        Mistake("a rank sends to itself", self_hint, unfinished=True),
+        Mistake("the first rank receives", _from_nobody, unfinished=True),
+        Mistake("the state is forgotten", _forgets),
+        Mistake("loses the remainder", _loses_rest),
+        Mistake("only the last chunk", _last_chunk),
+        Mistake("one rank after the other", _one_after_the_other),
+        Mistake("a message for every step", _every_step),
+        Mistake("a rank is held up", _held_up),
+        Mistake("every rank returns", _everybody_returns),
+    ),
+    praise=praise,
+    reference=wrong.reference,
+    wrong=(
+        WrongAnswer("first rank receives", wrong.first_receives, "receives from nobody"),
+        WrongAnswer("forgets the state", wrong.forgets, "every chunk began without a state"),
+        WrongAnswer("loses the rest", wrong.loses_rest, "loses the remainder"),
+        WrongAnswer("last chunk only", wrong.last_chunk, "only the last chunk's outputs"),
+        WrongAnswer("whole sequence", wrong.whole_sequence, "had finished the whole sequence"),
+        WrongAnswer("every step", wrong.every_step, "one for each step"),
+        WrongAnswer("waits for a word", wrong.waits_for_a_word, "before it goes on to its next"),
+    ),
+    figure=0,
+)

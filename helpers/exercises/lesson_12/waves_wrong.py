@@ -1,0 +1,96 @@
+"""The reference of exercise 12.5, and waves with one thing wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def _run(
+    comm: Any,
+    layer: Any,
+    inputs: Any,
+    chunks: int,
+    keep: bool = True,
+    cut: Any = None,
+    word: bool = False,
+) -> list[Any]:
+    """The outputs of each chunk on the last rank. keep: the state; word: wait for an answer."""
+    cut = cut or (lambda k: slice(k * len(inputs) // chunks, (k + 1) * len(inputs) // chunks))
+    state, outputs, sending = None, [], []
+    for chunk in range(chunks):
+        x = inputs[cut(chunk)] if comm.rank == 0 else comm.recv(comm.rank - 1)
+        out, state = layer(x, state if keep else None)
+        if word and comm.rank > 0:
+            comm.send(out[:1], comm.rank - 1)
+        if comm.rank < comm.size - 1:
+            sending.append(comm.isend(out, comm.rank + 1))
+            if word:
+                comm.recv(comm.rank + 1)
+        else:
+            outputs.append(out)
+    for request in sending:
+        request.wait()
+    return outputs
+
+
+def reference(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
+    """A chunk goes on as soon as it is there."""
+    import torch
+
+    outputs = _run(comm, layer, inputs, chunks)
+    return torch.cat(outputs) if outputs else None
+
+
+def first_receives(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
+    """Rank 0 waits for the last rank."""
+    if comm.size > 1:
+        inputs = comm.recv((comm.rank - 1) % comm.size)
+    return reference(comm, layer, inputs, chunks)
+
+
+def forgets(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
+    """Every chunk begins anew."""
+    import torch
+
+    outputs = _run(comm, layer, inputs, chunks, keep=False)
+    return torch.cat(outputs) if outputs else None
+
+
+def loses_rest(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
+    """Chunks of `steps // chunks`."""
+    import torch
+
+    size = len(inputs) // chunks if inputs is not None else 0
+    outputs = _run(comm, layer, inputs, chunks, cut=lambda k: slice(k * size, (k + 1) * size))
+    return torch.cat(outputs) if outputs else None
+
+
+def last_chunk(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
+    """Returns what came out last."""
+    outputs = _run(comm, layer, inputs, chunks)
+    return outputs[-1] if outputs else None
+
+
+def whole_sequence(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
+    """One chunk."""
+    return reference(comm, layer, inputs, 1)
+
+
+def every_step(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
+    """A message a step; the others learn first how many there are."""
+    import torch
+
+    steps = torch.tensor(len(inputs) if inputs is not None else 0)
+    if comm.rank > 0:
+        steps = comm.recv(comm.rank - 1)
+    if comm.rank < comm.size - 1:
+        comm.send(steps, comm.rank + 1)
+    return reference(comm, layer, inputs, int(steps))
+
+
+def waits_for_a_word(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
+    """Goes on only when the next rank has finished the chunk."""
+    import torch
+
+    outputs = _run(comm, layer, inputs, chunks, word=True)
+    return torch.cat(outputs) if outputs else None
