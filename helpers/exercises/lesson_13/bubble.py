@@ -60,13 +60,18 @@ def claim(case: Case, seen: Observation) -> str | None:
     return f"{case.name}, `bubble` gave {short(got)}; a device idles for {short(want)} of the step."
 
 
-def _gives(wrong: Callable[[int, int, float, float], float], words: str) -> Any:
-    """A recogniser for a formula with one thing wrong, and what to say to it."""
+def _gives(wrong: Callable[[int, int, float, float, float], float], words: str) -> Any:
+    """A recogniser for a formula with one thing wrong, and what to say to it.
+
+    wrong: of p, m, the seconds forward and back, and the right share.
+    """
 
     def look(case: Case, seen: Observation) -> str | None:
         got, facts = number(seen.values[0]), case.facts
         p, m, f, b = (facts[letter] for letter in "pmfb")
-        if got is None or abs(got - wrong(p, m, f, b)) > _TOLERANCE * max(1.0, abs(got)):
+        if got is None or abs(got - wrong(p, m, f, b, facts["share"])) > _TOLERANCE * max(
+            1.0, abs(got)
+        ):
             return None
         said = words.format(p=p, m=m, less=p - 1, slots=m + p - 1, share=short(facts["share"]))
         return f"{case.name}, `bubble` gave {short(got)}: {said}"
@@ -158,7 +163,7 @@ EXERCISE = Exercise(
         Mistake(
             "idle against useful time",
             _gives(
-                lambda p, m, f, b: (p - 1) / m,
+                lambda p, m, f, b, share: (p - 1) / m,
                 "that is idle time against useful time, {less} to {m}. The step takes both "
                 "together: divide by {slots}.",
             ),
@@ -166,14 +171,14 @@ EXERCISE = Exercise(
         Mistake(
             "the busy share",
             _gives(
-                lambda p, m, f, b: m / (m + p - 1),
+                lambda p, m, f, b, share: 1 - share,
                 "that is the share in which a device works; the bubble is the rest of it.",
             ),
         ),
         Mistake(
             "one slot too many",
             _gives(
-                lambda p, m, f, b: (p - 1) / (m + p),
+                lambda p, m, f, b, share: (p - 1) / (m + p),
                 "that is a step of {m} + {p} slots. The last stage starts after {less} slots and "
                 "is busy for {m}, which makes {slots}.",
             ),
@@ -181,7 +186,7 @@ EXERCISE = Exercise(
         Mistake(
             "idle on the way there alone",
             _gives(
-                lambda p, m, f, b: (p - 1) * f / ((m + p - 1) * (f + b)),
+                lambda p, m, f, b, share: share * f / (f + b),
                 "that counts the idle time of the way there alone; a device waits as many slots "
                 "on the way back, which take longer.",
             ),
@@ -189,7 +194,7 @@ EXERCISE = Exercise(
         Mistake(
             "one stage at a time",
             _gives(
-                lambda p, m, f, b: 1 - 1 / p,
+                lambda p, m, f, b, share: 1 - 1 / p,
                 "that is what idles if the batch is in one piece and only one of {p} stages works "
                 "at a time. With {m} microbatches the stages work at once.",
             ),
@@ -197,21 +202,21 @@ EXERCISE = Exercise(
         Mistake(
             "idle seconds",
             _gives(
-                lambda p, m, f, b: (p - 1) * (f + b),
+                lambda p, m, f, b, share: (p - 1) * (f + b),
                 "those are the seconds in which a device idles; divide by those of the whole step.",
             ),
         ),
         Mistake(
             "per cent",
             _gives(
-                lambda p, m, f, b: 100 * (p - 1) / (m + p - 1),
+                lambda p, m, f, b, share: 100 * share,
                 "that is per cent; a share of {share} was asked for.",
             ),
         ),
         Mistake(
             "the bubble twice, the work once",
             _gives(
-                lambda p, m, f, b: 2 * (p - 1) / (m + 2 * (p - 1)),
+                lambda p, m, f, b, share: 2 * (p - 1) / (m + 2 * (p - 1)),
                 "that has the bubble of both ways, there and back, and the {m} microbatches of "
                 "one: they go both ways too.",
             ),

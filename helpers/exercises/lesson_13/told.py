@@ -68,11 +68,16 @@ def other_numbers(case: Case, seen: Observation) -> str | None:
                     f"{case.name}, stage {stage} is told about chunk {describe(chunk)} of its own. "
                     "A chunk is a piece of one stage, and each stage has one: leave it at 0."
                 )
-            if type(microbatch) is not int or not 0 <= microbatch < microbatches:
-                last = microbatches - 1
-                which = f"microbatches {0} to {last}" if last else "microbatch 0 alone"
+            if type(microbatch) is not int:
                 return (
-                    f"{case.name}, stage {stage} is given {written(kind, describe(microbatch))}, "
+                    f"{case.name}, stage {stage} is given microbatch {describe(microbatch)}, which "
+                    "is no whole number."
+                )
+            if not 0 <= microbatch < microbatches:
+                last = microbatches - 1
+                which = f"microbatches 0 to {last}" if last else "microbatch 0 alone"
+                return (
+                    f"{case.name}, stage {stage} is given {written(kind, microbatch)}, "
                     f"and there {'are' if last else 'is'} {which}."
                 )
     return None
