@@ -147,6 +147,9 @@ EXERCISE = Exercise(
         WrongAnswer("oldest first", wrong.oldest_first, "not in a queue"),
         WrongAnswer("forwards first", wrong.all_forwards_first, "take the instructions one after"),
         WrongAnswer("sums", wrong.summed, "so divide each one's loss"),
+        WrongAnswer(
+            "divides by ranks", wrong.divided_by_ranks, "different layers and not different"
+        ),
         WrongAnswer("divides everywhere", wrong.divided_everywhere, "the division comes to the"),
         WrongAnswer("zeroes", wrong.zeroed_each_time, "adds to what is in `.grad`"),
         WrongAnswer("no loss", wrong.no_loss, "return the mean loss from it"),

@@ -135,6 +135,18 @@ def _summed(case: Case, seen: Observation) -> str | None:
     )
 
 
+def _divided_by_ranks(case: Case, seen: Observation) -> str | None:
+    pieces, ranks = case.facts["microbatches"], case.ranks
+    share = pieces / ranks
+    if not gradients_are(case, seen, lambda want, r: [share * each for each in mean_of(want, r)]):
+        return None
+    return (
+        f"{case.name}, every gradient is {pieces}/{ranks} of what it should be: the ranks hold "
+        f"different layers and not different rows, so divide by the {pieces} microbatches and "
+        f"not by the {ranks} ranks."
+    )
+
+
 def _divided_everywhere(case: Case, seen: Observation) -> str | None:
     pieces, last = case.facts["microbatches"], case.ranks - 1
     if not gradients_are(
@@ -224,6 +236,7 @@ MISTAKES = (
     Mistake("an order of its own", _own_order),
     Mistake("goes back through another microbatch", _goes_back_through_another),
     Mistake("sums without dividing", _summed),
+    Mistake("divides by the number of ranks", _divided_by_ranks),
     Mistake("divides on every rank", _divided_everywhere),
     Mistake("one microbatch's gradients alone", _latest_alone),
     Mistake("another loss returned", _loss),

@@ -36,6 +36,14 @@ class Summed(Stage):
         return self.total / len(self.targets) if self.last else None
 
 
+class DividedByRanks(Stage):
+    """Divides as data parallelism does."""
+
+    def share(self) -> int:
+        """The number of ranks."""
+        return int(self.comm.size)
+
+
 class DividedEverywhere(Stage):
     """Divides on every stage."""
 
@@ -162,6 +170,13 @@ def no_gradient(comm: Any, module: Any, told: Any, inputs: Any, targets: Any, lo
 def summed(comm: Any, module: Any, told: Any, inputs: Any, targets: Any, loss: Any) -> Any:
     """Adds the microbatches' gradients up."""
     return Summed(comm, module, inputs, targets, loss).run(told)
+
+
+def divided_by_ranks(
+    comm: Any, module: Any, told: Any, inputs: Any, targets: Any, loss: Any
+) -> Any:
+    """Divides as data parallelism does."""
+    return DividedByRanks(comm, module, inputs, targets, loss).run(told)
 
 
 def divided_everywhere(
