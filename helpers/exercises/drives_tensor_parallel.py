@@ -53,37 +53,47 @@ def _on_f_and_g(
     """A residual network of `f, g = fn(comm)`, forward and backward.
 
     A rank's arguments: x and scale, the same on all ranks; parts, [A, B, A, B, …] of this rank;
-    weights, of the output in the loss. `values[rank]`: pair, whether two functions came back; then
-    out, the gradients x, scale and parts, and whether g changed what it was given (`input`) and
-    f's backward the gradient that it was given (`gradient`).
+    weights, of the output in the loss. `values[rank]`: pair, "functions", "classes" or "" for
+    anything else; where it was functions, out, the gradients x, scale and parts, whether g changed
+    what it was given (`input`), and f's and g's backward the gradient that they were given (`f`,
+    `g`).
     """
     pair = fn(comm)
     if not (isinstance(pair, tuple | list) and len(pair) == 2 and all(map(callable, pair))):
-        return {"pair": False}
+        return {"pair": ""}
+    if any(isinstance(one, type) for one in pair):
+        return {"pair": "classes"}
     f, g = pair
     leaves = [x, scale, *parts]
     for leaf in leaves:
         leaf.requires_grad_()
-    changed, out, given = False, x, []
+    changed, out = False, x
+    given: dict[str, list[tuple[Tensor, Tensor]]] = {"f": [], "g": []}
     for a, b in zip(parts[::2], parts[1::2], strict=True):
         copied = f(out * scale)
-        if copied.requires_grad:
-            copied.register_hook(lambda gradient: given.append((gradient, gradient.clone())))
+        _note_gradient(copied, given["f"])
         part = torch.tanh(copied @ a) @ b
         before = part.detach().clone()
         total = g(part)
+        _note_gradient(total, given["g"])
         changed = changed or not torch.equal(part.detach(), before)
         out = out + total
     (out * weights).sum().backward()
     return {
-        "pair": True,
+        "pair": "functions",
         "out": out,
         "x": x.grad,
         "scale": scale.grad,
         "parts": [part.grad for part in parts],
         "input": changed,
-        "gradient": any(not torch.equal(now, then) for now, then in given),
+        **{k: any(not torch.equal(now, then) for now, then in v) for k, v in given.items()},
     }
+
+
+def _note_gradient(tensor: Tensor, notes: list[tuple[Tensor, Tensor]]) -> None:
+    """Note the gradient that the function which made a tensor will be given, and a copy of it."""
+    if tensor.requires_grad:
+        tensor.register_hook(lambda gradient: notes.append((gradient, gradient.clone())))
 
 
 def _on_scores(fn: Function, comm: Any, scores: Tensor, targets: Tensor, first: int) -> Any:

@@ -64,6 +64,38 @@ def loses_the_remainder(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, dow
     return all_reduce_ring(comm, _term(comm, x, up, up_bias, down, bounds=bounds)) + down_bias
 
 
+def rest_on_the_last(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
+    """Cuts with H // N, and the last rank takes what is left."""
+    from helpers.algorithms.collectives import all_reduce_ring
+
+    each = len(up) // comm.size
+    stop = len(up) if comm.rank == comm.size - 1 else (comm.rank + 1) * each
+    term = _term(comm, x, up, up_bias, down, bounds=(comm.rank * each, stop))
+    return all_reduce_ring(comm, term) + down_bias
+
+
+def relu(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
+    """ReLU in the place of GELU."""
+    from helpers.algorithms.collectives import all_reduce_ring, chunk_bounds
+
+    start, stop = chunk_bounds(len(up), comm.size)[comm.rank]
+    hidden = (x @ up[start:stop].T + up_bias[start:stop]).relu()
+    return all_reduce_ring(comm, hidden @ down[:, start:stop].T) + down_bias
+
+
+def two_sums(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
+    """Puts the hidden units together, and multiplies its own of them."""
+    from torch.nn import functional
+
+    from helpers.algorithms.collectives import all_reduce_ring, chunk_bounds
+
+    start, stop = chunk_bounds(len(up), comm.size)[comm.rank]
+    units = x.new_zeros(len(x), len(up))
+    units[:, start:stop] = functional.gelu(x @ up[start:stop].T + up_bias[start:stop])
+    all_reduce_ring(comm, units)
+    return all_reduce_ring(comm, units[:, start:stop] @ down[:, start:stop].T) + down_bias
+
+
 def everything(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
     """Computes the dense MLP on every rank."""
     from torch.nn import functional

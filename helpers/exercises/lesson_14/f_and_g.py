@@ -60,11 +60,11 @@ def _limit(case: Case) -> int:
 
 def claim(case: Case, seen: Observation) -> str | None:
     """The dense network's output and gradients; nothing changed; two all-reduces a layer."""
-    if not all(v["pair"] for v in seen.values):
+    if not all(v["pair"] == "functions" for v in seen.values):
         return f"{case.name}, `make_f_g` did not return two functions."
     if not fits(seen, run(case)):
         return f"{case.name}, {_what_is_wrong(case, seen)} not the dense network's."
-    if any(v["input"] or v["gradient"] for v in seen.values):
+    if any(v["input"] or v["f"] or v["g"] for v in seen.values):
         return f"{case.name}, a tensor that f or g was given has changed."
     if sum(seen.bytes) > _limit(case):
         return (
@@ -85,8 +85,13 @@ def _what_is_wrong(case: Case, seen: Observation) -> str:
 
 
 def _no_pair(case: Case, seen: Observation) -> str | None:
-    if seen.trouble or all(v["pair"] for v in seen.values):
+    if seen.trouble or all(v["pair"] == "functions" for v in seen.values):
         return None
+    if any(v["pair"] == "classes" for v in seen.values):
+        return (
+            f"{case.name}, `make_f_g` returned classes: what is called on a tensor is their "
+            "`apply`, so return `F.apply, G.apply`."
+        )
     return f"{case.name}, `make_f_g` did not return two functions: return the pair `f, g`."
 
 
@@ -169,12 +174,26 @@ def _in_place(case: Case, seen: Observation) -> str | None:
             f"{case.name}, g changed the tensor that it was given: the all-reduce works in place, "
             "so give it a `.clone()`."
         )
-    if any(v["gradient"] for v in seen.values):
+    if any(v["f"] for v in seen.values):
         return (
             f"{case.name}, f's backward changed the gradient that it was given, which autograd may "
             "hand to others too: sum a copy, `gradient.clone()`."
         )
+    if any(v["g"] for v in seen.values):
+        return (
+            f"{case.name}, g's backward changed the gradient that it was given, which others are "
+            "handed too: it gives the gradient as it is, without a sum."
+        )
     return None
+
+
+def _nothing_through_f(case: Case, seen: Observation) -> str | None:
+    if seen.trouble or not any(v["scale"] is None for v in seen.values):
+        return None
+    return (
+        f"{case.name}, no gradient comes back through f: its forward gives x itself, not "
+        "`x.detach()`, and its backward returns the sum."
+    )
 
 
 def _sends_in_vain(case: Case, seen: Observation) -> str | None:
@@ -224,6 +243,7 @@ EXERCISE = Exercise(
         Mistake("not every rank takes part", _some_do_not_come, unfinished=True),
         Mistake("returns no pair", _no_pair),
         Mistake("no gradient", _no_gradient),
+        Mistake("nothing comes back through f", _nothing_through_f),
         Mistake("the wrong way round", _swapped),
         Mistake("sends in vain", _sends_in_vain),
         Mistake("changes what it is given", _in_place),
@@ -244,8 +264,11 @@ EXERCISE = Exercise(
         WrongAnswer("f averages", wrong.f_averages, "f's backward takes the mean"),
         WrongAnswer("no gradient", wrong.no_gradient, "have no gradient"),
         WrongAnswer("g in place", wrong.g_in_place, "g changed the tensor"),
-        WrongAnswer("f in place", wrong.f_in_place, "changed the gradient"),
+        WrongAnswer("f in place", wrong.f_in_place, "f's backward changed"),
         WrongAnswer("sends in vain", wrong.sends_in_vain, "all numbers are right"),
+        WrongAnswer("g in place backward", wrong.g_in_place_backward, "without a sum"),
+        WrongAnswer("f gives nothing", wrong.f_gives_nothing, "comes back through f"),
+        WrongAnswer("classes", wrong.classes, "`make_f_g` returned classes"),
         WrongAnswer("one function", wrong.one_function, "return the pair"),
         WrongAnswer("rank 0 alone", wrong.rank_0_alone, "did not come to a sum"),
     ),

@@ -14,10 +14,10 @@ def reference(comm: Any) -> Any:
     return partial(copy_to_ranks, comm), partial(sum_over_ranks, comm)
 
 
-def _pair(comm: Any, f: str, f_back: str, g: str, g_back: str, *, copies: str = "fg") -> Any:
+def _pair(comm: Any, f: str, f_back: str, g: str, g_back: str, *, copies: str = "fgb") -> Any:
     """Two functions that "keep", "sum" or average ("mean"), forward and backward.
 
-    copies: which of the two sum a copy of what they are given.
+    copies: which sum into a copy: "f" the backward of f, "g" g, "b" the backward of g.
     """
     import torch
 
@@ -45,7 +45,7 @@ def _pair(comm: Any, f: str, f_back: str, g: str, g_back: str, *, copies: str = 
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
-            return change(gradients[0], g_back, True)
+            return change(gradients[0], g_back, "b" in copies)
 
     return F.apply, G.apply
 
@@ -90,12 +90,41 @@ def no_gradient(comm: Any) -> Any:
 
 def g_in_place(comm: Any) -> Any:
     """g sums into the tensor that it is given."""
-    return _pair(comm, "keep", "sum", "sum", "keep", copies="f")
+    return _pair(comm, "keep", "sum", "sum", "keep", copies="fb")
 
 
 def f_in_place(comm: Any) -> Any:
     """f sums into the gradient that it is given."""
-    return _pair(comm, "keep", "sum", "sum", "keep", copies="g")
+    return _pair(comm, "keep", "sum", "sum", "keep", copies="gb")
+
+
+def g_in_place_backward(comm: Any) -> Any:
+    """g's backward sums into the gradient that it is given."""
+    return _pair(comm, "keep", "sum", "sum", "sum", copies="fg")
+
+
+def f_gives_nothing(comm: Any) -> Any:
+    """The backward of f sums, and forgets to return what it summed."""
+    import torch
+
+    from helpers.algorithms.collectives import all_reduce_ring
+
+    class F(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            all_reduce_ring(comm, gradients[0].clone())
+
+    return F.apply, _pair(comm, "keep", "sum", "sum", "keep")[1]
+
+
+def classes(comm: Any) -> Any:
+    """Returns the classes and not their `apply`."""
+    f, g = _pair(comm, "keep", "sum", "sum", "keep")
+    return f.__self__, g.__self__
 
 
 def sends_in_vain(comm: Any) -> Any:

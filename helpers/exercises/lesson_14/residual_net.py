@@ -66,7 +66,7 @@ def run(case: Case, ways: Ways = RIGHT) -> list[Rank]:
 def fits(seen: Observation, ranks: list[Rank]) -> bool:
     """Whether every rank ended so."""
     return len(seen.values) == len(ranks) and all(
-        value["pair"]
+        value["pair"] == "functions"
         and close(value["out"], want.out, TOLERANCE)
         and close(value["x"], want.x, TOLERANCE)
         and close(value["scale"], want.scale, TOLERANCE)

@@ -10,7 +10,7 @@ a position from every rank to every other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +18,10 @@ from helpers.exercises.common import rng
 from helpers.exercises.compare import close, count, describe, listing, number, worlds
 from helpers.exercises.drives_tensor_parallel import on_scores
 from helpers.exercises.lesson_14 import vocabulary_wrong as wrong
+from helpers.exercises.lesson_14.cut_scores import Array, dense_of
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _TOLERANCE = 1e-10
-Array = Any
 
 
 def cases(seed: int) -> list[Case]:
@@ -44,37 +44,6 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
-class _Parts(NamedTuple):
-    """What one rank can compute of the dense loss. own: exp(s − the largest here)."""
-
-    gradient: Array
-    softmax: Array
-    own: Array
-    one_hot: Array
-    clamped: Array
-
-
-def _dense(case: Case) -> tuple[float, list[_Parts]]:
-    """The dense loss, and each rank's part."""
-    scores = np.concatenate([args[0] for args in case.args], axis=1)
-    targets, n = case.args[0][1], len(scores)
-    top = scores.max(1, keepdims=True)
-    weights = np.exp(scores - top)
-    total = weights.sum(1, keepdims=True)
-    rows = np.arange(n)
-    loss = float(np.mean(np.log(total[:, 0]) + top[:, 0] - scores[rows, targets]))
-    parts = []
-    for here, _, first in case.args:
-        width = here.shape[1]
-        softmax = (weights / total)[:, first : first + width]
-        own = np.exp(here - here.max(1, keepdims=True))
-        columns = targets[:, None] - first
-        one_hot = (columns == np.arange(width)).astype(float)
-        clamped = (columns.clip(0, width - 1) == np.arange(width)).astype(float)
-        parts.append(_Parts((softmax - one_hot) / n, softmax, own, one_hot, clamped))
-    return loss, parts
-
-
 def _returned(value: Any) -> tuple[Any, Any]:
     """The loss and the gradient that a rank gave; None, None where it gave no pair."""
     returned = value["returned"]
@@ -85,7 +54,7 @@ def _returned(value: Any) -> tuple[Any, Any]:
 
 def _right_loss(case: Case, value: Any) -> bool:
     loss = number(_returned(value)[0])
-    want = _dense(case)[0]
+    want = dense_of(case)[0]
     return loss is not None and abs(loss - want) <= _TOLERANCE * max(1.0, abs(want))
 
 
@@ -103,7 +72,7 @@ def _limit(case: Case) -> int:
 
 def claim(case: Case, seen: Observation) -> str | None:
     """The dense loss and gradient on every rank, few bytes, nothing changed."""
-    loss, parts = _dense(case)
+    loss, parts = dense_of(case)
     for rank, value in enumerate(seen.values):
         if not _right_loss(case, value):
             return (
@@ -151,7 +120,7 @@ def _overflow(case: Case, seen: Observation) -> str | None:
 
 
 def _own_maximum(case: Case, seen: Observation) -> str | None:
-    _, parts = _dense(case)
+    _, parts = dense_of(case)
     total = sum(part.own.sum(1, keepdims=True) for part in parts)
     want = [(p.own / total - p.one_hot) / len(total) for p in parts]
     if case.ranks == 1 or not _gradients(case, seen, want):
@@ -163,7 +132,7 @@ def _own_maximum(case: Case, seen: Observation) -> str | None:
 
 
 def _own_tokens(case: Case, seen: Observation) -> str | None:
-    _, parts = _dense(case)
+    _, parts = dense_of(case)
     want = [(p.own / p.own.sum(1, keepdims=True) - p.one_hot) / len(p.own) for p in parts]
     if case.ranks == 1 or not _gradients(case, seen, want):
         return None
@@ -174,7 +143,7 @@ def _own_tokens(case: Case, seen: Observation) -> str | None:
 
 
 def _clamped(case: Case, seen: Observation) -> str | None:
-    _, parts = _dense(case)
+    _, parts = dense_of(case)
     if case.ranks == 1 or not _gradients(
         case, seen, [(p.softmax - p.clamped) / len(p.own) for p in parts]
     ):
@@ -187,7 +156,7 @@ def _clamped(case: Case, seen: Observation) -> str | None:
 
 
 def _no_one_hot(case: Case, seen: Observation) -> str | None:
-    if not _gradients(case, seen, [p.softmax / len(p.own) for p in _dense(case)[1]]):
+    if not _gradients(case, seen, [p.softmax / len(p.own) for p in dense_of(case)[1]]):
         return None
     return (
         f"{case.name}, the gradient is the softmax alone: subtract 1 at the target, on the rank "
@@ -197,7 +166,7 @@ def _no_one_hot(case: Case, seen: Observation) -> str | None:
 
 def _not_the_mean(case: Case, seen: Observation) -> str | None:
     positions = len(case.args[0][1])
-    if not _gradients(case, seen, [p.gradient * positions for p in _dense(case)[1]]):
+    if not _gradients(case, seen, [p.gradient * positions for p in dense_of(case)[1]]):
         return None
     return (
         f"{case.name}, the gradient is {positions} times too large: the loss is the mean over "
@@ -205,17 +174,50 @@ def _not_the_mean(case: Case, seen: Observation) -> str | None:
     )
 
 
-def _own_targets(case: Case, seen: Observation) -> str | None:
-    loss, parts = _dense(case)
+def _losses(case: Case, seen: Observation) -> list[float] | None:
+    """The ranks' losses, where the gradients are right and they are not."""
+    _, parts = dense_of(case)
     if case.ranks == 1 or not _gradients(case, seen, [p.gradient for p in parts]):
         return None
     losses = [number(_returned(v)[0]) for v in seen.values]
-    if all(_right_loss(case, v) for v in seen.values) or None in losses:
+    if all(_right_loss(case, v) for v in seen.values):
+        return None
+    return [value for value in losses if value is not None]
+
+
+def _own_targets(case: Case, seen: Observation) -> str | None:
+    losses = _losses(case, seen)
+    if losses is None or max(losses) - min(losses) < 1e-6:
         return None
     return (
         f"{case.name}, the gradients are right, but the ranks' losses are "
-        f"{listing(f'{value:.4g}' for value in losses)}, and the dense one is {loss:.4g}: the "
-        "target's score is on one rank, so it has to be summed over the ranks as well."
+        f"{listing(f'{value:.4g}' for value in losses)}, and the dense one is "
+        f"{dense_of(case)[0]:.4g}: the target's score is on one rank, so it has to be summed over "
+        "the ranks as well."
+    )
+
+
+def _loss_many_times(case: Case, seen: Observation) -> str | None:
+    losses, want = _losses(case, seen), dense_of(case)[0]
+    if losses is None or not np.allclose(losses, case.ranks * want, 1e-9):
+        return None
+    return (
+        f"{case.name}, the loss is {case.ranks} times too large: every rank has the whole loss "
+        "already, so it is not summed over the ranks."
+    )
+
+
+def _two_scales(case: Case, seen: Observation) -> str | None:
+    losses, (want, _) = _losses(case, seen), dense_of(case)
+    top = np.max([args[0].max(1) for args in case.args], axis=0).mean()
+    if losses is None or not (
+        np.allclose(losses, want - top, 1e-6) or np.allclose(losses, want + top, 1e-6)
+    ):
+        return None
+    return (
+        f"{case.name}, the gradients are right, but the maximum was subtracted from the scores in "
+        "the sum and not from the target's score, or the other way round: "
+        "loss = log Σ exp(s − top) − (target − top)."
     )
 
 
@@ -274,6 +276,8 @@ EXERCISE = Exercise(
         Mistake("not the mean", _not_the_mean),
         Mistake("changes what it is given", _changed),
         Mistake("the target's score is not summed", _own_targets),
+        Mistake("the loss N times", _loss_many_times),
+        Mistake("the maximum in one place only", _two_scales),
     ),
     praise=praise,
     reference=wrong.reference,
@@ -283,7 +287,9 @@ EXERCISE = Exercise(
         WrongAnswer("own tokens", wrong.own_tokens, "softmax over each rank's own tokens"),
         WrongAnswer("clamps", wrong.clamps, "a score for every target"),
         WrongAnswer("own targets", wrong.own_targets, "summed over the ranks as well"),
-        WrongAnswer("no mean", wrong.no_mean, "times too large"),
+        WrongAnswer("two scales", wrong.two_scales, "not from the target's score"),
+        WrongAnswer("sums losses", wrong.sums_losses, "has the whole loss"),
+        WrongAnswer("no mean", wrong.no_mean, "so its gradient is divided"),
         WrongAnswer("no one-hot", wrong.no_one_hot, "the softmax alone"),
         WrongAnswer("whole ids", wrong.whole_ids, "a target that it does not have"),
         WrongAnswer("gathers", wrong.gathers, "went over the wire"),

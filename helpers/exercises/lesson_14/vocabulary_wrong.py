@@ -36,6 +36,7 @@ def _loss(
     mask: bool = True,
     mean: bool = True,
     one_hot: bool = True,
+    scaled: bool = True,
 ) -> Any:
     """The loss, with each step as it should be or not."""
     import torch
@@ -56,7 +57,7 @@ def _loss(
     rows = mine.nonzero()[:, 0]
     columns = (targets[rows] - first).clamp(0, scores.shape[1] - 1)
     target = torch.zeros_like(total)
-    target[rows] = scores[rows, columns] - largest[rows]
+    target[rows] = scores[rows, columns] - (largest[rows] if scaled else 0)
     if sum_target:
         all_reduce_ring(comm, target)
     gradient = weights / total[:, None]
@@ -89,6 +90,19 @@ def clamps(comm: Any, scores: Any, targets: Any, first: int) -> Any:
 def own_targets(comm: Any, scores: Any, targets: Any, first: int) -> Any:
     """Forgets that the target's score is on one rank only."""
     return _loss(comm, scores, targets, first, sum_target=False)
+
+
+def two_scales(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """Forgets that the maximum was taken off."""
+    return _loss(comm, scores, targets, first, scaled=False)
+
+
+def sums_losses(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """Sums a loss that every rank has."""
+    from helpers.algorithms.collectives import all_reduce_ring
+
+    loss, gradient = _loss(comm, scores, targets, first)
+    return all_reduce_ring(comm, loss.reshape(1))[0], gradient
 
 
 def no_mean(comm: Any, scores: Any, targets: Any, first: int) -> Any:
