@@ -1,12 +1,20 @@
 """The exercises of lesson 14, sharding."""
 
-from helpers.exercises.lesson_14 import column_row, f_and_g, vocabulary
+from helpers.exercises.lesson_14 import (
+    column_row,
+    f_and_g,
+    gather_free,
+    sharded_step,
+    stages,
+    vocabulary,
+)
 
 # The modules of helpers.algorithms that hold what this lesson builds.
 BUILDS: tuple[str, ...] = (
     "tensor_parallel",
     "vocabulary_parallel",
     "sharding",
+    "sharded_gather",
     "sharded_unit",
     "memory",
 )
@@ -17,4 +25,7 @@ EXERCISES = (
     column_row.EXERCISE,
     f_and_g.EXERCISE,
     vocabulary.EXERCISE,
+    stages.EXERCISE,
+    sharded_step.EXERCISE,
+    gather_free.EXERCISE,
 )
