@@ -6,6 +6,8 @@ import pytest
 import torch
 
 import helpers
+from helpers.algorithms.data_parallel import DataParallel, shard
+from helpers.algorithms.mesh import Mesh
 from helpers.algorithms.vocabulary_parallel import parallel_transformer, vocabulary_cross_entropy
 from helpers.workloads.transformer import text, token_loss, transformer
 
@@ -55,6 +57,51 @@ def test_equal_to_dtensor_step_by_step(size, tied):
             assert losses[number] == pytest.approx((loss.item(),) * 2, abs=1e-5)
     for _, differences, whole in results:
         assert max(differences.values()) < 1e-5
+        for name, parameter in dense.named_parameters():
+            torch.testing.assert_close(whole[name], parameter.detach(), rtol=1e-5, atol=1e-5)
+
+
+def _both_on_a_mesh(comm):
+    from torch.distributed.device_mesh import init_device_mesh
+
+    from helpers.frameworks import torch_tensor_parallel as theirs
+
+    mesh = Mesh(comm, 2, 2)
+    ours = parallel_transformer(transformer(**SHAPE, seed=comm.rank), mesh.row)
+    replica = DataParallel(ours, mesh.column)
+    model = transformer(**SHAPE, seed=comm.rank)
+    grid = init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "tensor"))
+    model = theirs.parallelize_and_shard(model, grid)
+    mine, its = (torch.optim.SGD(m.parameters(), RATE, momentum=0.9) for m in (ours, model))
+    losses = []
+    for number in range(STEPS):
+        tokens, targets = (
+            shard(t, mesh.column.rank, 2)
+            for t in text(4, SHAPE["length"], SHAPE["vocabulary"], seed=number)
+        )
+        mine.zero_grad()
+        loss = vocabulary_cross_entropy(mesh.row, replica(tokens), targets, SHAPE["vocabulary"])
+        loss.backward()
+        replica.finish()
+        mine.step()
+        losses.append((loss.item(), theirs.step(model, its, tokens, targets).item()))
+    return losses, {name: theirs.whole(p) for name, p in model.named_parameters()}
+
+
+def test_a_mesh_of_two_by_two_equal_to_fsdp_over_dtensor():
+    results = helpers.run(_both_on_a_mesh, ranks=4, timeout=200)
+    dense = transformer(**SHAPE)
+    optimizer = torch.optim.SGD(dense.parameters(), RATE, momentum=0.9)
+    for number in range(STEPS):
+        tokens, targets = text(4, SHAPE["length"], SHAPE["vocabulary"], seed=number)
+        optimizer.zero_grad()
+        loss = token_loss(dense(tokens), targets)
+        loss.backward()
+        optimizer.step()
+        for place in (0, 1):  # ours and theirs; the mean of the rows' losses is the batch's
+            rows = [results[rank][0][number][place] for rank in (0, 2)]
+            assert sum(rows) / 2 == pytest.approx(loss.item(), abs=1e-5)
+    for _, whole in results:
         for name, parameter in dense.named_parameters():
             torch.testing.assert_close(whole[name], parameter.detach(), rtol=1e-5, atol=1e-5)
 

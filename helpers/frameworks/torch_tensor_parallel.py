@@ -34,10 +34,25 @@ def parallelize(model: nn.Sequential, mesh: Any) -> nn.Sequential:
                 "DTensor's view of them needs."
             )
         block.attention.heads //= mesh.size()  # what is viewed as heads is this rank's part
+    _start_from_rank_0(model)
     parallelize_module(model, mesh, plan(len(blocks)))
     if tied:
         last.scores.weight = first.tokens.weight
-    _start_from_rank_0(model)
+    return model
+
+
+def parallelize_and_shard(model: nn.Sequential, mesh: Any) -> nn.Sequential:
+    """The same on a DeviceMesh with two dimensions, "data" and "tensor": FSDP2 over DTensors.
+
+    Every layer is cut along "tensor" by `parallelize`, and its parts are sharded along "data",
+    whose ranks have batches of their own, of one size: their gradients are averaged.
+    """
+    from torch.distributed.fsdp import fully_shard
+
+    parallelize(model, mesh["tensor"])
+    for layer in model:
+        fully_shard(layer, mesh=mesh["data"])
+    fully_shard(model, mesh=mesh["data"])
     return model
 
 
@@ -67,13 +82,11 @@ def plan(blocks: int) -> dict[str, Any]:
 
 
 def _start_from_rank_0(model: nn.Module) -> None:
-    """What the plan does not name stays an ordinary tensor: give it rank 0's value."""
+    """Give every rank rank 0's weights: what the plan does not name stays as it is on each."""
     import torch.distributed as dist
-    from torch.distributed.tensor import DTensor
 
     for parameter in model.parameters():
-        if not isinstance(parameter, DTensor):
-            dist.broadcast(parameter.data, src=0)
+        dist.broadcast(parameter.data, src=0)
 
 
 def loss(scores: Tensor, targets: Tensor) -> Tensor:
