@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from helpers.setup import state, system
 
@@ -10,12 +14,18 @@ from helpers.setup import state, system
 SANDBOXED = ("test_grading", "test_hostile", "test_judge", "test_sandbox")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
     """Keep a module in one worker, where several share the tests, and all sandboxes in one."""
-    for item in items:
-        module = item.path.stem
-        group = "sandboxes" if module.startswith(SANDBOXED) else module
-        item.add_marker(pytest.mark.xdist_group(group))
+    return ByModule(config, log)
+
+
+class ByModule(LoadFileScheduling):  # type: ignore[misc]
+    """Shares out modules, in order; those that use sandboxes count as one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        module = nodeid.partition("::")[0]
+        return "sandboxes" if Path(module).stem.startswith(SANDBOXED) else module
 
 
 @pytest.fixture(params=["virtual", "processes"])

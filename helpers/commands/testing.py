@@ -53,8 +53,8 @@ def workers() -> int:
 
 
 def side_by_side() -> list[str]:
-    """pytest's options to run modules side by side, in order (see tests/conftest.py for groups)."""
-    return ["-n", str(workers()), "--dist", "loadgroup", "--no-loadscope-reorder"]
+    """pytest's options to run modules side by side, in order; tests/conftest.py shares them out."""
+    return ["-n", str(workers()), "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
 def pytest_command(fast: bool, arguments: Sequence[str]) -> list[str]:
