@@ -35,3 +35,11 @@ class Backward:
 
 
 Instruction = Forward | Backward
+
+
+def check_stage(stage: int, stages: int, microbatches: int) -> None:
+    """Raise ValueError with a sentence where there is no such stage, or no microbatch."""
+    if not 0 <= stage < stages:
+        raise ValueError(f"There is no stage {stage} among {stages}: they are 0 to {stages - 1}.")
+    if microbatches < 1:
+        raise ValueError(f"A step needs at least one microbatch, not {microbatches}.")

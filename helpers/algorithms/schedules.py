@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from helpers.algorithms.instructions import Backward, Forward, Instruction
+from helpers.algorithms.instructions import Backward, Forward, Instruction, check_stage
 from helpers.algorithms.timetable import timetable
 
 Schedule = Callable[[int, int, int], Iterable[Instruction]]
@@ -27,7 +27,7 @@ def naive(stage: int, stages: int, microbatches: int) -> Iterator[Instruction]:
     This is a model cut by layers without a pipeline; one stage in p works at any time.
     Raises ValueError where there is no such stage, or no microbatch.
     """
-    _check(stage, stages, microbatches)
+    check_stage(stage, stages, microbatches)
     for microbatch in range(microbatches):
         yield Forward(microbatch)
         yield Backward(microbatch)
@@ -40,7 +40,7 @@ def gpipe(stage: int, stages: int, microbatches: int) -> Iterator[Instruction]:
     Huang et al. (2019), figure 2(c). Raises ValueError as `naive` does.
     Example: on 2 microbatches F0 F1 B1 B0, on every stage.
     """
-    _check(stage, stages, microbatches)
+    check_stage(stage, stages, microbatches)
     yield from map(Forward, range(microbatches))
     yield from map(Backward, reversed(range(microbatches)))
 
@@ -53,7 +53,7 @@ def one_forward_one_backward(stage: int, stages: int, microbatches: int) -> Iter
     Raises ValueError as `naive` does.
     Example: stage 0 of 2 with 3 microbatches does F0 F1 B0 F2 B1 B2.
     """
-    _check(stage, stages, microbatches)
+    check_stage(stage, stages, microbatches)
     ahead = min(stages - 1 - stage, microbatches)
     yield from map(Forward, range(ahead))
     for microbatch in range(ahead, microbatches):
@@ -72,7 +72,7 @@ def interleaved(rank: int, ranks: int, microbatches: int, chunks: int = 2) -> It
     Raises ValueError as `naive` does, for chunks below 1, and where the number of ranks does not
     divide that of the microbatches.
     """
-    _check(rank, ranks, microbatches)
+    check_stage(rank, ranks, microbatches)
     if chunks < 1:
         raise ValueError(f"A rank cannot hold {chunks} chunks: give 1 or more.")
     if microbatches % ranks:
@@ -144,10 +144,3 @@ def validate(streams: Sequence[Sequence[Instruction]], microbatches: int, chunks
                     f"needs one for each of {microbatches} microbatches and {chunks} chunks."
                 )
     timetable(streams)
-
-
-def _check(stage: int, stages: int, microbatches: int) -> None:
-    if not 0 <= stage < stages:
-        raise ValueError(f"There is no stage {stage} among {stages}: they are 0 to {stages - 1}.")
-    if microbatches < 1:
-        raise ValueError(f"A step needs at least one microbatch, not {microbatches}.")
