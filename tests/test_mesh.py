@@ -133,7 +133,13 @@ def _on_a_mesh(comm, rows, columns, overlapped, total):
     return losses, states
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(2, 2), (1, 3), (3, 1), (2, 3)])
+@pytest.mark.parametrize(
+    ("engine", "rows", "columns"),
+    [
+        *(("virtual", rows, columns) for rows, columns in [(2, 2), (1, 3), (3, 1), (2, 3)]),
+        ("processes", 2, 2),
+    ],
+)
 @pytest.mark.parametrize("overlapped", [False, True], ids=["after", "overlapped"])
 def test_tensor_and_data_parallel_equal_the_dense_model(engine, rows, columns, overlapped):
     total = 7  # rows of the batch: uneven shards

@@ -54,6 +54,25 @@ def test_on_real_ranks():
         assert torch.equal(loss, its_loss) and torch.equal(gradient, its_gradient)
 
 
+def test_scores_of_half_precision_are_summed_in_single():
+    scores, targets = _scores()
+    half = scores.bfloat16().requires_grad_()
+    want = nn.functional.cross_entropy(half.float().flatten(0, 1), targets.flatten())
+    want.backward()
+
+    def job(comm):
+        start, stop = chunk_bounds(VOCABULARY, comm.size)[comm.rank]
+        mine = scores[..., start:stop].bfloat16().requires_grad_()
+        loss = vocabulary_cross_entropy(comm, mine, targets, VOCABULARY)
+        loss.backward()
+        return loss.detach(), mine.grad, half.grad[..., start:stop]
+
+    for loss, gradient, part in helpers.run(job, ranks=3, engine="virtual"):
+        assert loss.dtype == torch.float32 and gradient.dtype == torch.bfloat16
+        torch.testing.assert_close(loss, want.detach())
+        torch.testing.assert_close(gradient, part)
+
+
 @pytest.mark.parametrize("vocabulary", [VOCABULARY, 1000])
 def test_the_bytes_do_not_grow_with_the_vocabulary(vocabulary):
     def job(comm):

@@ -136,6 +136,8 @@ def vocabulary_cross_entropy(
     if targets.amin() < 0 or targets.amax() >= vocabulary:
         raise ValueError(f"A target is not one of the {vocabulary} tokens 0 to {vocabulary - 1}.")
     flat = scores.reshape(-1, stop - first) if stop > first else scores.reshape(targets.numel(), 0)
+    if flat.dtype in (torch.float16, torch.bfloat16):
+        flat = flat.float()  # a sum of many exponentials needs the digits
     loss: Tensor = _CrossEntropy.apply(comm, flat, targets.reshape(-1), first, reduce)
     return loss
 
