@@ -1,0 +1,229 @@
+"""Figures of lesson 12: what a split costs, which values cross, what links make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from helpers.notebook.figures import show
+from helpers.notebook.style import (
+    CYCLE,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    SKY,
+    axes,
+    measured,
+    modelled,
+    published,
+    style,
+)
+
+RANK_COLOURS = (SKY, ORANGE, GREEN, "#CC79A7")
+RANK_MARKS = "os^D"
+
+
+def show_counted(
+    parts: Mapping[str, tuple[float, float]], found: Mapping[str, float], title: str = ""
+) -> None:
+    """Counted milliseconds, computing and messages, beside the measured ones.
+
+    parts: for each name seconds of computing and of messages. found: seconds measured.
+    """
+    figure, ax = axes(height=1.2 + 0.55 * len(parts))
+    names = list(parts)
+    for row, name in enumerate(names):
+        computing, messages = (1e3 * s for s in parts[name])
+        first = row == 0
+        ax.barh(row, computing, 0.5, color=GREEN, label="computing, counted" if first else "")
+        ax.barh(
+            row,
+            messages,
+            0.5,
+            left=computing,
+            color=ORANGE,
+            hatch="////",
+            edgecolor="#444444",
+            linewidth=0.4,
+            label="messages, counted" if any(m for _, m in parts.values()) and first else "",
+        )
+        ax.plot([1e3 * found[name]], [row], **measured(label="measured" if first else ""))
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.set_xlim(
+        0, 1.12 * max(*(1e3 * sum(p) for p in parts.values()), *(1e3 * s for s in found.values()))
+    )
+    ax.set_xlabel("a training step (ms)")
+    ax.grid(axis="y", visible=False)
+    ax.legend(loc="lower right", bbox_to_anchor=(1, 1.0), ncols=3, fontsize=10, frameon=False)
+    told = "; ".join(
+        f"{name}: counted {1e3 * sum(parts[name]):.1f} ms, of which messages "
+        f"{1e3 * parts[name][1]:.1f}, measured {1e3 * found[name]:.1f} ms"
+        for name in names
+    )
+    show(
+        figure,
+        caption=title or "What was counted before the run, and what the run took.",
+        alt=f"Bars of a training step's time, computing and messages as counted, with a dot where "
+        f"it was measured. {told}.",
+    )
+
+
+def show_speedups(
+    widths: Sequence[int], counted: Sequence[float], found: Sequence[float], rows: int
+) -> None:
+    """Speedup of a vertical split on two ranks against the layers' width."""
+    figure, ax = axes(height=3.4)
+    ax.plot(widths, counted, **modelled(label="counted before"))
+    ax.plot(widths, found, **measured())
+    ax.axhline(1, color=GREY, linewidth=1)
+    ax.annotate(
+        "above this line two ranks are quicker",
+        (widths[0], 1),
+        xytext=(0, 3),
+        textcoords="offset points",
+        fontsize=9,
+        color="#555555",
+    )
+    ax.set(xscale="log", xlabel="units in each layer", ylabel="speedup of two ranks (×)")
+    ax.set_ylim(0, max(2.05, 1.1 * max(*counted, *found)))
+    ax.set_xticks(widths, [str(width) for width in widths])
+    ax.minorticks_off()
+    ax.legend(loc="lower right", frameon=False)
+    told = ", ".join(
+        f"{w} units: counted {c:.2f}, measured {m:.2f}"
+        for w, c, m in zip(widths, counted, found, strict=True)
+    )
+    show(
+        figure,
+        caption=f"A vertical split with {rows} rows a batch: the wider the layers, the more "
+        "work there is for each message.",
+        alt=f"Speedup of two ranks against one by width. {told}.",
+    )
+
+
+def draw_network(ax: Any, masks: Sequence[np.ndarray], owners: Sequence[np.ndarray]) -> int:
+    """Units as points, coloured by their rank; connections that cross in red. Returns crossings.
+
+    Units of one rank are drawn side by side, so that the borders are seen.
+    """
+    from helpers.algorithms.partly_connected import crossings
+
+    places = []
+    for owner in owners:
+        order = np.argsort(owner, kind="stable")
+        place = np.empty(len(owner))
+        place[order] = (np.arange(len(owner)) + 0.5) / len(owner)
+        places.append(place)
+    for level, mask in enumerate(masks):
+        for above, below in np.argwhere(mask):
+            cross = owners[level][below] != owners[level + 1][above]
+            ax.plot(
+                [places[level][below], places[level + 1][above]],
+                [level, level + 1],
+                color=RED if cross else "#BBBBBB",
+                linewidth=1.1 if cross else 0.7,
+                zorder=2 if cross else 1,
+            )
+    for level, (owner, place) in enumerate(zip(owners, places, strict=True)):
+        for rank in np.unique(owner):
+            here = place[owner == rank]
+            ax.plot(
+                here,
+                [level] * len(here),
+                RANK_MARKS[rank % 4],
+                color=RANK_COLOURS[rank % 4],
+                markeredgecolor="black",
+                markersize=8,
+                zorder=3,
+            )
+    ax.set_xticks([])
+    ax.set_yticks(range(len(owners)), ["inputs", *(f"layer {n}" for n in range(1, len(owners)))])
+    ax.set_ylim(-0.35, len(owners) - 0.65)
+    ax.grid(visible=False)
+    return sum(crossings(masks, owners))
+
+
+def show_crossings(
+    masks: Sequence[np.ndarray], assignments: Mapping[str, Sequence[np.ndarray]]
+) -> dict[str, int]:
+    """One network under several assignments, side by side. Returns the crossings of each."""
+    figure, panels = axes(columns=len(assignments), width=4.6 * len(assignments), height=3.3)
+    found = {}
+    for ax, (name, owners) in zip(np.atleast_1d(panels), assignments.items(), strict=True):
+        found[name] = draw_network(ax, masks, owners)
+        with style():
+            ax.set_title(f"{name}: {found[name]} values cross")
+    ranks = len(np.unique(next(iter(assignments.values()))[0]))
+    told = ", ".join(f"{name} {number}" for name, number in found.items())
+    show(
+        figure,
+        caption="One network, the same number of units for each rank (colour and mark). "
+        "Red connections lead to another rank.",
+        alt=f"A partly connected network of {len(masks)} layers on {ranks} ranks, drawn under "
+        f"{len(found)} assignments. Values that cross for one row: {told}.",
+    )
+    return found
+
+
+def show_links(
+    links: Sequence[str], speedups: Mapping[str, Sequence[float]], ranks: int, about: str
+) -> None:
+    """Speedups over links, slowest first, one series a split."""
+    figure, ax = axes(height=4.2)
+    for number, (name, values) in enumerate(speedups.items()):
+        ax.plot(
+            values,
+            range(len(links)),
+            marker="os^D"[number % 4],
+            linestyle="--",
+            linewidth=1.2,
+            color=CYCLE[number],
+            label=name,
+        )
+    ax.axvline(1, color=GREY, linewidth=1)
+    ax.set_yticks(range(len(links)), links)
+    ax.set_ylim(len(links) - 0.5, -0.5)
+    ax.set(xscale="log", xlabel=f"speedup of {ranks} GPUs (×), modelled")
+    ticks = [t for t in (0.01, 0.03, 0.1, 0.3, 1, 2, 4, 8) if t <= ranks]
+    ax.set_xticks(ticks, [f"{t:g}" for t in ticks])
+    ax.minorticks_off()
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, frameon=False)
+    told = "; ".join(
+        f"{name} from {min(values):.2f} over {links[0]} to {max(values):.2f}"
+        for name, values in speedups.items()
+    )
+    show(figure, caption=about, alt=f"Speedup of {ranks} GPUs by link, modelled. {told}.")
+
+
+def show_distbelief(data: Mapping[str, Sequence[float]]) -> None:
+    """The published speedups of DistBelief's model parallelism, on 1 to 128 machines."""
+    figure, ax = axes(height=3.8)
+    series = {
+        "images, 1.7 billion parameters": ("img1.7B", data["machines"]),
+        "images, 330 million": ("img330M", data["machines"]),
+        "images, 80 million": ("img80M", data["machines"]),
+        "speech, 42 million": ("speech42M_1_2_4_8_16_32_64_128", [2**k for k in range(8)]),
+    }
+    for number, (name, (key, machines)) in enumerate(series.items()):
+        line = {**published(name), "color": CYCLE[number], "linestyle": ":", "linewidth": 1.2}
+        ax.plot(machines, data[key], **line, markeredgecolor=CYCLE[number])
+    ax.plot([1, 16], [1, 16], color=GREY, linewidth=1)
+    ax.annotate("N machines,\nN times as quick", (17, 13), fontsize=9, color="#555555")
+    ax.axhline(1, color=GREY, linewidth=0.6)
+    ax.set(xscale="log", yscale="log", xlabel="machines", ylabel="speedup (×)", ylim=(0.8, 18))
+    ax.set_xticks([2**k for k in range(8)], [str(2**k) for k in range(8)])
+    ax.set_yticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
+    ax.minorticks_off()
+    ax.legend(loc="upper left", fontsize=9, frameon=False)
+    show(
+        figure,
+        caption="Published (Dean et al. 2012, figure 3, read off): the dense speech network is "
+        "slower on 16 machines than on one; the largest network of local connections gains most.",
+        alt="Speedup against machines, both axes logarithmic. Speech, 42 million parameters: rises "
+        "to 2.2 on 8 machines, falls to 0.95 on 16. Images: 80 million 5.8, 330 million 12.1, 1.7 "
+        "billion 13.2 on 128 machines, all far below one for one.",
+    )
