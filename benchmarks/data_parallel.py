@@ -1,5 +1,6 @@
 """A training step with the data parallelism of lesson 03 beside torch DDP's and Horovod's.
 
+After these come pipelines, tensor parallelism and sharding beside torch's (`model_parallel.py`).
 Every contender trains a copy of the same model on the same rows, on the same ranks, in turn. A
 step is zero_grad, forward, loss, backward, averaging, and SGD's update; its time is that of the
 slowest rank.
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import helpers
+from benchmarks import model_parallel
 from benchmarks.interleave import interleaved, ratio, slowest
 from benchmarks.report import Report
 
@@ -174,6 +176,7 @@ def measure() -> Report:
             value = ratio(times[f"ours, {name}"], times[quickest])
             report.claim(f"{name}, of {quickest}'s step, {case}", value, target, at_least=False)
         measure_horovod(report, ranks)
+    model_parallel.add_to(report)
     return report
 
 
