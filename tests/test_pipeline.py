@@ -72,6 +72,11 @@ def parts_of(stages: int) -> list[int]:
     )
 
 
+def count_of(name: str, size: int) -> int:
+    """Microbatches that do not divide the rows, and that the schedule can take."""
+    return 2 * size if name == "interleaved" else 5
+
+
 def train(comm, kind: str, name: str, count: int, recompute: bool, adam: bool):
     """Five steps on ranks that each start from weights of their own."""
     chunks = 2 if name == "interleaved" else 1
@@ -138,24 +143,21 @@ def assert_as_dense(results, kind: str, adam: bool) -> None:
 @pytest.mark.parametrize("name", list(SCHEDULES))
 @pytest.mark.parametrize("kind", ["plain", "tied", "frozen", "frozen start"])
 def test_equal_to_the_model_in_one_piece(size, name, kind):
-    count = 12 if name == "interleaved" else 5
-    for recompute in (False, True):
-        results = helpers.run(
-            train, kind, name, count, recompute, False, ranks=size, engine="virtual"
-        )
-        assert_as_dense(results, kind, adam=False)
+    count, recompute = count_of(name, size), kind in ("tied", "frozen start")
+    results = helpers.run(train, kind, name, count, recompute, False, ranks=size, engine="virtual")
+    assert_as_dense(results, kind, adam=False)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", list(SCHEDULES))
 def test_equal_on_real_ranks(size, name):
-    count = 12 if name == "interleaved" else 5
+    count = count_of(name, size)
     for kind, recompute in (("frozen", False), ("tied", True)):
         results = helpers.run(train, kind, name, count, recompute, True, ranks=size)
         assert_as_dense(results, kind, adam=True)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     size=st.integers(1, 6),
     count=st.integers(1, ROWS),

@@ -66,6 +66,6 @@ class TorchPipeline:
         if self.comm.rank == self.comm.size - 1:
             target = targets.to(self.comm.device)
             self.schedule.step(*given, target=target, losses=losses, return_outputs=False)
-            return float(sum(losses) / len(losses))
+            return float(sum(loss.detach() for loss in losses) / len(losses))
         self.schedule.step(*given)
         return None

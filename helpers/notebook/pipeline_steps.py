@@ -1,0 +1,51 @@
+"""Lesson 13's figures of real ranks: the bubble measured, and steps beside torch's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+from helpers.notebook.figures import show
+from helpers.notebook.style import BLUE, GREEN, ORANGE, RED, SKY, axes, measured, modelled
+
+
+def show_real_bubble(
+    measured_shares: Mapping[int, Sequence[float]], formula: Mapping[int, float], stages: int
+) -> None:
+    """Idle share of real ranks by microbatches: every repeat as a dot, the formula dashed."""
+    figure, ax = axes(width=6.6, height=3.1)
+    for at, (count, shares) in enumerate(measured_shares.items()):
+        label = "measured, every step; a line: the median" if at == 0 else "_"
+        ax.plot([count] * len(shares), [100 * s for s in shares], **measured(label=label))
+        middle = [100 * median(shares)]
+        ax.plot([count], middle, color=BLUE, marker="_", markersize=22, markeredgewidth=2.5)
+    ax.plot(list(formula), [100 * s for s in formula.values()], **modelled(label="formula"))
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(list(formula), [str(m) for m in formula])
+    ax.set(xlabel="microbatches", ylabel="idle (% of the step)", ylim=(0, None))
+    ax.legend(loc="upper right", frameon=False)
+    show(
+        figure,
+        f"{stages} real ranks idle as the formula says, and a little more: no two stages take "
+        "quite the same time, so each microbatch brings a small wait of its own.",
+        f"Idle share over microbatches, 1 to {max(formula)}: measured dots fall along the dashed "
+        f"formula, from {100 * formula[min(formula)]:.0f} per cent on.",
+    )
+
+
+def show_contenders(seconds: Mapping[str, float], caption: str) -> None:
+    """A bar for each way to take a step, in milliseconds, one under the other."""
+    figure, ax = axes(width=7.0, height=0.9 + 0.34 * len(seconds))
+    colours = {"one rank": SKY, "one after": ORANGE, "torch": RED, "ours": BLUE}
+    names = list(seconds)
+    for place, name in enumerate(names):
+        colour = next((c for key, c in colours.items() if key in name), GREEN)
+        ax.barh(place, 1e3 * seconds[name], height=0.66, color=colour)
+        ax.text(1e3 * seconds[name], place, f" {1e3 * seconds[name]:.0f} ms", va="center")
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.set_xlim(0, 1.18e3 * max(seconds.values()))
+    ax.set_xlabel("step (ms, median)")
+    ax.grid(axis="y", visible=False)
+    listed = "; ".join(f"{name} {1e3 * value:.0f}" for name, value in seconds.items())
+    show(figure, caption, f"Bars of a step's time in milliseconds: {listed}.")
