@@ -12,6 +12,7 @@ NAMES = {
     "grade": "benchmarks.grade",
     "simulate": "benchmarks.simulate",
     "published": "benchmarks.published",
+    "model-split": "benchmarks.model_split",
 }
 
 

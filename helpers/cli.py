@@ -8,7 +8,15 @@ from typing import Any
 
 import click
 
-BENCHMARKS = ("launch", "collectives", "data-parallel", "grade", "simulate", "published")
+BENCHMARKS = (
+    "launch",
+    "collectives",
+    "data-parallel",
+    "grade",
+    "simulate",
+    "published",
+    "model-split",
+)
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": True}
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from helpers.algorithms.split_cost import TRAINING, Rates, Work, dense_work, recurrent_work
 
 SMALL = 64  # bytes of the message that shows α
+PAIRS = 8  # of messages, timed together
 
 
 class Recurrent(NamedTuple):
@@ -111,8 +113,6 @@ def dense_times(comm: Any, setting: Dense, repeats: int) -> dict[str, list[float
     whole, cut = mlp(setting.widths), VerticalSplit(comm, mlp(setting.widths))
     inputs = torch.randn(rows, width, generator=torch.Generator().manual_seed(0))
     targets, loss = torch.zeros_like(inputs), nn.functional.mse_loss
-    square = nn.Linear(width, width)
-    slice_ = nn.Linear(width, width // comm.size)
 
     def step(net: nn.Module) -> Callable[[], None]:
         def run() -> None:
@@ -121,9 +121,13 @@ def dense_times(comm: Any, setting: Dense, repeats: int) -> dict[str, list[float
 
         return run
 
-    def unit(layer: nn.Linear) -> Callable[[], None]:
+    def unit(units: int) -> Callable[[], None]:
+        """Every layer by itself, forward and backward, each with weights of its own."""
+        alike = nn.ModuleList(nn.Linear(width, units) for _ in range(layers))
+
         def run() -> None:
-            for _ in range(layers):
+            alike.zero_grad()
+            for layer in alike:
                 out = layer(inputs.detach().requires_grad_()).relu()
                 out.backward(out.detach())
 
@@ -132,10 +136,16 @@ def dense_times(comm: Any, setting: Dense, repeats: int) -> dict[str, list[float
     contenders = {
         "one": _first(comm, step(whole)),
         "two": step(cut),
-        "unit alone": _first(comm, unit(square)),
-        "unit together": unit(slice_),
+        "unit alone": _first(comm, unit(width)),
+        "unit together": unit(width // comm.size),
     }
-    return _timed(comm, contenders, rows * width * 4 // comm.size, repeats, _swap)
+    half = torch.randn(width // comm.size, width)
+
+    def product() -> object:
+        return inputs @ half.T
+
+    message = _between_products(product)
+    return _timed(comm, contenders, rows * width * 4 // comm.size, repeats, message, product)
 
 
 def measure_recurrent(setting: Recurrent | None = None, repeats: int = 7, **options: Any) -> Found:
@@ -179,7 +189,7 @@ def _found(
     }
     middle = {name: statistics.median(times) for name, times in slowest.items()}
     beta = max(0.0, (middle["large"] - middle["small"]) / (nbytes - SMALL))
-    alpha = middle["small"] - SMALL * beta
+    alpha = max(0.0, middle["large"] - nbytes * beta)
     alone = Rates(units[0] / middle["unit alone"], alpha, beta)
     together = Rates(units[1] / middle["unit together"], alpha, beta)
     return Found(
@@ -211,12 +221,21 @@ def _ping(comm: Any, tensor: Any) -> None:
         comm.send(tensor, 0)
 
 
-def _swap(comm: Any, tensor: Any) -> None:
-    """Both ranks send at once, twice, as a gather of two slices does."""
-    from helpers.algorithms.model_split import gather_units
+def _between_products(product: Callable[[], object]) -> Callable[[Any, Any], None]:
+    """A gather and its gradient's sum, a product before each: ranks come to them from work.
 
-    for _ in range(2):
-        gather_units(comm, tensor, [len(tensor)] * comm.size, 0)
+    Two exchanges in a row would cost less than one that a rank comes to early or late.
+    """
+    from helpers.algorithms.model_split import gather_units, scatter_sum_units
+
+    def run(comm: Any, tensor: Any) -> None:
+        sizes = [len(tensor)] * comm.size
+        product()
+        whole = gather_units(comm, tensor, sizes, 0)
+        product()
+        scatter_sum_units(comm, whole, sizes, 0)
+
+    return run
 
 
 def _timed(
@@ -225,22 +244,30 @@ def _timed(
     nbytes: int,
     repeats: int,
     message: Callable[[Any, Any], None],
+    product: Callable[[], object] | None = None,
 ) -> dict[str, list[float]]:
-    """All of them in turn, with two sizes of messages; a message's time is of one, not of two."""
+    """All of them in turn, with two sizes of messages; a message's time is of one, not of two.
+
+    product: what `message` does before each of its two, and what is not to count.
+    """
     import torch
 
     from helpers.notebook.measure import in_turn
 
-    messages = 8
+    def times(work: Callable[[], object]) -> Callable[[], None]:
+        def run() -> None:
+            for _ in range(PAIRS):
+                work()
+
+        return run
+
     for name, size in (("small", SMALL), ("large", nbytes)):
-        tensor = torch.zeros(size // 4)
-
-        def run(tensor: Any = tensor) -> None:
-            for _ in range(messages):
-                message(comm, tensor)
-
-        contenders[name] = run
+        contenders[name] = times(partial(message, comm, torch.zeros(size // 4)))
+    if product is not None:
+        contenders["products"] = times(lambda: (product(), product()))
     seconds = in_turn(comm, contenders, repeats)
+    spent = seconds.pop("products", [0.0] * repeats)
     for name in ("small", "large"):
-        seconds[name] = [each / (2 * messages) for each in seconds[name]]
+        pairs = zip(seconds[name], spent, strict=True)
+        seconds[name] = [max(0.0, each - work) / (2 * PAIRS) for each, work in pairs]
     return seconds
