@@ -88,7 +88,7 @@ def test_the_report_shows_points_and_reasons(capsys: pytest.CaptureFixture[str])
     report.show()
     shown = capsys.readouterr().out
     assert "+100.0%" in shown and "not met" in shown
-    assert "gpipe_table2_speedup" in shown
+    assert "distbelief_fig3" in shown
     rows = json.loads(report.json())["rows"]
     assert {row["series"] for row in rows} == set(points)
     assert [row["holds"] for row in rows if row["label"] == "wrong"] == [False] * len(points)
