@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,13 +105,11 @@ def show_speedups(
     )
 
 
-def draw_network(ax: Any, masks: Sequence[np.ndarray], owners: Sequence[np.ndarray]) -> int:
-    """Units as points, coloured by their rank; connections that cross in red. Returns crossings.
+def draw_network(ax: Any, masks: Sequence[np.ndarray], owners: Sequence[np.ndarray]) -> None:
+    """Units as points, coloured by their rank; connections that cross in red.
 
     Units of one rank are drawn side by side, so that the borders are seen.
     """
-    from helpers.algorithms.partly_connected import crossings
-
     places = []
     for owner in owners:
         order = np.argsort(owner, kind="stable")
@@ -144,21 +142,31 @@ def draw_network(ax: Any, masks: Sequence[np.ndarray], owners: Sequence[np.ndarr
     ax.set_yticks(range(len(owners)), ["inputs", *(f"layer {n}" for n in range(1, len(owners)))])
     ax.set_ylim(-0.35, len(owners) - 0.65)
     ax.grid(visible=False)
-    return sum(crossings(masks, owners))
 
 
 def show_crossings(
-    masks: Sequence[np.ndarray], assignments: Mapping[str, Sequence[np.ndarray]]
-) -> dict[str, int]:
-    """One network under several assignments, side by side. Returns the crossings of each."""
+    masks: Sequence[np.ndarray],
+    assignments: Mapping[str, Sequence[np.ndarray]],
+    crossing: Callable[[list[tuple[int, int]], list[int], list[int]], int],
+) -> dict[str, list[int]]:
+    """One network under several assignments, side by side. Returns each layer's crossings.
+
+    crossing: counts them for one layer's connections (unit below, unit above) and two levels'
+    owners, as exercise 12.3 asks.
+    """
     figure, panels = axes(columns=len(assignments), width=4.6 * len(assignments), height=3.3)
-    found = {}
+    found: dict[str, list[int]] = {}
     for ax, (name, owners) in zip(np.atleast_1d(panels), assignments.items(), strict=True):
-        found[name] = draw_network(ax, masks, owners)
+        draw_network(ax, masks, owners)
+        found[name] = []
+        for level, mask in enumerate(masks):
+            pairs = [(int(below), int(above)) for above, below in np.argwhere(mask)]
+            levels = [[int(rank) for rank in owners[n]] for n in (level, level + 1)]
+            found[name].append(int(crossing(pairs, *levels)))
         with style():
-            ax.set_title(f"{name}: {found[name]} values cross")
+            ax.set_title(f"{name}: {sum(found[name])} values cross")
     ranks = len(np.unique(next(iter(assignments.values()))[0]))
-    told = ", ".join(f"{name} {number}" for name, number in found.items())
+    told = ", ".join(f"{name} {sum(numbers)}" for name, numbers in found.items())
     show(
         figure,
         caption="One network, the same number of units for each rank (colour and mark). "

@@ -43,7 +43,9 @@ def cases(seed: int) -> list[Case]:
     local = [(j, i) for j, i in full if (j < 3) == (i < 3)]
     asked.append(("With two networks side by side", local, halves, halves))
     for name, pairs, below, above in asked:
-        made.append(Case(name, ((pairs, below, above),)))
+        given = (pairs, below, above)
+        facts = {each.__name__: each(*given) for each in (right, *WAYS)}
+        made.append(Case(name, (given,), facts=facts))
     return made
 
 
@@ -77,23 +79,32 @@ def pairs_of_devices(pairs: Pairs, below: list[int], above: list[int]) -> int:
     return len({(below[j], above[i]) for j, i in pairs if above[i] != below[j]})
 
 
-def _is(case: Case, seen: Observation, count_: Counting) -> bool:
-    got = number(seen.values[0]) if seen.values else None
-    return got == count_(*case.args[0])
+WAYS: tuple[Counting, ...] = (
+    every_connection,
+    once_a_unit,
+    also_at_home,
+    units_above,
+    pairs_of_devices,
+)
+"""The ways to miscount; each case's facts hold what they would give."""
+
+
+def _is(case: Case, seen: Observation, way: str) -> bool:
+    return bool(seen.values) and number(seen.values[0]) == case.facts[way]
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """Exactly as many."""
-    want = right(*case.args[0])
-    if _is(case, seen, right):
+    want = case.facts["right"]
+    if _is(case, seen, "right"):
         return None
     return f"{case.name}, {count(want, 'value')} cross; you count {describe(seen.values[0])}."
 
 
-def _looks(counting: Counting, text: str) -> Callable[[Case, Observation], str | None]:
+def _looks(way: str, text: str) -> Callable[[Case, Observation], str | None]:
     def look(case: Case, seen: Observation) -> str | None:
-        want, got = right(*case.args[0]), counting(*case.args[0])
-        if want == got or not _is(case, seen, counting):
+        want, got = case.facts["right"], case.facts[way]
+        if want == got or not _is(case, seen, way):
             return None
         return f"{case.name}, you count {got} and {count(want, 'value')} cross: {text}"
 
@@ -138,25 +149,25 @@ EXERCISE = Exercise(
         Mistake(
             "connections counted",
             _looks(
-                every_connection,
+                "every_connection",
                 "two connections from one unit to one device need its value there only once.",
             ),
         ),
         Mistake(
             "each unit counted once",
             _looks(
-                once_a_unit,
+                "once_a_unit",
                 "a value that two other devices need is sent twice, once to each of them.",
             ),
         ),
         Mistake(
             "home counted too",
-            _looks(also_at_home, "a unit's own device has its value already."),
+            _looks("also_at_home", "a unit's own device has its value already."),
         ),
         Mistake(
             "units above counted",
             _looks(
-                units_above,
+                "units_above",
                 "what crosses is the value of a unit below; look at who needs it, not at who "
                 "hears from where.",
             ),
@@ -164,7 +175,7 @@ EXERCISE = Exercise(
         Mistake(
             "messages counted",
             _looks(
-                pairs_of_devices,
+                "pairs_of_devices",
                 "that is how many messages there are; asked is how many values are in them.",
             ),
         ),

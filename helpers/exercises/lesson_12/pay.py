@@ -45,7 +45,9 @@ def cases(seed: int) -> list[Case]:
     for i, (rows, widths, ranks) in enumerate(asked):
         rate, alpha, beta = rates[i % 2]
         name = f"With {count(rows, 'row')}, widths {widths} on {count(ranks, 'rank')}"
-        made.append(Case(name, ((rows, widths, ranks, rate, alpha, beta),)))
+        given = (rows, widths, ranks, rate, alpha, beta)
+        facts = {way: _counted(*given, **how(ranks)) for way, how in WAYS.items()}
+        made.append(Case(name, (given,), facts={**facts, "ranks": ranks}))
     return made
 
 
@@ -77,31 +79,44 @@ def _counted(
     return seconds
 
 
+WAYS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "right": lambda ranks: {},
+    "one operation": lambda ranks: {"each": 1.0},
+    "not shared": lambda ranks: {"shared": False},
+    "numbers": lambda ranks: {"itemsize": 1.0},
+    "whole layers": lambda ranks: {"whole": True},
+    "one latency": lambda ranks: {"once": True},
+    "no latency": lambda ranks: {"alone": True},
+    "to itself": lambda ranks: {"to": ranks},
+}
+"""The ways to count; each case's facts hold what they would give."""
+
+
 def _value(seen: Observation) -> float | None:
     return number(seen.values[0]) if seen.values else None
 
 
-def _is(case: Case, seen: Observation, **how: Any) -> bool:
-    got, want = _value(seen), _counted(*case.args[0], **how)
+def _is(case: Case, seen: Observation, way: str) -> bool:
+    got, want = _value(seen), case.facts[way]
     return got is not None and abs(got - want) <= 1e-6 * abs(want)
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """To a millionth of what is counted."""
-    if _is(case, seen):
+    if _is(case, seen, "right"):
         return None
-    got, want = _value(seen), _counted(*case.args[0])
+    got, want = _value(seen), case.facts["right"]
     if got is None:
         return f"Return the seconds, one number; yours gave {describe(seen.values[0])}."
     return f"{case.name}, you count {short(got * 1e6)} µs; it is {short(want * 1e6)} µs."
 
 
-def _looks(text: str, **how: Any) -> Callable[[Case, Observation], str | None]:
+def _looks(way: str, text: str) -> Callable[[Case, Observation], str | None]:
     """A mistake that gives one known number, different from the right one in this case."""
 
     def look(case: Case, seen: Observation) -> str | None:
-        right, wrong = _counted(*case.args[0]), _counted(*case.args[0], **how)
-        if abs(right - wrong) <= 1e-6 * right or not _is(case, seen, **how):
+        right, wrong = case.facts["right"], case.facts[way]
+        if abs(right - wrong) <= 1e-6 * right or not _is(case, seen, way):
             return None
         counted = f"you count {short(wrong * 1e6)} µs instead of {short(right * 1e6)}"
         return f"{case.name}, {counted}: {text}"
@@ -110,8 +125,8 @@ def _looks(text: str, **how: Any) -> Callable[[Case, Observation], str | None]:
 
 
 def _to_itself(case: Case, seen: Observation) -> str | None:
-    ranks = case.args[0][2]
-    if not _is(case, seen, to=ranks):
+    ranks = case.facts["ranks"]
+    if not _is(case, seen, "to itself"):
         return None
     return (
         f"{case.name}, you count {count(ranks, 'message')} a layer: on {ranks} ranks each sends to "
@@ -131,11 +146,12 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 def reference(
     rows: int, widths: list[int], ranks: int, rate: float, alpha: float, beta: float
 ) -> float:
-    """The course's own."""
-    from helpers.algorithms.split_cost import Rates, dense_work
-
-    work = dense_work(rows, widths, ranks, training=False)
-    return work.seconds(Rates(rate, alpha, beta))
+    """Layer by layer."""
+    seconds = 0.0
+    for below, above in pairwise(widths):
+        seconds += 2 * rows * below * above / ranks / rate
+        seconds += (ranks - 1) * (alpha + beta * 4 * rows * above / ranks)
+    return seconds
 
 
 def one_operation(
@@ -205,34 +221,34 @@ EXERCISE = Exercise(
         Mistake(
             "a multiplication without its addition",
             _looks(
+                "one operation",
                 "each weight costs a multiplication and an addition, two operations for each row.",
-                each=1.0,
             ),
         ),
         Mistake(
             "the work is not shared",
-            _looks("each rank has only 1/N of every layer's units to compute.", shared=False),
+            _looks("not shared", "each rank has only 1/N of every layer's units to compute."),
         ),
         Mistake(
             "numbers instead of bytes",
-            _looks("β is seconds a byte, and a number in float32 has four of them.", itemsize=1.0),
+            _looks("numbers", "β is seconds a byte, and a number in float32 has four of them."),
         ),
         Mistake(
             "whole layers are sent",
-            _looks("a rank sends its slice of a layer's outputs, 1/N of them.", whole=True),
+            _looks("whole layers", "a rank sends its slice of a layer's outputs, 1/N of them."),
         ),
         Mistake(
             "one latency for all layers",
             _looks(
+                "one latency",
                 "the next layer cannot start before this one is gathered, so every layer pays α "
                 "anew.",
-                once=True,
             ),
         ),
         Mistake(
             "no latency",
             _looks(
-                "a message costs α however small it is, and here that is most of it.", alone=True
+                "no latency", "a message costs α however small it is, and here that is most of it."
             ),
         ),
         Mistake("a message to itself", _to_itself),
