@@ -108,14 +108,10 @@ def show_speedups(
 def draw_network(ax: Any, masks: Sequence[np.ndarray], owners: Sequence[np.ndarray]) -> None:
     """Units as points, coloured by their rank; connections that cross in red.
 
-    Units of one rank are drawn side by side, so that the borders are seen.
+    Units of one rank are drawn side by side, so that the borders are seen; among them, each stands
+    near those that it is connected to.
     """
-    places = []
-    for owner in owners:
-        order = np.argsort(owner, kind="stable")
-        place = np.empty(len(owner))
-        place[order] = (np.arange(len(owner)) + 0.5) / len(owner)
-        places.append(place)
+    places = _places(masks, owners)
     for level, mask in enumerate(masks):
         for above, below in np.argwhere(mask):
             cross = owners[level][below] != owners[level + 1][above]
@@ -142,6 +138,25 @@ def draw_network(ax: Any, masks: Sequence[np.ndarray], owners: Sequence[np.ndarr
     ax.set_yticks(range(len(owners)), ["inputs", *(f"layer {n}" for n in range(1, len(owners)))])
     ax.set_ylim(-0.35, len(owners) - 0.65)
     ax.grid(visible=False)
+
+
+def _places(masks: Sequence[np.ndarray], owners: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Where each unit stands on its level, from 0 to 1: by rank, then near its neighbours."""
+
+    def spread(owner: np.ndarray, wish: np.ndarray) -> np.ndarray:
+        place = np.empty(len(owner))
+        place[np.lexsort((wish, owner))] = (np.arange(len(owner)) + 0.5) / len(owner)
+        return place
+
+    places = [spread(owner, np.arange(len(owner))) for owner in owners]
+    for _ in range(30):  # up and down again, each level by the mean of the one before
+        for level, mask in enumerate(masks):
+            wish = mask @ places[level] / np.maximum(mask.sum(axis=1), 1)
+            places[level + 1] = spread(owners[level + 1], wish)
+        for level, mask in reversed(list(enumerate(masks))):
+            wish = mask.T @ places[level + 1] / np.maximum(mask.sum(axis=0), 1)
+            places[level] = spread(owners[level], wish)
+    return places
 
 
 def show_crossings(
