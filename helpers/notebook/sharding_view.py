@@ -165,6 +165,29 @@ def real_steps(milliseconds: Mapping[str, Mapping[str, float]]) -> Any:
     return figure
 
 
+def knobs() -> dict[str, Any]:
+    """The sliders of `fits`, for `widgets.explore`: it begins with ZeRO's own example."""
+    import ipywidgets
+
+    choices: dict[str, tuple[list[Any], Any]] = {
+        "billions": ([0.125, 0.35, 1.5, 3.0, 7.5, 13.0, 30.0, 70.0, 175.0], 7.5),
+        "ranks": ([2**power for power in range(11)], 64),
+        "stage": ([0, 1, 2, 3], 1),
+        "precision": (list(PRECISIONS), "mixed (bf16)"),
+    }
+    labels = {"billions": "billion parameters", "ranks": "GPUs"}
+    return {
+        name: ipywidgets.SelectionSlider(
+            options=options,
+            value=start,
+            description=labels.get(name, name),
+            style={"description_width": "11em"},
+            layout=ipywidgets.Layout(width="min(38em, 98%)"),
+        )
+        for name, (options, start) in choices.items()
+    }
+
+
 def fits(billions: float, ranks: int, stage: int, precision: str) -> Any:
     """Memory of a GPU by stage against what GPUs hold; one stage is chosen."""
     figure, ax = axes(width=7.6, height=3.6)
@@ -176,8 +199,9 @@ def fits(billions: float, ranks: int, stage: int, precision: str) -> Any:
         note = {"textcoords": "offset points", "fontsize": 8}
         ax.annotate(f"{capacity:.0f} GB", (capacity, -0.45), (3, 0), **note)
     verdict = held[stage].total / 1e9
-    holders = [each.name for each in MACHINES if verdict < each.memory / 1e9]
-    words = f"fits {', '.join(holders)}" if holders else "fits none of these GPUs"
+    fitting = sorted({each.memory / 1e9 for each in MACHINES if verdict < each.memory / 1e9})
+    sizes = " and ".join(f"{size:.0f} GB" for size in fitting)
+    words = f"fits GPUs of {sizes}" if fitting else "fits none of these GPUs"
     ax.set_title(f"stage {stage}: {verdict:.3g} GB, {words}", fontsize=10)
     ax.set(xlabel="GB a GPU, without activations", xlim=(0, most * 1.12), ylim=(3.5, -0.65))
     legend = ax.legend(frameon=False, loc="lower right", fontsize=8)
