@@ -26,8 +26,8 @@ def show_real_bubble(
     ax.legend(loc="upper right", frameon=False)
     show(
         figure,
-        f"{stages} real ranks idle as the formula says, and a little more: no two stages take "
-        "quite the same time, so each microbatch brings a small wait of its own.",
+        f"On {stages} real ranks the bubble follows the formula, and lies above it, the more so "
+        "where other programs want the cores: whatever delays one rank makes the other wait.",
         f"Idle share over microbatches, 1 to {max(formula)}: measured dots fall along the dashed "
         f"formula, from {100 * formula[min(formula)]:.0f} per cent on.",
     )
