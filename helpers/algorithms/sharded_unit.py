@@ -58,6 +58,7 @@ class Flat:
         self.master: nn.Parameter | None = None
         self.gradient: Tensor | None = None
         self.own: Tensor | None = None
+        self._gradients: list[Tensor] = []  # its parts, in the parameters' shapes
         if not self.trainable:
             return
         start, stop = self.bounds
@@ -130,7 +131,7 @@ class Flat:
     def drop(self) -> None:
         """Give the whole row of gradients back."""
         self.gradient = None
-        self._gradients: list[Tensor] = []
+        self._gradients = []
 
 
 class Unit:
