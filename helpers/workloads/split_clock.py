@@ -22,7 +22,7 @@ class Recurrent(NamedTuple):
     """A deep recurrent network (tanh cells), all layers `width` wide, and its batch."""
 
     width: int = 512
-    rows: int = 32
+    rows: int = 64
     layers: int = 4
     steps: int = 64
     chunks: int = 16
@@ -89,15 +89,25 @@ def recurrent_times(comm: Any, setting: Recurrent, repeats: int) -> dict[str, li
         wave.zero_grad()
         wave.step(inputs, targets, loss)
 
-    def unit() -> None:
-        """One layer's chunk, `chunks` times; the state's gradient is made too, as in the wave."""
-        for start in range(0, steps, steps // chunks):
-            piece = inputs[start : start + steps // chunks].requires_grad_()
-            state = torch.zeros(1, rows, width, requires_grad=True)
-            out, _ = layer(piece, state)
-            out.backward(out.detach())
+    def unit(pieces: int) -> Callable[[], None]:
+        """One layer by itself over all steps, in so many pieces."""
 
-    contenders = {"one": _first(comm, one), "two": two, **_units(comm, unit)}
+        def run() -> None:
+            layer.zero_grad()
+            for piece in inputs.split(steps // pieces):
+                given = piece.detach().requires_grad_()
+                state = torch.zeros(1, rows, width, requires_grad=pieces > 1)
+                out, _ = layer(given, state)
+                out.backward(out.detach())
+
+        return run
+
+    contenders = {
+        "one": _first(comm, one),
+        "two": two,
+        "unit alone": _first(comm, unit(1)),  # in one go, as one rank takes it
+        "unit together": unit(chunks),
+    }
     return _timed(comm, contenders, rows * width * 4 * steps // chunks, repeats, _ping)
 
 
@@ -205,10 +215,6 @@ def _found(
 def _first(comm: Any, work: Callable[[], None]) -> Callable[[], None]:
     """Work of rank 0, while the others are idle."""
     return work if comm.rank == 0 else lambda: None
-
-
-def _units(comm: Any, work: Callable[[], None]) -> dict[str, Callable[[], None]]:
-    return {"unit alone": _first(comm, work), "unit together": work}
 
 
 def _ping(comm: Any, tensor: Any) -> None:
