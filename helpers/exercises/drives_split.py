@@ -1,4 +1,4 @@
-"""Drivers for lesson 12: a layer of a wave, which takes its time on the rank's clock."""
+"""Drivers for lesson 12: arguments that stay as they are, and a layer that takes its time."""
 
 from __future__ import annotations
 
@@ -8,26 +8,85 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.exercises.drives import Function, Ranked
+from helpers.exercises.drives import Function, Ranked, plain_call
+from helpers.exercises.spec import Case, Observation
+
+State = tuple[Tensor, Tensor]
+CHANGED = "changed"
+"""The key that tells of an answer that wrote into its arguments: the place of the first one."""
+
+
+def _left_alone(fn: Function, comm: Any, *args: Any) -> Any:
+    """What `fn(comm, *args)` returns; where it wrote into args, {"changed": place, "returned": …}.
+
+    place: the first one of those tensors among args.
+    """
+    before = [arg.clone() if isinstance(arg, Tensor) else arg for arg in args]
+    value = fn(comm, *args)
+    for place, (arg, was) in enumerate(zip(args, before, strict=True)):
+        if isinstance(arg, Tensor) and not torch.equal(arg.detach(), was):
+            return {CHANGED: place, "returned": value}
+    return value
+
+
+left_alone = Ranked(_left_alone)
+
+
+def call_left_alone(fn: Function, case: Case) -> Observation:
+    """As `plain_call`; {"changed": place} where the function changed a list that it was given."""
+    given: list[Any] = []
+
+    def noting(*args: Any) -> Any:
+        before = [list(arg) if isinstance(arg, list) else arg for arg in args]
+        value = fn(*args)
+        given.extend(place for place, arg in enumerate(args) if arg != before[place])
+        return value
+
+    noting.__wrapped__ = fn  # type: ignore[attr-defined]  # its signature and its file
+    seen = plain_call(noting, case)
+    if given and not seen.trouble:
+        seen.values = [{CHANGED: given[0]}]
+    return seen
+
+
+def changed(value: Any) -> int | None:
+    """The place of the argument that an answer wrote into, None where it left all alone."""
+    place = value.get(CHANGED) if type(value) is dict else None
+    return place if type(place) is int else None
+
+
+def returned(value: Any) -> Any:
+    """What an answer returned, also where it wrote into its arguments."""
+    return value["returned"] if type(value) is dict and "returned" in value else value
 
 
 def recurrent(
     comm: Any, inward: float, onward: float, seconds: float
-) -> Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor]]:
-    """A layer h = tanh(inward · x + onward · h) over the steps of x, in so many seconds a step.
+) -> Callable[[Tensor, State | None], tuple[Tensor, State]]:
+    """A layer c = inward · x + onward · c, h = tanh(c) over the steps of x, in `seconds` a step.
 
-    Called as layer(x, state): x (steps, rows, width), state None at the start. Gives the outputs
-    of all steps, and the state after the last one.
+    Called as layer(x, state): x (steps, rows, width), state None at the start. Gives the outputs h
+    of all steps, and the state after the last one, (h, c) as an LSTM's.
+    Raises TypeError for a state that is none of these.
     """
 
-    def layer(x: Tensor, state: Tensor | None) -> tuple[Tensor, Tensor]:
-        held = torch.zeros_like(x[0]) if state is None else state
+    called = False
+
+    def layer(x: Tensor, state: State | None) -> tuple[Tensor, State]:
+        nonlocal called
+        when, called = "later" if called else "at its first call", True
+        if state is not None and not (isinstance(state, list | tuple) and len(state) == 2):
+            raise TypeError(
+                f"`layer` was given a {type(state).__name__} as its state {when}: it takes None at "
+                "the start, and then the second value of its own call for the chunk before."
+            )
+        cell = torch.zeros_like(x[0]) if state is None else state[1]
         outputs = []
         for step in x:
-            held = torch.tanh(inward * step + onward * held)
-            outputs.append(held)
+            cell = inward * step + onward * cell
+            outputs.append(torch.tanh(cell))
         comm.compute(seconds * len(x))
-        return torch.stack(outputs), held
+        return torch.stack(outputs), (outputs[-1], cell)
 
     return layer
 

@@ -3,7 +3,8 @@
 `column_layer(comm, x, weight, bias, gradient) -> (y, dx)`: every rank has all of x (rows, inputs),
 and the weights of its own units (units, inputs). y: all units, on every rank. gradient: the loss's
 with respect to y, the same on every rank. dx: the loss's with respect to x. The claim: equal to
-the whole layer in float64, and y is gathered, not summed from zeros.
+the whole layer in float64, y is gathered and not summed from zeros, the weights stay where they
+are, and what the function is given is left alone.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from helpers.exercises.common import WORLDS, rng, self_hint
 from helpers.exercises.compare import close, count, times, worlds
-from helpers.exercises.drives import on_ranks
+from helpers.exercises.drives_split import changed, left_alone, returned
 from helpers.exercises.lesson_12 import columns_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
@@ -24,13 +25,18 @@ _UNITS = {1: 4, 2: 12, 3: 13, 5: 17}
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: uneven slices on 3, 1, 2 and 5 ranks; other seeds other sizes."""
-    random, made = rng(seed, "12.2"), []
-    for ranks in WORLDS:
+    """Seed 0: uneven slices on 3, 1, 2 and 5 ranks; other seeds other sizes.
+
+    The last case has more weights than all activations together, so that who sends them shows.
+    """
+    random, made = rng(seed, "12.2"), list[Case]()
+    for ranks in (*WORLDS, 3):
         units = _UNITS[ranks]
         if seed:
             units = 3 * ranks + 1 + int(random.integers(0, 3 * ranks))
         rows, inputs = int(random.integers(4, 7)), 3
+        if len(made) == len(WORLDS):
+            rows, inputs, units = 2, 20 + int(random.integers(0, 9)), units + 24
         x = random.standard_normal((rows, inputs))
         weight, bias = random.standard_normal((units, inputs)), random.standard_normal(units)
         gradient = random.standard_normal((rows, units))
@@ -41,6 +47,9 @@ def cases(seed: int) -> list[Case]:
             "dx": gradient @ weight,
             "parts": [gradient[:, cut] @ weight[cut] for cut in cuts],
             "own": [x @ weight[cut].T + bias[cut] for cut in cuts],
+            "unbiased": x @ weight.T,
+            "weights": [weight[cut].nbytes for cut in cuts],
+            "biases": [bias[cut].nbytes for cut in cuts],
         }
         name = f"On {count(ranks, 'rank')} with {units} units"
         made.append(Case(name, args, ranks, {"bandwidth": 1e6}, facts))
@@ -48,9 +57,27 @@ def cases(seed: int) -> list[Case]:
 
 
 def _pair(value: Any) -> tuple[Any, Any] | None:
+    value = returned(value)
     if type(value) not in (tuple, list) or len(value) != 2:
         return None
     return value[0], value[1]
+
+
+def _written(case: Case, rank: int, value: Any) -> str | None:
+    place = changed(value)
+    if place is None or place not in range(4):
+        return None
+    name = ("x", "weight", "bias", "gradient")[place]
+    return (
+        f"{case.name}, rank {rank}'s `{name}` is not what it was: you wrote into it. The layer "
+        "below and the gradient of the weights still need it, so put what you make into a tensor "
+        "of your own."
+    )
+
+
+def _overwrites(case: Case, seen: Observation) -> str | None:
+    found = (_written(case, rank, value) for rank, value in enumerate(seen.values))
+    return next((hint for hint in found if hint), None)
 
 
 def _enough(case: Case) -> int:
@@ -69,6 +96,8 @@ def claim(case: Case, seen: Observation) -> str | None:
             return f"{case.name}, rank {rank}'s y is not that of the whole layer."
         if not close(pair[1], case.facts["dx"], _TOLERANCE):
             return f"{case.name}, rank {rank}'s dx is not that of the whole layer."
+    if _overwrites(case, seen):
+        return _overwrites(case, seen)
     if sum(seen.bytes) > _enough(case):
         return f"{case.name}, {sum(seen.bytes)} B were sent where {_enough(case)} B are enough."
     return None
@@ -136,8 +165,51 @@ def _not_gathered(case: Case, seen: Observation) -> str | None:
     )
 
 
+def _no_bias(case: Case, seen: Observation) -> str | None:
+    if not _each(case, seen, 0, [case.facts["unbiased"]] * case.ranks):
+        return None
+    return f"{case.name}, y is x Wᵀ without b: each rank adds the bias of its own units."
+
+
+def _too_many(case: Case, seen: Observation) -> bool:
+    """Whether all values are right, and more bytes were sent than are enough."""
+    want, n = case.facts, case.ranks
+    right = _each(case, seen, 0, [want["y"]] * n) and _each(case, seen, 1, [want["dx"]] * n)
+    return n > 1 and right and sum(seen.bytes) > _enough(case)
+
+
+def _sends_weights(case: Case, seen: Observation) -> str | None:
+    if not _too_many(case, seen):
+        return None
+    sizes = zip(case.facts["weights"], case.facts["biases"], strict=True)
+    for rank, (weights, biases) in enumerate(sizes):
+        sent = {e.bytes for e in seen.events if e.rank == rank and e.kind == "sending"}
+        if not sent & {weights, weights + biases}:
+            return None
+    return (
+        f"{case.name}, the values are right, but {times(sum(seen.bytes), _enough(case))} the bytes "
+        "that are enough were sent: every rank fetched the others' weights and then worked out the "
+        "whole layer alone. Weights stay where they are; what travels is y and dx."
+    )
+
+
+def _sent_out_again(case: Case, seen: Observation) -> str | None:
+    if not _too_many(case, seen):
+        return None
+    whole = case.facts["y"].nbytes
+    senders = {e.rank for e in seen.events if e.kind == "sending" and e.bytes == whole}
+    if len(senders) != 1:
+        return None
+    rank = senders.pop()
+    return (
+        f"{case.name}, the values are right, but {times(sum(seen.bytes), _enough(case))} the bytes "
+        f"that are enough were sent: rank {rank} put y together and sent all of it to everybody, "
+        "who got their own slice back too. Let every rank send its slice to every other."
+    )
+
+
 def _from_zeros(case: Case, seen: Observation) -> str | None:
-    if case.ranks == 1 or claim(case, seen) is None or sum(seen.bytes) <= _enough(case):
+    if not _too_many(case, seen):
         return None
     return (
         f"{case.name}, the values are right, but {times(sum(seen.bytes), _enough(case))} the bytes "
@@ -166,15 +238,19 @@ EXERCISE = Exercise(
         "over the ranks of (this rank's slice of the gradient) · (this rank's weights)."
     ),
     cases=cases,
-    drive=on_ranks,
+    drive=left_alone,
     claim=claim,
     mistakes=(
         Mistake("a rank sends to itself", self_hint, unfinished=True),
         Mistake("y not gathered", _not_gathered),
+        Mistake("the bias forgotten", _no_bias),
         Mistake("slices in another order", _mine_first),
         Mistake("dx of the own units alone", _own_part),
         Mistake("the whole gradient summed again", _too_large),
         Mistake("averaged and not summed", _averaged),
+        Mistake("writes into what it is given", _overwrites),
+        Mistake("the weights are sent", _sends_weights),
+        Mistake("y gathered on one rank and sent out again", _sent_out_again),
         Mistake("y summed from zeros", _from_zeros),
     ),
     praise=praise,
@@ -185,6 +261,10 @@ EXERCISE = Exercise(
         WrongAnswer("own part of dx", wrong.own_part, "the ranks' parts have to be summed"),
         WrongAnswer("gradient summed", wrong.gradient_summed, "take your slice of it"),
         WrongAnswer("averaged", wrong.averaged, "are added and not averaged"),
+        WrongAnswer("in place", wrong.in_place, "you wrote into it"),
+        WrongAnswer("no bias", wrong.no_bias, "x Wᵀ without b"),
+        WrongAnswer("sends weights", wrong.sends_weights, "Weights stay where they are"),
+        WrongAnswer("through rank 0", wrong.through_rank_0, "sent all of it to everybody"),
         WrongAnswer("sums zeros", wrong.from_zeros, "mostly zeros moves whole layers"),
     ),
     figure=0,

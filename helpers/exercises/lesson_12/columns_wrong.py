@@ -87,3 +87,42 @@ def from_zeros(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
     y[:, mine] = x @ weight.T + bias
     dx = gradient[:, mine] @ weight
     return all_reduce_naive(comm, y), all_reduce_ring(comm, dx)
+
+
+def in_place(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
+    """Puts dx where x was."""
+    y, dx = reference(comm, x, weight, bias, gradient)
+    return y, x.copy_(dx)
+
+
+def no_bias(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
+    """Only x Wᵀ."""
+    return reference(comm, x, weight, bias * 0, gradient)
+
+
+def sends_weights(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
+    """Fetches everybody's weights, and works out the whole layer on every rank."""
+    import torch
+
+    weights, biases = _everybodys(comm, weight), _everybodys(comm, bias)
+    whole = torch.cat([weights[rank] for rank in range(comm.size)])
+    shift = torch.cat([biases[rank] for rank in range(comm.size)])
+    return x @ whole.T + shift, gradient @ whole
+
+
+def through_rank_0(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
+    """Rank 0 puts y together and sends it to all."""
+    import torch
+
+    from helpers.algorithms.collectives import all_reduce_ring
+
+    mine = x @ weight.T + bias
+    if comm.rank:
+        comm.send(mine, 0)
+        y = comm.recv(0)
+    else:
+        y = torch.cat([mine, *(comm.recv(rank) for rank in range(1, comm.size))], 1)
+        for rank in range(1, comm.size):
+            comm.send(y, rank)
+    dx = gradient[:, _slices(comm, gradient.shape[1])[comm.rank]] @ weight
+    return y, all_reduce_ring(comm, dx)

@@ -24,7 +24,21 @@ def cases(seed: int) -> list[Case]:
     random, made = rng(seed, "12.3"), []
     net: tuple[str, Pairs, list[int], list[int]] = (
         "With 5 units on 3 devices",
-        [(0, 1), (0, 3), (0, 4), (1, 0), (1, 2), (1, 4), (2, 1), (3, 0), (3, 2), (3, 3), (4, 3)],
+        [
+            (3, 2),
+            (0, 4),
+            (2, 0),
+            (0, 3),
+            (2, 1),
+            (1, 4),
+            (4, 3),
+            (4, 1),
+            (3, 1),
+            (1, 0),
+            (3, 3),
+            (2, 4),
+            (1, 2),
+        ],
         [0, 1, 1, 2, 2],
         [0, 1, 0, 1, 2],
     )
@@ -35,7 +49,8 @@ def cases(seed: int) -> list[Case]:
         for _ in range(3):
             below = [int(d) for d in random.integers(0, devices, width)]
             above = [int(d) for d in random.integers(0, devices, width)]
-            pairs = [(j, i) for j in range(width) for i in range(width) if random.random() < 0.35]
+            grid = [(j, i) for j in range(width) for i in range(width) if random.random() < 0.35]
+            pairs = [grid[place] for place in random.permutation(len(grid))]
             asked.append((f"With {width} units on {devices} devices", pairs, below, above))
     full = [(j, i) for j in range(6) for i in range(6)]
     halves = [0, 0, 0, 1, 1, 1]
@@ -79,12 +94,29 @@ def pairs_of_devices(pairs: Pairs, below: list[int], above: list[int]) -> int:
     return len({(below[j], above[i]) for j, i in pairs if above[i] != below[j]})
 
 
+def the_one_before(pairs: Pairs, below: list[int], above: list[int]) -> int:
+    """Compares each pair with the one before it alone."""
+    total, last = 0, None
+    for j, i in pairs:
+        if above[i] != below[j] and (j, above[i]) != last:
+            total += 1
+        last = (j, above[i])
+    return total
+
+
+def turned_round(pairs: Pairs, below: list[int], above: list[int]) -> int:
+    """Takes the first of each pair for the unit above."""
+    return len({(j, above[i]) for i, j in pairs if above[i] != below[j]})
+
+
 WAYS: tuple[Counting, ...] = (
     every_connection,
     once_a_unit,
     also_at_home,
     units_above,
     pairs_of_devices,
+    the_one_before,
+    turned_round,
 )
 """The ways to miscount; each case's facts hold what they would give."""
 
@@ -179,6 +211,22 @@ EXERCISE = Exercise(
                 "that is how many messages there are; asked is how many values are in them.",
             ),
         ),
+        Mistake(
+            "compared with the one before alone",
+            _looks(
+                "the_one_before",
+                "you compare each connection with the one before it, and those of one unit need "
+                "not follow one another. Keep all pairs that were counted, in a set.",
+            ),
+        ),
+        Mistake(
+            "pairs turned round",
+            _looks(
+                "turned_round",
+                "you take the first of each pair for the unit above: a connection is (unit below, "
+                "unit above).",
+            ),
+        ),
     ),
     praise=praise,
     reference=reference,
@@ -188,6 +236,8 @@ EXERCISE = Exercise(
         WrongAnswer("home too", also_at_home, "own device has its value already"),
         WrongAnswer("units above", units_above, "at who hears from where"),
         WrongAnswer("messages", pairs_of_devices, "how many messages there are"),
+        WrongAnswer("the one before", the_one_before, "need not follow one another"),
+        WrongAnswer("turned round", turned_round, "take the first of each pair"),
     ),
     ranked=False,
 )

@@ -1,9 +1,10 @@
 """Exercise 12.5, the wave: recurrent layers on several ranks at work at once.
 
 `wave(comm, layer, inputs, chunks)`: layer(x, state) -> (out, state) is what this rank holds, x
-(steps, rows, width), state None at the start. Rank 0 has the inputs, the last rank returns the
-outputs of all steps. The claim: equal to one layer after the other on one device, and on the clock
-in (m + p − 1)/m of one rank's time, with m messages a rank: one for each chunk.
+(steps, rows, width), state None at the start, then what the layer gave, (h, c) as an LSTM's. Rank 0
+has the inputs, the last rank returns the outputs of all steps. The claim: equal to one layer after
+the other on one device, and on the clock in (m + p − 1)/m of one rank's time, with m messages a
+rank: one for each chunk.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from helpers.exercises.common import WORLDS, rng, self_hint
-from helpers.exercises.compare import close, count, describe, is_array, short, worlds
+from helpers.exercises.compare import close, count, describe, is_array, listing, short, worlds
 from helpers.exercises.drives_split import on_wave
 from helpers.exercises.lesson_12 import waves_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
@@ -53,11 +54,10 @@ def run(case: Case, fresh: bool = False, upto: int | None = None) -> np.ndarray:
     x = case.facts["inputs"][:upto]
     starts = {a for a, _ in bounds(case.facts["steps"], case.facts["chunks"])} if fresh else {0}
     for inward, onward in case.facts["weights"]:
-        held, outputs = np.zeros_like(x[0]), []
+        cell, outputs = np.zeros_like(x[0]), []
         for step, values in enumerate(x):
-            held = np.zeros_like(held) if step in starts else held
-            held = np.tanh(inward * values + onward * held)
-            outputs.append(held)
+            cell = inward * values + onward * (0 if step in starts else cell)
+            outputs.append(np.tanh(cell))
         x = np.stack(outputs)
     return x
 
@@ -107,6 +107,68 @@ def _from_nobody(case: Case, seen: Observation) -> str | None:
     )
 
 
+def _beyond(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "but the ranks are 0 to" not in seen.text:
+        return None
+    if f"rank {case.ranks}," in seen.text:
+        who, what = f"rank {case.ranks - 1} asks for a rank after", "keeps its outputs and returns"
+    else:
+        who, what = "rank 0 asks for a rank before", "has the inputs and cuts"
+    return f"{case.name}, {who} it, and there is none: it {what} them itself."
+
+
+def _not_a_state(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "`layer` was given a" not in seen.text:
+        return None
+    who = f"{case.name}, rank {seen.rank}"
+    if "at its first call" in seen.text:
+        return (
+            f"{who} made up a state for its first chunk: there is none yet, so give `layer` None."
+        )
+    return (
+        f"{who} gave `layer` something else than its state. Keep the second value that it returns, "
+        "as it is: a state may be more than the last output, as an LSTM's."
+    )
+
+
+def _sends_state(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "sent, not tuple" not in seen.text:
+        return None
+    return (
+        f"{case.name}, rank {seen.rank} sends a tuple, and `layer`'s state is one: it stays on its "
+        "rank, for this rank's next chunk. Only the outputs go to the next rank."
+    )
+
+
+def _sizes(case: Case, seen: Observation) -> list[int]:
+    """The steps of rank 0's turns, in order."""
+    mine = [e for e in seen.events if e.rank == 0 and e.kind == "computing"]
+    return [round((e.end - e.start) / _SECONDS) for e in mine]
+
+
+def _cut_rows(case: Case, seen: Observation) -> str | None:
+    steps, sizes = case.facts["steps"], _sizes(case, seen)
+    if len(sizes) < 2 or set(sizes) != {steps}:
+        return None
+    return (
+        f"{case.name}, rank 0 went {len(sizes)} times over all {steps} steps: you cut another "
+        "dimension than the first. A chunk is some of the time steps, with all rows."
+    )
+
+
+def _uneven(case: Case, seen: Observation) -> str | None:
+    sizes = _sizes(case, seen)
+    wanted = [b - a for a, b in bounds(case.facts["steps"], case.facts["chunks"])]
+    if not _right(case, seen) or max(seen.seconds) <= _turns(case):
+        return None
+    if len(sizes) != len(wanted) or max(sizes) <= max(wanted):
+        return None
+    return (
+        f"{case.name}, your chunks have {listing(sizes)} steps: the longest holds up every rank "
+        f"after it. With cuts at ⌊k · steps/m⌋ they have {listing(wanted)}."
+    )
+
+
 def _forgets(case: Case, seen: Observation) -> str | None:
     if not close(seen.values[-1], run(case, fresh=True), 1e-9):
         return None
@@ -138,13 +200,13 @@ def _last_chunk(case: Case, seen: Observation) -> str | None:
 
 
 def _one_after_the_other(case: Case, seen: Observation) -> str | None:
-    alone = case.facts["steps"] * _SECONDS
-    if case.ranks == 1 or not _right(case, seen) or max(seen.seconds) < 0.99 * case.ranks * alone:
+    took, alone = max(seen.seconds), case.facts["steps"] * _SECONDS
+    if case.ranks == 1 or not _right(case, seen) or took < 0.99 * case.ranks * alone:
         return None
     return (
-        f"{case.name}, it took {short(max(seen.seconds) * 1e3)} ms, {case.ranks} times one rank's "
-        "work: each rank began when the one before had finished the whole sequence. Send each "
-        "chunk as soon as it is there."
+        f"{case.name}, it took {short(took * 1e3)} ms, {case.ranks} times one rank's work: each "
+        "rank began when the one before had finished the whole sequence. Send each chunk as soon "
+        "as it is there."
     )
 
 
@@ -204,9 +266,14 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake("a rank sends to itself", self_hint, unfinished=True),
         Mistake("the first rank receives", _from_nobody, unfinished=True),
+        Mistake("a rank that does not exist", _beyond, unfinished=True),
+        Mistake("something else than the state", _not_a_state, unfinished=True),
+        Mistake("the state is sent along", _sends_state, unfinished=True),
+        Mistake("another dimension is cut", _cut_rows),
         Mistake("the state is forgotten", _forgets),
         Mistake("loses the remainder", _loses_rest),
         Mistake("only the last chunk", _last_chunk),
+        Mistake("uneven chunks", _uneven),
         Mistake("one rank after the other", _one_after_the_other),
         Mistake("a message for every step", _every_step),
         Mistake("a rank is held up", _held_up),
@@ -216,6 +283,12 @@ EXERCISE = Exercise(
     reference=wrong.reference,
     wrong=(
         WrongAnswer("first rank receives", wrong.first_receives, "receives from nobody"),
+        WrongAnswer("asks for the next", wrong.asks_for_next, "asks for a rank after it"),
+        WrongAnswer("last output", wrong.last_output, "something else than its state"),
+        WrongAnswer("zeros at the start", wrong.zeros_first, "made up a state"),
+        WrongAnswer("sends the state", wrong.sends_state, "it stays on its rank"),
+        WrongAnswer("cuts the rows", wrong.cuts_rows, "another dimension than the first"),
+        WrongAnswer("rest in the last", wrong.rest_in_last, "the longest holds up every rank"),
         WrongAnswer("forgets the state", wrong.forgets, "every chunk began without a state"),
         WrongAnswer("loses the rest", wrong.loses_rest, "loses the remainder"),
         WrongAnswer("last chunk only", wrong.last_chunk, "only the last chunk's outputs"),

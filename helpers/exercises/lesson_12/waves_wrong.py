@@ -13,13 +13,19 @@ def _run(
     keep: bool = True,
     cut: Any = None,
     word: bool = False,
+    carried: Any = None,
 ) -> list[Any]:
-    """The outputs of each chunk on the last rank. keep: the state; word: wait for an answer."""
+    """The outputs of each chunk on the last rank.
+
+    keep: the state. cut: the part of the inputs that is a chunk. word: wait for an answer.
+    carried: what to keep for a state, of a chunk's outputs.
+    """
     cut = cut or (lambda k: slice(k * len(inputs) // chunks, (k + 1) * len(inputs) // chunks))
     state, outputs, sending = None, [], []
     for chunk in range(chunks):
         x = inputs[cut(chunk)] if comm.rank == 0 else comm.recv(comm.rank - 1)
         out, state = layer(x, state if keep else None)
+        state = carried(out) if carried else state
         if word and comm.rank > 0:
             comm.send(out[:1], comm.rank - 1)
         if comm.rank < comm.size - 1:
@@ -93,4 +99,72 @@ def waits_for_a_word(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
     import torch
 
     outputs = _run(comm, layer, inputs, chunks, word=True)
+    return torch.cat(outputs) if outputs else None
+
+
+def last_output(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
+    """Takes the last output for the state."""
+    import torch
+
+    outputs = _run(comm, layer, inputs, chunks, carried=lambda out: out[-1])
+    return torch.cat(outputs) if outputs else None
+
+
+def zeros_first(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
+    """Makes up a state for the start."""
+
+    def begun(x: Any, state: Any) -> Any:
+        return layer(x, x[0] * 0 if state is None else state)
+
+    return reference(comm, begun, inputs, chunks)
+
+
+def asks_for_next(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
+    """Takes the rank after it for the one below."""
+    if comm.rank > 0:
+        inputs = comm.recv(comm.rank + 1)
+    return reference(comm, layer, inputs, chunks)
+
+
+def sends_state(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
+    """Sends the state along with a chunk."""
+    import torch
+
+    state, outputs = None, []
+    for chunk in range(chunks):
+        if comm.rank == 0:
+            x = inputs[chunk * len(inputs) // chunks : (chunk + 1) * len(inputs) // chunks]
+        else:
+            x, state = comm.recv(comm.rank - 1), comm.recv(comm.rank - 1)
+        out, state = layer(x, state)
+        if comm.rank < comm.size - 1:
+            comm.isend(out, comm.rank + 1)
+            comm.isend(state, comm.rank + 1)
+        else:
+            outputs.append(out)
+    return torch.cat(outputs) if outputs else None
+
+
+def cuts_rows(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
+    """Cuts the batch and not the time."""
+    import torch
+
+    def part(k: int) -> Any:
+        rows = inputs.shape[1]
+        return slice(None), slice(k * rows // chunks, (k + 1) * rows // chunks)
+
+    outputs = _run(comm, layer, inputs, chunks, keep=False, cut=part)
+    return torch.cat(outputs, 1) if outputs else None
+
+
+def rest_in_last(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
+    """Chunks of `steps // chunks`; the last one has the rest too."""
+    import torch
+
+    size = len(inputs) // chunks if inputs is not None else 0
+
+    def part(k: int) -> slice:
+        return slice(k * size, (k + 1) * size if k < chunks - 1 else None)
+
+    outputs = _run(comm, layer, inputs, chunks, cut=part)
     return torch.cat(outputs) if outputs else None
