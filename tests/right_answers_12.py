@@ -74,12 +74,12 @@ def crossings_by_device(connections: Any, below: Any, above: Any) -> Any:
 
 
 def halo_into_zeros(comm: Any, rows: Any, reach: int) -> Any:
-    """Writes into a larger tensor, and asks before it sends, below before above."""
+    """Writes into a larger tensor, and asks before it sends, above before below."""
     out = rows.new_zeros(len(rows) + 2 * reach, rows.shape[1])
     out[reach:-reach] = rows
     asked = {
         where: comm.irecv(where)
-        for where in (comm.rank + 1, comm.rank - 1)
+        for where in (comm.rank - 1, comm.rank + 1)
         if 0 <= where < comm.size
     }
     sent = []

@@ -246,23 +246,6 @@ def whole_slices(case: Case, seen: Observation) -> str | None:
     )
 
 
-def up_first(case: Case, seen: Observation) -> str | None:
-    """All at once, but in an order in which one late message makes the next one late."""
-    took, border = max(seen.seconds), case.facts["reach"] * _row(case) / BANDWIDTH
-    inner = enumerate(seen.sent[1:-1], start=1)
-    if not _values(case, seen) or took <= quick(case) or took > case.ranks * (LATENCY + border):
-        return None
-    if any(to[:1] != [rank - 1] for rank, to in inner):
-        return None
-    return (
-        f"{case.name}, the values are right, but with borders as large as these it took "
-        f"{short(took * 1e3)} ms, and a rank more would add to it. You send to the rank above "
-        "first. Rank 0 has nobody above, so its rows for rank 1 are on their way at once and rank "
-        "2's have to wait for them; then what rank 2 sends down is late, and so on from rank to "
-        "rank. Start the send to the rank below first."
-    )
-
-
 def in_a_chain(case: Case, seen: Observation) -> str | None:
     if not _values(case, seen) or max(seen.seconds) <= quick(case):
         return None

@@ -112,11 +112,6 @@ def whole_slices(comm: Any, rows: Any, reach: int) -> Any:
     return torch.cat([above[-reach:], rows, below[:reach]])
 
 
-def up_first(comm: Any, rows: Any, reach: int) -> Any:
-    """Starts the send up before the one down."""
-    return _halo(comm, rows, reach, order=(-1, 1))
-
-
 def repeats(comm: Any, rows: Any, reach: int) -> Any:
     """Repeats the border beyond the picture."""
     beyond = rows[:1].expand(reach, -1), rows[-1:].expand(reach, -1)
