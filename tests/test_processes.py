@@ -36,10 +36,24 @@ def run(fn: Callable[..., Any], *args: Any, **options: Any) -> Any:
     return helpers.run(fn, *args, **{"ranks": 2, "timeout": 20.0, "show": False, **options})
 
 
-def everything_below() -> list[psutil.Process]:
-    """Processes below this one, the servers not counted."""
+_before: set[psutil.Process] = set()
+
+
+def below() -> set[psutil.Process]:
     servers = psutil.Process().children()
-    return [child for server in servers for child in server.children(recursive=True)]
+    return {child for server in servers for child in server.children(recursive=True)}
+
+
+@pytest.fixture(autouse=True)
+def others() -> None:
+    """What earlier modules keep, such as a sandbox that stands by, is not of this test."""
+    _before.clear()
+    _before.update(below())
+
+
+def everything_below() -> list[psutil.Process]:
+    """Processes below this one that the test made, the servers not counted."""
+    return sorted(below() - _before, key=lambda process: process.pid)
 
 
 # --- what comes back -------------------------------------------------------------------------
