@@ -7,18 +7,32 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
+from functools import wraps
 from itertools import islice
+from numbers import Real
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from helpers.algorithms.instructions import Backward, Forward, Instruction
-from helpers.exercises.drives import Function, Ranked, failed, plain, wrong_signature
+from helpers.exercises.drives import Function, Ranked, failed, plain, plain_call, wrong_signature
+from helpers.exercises.drives_requests import Requests
 from helpers.exercises.spec import Case, Observation
 
 _SHORT = {Forward: "F", Backward: "B"}
 _LONG: dict[str, type[Forward] | type[Backward]] = {"F": Forward, "B": Backward}
+
+
+def one_number(fn: Function, case: Case) -> Observation:
+    """As `plain_call`, and a number of any kind, a Fraction too, stands as a float."""
+
+    @wraps(fn)
+    def answer(*args: Any) -> Any:
+        value = fn(*args)
+        return float(value) if isinstance(value, Real) and not isinstance(value, bool) else value
+
+    return plain_call(answer, case)
 
 
 def schedules(fn: Function, case: Case) -> Observation:
@@ -80,13 +94,20 @@ class _Layers(nn.Module):
         super().__init__()
         self.weights = nn.ParameterList([nn.Parameter(each) for each in weights])
         self.comm, self.last, self.seconds = comm, last, seconds
+        self.begin()
+
+    def begin(self) -> None:
+        """A new step."""
         self.order: list[tuple[str, int]] = []
-        self.runs = 0
+        self.runs, self.modes = 0, set[bool]()
+        self.asked = False
 
     def forward(self, tensor: Tensor) -> Tensor:
         """Linear layers, tanh after each but the model's last one."""
         run, self.runs = self.runs, self.runs + 1
         self.note("F", run)
+        self.asked = tensor.requires_grad
+        tensor = tensor.to(self.weights[0].dtype)  # tokens come as whole numbers
         for at in range(0, len(self.weights), 2):
             tensor = tensor @ self.weights[at].T + self.weights[at + 1]
             if not self.last or at + 2 < len(self.weights):
@@ -96,6 +117,7 @@ class _Layers(nn.Module):
 
     def note(self, short: str, run: int) -> None:
         """One run forward or backward."""
+        self.modes.add(self.training)
         self.order.append((short, run))
         self.comm.compute(self.seconds[short == "B"])
 
@@ -114,6 +136,15 @@ class _Noted(torch.autograd.Function):
         return gradients[0], None, None
 
 
+def _say_more(error: Exception, layers: _Layers) -> None:
+    """What the layers saw, to an error about a gradient that is not there."""
+    if "NoneType" in str(error):
+        asked = "asked" if layers.asked else "did not ask"
+        back = "came" if any(did == "B" for did, _ in layers.order) else "did not come"
+        more = f"What the module got {asked} for a gradient; backward {back} through the module."
+        error.args = (f"{error} {more}",)
+
+
 def _on_stages(
     fn: Function,
     comm: Any,
@@ -129,18 +160,34 @@ def _on_stages(
     A rank's arguments: its layers' weights; its instructions as ("F", microbatch); for each step
     its list of microbatches and its list of targets, or None; the rate; the seconds that a
     forward and a backward take. `values[rank]`: for each step the gradients and what was returned,
-    and the order in which microbatches ran, as ("F", run), where runs count forwards from 0.
+    the order in which microbatches ran, as ("F", run), where runs count forwards from 0;
+    "open", the messages that were not waited for; "training", whether the module
+    was in that mode; "moved", whether its weights changed.
     """
     layers = _Layers(comm, weights, comm.rank == comm.size - 1, seconds)
     instructions = [instruction(*each) for each in told]
     steps = []
     for batch, wanted in zip(inputs, targets, strict=True):
         layers.zero_grad()
-        layers.order, layers.runs = [], 0
-        returned = fn(comm, layers, list(instructions), batch, wanted, nn.functional.mse_loss)
+        layers.train()
+        layers.begin()
+        before, requests = [p.detach().clone() for p in layers.parameters()], Requests(comm)
+        try:
+            returned = fn(comm, layers, list(instructions), batch, wanted, nn.functional.mse_loss)
+        except Exception as error:
+            _say_more(error, layers)
+            raise
         gradients = [p.grad for p in layers.parameters()]
+        after = zip(before, layers.parameters(), strict=True)
         steps.append(
-            {"gradients": plain(gradients), "loss": plain(returned), "order": list(layers.order)}
+            {
+                "gradients": plain(gradients),
+                "loss": plain(returned),
+                "order": list(layers.order),
+                "open": requests.end(),
+                "training": layers.modes == {True} and layers.training,
+                "moved": not all(torch.equal(old, new) for old, new in after),
+            }
         )
         with torch.no_grad():
             for parameter, gradient in zip(layers.parameters(), gradients, strict=True):

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from helpers.exercises.drives import Function, failed, plain, tensors, wrong_signature
 from helpers.exercises.spec import Case, Observation
@@ -43,21 +45,55 @@ class Block:
     def __init__(self, weights: list[Tensor], drop: float) -> None:
         self.weights, self.drop = weights, drop
         self.arrays: list[weakref.ref[np.ndarray]] = []
-        self.calls = 0
+        self.calls, self.busy, self.asked = 0, False, True
+        self.states: list[tuple[Tensor, Tensor]] = []
 
     def __call__(self, tensor: Tensor) -> Tensor:
-        self.calls += 1
+        self.calls, self.busy, self.asked = self.calls + 1, True, tensor.requires_grad
+        before = torch.get_rng_state()
         for weight in self.weights:
             mask = torch.ones(len(tensor), weight.shape[1], dtype=tensor.dtype)
             if self.drop:
                 mask *= torch.rand(mask.shape) >= self.drop
                 mask /= 1 - self.drop
             tensor = _Layer.apply(tensor, weight, mask, self)
+        self.states.append((before, torch.get_rng_state()))
+        self.busy = False
         return tensor
+
+    def late(self) -> bool:
+        """Whether the last run began with the random state that the first one left."""
+        begun, left = self.states[0]
+        return not torch.equal(begun, left) and torch.equal(self.states[-1][0], left)
 
     def kept(self) -> int:
         """How many outputs inside this block are still held; the last one is its result."""
         return sum(array() is not None for array in self.arrays[: len(self.weights) - 1])
+
+
+class _Made(TorchDispatchMode):
+    """Notes the numbers that an answer itself makes while a block does not run."""
+
+    def __init__(self, block: Block) -> None:
+        super().__init__()
+        self.block, self.made = block, dict[int, tuple[StorageWeakRef, int]]()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for tensor in result if isinstance(result, list | tuple) else [result]:
+            if isinstance(tensor, Tensor) and tensor.is_floating_point() and not self.block.busy:
+                storage = tensor.untyped_storage()
+                self.made[storage._cdata] = StorageWeakRef(storage), storage.nbytes()
+        return result
+
+    def held(self, *others: Tensor) -> int:
+        """Bytes of it that are still there, but for the storages of other tensors."""
+        known = {other.untyped_storage()._cdata for other in others}
+        return sum(
+            nbytes
+            for storage, (made, nbytes) in self.made.items()
+            if storage not in known and not made.expired()
+        )
 
 
 def recomputed(fn: Function, case: Case) -> Observation:
@@ -66,9 +102,12 @@ def recomputed(fn: Function, case: Case) -> Observation:
     A case's arguments: the input; for each block its weights; the gradient of the last output; the
     share that is dropped; a seed. x is no leaf: the input goes through tanh before. `values[0]`:
     "out", "input" and "weights" (the gradients), "kept" (outputs inside the blocks that are held
-    after forward), "calls" (of the blocks in forward, and in backward), "linked", whether there is
-    a way back from the output, and "drawn", whether backward left other random numbers to come
-    than there were before it. `{"gave": value}` where a block's output is no tensor.
+    after forward), "copies" (blocks after which the answer holds more of its own than their input
+    takes), "asked" (whether the blocks' last inputs asked for a gradient), "late" (whether a second
+    run drew what comes after the first), "calls" (of the blocks in forward, and in backward),
+    "linked", whether there is a way back from the output, and "drawn", whether backward
+    left other random numbers to come than there were before it. `{"gave": value}`
+    where a block's output is no tensor.
     """
     trouble = wrong_signature(fn, 2)
     if trouble:
@@ -78,11 +117,14 @@ def recomputed(fn: Function, case: Case) -> Observation:
     blocks = [Block([w.requires_grad_() for w in group], drop) for group in weights]
     try:
         torch.default_generator.manual_seed(seed)
-        out = torch.tanh(start)
+        out, copies = torch.tanh(start), 0
         for block in blocks:
-            out = fn(block, out)
+            given = out
+            with _Made(block) as made:
+                out = fn(block, given)
             if not isinstance(out, Tensor):
                 return Observation(values=[{"gave": plain(out)}])
+            copies += made.held(given, out) > given.nbytes
         if any(block.kept() for block in blocks):
             gc.collect()  # what only a cycle holds is nobody's
         kept = sum(block.kept() for block in blocks)
@@ -98,6 +140,9 @@ def recomputed(fn: Function, case: Case) -> Observation:
         "kept": kept,
         "calls": [calls, sum(block.calls for block in blocks) - calls],
         "linked": out.requires_grad,
+        "copies": copies,
+        "asked": all(block.asked for block in blocks),
+        "late": any(block.late() for block in blocks if block.states),
         "drawn": not torch.equal(random, torch.get_rng_state()),
     }
     return Observation(values=[plain(found)])

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from helpers.exercises.drives import Function, Ranked, plain_call
+from helpers.exercises.drives_requests import Requests, all_waited
 from helpers.exercises.spec import Case, Observation
 
 State = tuple[Tensor, Tensor]
@@ -19,10 +20,11 @@ CHANGED = "changed"
 def _left_alone(fn: Function, comm: Any, *args: Any) -> Any:
     """What `fn(comm, *args)` returns; where it wrote into args, {"changed": place, "returned": …}.
 
-    place: the first one of those tensors among args.
+    place: the first one of those tensors among args. Messages left open: as `all_waited`.
     """
     before = [arg.clone() if isinstance(arg, Tensor) else arg for arg in args]
-    value = fn(comm, *args)
+    requests = Requests(comm)
+    value = all_waited(requests, fn(comm, *args))
     for place, (arg, was) in enumerate(zip(args, before, strict=True)):
         if isinstance(arg, Tensor) and not torch.equal(arg.detach(), was):
             return {CHANGED: place, "returned": value}
@@ -100,8 +102,10 @@ def _on_wave(
     inputs: Tensor | None,
     chunks: int,
 ) -> Any:
-    """Call `fn(comm, layer, inputs, chunks)`, with this rank's layer."""
-    return fn(comm, recurrent(comm, inward, onward, seconds), inputs, chunks)
+    """Call `fn(comm, layer, inputs, chunks)`, with this rank's layer; then as `all_waited`."""
+    requests = Requests(comm)
+    value = fn(comm, recurrent(comm, inward, onward, seconds), inputs, chunks)
+    return all_waited(requests, value)
 
 
 on_wave = Ranked(_on_wave, arguments=4)

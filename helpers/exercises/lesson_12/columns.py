@@ -16,6 +16,7 @@ import numpy as np
 
 from helpers.exercises.common import WORLDS, rng, self_hint
 from helpers.exercises.compare import close, count, times, worlds
+from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_split import changed, left_alone, returned
 from helpers.exercises.lesson_12 import columns_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
@@ -98,8 +99,8 @@ def claim(case: Case, seen: Observation) -> str | None:
             return f"{case.name}, rank {rank}'s y is not that of the whole layer."
         if not close(pair[1], case.facts["dx"], _TOLERANCE):
             return f"{case.name}, rank {rank}'s dx is not that of the whole layer."
-    if _overwrites(case, seen):
-        return _overwrites(case, seen)
+    if not_waited(case, seen) or _overwrites(case, seen):
+        return not_waited(case, seen) or _overwrites(case, seen)
     if sum(seen.bytes) > _enough(case):
         return f"{case.name}, {sum(seen.bytes)} B were sent where {_enough(case)} B are enough."
     return None
@@ -251,6 +252,7 @@ EXERCISE = Exercise(
         Mistake("the whole gradient summed again", _too_large),
         Mistake("averaged and not summed", _averaged),
         Mistake("writes into what it is given", _overwrites),
+        Mistake("messages not waited for", not_waited),
         Mistake("the weights are sent", _sends_weights),
         Mistake("y gathered on one rank and sent out again", _sent_out_again),
         Mistake("y summed from zeros", _from_zeros),
@@ -264,6 +266,7 @@ EXERCISE = Exercise(
         WrongAnswer("gradient summed", wrong.gradient_summed, "take your slice of it"),
         WrongAnswer("averaged", wrong.averaged, "are added and not averaged"),
         WrongAnswer("in place", wrong.in_place, "you wrote into it"),
+        WrongAnswer("never waits", wrong.never_waits, "returned without waiting for"),
         WrongAnswer("no bias", wrong.no_bias, "x Wᵀ without b"),
         WrongAnswer("sends weights", wrong.sends_weights, "Weights stay where they are"),
         WrongAnswer("through rank 0", wrong.through_rank_0, "sent all of it to everybody"),

@@ -14,6 +14,7 @@ import numpy as np
 
 from helpers.exercises.common import WORLDS, rng, self_hint
 from helpers.exercises.compare import close, count, describe, is_array, short, worlds
+from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_split import changed, left_alone
 from helpers.exercises.lesson_12 import halo_hints as hints
 from helpers.exercises.lesson_12 import halo_wrong as wrong
@@ -51,6 +52,8 @@ def cases(seed: int) -> list[Case]:
 
 def claim(case: Case, seen: Observation) -> str | None:
     """The values; only the borders; all ranks at once."""
+    if not_waited(case, seen):
+        return not_waited(case, seen)
     for rank, want in enumerate(case.facts["want"]):
         got = seen.values[rank]
         if changed(got) is not None:
@@ -97,6 +100,7 @@ EXERCISE = Exercise(
         Mistake("a neighbour that does not exist", hints.beyond, unfinished=True),
         Mistake("a send or a receive is missing", hints.one_alone, unfinished=True),
         Mistake("everybody waits for a neighbour", hints.all_wait, unfinished=True),
+        Mistake("messages not waited for", not_waited),
         Mistake("writes into what it is given", hints.overwrites),
         Mistake("a ring", hints.ring),
         Mistake("the border of the other side", hints.wrong_side),
@@ -117,6 +121,7 @@ EXERCISE = Exercise(
         WrongAnswer("receives first", wrong.receives_first, "every rank receives first"),
         WrongAnswer("never sends down", wrong.never_sends_down, "never sent them"),
         WrongAnswer("misses the last", wrong.misses_the_last, "without receiving them"),
+        WrongAnswer("never waits", wrong.never_waits, "returned without waiting for"),
         WrongAnswer("in place", wrong.in_place, "you wrote into them"),
         WrongAnswer("wrong sides", wrong.wrong_sides, "the halos lie on the wrong sides"),
         WrongAnswer("neighbours swapped", wrong.swapped, "the rank after for the one above"),

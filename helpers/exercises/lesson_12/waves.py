@@ -15,6 +15,7 @@ import numpy as np
 
 from helpers.exercises.common import WORLDS, rng, self_hint
 from helpers.exercises.compare import close, count, describe, is_array, listing, short, worlds
+from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_split import on_wave
 from helpers.exercises.lesson_12 import waves_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
@@ -74,7 +75,9 @@ def _right(case: Case, seen: Observation) -> bool:
 
 
 def claim(case: Case, seen: Observation) -> str | None:
-    """The values on the last rank, in m + p − 1 turns, in m messages a rank."""
+    """The values on the last rank, in m + p − 1 turns, in m messages a rank, all waited for."""
+    if not_waited(case, seen):
+        return not_waited(case, seen)
     got, want = seen.values[-1], run(case)
     if not is_array(got, want.shape):
         return (
@@ -269,6 +272,7 @@ EXERCISE = Exercise(
         Mistake("a rank that does not exist", _beyond, unfinished=True),
         Mistake("something else than the state", _not_a_state, unfinished=True),
         Mistake("the state is sent along", _sends_state, unfinished=True),
+        Mistake("messages not waited for", not_waited),
         Mistake("another dimension is cut", _cut_rows),
         Mistake("the state is forgotten", _forgets),
         Mistake("loses the remainder", _loses_rest),
@@ -287,6 +291,7 @@ EXERCISE = Exercise(
         WrongAnswer("last output", wrong.last_output, "something else than its state"),
         WrongAnswer("zeros at the start", wrong.zeros_first, "made up a state"),
         WrongAnswer("sends the state", wrong.sends_state, "it stays on its rank"),
+        WrongAnswer("never waits", wrong.never_waits, "returned without waiting for"),
         WrongAnswer("cuts the rows", wrong.cuts_rows, "another dimension than the first"),
         WrongAnswer("rest in the last", wrong.rest_in_last, "the longest holds up every rank"),
         WrongAnswer("forgets the state", wrong.forgets, "every chunk began without a state"),

@@ -13,7 +13,7 @@ from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number, short
-from helpers.exercises.drives import plain_call
+from helpers.exercises.drives_pipeline import one_number
 from helpers.exercises.lesson_13.play import play
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
@@ -140,6 +140,13 @@ def in_percent(
     return 100 * (stages - 1) / (microbatches + stages - 1)
 
 
+def whole_division(
+    stages: int, microbatches: int, forward: float = 1.0, backward: float = 2.0
+) -> float:
+    """Divides as whole numbers are."""
+    return (stages - 1) // (microbatches + stages - 1)
+
+
 def both_ways(stages: int, microbatches: int, forward: float = 1.0, backward: float = 2.0) -> float:
     """Two bubbles, and the microbatches once."""
     return 2 * (stages - 1) / (microbatches + 2 * (stages - 1))
@@ -157,7 +164,7 @@ EXERCISE = Exercise(
         "through equal stages and then all go back."
     ),
     cases=cases,
-    drive=plain_call,
+    drive=one_number,
     claim=claim,
     mistakes=(
         Mistake(
@@ -214,6 +221,14 @@ EXERCISE = Exercise(
             ),
         ),
         Mistake(
+            "whole-number division",
+            _gives(
+                lambda p, m, f, b, share: (p - 1) // (m + p - 1),
+                "that is what `//` leaves of {less} by {slots}, a whole number; `/` gives the "
+                "share.",
+            ),
+        ),
+        Mistake(
             "the bubble twice, the work once",
             _gives(
                 lambda p, m, f, b, share: 2 * (p - 1) / (m + 2 * (p - 1)),
@@ -233,6 +248,7 @@ EXERCISE = Exercise(
         WrongAnswer("seconds", in_seconds, "divide by those of the whole step"),
         WrongAnswer("per cent", in_percent, "that is per cent"),
         WrongAnswer("both ways", both_ways, "they go both ways too"),
+        WrongAnswer("whole numbers", whole_division, "that is what `//` leaves"),
     ),
     ranked=False,
 )

@@ -45,6 +45,8 @@ def claim(case: Case, seen: Observation) -> str | None:
             f"{case.name}, `fn` ran {got['calls'][0]} times there and {got['calls'][1]} times on "
             f"the way back; once a block, {facts['blocks']}, is enough each way."
         )
+    if got["copies"]:
+        return f"{case.name}, more is held after forward than x."
     if not _right_gradients(case, got):
         return f"{case.name}, the gradients are not those of `fn`."
     if got["drawn"]:
@@ -120,9 +122,43 @@ def _nothing_for_the_input(case: Case, seen: Observation) -> str | None:
     got = seen.values[0]
     if got["input"] is not None or not got["calls"][1]:
         return None
+    if not got["asked"]:
+        return (
+            f"{case.name}, backward gives no gradient for x: what the second run begins with did "
+            "not ask for one, so its `.grad` stays None. Call `requires_grad_()` on it first."
+        )
     return (
         f"{case.name}, backward gives no gradient for x, so nothing in front of `fn` learns: "
         "return the one that the second run left in the input's `.grad`."
+    )
+
+
+def _keeps_a_copy(case: Case, seen: Observation) -> str | None:
+    if not seen.values[0]["copies"]:
+        return None
+    return (
+        f"{case.name}, nothing from inside `fn` is held, and yet more than x: a copy of the output "
+        "counts too. Backward needs x alone."
+    )
+
+
+def _twice_there(case: Case, seen: Observation) -> str | None:
+    there, blocks = seen.values[0]["calls"][0], case.facts["blocks"]
+    if there <= blocks:
+        return None
+    return (
+        f"{case.name}, `fn` ran {there} times on the way there, for {count(blocks, 'block')}: give "
+        "back what the first run made; only backward runs it again."
+    )
+
+
+def _state_of_after(case: Case, seen: Observation) -> str | None:
+    got = seen.values[0]
+    if not got["late"] or got["drawn"] or _right_gradients(case, got):
+        return None
+    return (
+        f"{case.name}, the second run of `fn` drew the random numbers that come after the first: "
+        "the state was taken too late. Take it in forward, and in front of `fn`."
     )
 
 
@@ -204,9 +240,12 @@ EXERCISE = Exercise(
         Mistake("cuts the graph off", _cut_off),
         Mistake("keeps everything", _keeps_all),
         Mistake("runs again and keeps everything", _keeps_too),
+        Mistake("runs more than once there", _twice_there),
+        Mistake("keeps a copy of the output", _keeps_a_copy),
         Mistake("no gradient for the input", _nothing_for_the_input),
         Mistake("no gradients for the weights", _input_alone),
         Mistake("the gradients of a sum", _of_a_sum),
+        Mistake("the random state of afterwards", _state_of_after),
         Mistake("other random numbers", _other_numbers),
         Mistake("leaves another random state", _left_moved),
     ),
@@ -224,6 +263,10 @@ EXERCISE = Exercise(
         WrongAnswer("of a sum", wrong.of_a_sum, "those of the output's sum"),
         WrongAnswer("draws again", wrong.other_random_numbers, "belong to another output"),
         WrongAnswer("state left", wrong.random_state_left, "draws the same numbers again"),
+        WrongAnswer("keeps a copy", wrong.keeps_a_copy, "a copy of the output counts too"),
+        WrongAnswer("no leaf", wrong.no_leaf, "did not ask for one"),
+        WrongAnswer("state too late", wrong.state_too_late, "the state was taken too late"),
+        WrongAnswer("twice there", wrong.twice_there, "only backward runs it again"),
     ),
     ranked=False,
 )

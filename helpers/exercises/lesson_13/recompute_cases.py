@@ -29,9 +29,11 @@ def _case(random: np.random.Generator, layers: list[int], drop: float) -> Case:
     start = random.standard_normal((rows, width))
     blocks: Blocks = []
     for number in layers:
-        block = []
+        block: list[np.ndarray] = []
         for _ in range(number):
             out = int(next(widths))
+            if not blocks and len(block) == number - 1:
+                out = max(out, start.shape[1] + 1)  # the first block's output is wider than x
             block.append(0.8 * random.standard_normal((width, out)))
             width = out
         blocks.append(block)

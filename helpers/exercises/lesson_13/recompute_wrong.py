@@ -14,7 +14,15 @@ class _Own(torch.autograd.Function):
     def forward(ctx: Any, x: Any, fn: Any, kind: str) -> Any:
         ctx.fn, ctx.kind, ctx.random = fn, kind, torch.get_rng_state()
         ctx.save_for_backward(x)
-        return fn(x)
+        if kind == "twice there":
+            fn(x)
+            torch.set_rng_state(ctx.random)
+        out = fn(x)
+        if kind == "state too late":
+            ctx.random = torch.get_rng_state()
+        if kind == "a copy":
+            ctx.out = out.clone()
+        return out
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
@@ -25,7 +33,7 @@ class _Own(torch.autograd.Function):
         if kind == "the same tensor":
             x.retain_grad()
         else:
-            x = x.detach().requires_grad_()
+            x = x.detach().requires_grad_(kind != "no leaf")
         if kind == "without autograd":
             ctx.fn(x).backward(gradient)
         with torch.enable_grad():
@@ -109,3 +117,23 @@ def of_a_sum(fn: Any, x: Any) -> Any:
 def no_input_gradient(fn: Any, x: Any) -> Any:
     """Gives nothing back."""
     return _Own.apply(x, fn, "no input")
+
+
+def keeps_a_copy(fn: Any, x: Any) -> Any:
+    """Keeps the output too."""
+    return _Own.apply(x, fn, "a copy")
+
+
+def no_leaf(fn: Any, x: Any) -> Any:
+    """Does not ask for the gradient of x."""
+    return _Own.apply(x, fn, "no leaf")
+
+
+def state_too_late(fn: Any, x: Any) -> Any:
+    """Takes the random state when the numbers are drawn."""
+    return _Own.apply(x, fn, "state too late")
+
+
+def twice_there(fn: Any, x: Any) -> Any:
+    """Runs once for nothing."""
+    return _Own.apply(x, fn, "twice there")

@@ -6,7 +6,8 @@ from the rank before, runs the module, sends on; a Backward receives a gradient 
 goes back, sends on. The loss of the batch is the mean over its microbatches; the last rank returns
 it. The claim: every `.grad` is that of the whole model, to rounding in float64; the instructions
 run in their order; each rank sends every microbatch on once and every gradient back once; and the
-step takes as long as the schedule, for no rank waits to send.
+step takes as long as the schedule, for no rank waits to send. Nothing else is left of it: no
+message that nobody waited for, no other weights, no other mode.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import numpy as np
 
 from helpers.exercises.compare import all_close, count, describe, number, short, worlds
 from helpers.exercises.drives_pipeline import on_stages
-from helpers.exercises.lesson_13 import run_stage_own
+from helpers.exercises.lesson_13 import run_stage_left, run_stage_own
 from helpers.exercises.lesson_13 import run_stage_wrong as wrong
+from helpers.exercises.lesson_13 import run_stage_wrong_more as more
 from helpers.exercises.lesson_13.play import written
 from helpers.exercises.lesson_13.run_stage_cases import BACKWARD, FORWARD, cases
 from helpers.exercises.lesson_13.run_stage_hints import MISTAKES, TOLERANCE, mean_of, steps_of
@@ -40,7 +42,8 @@ def claim(case: Case, seen: Observation) -> str | None:
         if rank == case.ranks - 1 and (said is None or abs(said - mean) > TOLERANCE * mean):
             gave = describe(got["loss"])
             return f"{case.name}, the last rank returned {gave}; the mean loss is {short(mean)}."
-    return _other_messages(case, seen) or _other_work(case, seen) or _too_long(case, seen)
+    found = _other_messages(case, seen) or _other_work(case, seen) or _too_long(case, seen)
+    return found or next(filter(None, (look(case, seen) for look in run_stage_left.LEFT)), None)
 
 
 def _other_order(case: Case, seen: Observation) -> str | None:
@@ -155,6 +158,16 @@ EXERCISE = Exercise(
         WrongAnswer("no loss", wrong.no_loss, "return the mean loss from it"),
         WrongAnswer("sum of losses", wrong.sum_of_losses, "their mean is"),
         WrongAnswer("barriers", wrong.in_step, "the ranks meet at barriers"),
+        WrongAnswer("loss not kept", more.loss_not_kept, "the last rank begins at the loss"),
+        WrongAnswer("never receives", more.never_receives, "receives the gradient of its output"),
+        WrongAnswer("another's gradient", more.sends_other, "the `.grad` of another tensor"),
+        WrongAnswer("loss of a number", more.loss_of_a_number, "on the last rank the loss itself"),
+        WrongAnswer("inputs ask too", more.inputs_ask_too, "these cannot ask for a gradient"),
+        WrongAnswer("updates", more.updates, "whoever calls it does the update"),
+        WrongAnswer("evaluates", more.evaluates, "Leave the mode as it is"),
+        WrongAnswer("never waits", more.never_waits, "without waiting for"),
+        WrongAnswer("a loss everywhere", more.says_everywhere, "only the last rank returns one"),
+        WrongAnswer("divides its own", more.divides_its_own, "sent on undivided before"),
     ),
     figure=0,
 )

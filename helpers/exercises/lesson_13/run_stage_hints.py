@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from helpers.exercises.compare import all_close, number, short
+from helpers.exercises.lesson_13 import run_stage_left, run_stage_stuck
 from helpers.exercises.lesson_13.play import WORDS, written
 from helpers.exercises.spec import Case, Mistake, Observation
-from helpers.exercises.trouble import waits
 
 TOLERANCE = 1e-10
 
@@ -42,56 +42,6 @@ def gradients_are(
         all_close(steps[0]["gradients"], wanted(want, rank), TOLERANCE)
         for rank, steps in enumerate(seen.values)
     )
-
-
-def _blocking(case: Case, seen: Observation) -> str | None:
-    pairs = [
-        (a, b)
-        for a, b in zip(range(case.ranks), range(1, case.ranks), strict=False)
-        if "send" in seen.waiting.get(a, "") and "send" in seen.waiting.get(b, "")
-    ]
-    if not pairs:
-        return None
-    first, second = pairs[0]
-    return (
-        f"{case.name}, nobody moves any more: {waits(seen)}. Ranks {first} and {second} both wait "
-        "until the other has received: start a message with `comm.isend`, keep the request, and "
-        "wait for all of them after the last instruction."
-    )
-
-
-def _each_for_the_other(case: Case, seen: Observation) -> str | None:
-    for rank in range(case.ranks - 1):
-        words = seen.waiting.get(rank, ""), seen.waiting.get(rank + 1, "")
-        if words[0].endswith(f"receive from rank {rank + 1}") and words[1].endswith(
-            f"receive from rank {rank}"
-        ):
-            return (
-                f"{case.name}, nobody moves any more: {waits(seen)}. Rank {rank + 1} wants an "
-                f"activation that rank {rank} sends only after it has gone back: receive what an "
-                "instruction needs right before it, and nothing ahead."
-            )
-    return None
-
-
-def _no_gradient(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or "NoneType" not in seen.text or not seen.rank:
-        return None
-    return (
-        f"{case.name}, rank {seen.rank} has no gradient to send back: the `.grad` of what it "
-        "received is None. Call `requires_grad_()` on a received tensor before the module runs."
-    )
-
-
-def _said(part: str, words: str) -> Any:
-    """A recogniser for an exception with this in its text, and what to say to it."""
-
-    def look(case: Case, seen: Observation) -> str | None:
-        if seen.trouble != "failed" or part not in seen.text:
-            return None
-        return f"{case.name}, rank {seen.rank} {words}"
-
-    return look
 
 
 def _goes_back_through_another(case: Case, seen: Observation) -> str | None:
@@ -138,7 +88,9 @@ def _summed(case: Case, seen: Observation) -> str | None:
 def _divided_by_ranks(case: Case, seen: Observation) -> str | None:
     pieces, ranks = case.facts["microbatches"], case.ranks
     share = pieces / ranks
-    if not gradients_are(case, seen, lambda want, r: [share * each for each in mean_of(want, r)]):
+    if pieces == ranks or not gradients_are(
+        case, seen, lambda want, r: [share * each for each in mean_of(want, r)]
+    ):
         return None
     return (
         f"{case.name}, every gradient is {pieces}/{ranks} of what it should be: the ranks hold "
@@ -149,7 +101,7 @@ def _divided_by_ranks(case: Case, seen: Observation) -> str | None:
 
 def _divided_everywhere(case: Case, seen: Observation) -> str | None:
     pieces, last = case.facts["microbatches"], case.ranks - 1
-    if not gradients_are(
+    if not last or not gradients_are(
         case,
         seen,
         lambda want, rank: [each / pieces ** (last - rank) for each in mean_of(want, rank)],
@@ -159,6 +111,21 @@ def _divided_everywhere(case: Case, seen: Observation) -> str | None:
         f"{case.name}, rank {last}'s gradients are right, and each rank before it has them "
         f"{pieces} times smaller than the one behind: the last rank divides its loss, and the "
         "division comes to the others with the gradient."
+    )
+
+
+def _divided_at_the_end(case: Case, seen: Observation) -> str | None:
+    pieces, last = case.facts["microbatches"], case.ranks - 1
+    if not last or not gradients_are(
+        case,
+        seen,
+        lambda want, rank: [each * (pieces if rank < last else 1) for each in mean_of(want, rank)],
+    ):
+        return None
+    return (
+        f"{case.name}, rank {last}'s gradients are right, and those of all others {pieces} times "
+        f"too large: what rank {last} divides at the end, it has sent on undivided before. Divide "
+        "the loss, in front of its backward."
     )
 
 
@@ -203,42 +170,16 @@ def _barrier(case: Case, seen: Observation) -> str | None:
 
 
 MISTAKES = (
-    Mistake("every rank waits to send", _blocking, unfinished=True),
-    Mistake("receives too early", _each_for_the_other, unfinished=True),
-    Mistake("no gradient for what was received", _no_gradient, unfinished=True),
-    Mistake(
-        "keeps one microbatch alone",
-        _said(
-            "second time",
-            "goes back through the same microbatch twice, and another one is lost: several are "
-            "under way at once, so keep each under its number until its Backward.",
-        ),
-        unfinished=True,
-    ),
-    Mistake(
-        "goes back without a gradient",
-        _said(
-            "only for scalar outputs",
-            "goes back as if its output were the loss: receive the gradient of the output from "
-            "the next rank, and give it to `backward`.",
-        ),
-        unfinished=True,
-    ),
-    Mistake(
-        "sends past the end",
-        _said(
-            "but the ranks are 0 to",
-            "sends or receives past the end of the pipeline: the first stage has nobody to send "
-            "a gradient back to, and the last one nobody to send its output on to.",
-        ),
-        unfinished=True,
-    ),
+    *run_stage_stuck.MISTAKES,
     Mistake("an order of its own", _own_order),
     Mistake("goes back through another microbatch", _goes_back_through_another),
+    *run_stage_left.MISTAKES[:2],  # what comes of them is said afterwards
     Mistake("sums without dividing", _summed),
     Mistake("divides by the number of ranks", _divided_by_ranks),
     Mistake("divides on every rank", _divided_everywhere),
+    Mistake("divides the last rank's gradients alone", _divided_at_the_end),
     Mistake("one microbatch's gradients alone", _latest_alone),
     Mistake("another loss returned", _loss),
     Mistake("meets at barriers", _barrier),
+    *run_stage_left.MISTAKES[2:],
 )

@@ -66,7 +66,8 @@ def other_numbers(case: Case, seen: Observation) -> str | None:
             if chunk != 0:
                 return (
                     f"{case.name}, stage {stage} is told about chunk {describe(chunk)} of its own. "
-                    "A chunk is a piece of one stage, and each stage has one: leave it at 0."
+                    "A chunk is one of several pieces of the model on one rank, and here each rank "
+                    "has one: leave it at 0."
                 )
             if type(microbatch) is not int:
                 return (
