@@ -1,0 +1,232 @@
+"""The affine map: numbers with a point as whole numbers of few bits, and back.
+
+A grid of codes lies on the number line: code q stands for the value scale · (q − zero_point). The
+value 0 is always a code itself, because zeros are everywhere (padding, ReLU) and must cost nothing.
+Source: Jacob et al., "Quantization and Training of Neural Networks for Efficient
+Integer-Arithmetic-Only Inference" (2018), section 2.1; the choice of ranges: section 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The values that codes of some bits can stand for: scale · (code − zero_point).
+
+    scale: the distance of two neighbours, above 0; 0-d, or 1-d with one for each channel.
+    zero_point: the code of the value 0, int32, shaped like scale. bits: 2 to 8. signed: codes
+    around 0 (int8) or from 0 on (uint8). narrow: the lowest signed code is left out, so that the
+    grid is symmetric, −127 to 127 of 8 bits. axis: the dimension that channels lie along.
+    """
+
+    scale: Tensor
+    zero_point: Tensor
+    bits: int = 8
+    signed: bool = True
+    narrow: bool = False
+    axis: int | None = None
+
+    def __post_init__(self) -> None:
+        check_bits(self.bits)
+        if self.scale.shape != self.zero_point.shape:
+            raise ValueError("A grid has one zero point for each scale.")
+        if self.scale.dim() != (self.axis is not None):
+            raise ValueError(
+                "Give a number as scale and no axis, or one scale for each channel and the axis "
+                "that channels lie along."
+            )
+
+    @property
+    def lowest(self) -> int:
+        """The lowest code."""
+        return -(2 ** (self.bits - 1)) + self.narrow if self.signed else 0
+
+    @property
+    def highest(self) -> int:
+        """The highest code."""
+        return 2 ** (self.bits - 1) - 1 if self.signed else 2**self.bits - 1
+
+    @property
+    def step(self) -> Tensor:
+        """The distance of two neighbours on the grid: the scale."""
+        return self.scale
+
+    @property
+    def low(self) -> Tensor:
+        """The lowest value that has a code."""
+        return (self.lowest - self.zero_point) * self.scale
+
+    @property
+    def high(self) -> Tensor:
+        """The highest value that has a code."""
+        return (self.highest - self.zero_point) * self.scale
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type that codes are held in: eight bits each, of which a grid of 4 bits uses half."""
+        return torch.int8 if self.signed else torch.uint8
+
+    def quantize(self, values: Tensor) -> Tensor:
+        """The nearest code of each value (ties to the even one); beyond the ends, the last code.
+
+        values: any shape, floating. Returns codes, int8 or uint8, of the same shape.
+        """
+        scale, zero_point = self._beside(values)
+        values = values.to(torch.promote_types(values.dtype, scale.dtype))
+        codes = torch.round(values / scale).add_(zero_point)
+        return codes.clamp_(self.lowest, self.highest).to(self.dtype)
+
+    def dequantize(self, codes: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+        """The values that codes stand for, in `dtype` (None: the type of the scale)."""
+        scale, zero_point = self._beside(codes)
+        dtype = dtype or scale.dtype
+        steps = codes.to(torch.int32) - zero_point
+        return (steps * scale.to(torch.promote_types(dtype, scale.dtype))).to(dtype)
+
+    def round_trip(self, values: Tensor) -> Tensor:
+        """What is left of values once they went through codes: the nearest values on the grid."""
+        return self.dequantize(self.quantize(values), values.dtype)
+
+    def to(self, device: torch.device | str) -> Grid:
+        """The same grid with its tensors on a device."""
+        moved = self.scale.to(device), self.zero_point.to(device)
+        return replace(self, scale=moved[0], zero_point=moved[1])
+
+    def _beside(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Scale and zero point, shaped so that they meet the channels of `values`."""
+        if self.axis is None:
+            return self.scale, self.zero_point
+        if not -values.dim() <= self.axis < values.dim():
+            raise ValueError(
+                f"This grid has channels along dimension {self.axis}; the tensor has "
+                f"{values.dim()} dimensions."
+            )
+        channels = values.shape[self.axis]
+        if channels != len(self.scale):
+            raise ValueError(
+                f"This grid is for {len(self.scale)} channels along dimension {self.axis}; the "
+                f"tensor has {channels} there."
+            )
+        shape = [1] * values.dim()
+        shape[self.axis] = channels
+        return self.scale.view(shape), self.zero_point.view(shape)
+
+
+def affine_grid(
+    low: float | Tensor,
+    high: float | Tensor,
+    bits: int = 8,
+    signed: bool = True,
+    axis: int | None = None,
+) -> Grid:
+    """The grid from `low` to `high`, widened to hold 0 and shifted so that 0 is a code exactly.
+
+    low, high: numbers, or 1-d tensors with one for each channel along `axis`. A range without
+    width, after widening, gets the scale 1. Every value of the range is at most half a step from
+    the grid. Raises ValueError for a range that is not finite or ends below its beginning.
+    """
+    check_bits(bits)
+    low, high = _ends(low, high)
+    low, high = low.clamp(max=0), high.clamp(min=0)
+    steps = 2**bits - 1
+    scale = _no_zeros(high / steps - low / steps)  # high − low itself may be beyond the type
+    lowest = -(2 ** (bits - 1)) if signed else 0
+    zero_point = (lowest - torch.round(low / scale)).to(torch.int32)
+    return Grid(scale, zero_point.clamp(lowest, lowest + steps), bits, signed, axis=axis)
+
+
+def symmetric_grid(bound: float | Tensor, bits: int = 8, axis: int | None = None) -> Grid:
+    """The grid from −bound to bound with the zero point 0: codes −127 to 127 of 8 bits.
+
+    bound: a number of at least 0, or a 1-d tensor with one for each channel along `axis`; 0 gets
+    the scale 1. The code −128 stays unused, so that a value and its negative are treated alike.
+    """
+    check_bits(bits)
+    _, bound = _ends(0.0, bound)
+    scale = _no_zeros(bound / (2 ** (bits - 1) - 1))
+    return Grid(scale, torch.zeros_like(scale, dtype=torch.int32), bits, narrow=True, axis=axis)
+
+
+def weight_grid(weight: Tensor, bits: int = 8, per_channel: bool = True, axis: int = 0) -> Grid:
+    """A symmetric grid for a weight: one for all of it, or one for each channel along `axis`.
+
+    The bound is the largest magnitude. A channel's own bound is nearly always the better one, but
+    not always: values that happen to lie on the shared grid lose by moving to their own. So a
+    channel keeps the shared scale where that has the smaller squared error, and one scale for each
+    channel is never worse than one for all of them.
+    """
+    check_values(weight)
+    weight = weight.detach()
+    shared = symmetric_grid(largest(weight), bits)
+    if not per_channel:
+        return shared
+    others = [d for d in range(weight.dim()) if d != axis % weight.dim()]
+    own = symmetric_grid(largest(weight, others), bits, axis)
+    alike = replace(own, scale=shared.scale.expand_as(own.scale))
+    errors = [_channel_errors(weight, grid, others) for grid in (own, alike)]
+    return replace(own, scale=torch.where(errors[0] <= errors[1], own.scale, alike.scale))
+
+
+def squared_error(values: Tensor, grid: Grid) -> float:
+    """The mean squared difference of values and what the grid leaves of them; 0 for no values."""
+    if not values.numel():
+        return 0.0
+    return float((grid.round_trip(values) - values).double().square().mean())
+
+
+def largest(values: Tensor, over: list[int] | None = None) -> Tensor:
+    """The largest magnitude, of all values or over some dimensions; 0 where there are no values."""
+    if over is None:
+        return values.abs().amax() if values.numel() else values.new_zeros(())
+    kept = [size for d, size in enumerate(values.shape) if d not in over]
+    if not values.numel():
+        return values.new_zeros(kept)
+    return values.abs().amax(over) if over else values.abs()
+
+
+def check_bits(bits: int) -> None:
+    """Raise ValueError where a number of bits is none that a grid can have."""
+    if not isinstance(bits, int) or not 2 <= bits <= 8:
+        raise ValueError(f"A code has 2 to 8 bits, not {bits!r}.")
+
+
+def _channel_errors(weight: Tensor, grid: Grid, others: list[int]) -> Tensor:
+    squares = (grid.round_trip(weight) - weight).double().square()
+    return squares.sum(others) if others else squares  # sum([]) would sum everything
+
+
+def _ends(low: float | Tensor, high: float | Tensor) -> tuple[Tensor, Tensor]:
+    """Both ends of a range as tensors of one floating type, after a look at them."""
+    given = [torch.as_tensor(end).detach() for end in (low, high)]
+    dtype = torch.promote_types(*(end.dtype for end in given))
+    dtype = torch.promote_types(dtype, torch.float32)  # a scale of half precision is too coarse
+    on = given[1].device
+    ends = [end.to(on, dtype) for end in given]
+    if not all(end.isfinite().all() for end in ends):
+        raise ValueError(
+            "A range ends at finite numbers. Something not a number, or infinite, was among the "
+            "values that it was taken from: find it before quantizing."
+        )
+    if (ends[0] > ends[1]).any():
+        raise ValueError(
+            f"A range goes from its low end up to its high end, not from {low} to {high}."
+        )
+    return ends[0], ends[1]
+
+
+def _no_zeros(scale: Tensor) -> Tensor:
+    """1 where a scale is zero, or so small that its type keeps no full precision there."""
+    return torch.where(scale < torch.finfo(scale.dtype).tiny, torch.ones_like(scale), scale)
+
+
+def check_values(values: Tensor) -> None:
+    """Raise TypeError or ValueError where values are no finite numbers with a point."""
+    if not isinstance(values, Tensor) or not values.is_floating_point():
+        raise TypeError("Only a tensor of floating-point numbers can be quantized.")
+    if not values.isfinite().all():
+        raise ValueError("The tensor holds something not a number, or infinite: find it first.")
