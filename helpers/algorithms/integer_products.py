@@ -1,0 +1,86 @@
+"""Products of matrices of 8-bit numbers, summed up in 32 bits.
+
+torch._int_mm is what processors and GPUs have for it: oneDNN's integer instructions (VNNI, AMX) on
+a CPU, cuBLAS and the tensor cores on a GPU. A sum of products of 8-bit numbers needs 16 bits and
+more, so results are int32. Source: Jacob et al. (2018), section 2.4.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+# (−128)² · 131071 is the last sum that surely fits 32 bits.
+LONGEST = 131071
+
+
+def int_matmul(a: Tensor, b: Tensor) -> Tensor:
+    """The matrix product of two int8 matrices, (m, k) and (k, n), as int32 (m, n), exactly.
+
+    Quickest where b is the transposed view of a contiguous (n, k) tensor, as a layer's weight is.
+    Raises TypeError for other types and ValueError for shapes that do not fit, or for k above
+    131071, where a sum could leave 32 bits.
+    """
+    if a.dtype != torch.int8 or b.dtype != torch.int8:
+        raise TypeError(f"int_matmul multiplies int8 by int8, not {a.dtype} by {b.dtype}.")
+    if a.dim() != 2 or b.dim() != 2 or a.shape[1] != b.shape[0]:
+        raise ValueError(
+            f"Matrices of {tuple(a.shape)} and {tuple(b.shape)} have no product: give "
+            "(m, k) and (k, n)."
+        )
+    if a.shape[1] > LONGEST:
+        raise ValueError(
+            f"A sum of {a.shape[1]} products may leave 32 bits: cut it into sums of at most "
+            f"{LONGEST}."
+        )
+    if not a.numel() or not b.numel():
+        return torch.zeros(a.shape[0], b.shape[1], dtype=torch.int32, device=a.device)
+    if not _has_int_mm(a.device):
+        return (a.double() @ b.double()).to(torch.int32)  # exact: all sums are below 2^53
+    if a.shape[1] == 1:  # one product each; and strides cannot say which way such a matrix lies
+        return a.to(torch.int32) * b.to(torch.int32)
+    return (_on_gpu if a.device.type == "cuda" else _on_cpu)(_rows(a), _rows(b.t()))
+
+
+def _on_cpu(a: Tensor, rows_of_b: Tensor) -> Tensor:
+    return torch._int_mm(a, rows_of_b.t())
+
+
+def _on_gpu(a: Tensor, rows_of_b: Tensor) -> Tensor:
+    """cuBLAS wants more than 16 rows, and k and n in eights: zeros fill up what is missing."""
+    m, n = len(a), len(rows_of_b)
+    rows, depth, columns = max(17 - m, 0), -a.shape[1] % 8, -n % 8
+    if rows or depth:
+        a = pad(a, (0, depth, 0, rows))
+    if depth or columns:
+        rows_of_b = pad(rows_of_b, (0, depth, 0, columns))
+    return torch._int_mm(a, rows_of_b.t())[:m, :n]
+
+
+def _rows(matrix: Tensor) -> Tensor:
+    """The matrix, row after row in memory, copied only where it is not.
+
+    The stride of a dimension of size 1 may be any number, and torch._int_mm on a CPU believes it:
+    it then returns memory that nobody wrote (PyTorch issue 195066). So strides are set anew.
+    """
+    return matrix.contiguous().as_strided(matrix.shape, (matrix.shape[1], 1))
+
+
+@lru_cache
+def _has_int_mm(device: torch.device) -> bool:
+    """Whether torch._int_mm is there on a device, and exact with the largest numbers.
+
+    Instructions older than VNNI sum pairs of products in 16 bits, where two of the largest ones
+    overflow (PyTorch issue 136746): they are asked before they are believed.
+    """
+    ends = torch.tensor([127, -128], dtype=torch.int8, device=device)
+    a, b = ends.repeat_interleave(16), ends.repeat(16)
+    a, b = a[:, None].repeat(1, 64), b[:, None].repeat(1, 64)
+    try:
+        product = torch._int_mm(a, b.t())
+    except (RuntimeError, NotImplementedError):
+        return False
+    return torch.equal(product.double(), a.double() @ b.t().double())
