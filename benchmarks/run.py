@@ -13,6 +13,7 @@ NAMES = {
     "simulate": "benchmarks.simulate",
     "published": "benchmarks.published",
     "model-split": "benchmarks.model_split",
+    "bubble": "benchmarks.bubble",
 }
 
 

@@ -16,6 +16,7 @@ BENCHMARKS = (
     "simulate",
     "published",
     "model-split",
+    "bubble",
 )
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": True}
 
