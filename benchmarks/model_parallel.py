@@ -66,7 +66,7 @@ def training(parameters: Any, loss: Callable[[], Tensor]) -> Step:
 
 def pipelines(comm: Any, name: str) -> Pair:
     """A schedule carried out by our interpreter and by torch's."""
-    from helpers.workloads.torch_pipeline import TorchPipeline
+    from helpers.frameworks.torch_pipeline import TorchPipeline
 
     tokens, targets = text(ROWS, LENGTH, VOCABULARY)
     parts = comm.size * (2 if name == "interleaved" else 1)

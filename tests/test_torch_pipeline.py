@@ -8,7 +8,7 @@ import torch
 import helpers
 from helpers.algorithms.pipeline import Pipeline, cut, microbatches
 from helpers.algorithms.schedules import gpipe, interleaved, one_forward_one_backward
-from helpers.workloads.torch_pipeline import SCHEDULES, TorchPipeline
+from helpers.frameworks.torch_pipeline import SCHEDULES, TorchPipeline
 from helpers.workloads.transformer import text, token_loss, transformer
 
 OURS = {"GPipe": gpipe, "1F1B": one_forward_one_backward, "interleaved": interleaved}
