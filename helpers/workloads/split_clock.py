@@ -21,11 +21,22 @@ PAIRS = 8  # of messages, timed together
 class Recurrent(NamedTuple):
     """A deep recurrent network (tanh cells), all layers `width` wide, and its batch."""
 
-    width: int = 512
-    rows: int = 64
+    width: int = 256
+    rows: int = 128
     layers: int = 4
-    steps: int = 64
+    steps: int = 256
     chunks: int = 16
+
+    def work(self, ranks: int = 1, layers: int | None = None) -> Work:
+        """What a training step of it is, or of some of its layers; on several ranks as a wave."""
+        count = self.layers if layers is None else layers
+        chunks = self.chunks if ranks > 1 else 1
+        return recurrent_work(self.rows, self.width, count, self.steps, ranks, chunks)
+
+    @property
+    def message(self) -> int:
+        """Bytes of a chunk's activations."""
+        return self.rows * self.width * 4 * self.steps // self.chunks
 
 
 class Dense(NamedTuple):
@@ -90,14 +101,15 @@ def recurrent_times(comm: Any, setting: Recurrent, repeats: int) -> dict[str, li
         wave.step(inputs, targets, loss)
 
     def unit(pieces: int) -> Callable[[], None]:
-        """One layer by itself over all steps, in so many pieces."""
+        """One layer by itself over all steps, in so many pieces: all forward, then all back."""
 
         def run() -> None:
             layer.zero_grad()
+            kept = []
             for piece in inputs.split(steps // pieces):
-                given = piece.detach().requires_grad_()
                 state = torch.zeros(1, rows, width, requires_grad=pieces > 1)
-                out, _ = layer(given, state)
+                kept.append(layer(piece.detach().requires_grad_(), state)[0])
+            for out in reversed(kept):
                 out.backward(out.detach())
 
         return run
@@ -108,7 +120,7 @@ def recurrent_times(comm: Any, setting: Recurrent, repeats: int) -> dict[str, li
         "unit alone": _first(comm, unit(1)),  # in one go, as one rank takes it
         "unit together": unit(chunks),
     }
-    return _timed(comm, contenders, rows * width * 4 * steps // chunks, repeats, _ping)
+    return _timed(comm, contenders, setting.message, repeats, _ping)
 
 
 def dense_times(comm: Any, setting: Dense, repeats: int) -> dict[str, list[float]]:
@@ -164,14 +176,9 @@ def measure_recurrent(setting: Recurrent | None = None, repeats: int = 7, **opti
 
     setting = setting or Recurrent()
     ranks = helpers.run(recurrent_times, setting, repeats, ranks=2, show=False, **options)
-    width, rows, layers, steps, chunks = setting
-    unit = recurrent_work(rows, width, 1, steps).flops
-    nbytes = rows * width * 4 * steps // chunks
-    works = [
-        recurrent_work(rows, width, layers, steps),
-        recurrent_work(rows, width, layers, steps, 2, chunks),
-    ]
-    return _found(ranks, (unit, unit), nbytes, works)
+    unit = setting.work(layers=1).flops
+    works = [setting.work(), setting.work(ranks=2)]
+    return _found(ranks, (unit, unit), setting.message, works)
 
 
 def measure_dense(setting: Dense | None = None, repeats: int = 31, **options: Any) -> Found:
