@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -74,19 +75,31 @@ def footprint() -> dict[str, Any]:
     """What must not grow."""
     me = psutil.Process()
     servers = me.children()
-    shared = Path("/dev/shm")
     return {
         "processes": len(me.children(recursive=True)),
         "descriptors": me.num_fds() + sum(server.num_fds() for server in servers),
         "threads": me.num_threads() + sum(server.num_threads() for server in servers),
         "python threads": threading.active_count(),
-        "shared memory": len(list(shared.iterdir())) if shared.exists() else 0,
         "listening ports": sum(
             connection.status == psutil.CONN_LISTEN
             for process in (me, *servers)
             for connection in process.net_connections()
         ),
     }
+
+
+def shared_memory() -> set[str]:
+    """Names in the machine's shared memory, of all its processes."""
+    folder = Path("/dev/shm")
+    return {path.name for path in folder.iterdir()} if folder.exists() else set()
+
+
+def stays(names: set[str], seconds: float = 60.0) -> set[str]:
+    """Which of these names are still there after a while: other tests' own come and go."""
+    end = time.monotonic() + seconds
+    while names & shared_memory() and time.monotonic() < end:
+        time.sleep(0.5)
+    return names & shared_memory()
 
 
 def one_failing_run(fn: Any, engine: str) -> None:
@@ -130,7 +143,8 @@ def test_five_hundred_runs_leave_no_more_than_ten() -> None:
             results = helpers.run(works, number, ranks=ranks, engine=engine, show=False)
             assert list(results) == [(rank - 1) % ranks for rank in range(ranks)]
         if number == 9:
-            before = footprint()
+            before, named = footprint(), shared_memory()
     after = footprint()
     assert bad == RUNS // 10
     assert {k: v for k, v in after.items() if v > before[k]} == {}
+    assert stays(shared_memory() - named) == set()
