@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import pytest
 import torch
 from hypothesis import given, settings
@@ -209,10 +207,18 @@ def test_saved_numbers_are_enough():
 
 
 @AT_EASE
-@given(SEEDS, st.integers(0, 40), st.integers(0, 70), st.integers(0, 40), st.booleans())
-def test_products_of_8_bit_matrices_are_exact(seed, m, k, n, turned):
+@given(
+    SEEDS,
+    st.integers(0, 40),
+    st.integers(0, 70),
+    st.integers(0, 40),
+    st.booleans(),
+    st.sampled_from([torch.int8, torch.uint8]),
+)
+def test_products_of_8_bit_matrices_are_exact(seed, m, k, n, turned, dtype):
     generator = torch.Generator().manual_seed(seed)
-    a = torch.randint(-128, 128, (m, k), generator=generator).to(torch.int8)
+    ends = torch.iinfo(dtype)
+    a = torch.randint(ends.min, ends.max + 1, (m, k), generator=generator).to(dtype)
     b = torch.randint(-128, 128, (n, k), generator=generator).to(torch.int8).t()
     b = b if turned else b.contiguous()
     found = int_matmul(a, b)
@@ -221,16 +227,21 @@ def test_products_of_8_bit_matrices_are_exact(seed, m, k, n, turned):
 
 
 def test_the_largest_sum_fits_and_one_more_is_refused():
-    a = torch.full((1, integer_products.LONGEST), -128, dtype=torch.int8)
-    assert int_matmul(a, a.t()) == 128 * 128 * integer_products.LONGEST < 2**31
-    with pytest.raises(ValueError, match="may leave 32 bits"):
-        int_matmul(a.new_zeros(1, 2**17), a.new_zeros(2**17, 1))
+    for dtype, longest in integer_products.LONGEST.items():
+        ends = torch.iinfo(dtype)
+        far = ends.min or ends.max
+        a = torch.full((1, longest), far, dtype=dtype)
+        b = torch.full((longest, 1), -128, dtype=torch.int8)
+        assert int_matmul(a, b) == far * -128 * longest
+        assert abs(far * -128 * longest) < 2**31 <= abs(far * -128 * (longest + 1))
+        with pytest.raises(ValueError, match="may leave 32 bits"):
+            int_matmul(a.new_zeros(1, longest + 1), b.new_zeros(longest + 1, 1))
 
 
 def test_the_same_product_where_there_is_no_integer_instruction(monkeypatch):
     a = torch.randint(-128, 128, (5, 33), dtype=torch.int8)
     expected = int_matmul(a, a.t())
-    monkeypatch.setattr(integer_products, "_has_int_mm", lru_cache(lambda device: False))
+    monkeypatch.setattr(integer_products, "_has_int_mm", lambda *asked: False)
     assert torch.equal(int_matmul(a, a.t()), expected)
 
 
@@ -255,7 +266,7 @@ def wrong_cases():
     layer = IntegerLinear.of(nn.Linear(3, 2), affine_grid(0.0, 1.0))
     picture = torch.zeros(1, 1, 2, 2, dtype=torch.int8)
     return [
-        (lambda: int_matmul(codes, codes.t().int()), TypeError, "int8 by int8"),
+        (lambda: int_matmul(codes, codes.t().int()), TypeError, "int8, or uint8, by int8"),
         (lambda: int_matmul(codes, codes), ValueError, "no product"),
         (lambda: layer(torch.zeros(2, 3)), TypeError, "quantize the input first"),
         (

@@ -70,6 +70,11 @@ def integer_linear(
     return sums * scale
 
 
+def derive_again(module: Any, _: Any) -> None:
+    """A hook: numbers were loaded, so what follows from them has changed."""
+    module.derive()
+
+
 class IntegerLayer(nn.Module):
     """What linear layers and convolutions of whole numbers share; make one with `of`.
 
@@ -105,7 +110,7 @@ class IntegerLayer(nn.Module):
         for name in ("offset", "mantissa", "shift"):
             self.register_buffer(name, torch.empty(0), persistent=False)
         self.derive()
-        self.register_load_state_dict_post_hook(lambda module, _: module.derive())
+        self.register_load_state_dict_post_hook(derive_again)
 
     def _keep(self, name: str, grid: Grid | None) -> None:
         """Hold a grid's numbers as buffers, so that they move and are saved with the layer."""

@@ -13,36 +13,50 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-# (−128)² · 131071 is the last sum that surely fits 32 bits.
-LONGEST = 131071
+# The longest sums that surely fit 32 bits: 131071 · 128 · 128 and 65793 · 255 · 128.
+LONGEST = {torch.int8: 131071, torch.uint8: 65793}
 
 
 def int_matmul(a: Tensor, b: Tensor) -> Tensor:
-    """The matrix product of two int8 matrices, (m, k) and (k, n), as int32 (m, n), exactly.
+    """The matrix product of (m, k) and (k, n), as int32 (m, n), exactly.
 
-    Quickest where b is the transposed view of a contiguous (n, k) tensor, as a layer's weight is.
-    Raises TypeError for other types and ValueError for shapes that do not fit, or for k above
-    131071, where a sum could leave 32 bits.
+    a: int8, or uint8 where `takes_unsigned` says that it is quicker. b: int8, best the transposed
+    view of a contiguous (n, k) tensor, as a layer's weight is. Raises TypeError for other types,
+    and ValueError for shapes that do not fit, or a k so large that a sum could leave 32 bits.
     """
-    if a.dtype != torch.int8 or b.dtype != torch.int8:
-        raise TypeError(f"int_matmul multiplies int8 by int8, not {a.dtype} by {b.dtype}.")
+    if a.dtype not in LONGEST or b.dtype != torch.int8:
+        raise TypeError(
+            f"int_matmul multiplies int8, or uint8, by int8, not {a.dtype} by {b.dtype}."
+        )
     if a.dim() != 2 or b.dim() != 2 or a.shape[1] != b.shape[0]:
         raise ValueError(
             f"Matrices of {tuple(a.shape)} and {tuple(b.shape)} have no product: give "
             "(m, k) and (k, n)."
         )
-    if a.shape[1] > LONGEST:
+    if a.shape[1] > LONGEST[a.dtype]:
         raise ValueError(
             f"A sum of {a.shape[1]} products may leave 32 bits: cut it into sums of at most "
-            f"{LONGEST}."
+            f"{LONGEST[a.dtype]}."
         )
     if not a.numel() or not b.numel():
         return torch.zeros(a.shape[0], b.shape[1], dtype=torch.int32, device=a.device)
-    if not _has_int_mm(a.device):
+    if not _has_int_mm(a.device, a.dtype):
         return (a.double() @ b.double()).to(torch.int32)  # exact: all sums are below 2^53
     if a.shape[1] == 1:  # one product each; and strides cannot say which way such a matrix lies
         return a.to(torch.int32) * b.to(torch.int32)
     return (_on_gpu if a.device.type == "cuda" else _on_cpu)(_rows(a), _rows(b.t()))
+
+
+@lru_cache
+def takes_unsigned(device: torch.device) -> bool:
+    """Whether numbers from 0 to 255 on the left are quicker than those from −128 to 127.
+
+    So it is on a CPU with VNNI, whose instruction multiplies unsigned by signed numbers; AMX, which
+    newer ones have, takes either.
+    """
+    if device.type != "cpu" or not _has_int_mm(device, torch.uint8):
+        return False
+    return torch.cpu._is_vnni_supported() and not torch.cpu._is_amx_tile_supported()
 
 
 def _on_cpu(a: Tensor, rows_of_b: Tensor) -> Tensor:
@@ -70,15 +84,18 @@ def _rows(matrix: Tensor) -> Tensor:
 
 
 @lru_cache
-def _has_int_mm(device: torch.device) -> bool:
-    """Whether torch._int_mm is there on a device, and exact with the largest numbers.
+def _has_int_mm(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether torch._int_mm is there for a type on the left, and exact with the largest numbers.
 
     Instructions older than VNNI sum pairs of products in 16 bits, where two of the largest ones
     overflow (PyTorch issue 136746): they are asked before they are believed.
     """
-    ends = torch.tensor([127, -128], dtype=torch.int8, device=device)
-    a, b = ends.repeat_interleave(16), ends.repeat(16)
-    a, b = a[:, None].repeat(1, 64), b[:, None].repeat(1, 64)
+    left, right = (
+        torch.tensor([torch.iinfo(t).min, torch.iinfo(t).max], dtype=t, device=device)
+        for t in (dtype, torch.int8)
+    )
+    a = left.repeat_interleave(16)[:, None].repeat(1, 64)
+    b = right.repeat(16)[:, None].repeat(1, 64)
     try:
         product = torch._int_mm(a, b.t())
     except (RuntimeError, NotImplementedError):

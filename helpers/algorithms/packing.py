@@ -27,12 +27,10 @@ def pack(codes: Tensor, bits: int) -> Tensor:
     from_zero = codes.flatten().to(torch.int16) + half
     if from_zero.numel() and (from_zero.min() < 0 or from_zero.max() >= 2 * half):
         raise ValueError(f"A signed code of {bits} bits lies between {-half} and {half - 1}.")
-    ones = from_zero[:, None] >> torch.arange(bits, device=codes.device) & 1
-    stream = ones.flatten()
+    ones = from_zero.to(torch.uint8)[:, None] >> _places(bits, codes) & 1
     room = packed_bytes(len(from_zero), bits) * 8
-    stream = torch.nn.functional.pad(stream, (0, room - len(stream)))
-    worth = 1 << torch.arange(8, device=codes.device)
-    return (stream.view(-1, 8) * worth).sum(1).to(torch.uint8)
+    stream = torch.nn.functional.pad(ones.flatten(), (0, room - ones.numel()))
+    return (stream.view(-1, 8) << _places(8, codes)).sum(1, dtype=torch.uint8)
 
 
 def unpack(packed: Tensor, bits: int, shape: Sequence[int]) -> Tensor:
@@ -47,7 +45,12 @@ def unpack(packed: Tensor, bits: int, shape: Sequence[int]) -> Tensor:
             f"{count} codes of {bits} bits take {packed_bytes(count, bits)} bytes, but there are "
             f"{packed.numel()}."
         )
-    ones = packed.to(torch.int16)[:, None] >> torch.arange(8, device=packed.device) & 1
-    from_zero = ones.flatten()[: count * bits].view(count, bits)
-    worth = 1 << torch.arange(bits, device=packed.device)
-    return ((from_zero * worth).sum(1) - 2 ** (bits - 1)).to(torch.int8).view(list(shape))
+    ones = packed[:, None] >> _places(8, packed) & 1
+    ones = ones.flatten()[: count * bits].view(count, bits)
+    from_zero = (ones << _places(bits, packed)).sum(1, dtype=torch.uint8)
+    return (from_zero.to(torch.int16) - 2 ** (bits - 1)).to(torch.int8).view(list(shape))
+
+
+def _places(bits: int, beside: Tensor) -> Tensor:
+    """0, 1, 2 and so on: by how much each bit of a number is shifted."""
+    return torch.arange(bits, dtype=torch.uint8, device=beside.device)

@@ -72,18 +72,18 @@ class Grid:
         return torch.int8 if self.signed else torch.uint8
 
     def quantize(self, values: Tensor) -> Tensor:
-        """The nearest code of each value (ties to the even one); beyond the ends, the last code.
+        """The nearest code of each value, ties to the even step; beyond the ends, the last code.
 
         values: any shape, floating. Returns codes, int8 or uint8, of the same shape.
         """
-        scale, zero_point = self._beside(values)
+        scale, zero_point = self.beside(values)
         values = values.to(torch.promote_types(values.dtype, scale.dtype))
         codes = torch.round(values / scale).add_(zero_point)
         return codes.clamp_(self.lowest, self.highest).to(self.dtype)
 
     def dequantize(self, codes: Tensor, dtype: torch.dtype | None = None) -> Tensor:
         """The values that codes stand for, in `dtype` (None: the type of the scale)."""
-        scale, zero_point = self._beside(codes)
+        scale, zero_point = self.beside(codes)
         dtype = dtype or scale.dtype
         steps = codes.to(torch.int32) - zero_point
         return (steps * scale.to(torch.promote_types(dtype, scale.dtype))).to(dtype)
@@ -97,8 +97,11 @@ class Grid:
         moved = self.scale.to(device), self.zero_point.to(device)
         return replace(self, scale=moved[0], zero_point=moved[1])
 
-    def _beside(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Scale and zero point, shaped so that they meet the channels of `values`."""
+    def beside(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Scale and zero point, shaped so that they meet the channels of `values`.
+
+        Raises ValueError where the channels are not as many, or the dimension is not there.
+        """
         if self.axis is None:
             return self.scale, self.zero_point
         if not -values.dim() <= self.axis < values.dim():
