@@ -9,17 +9,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from helpers.algorithms.collectives import (
-    all_gather_ring,
-    all_reduce_naive,
-    all_reduce_ring,
-    all_reduce_tree,
-    chunk_bounds,
-    reduce_scatter_ring,
-)
+from helpers.algorithms.collectives import all_reduce_naive, all_reduce_ring, all_reduce_tree
 from helpers.algorithms.maximum import all_reduce_max
-
-# --- 14.1 to 14.3 ---------------------------------------------------------------------------------
+from tests.right_answers_14_sharding import OF_SHARDING
 
 
 def mlp_with_the_bias_on_one_rank(
@@ -104,6 +96,31 @@ def f_g_with_a_hook(comm: Any) -> Any:
     return f, g
 
 
+def f_g_in_one_row(comm: Any) -> Any:
+    """All numbers in one row, whatever the shape; g adds what autograd takes for a constant."""
+
+    def total(x: Any) -> Any:
+        return all_reduce_ring(comm, x.detach().reshape(-1).clone()).view(x.shape)
+
+    class F(torch.autograd.Function):
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return x.clone()
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            return total(gradients[0])
+
+    def g(x: Any) -> Any:
+        return x + (total(x) - x.detach())
+
+    return F.apply, g
+
+
 def loss_in_three_sums(comm: Any, scores: Any, targets: Any, first: int) -> Any:
     """One all-reduce for each number, a mask of zeros and ones, a plain float."""
     top = all_reduce_max(comm, scores.max(dim=1).values.contiguous())
@@ -129,129 +146,36 @@ def loss_by_log_sum_exp(comm: Any, scores: Any, targets: Any, first: int) -> Any
     return [(total - target).mean(), gradient.div(len(targets))]
 
 
+def loss_through_rank_0(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """Rank 0 hears of two numbers a position from everybody, and tells everybody two."""
+    mine = (targets >= first) & (targets < first + scores.shape[1])
+    rows, columns = mine.nonzero()[:, 0], targets[mine] - first
+    said = torch.stack([scores.logsumexp(1), torch.zeros(len(targets), dtype=scores.dtype)])
+    said[1, rows] = scores[rows, columns]
+    if comm.rank:
+        comm.send(said, 0)
+        said = comm.recv(0)
+    else:
+        for other in range(1, comm.size):
+            heard = comm.recv(other)
+            said = torch.stack([torch.logaddexp(said[0], heard[0]), said[1] + heard[1]])
+        for other in range(1, comm.size):
+            comm.send(said, other)
+    gradient = (scores - said[0][:, None]).exp()
+    gradient[rows, columns] -= 1
+    return (said[0] - said[1]).mean(), gradient / len(targets)
+
+
 OF_TENSOR_PARALLEL: list[tuple[str, Callable[..., Any]]] = [
     ("14.1", mlp_with_the_bias_on_one_rank),
     ("14.1", mlp_with_layers),
     ("14.1", mlp_with_letters),
     ("14.2", f_g_with_classes),
     ("14.2", f_g_with_a_hook),
+    ("14.2", f_g_in_one_row),
     ("14.3", loss_in_three_sums),
     ("14.3", loss_by_log_sum_exp),
-]
-
-# --- 14.4 to 14.6 ---------------------------------------------------------------------------------
-
-
-def bytes_by_cases(parameters: int, ranks: int, stage: int) -> int:
-    """Four formulas, in whole bytes."""
-    rest = {0: 16, 1: 4, 2: 2, 3: 0}[stage]
-    return rest * parameters + (16 - rest) * parameters // ranks
-
-
-def bytes_part_by_part(parameters: int, ranks: int, stage: int) -> float:
-    """Element by element of what is kept, and a tensor that comes back."""
-    shares = torch.ones(5, dtype=torch.float64)
-    for first, parts in ((1, [2, 3, 4]), (2, [1]), (3, [0])):
-        if stage >= first:
-            shares[parts] /= ranks
-    return torch.dot(shares, torch.tensor([2.0, 2, 4, 4, 4], dtype=torch.float64)) * parameters
-
-
-def step_by_messages(
-    comm: Any, parameters: Any, gradient: Any, momentum: Any, rate: float, beta: float
-) -> None:
-    """Chunks sent straight to their owners, and the owners' slices straight to everybody."""
-    bounds = [
-        (r * len(parameters) // comm.size, (r + 1) * len(parameters) // comm.size)
-        for r in range(comm.size)
-    ]
-    others = [r for r in range(comm.size) if r != comm.rank]
-    start, stop = bounds[comm.rank]
-    sent = [comm.isend(gradient[slice(*bounds[r])].clone(), r) for r in others]
-    mean = gradient[start:stop].clone()
-    for other in others:
-        mean += comm.recv(other)
-    mean /= comm.size
-    momentum.copy_(beta * momentum + mean)
-    parameters[start:stop].sub_(momentum, alpha=rate)
-    sent += [comm.isend(parameters[start:stop].clone(), r) for r in others]
-    for other in others:
-        parameters[slice(*bounds[other])] = comm.recv(other)
-    for request in sent:
-        request.wait()
-
-
-def step_with_an_optimizer(
-    comm: Any, parameters: Any, gradient: Any, momentum: Any, rate: float, beta: float
-) -> None:
-    """torch's SGD on a view of the slice, its momentum handed to it."""
-    slice_of = reduce_scatter_ring(comm, gradient.div_(comm.size))
-    start, stop = chunk_bounds(len(parameters), comm.size)[comm.rank]
-    own = nn.Parameter(parameters[start:stop])
-    own.grad = slice_of
-    optimizer = torch.optim.SGD([own], rate, momentum=beta)
-    optimizer.state[own]["momentum_buffer"] = momentum
-    optimizer.step()
-    all_gather_ring(comm, parameters)
-
-
-def linear_with_a_class(comm: Any, x: Any, own: Any, shape: Any) -> Any:
-    """A function that is given everything, and messages instead of rings."""
-
-    def whole(part: Any) -> Any:
-        sent = [comm.isend(part.detach(), r) for r in range(comm.size) if r != comm.rank]
-        parts = [part if r == comm.rank else comm.recv(r) for r in range(comm.size)]
-        for request in sent:
-            request.wait()
-        return torch.cat(parts).reshape(shape)
-
-    class Layer(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any, own: Any) -> Any:
-            ctx.x, ctx.own = x, own
-            return functional.linear(x, whole(own))
-
-        @staticmethod
-        def backward(ctx: Any, *gradients: Any) -> Any:
-            flat = torch.einsum("ro,ri->oi", gradients[0], ctx.x).flatten()
-            return gradients[0].mm(whole(ctx.own)), reduce_scatter_ring(comm, flat)
-
-    return Layer.apply(x, own)
-
-
-def linear_with_two_functions(comm: Any, x: Any, own: Any, shape: Any) -> Any:
-    """Gathering is a function of its own, and what autograd saves is gathered when it is asked."""
-
-    class Gather(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, own: Any) -> Any:
-            flat = own.new_empty(shape[0] * shape[1])
-            flat[slice(*chunk_bounds(len(flat), comm.size)[comm.rank])] = own
-            return all_gather_ring(comm, flat).view(shape)
-
-        @staticmethod
-        def backward(ctx: Any, *gradients: Any) -> Any:
-            return reduce_scatter_ring(comm, gradients[0].flatten()).clone()
-
-    weight = Gather.apply(own)
-
-    def pack(tensor: Any) -> Any:
-        return None if tensor.data_ptr() == weight.data_ptr() else tensor
-
-    def unpack(saved: Any) -> Any:
-        return Gather.apply(own.detach()).T if saved is None else saved
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
-        return x @ weight.T
-
-
-OF_SHARDING: list[tuple[str, Callable[..., Any]]] = [
-    ("14.4", bytes_by_cases),
-    ("14.4", bytes_part_by_part),
-    ("14.5", step_by_messages),
-    ("14.5", step_with_an_optimizer),
-    ("14.6", linear_with_a_class),
-    ("14.6", linear_with_two_functions),
+    ("14.3", loss_through_rank_0),
 ]
 
 RIGHT: list[tuple[str, Callable[..., Any]]] = [*OF_TENSOR_PARALLEL, *OF_SHARDING]

@@ -6,8 +6,52 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from helpers.exercises.drives import Function, Ranked, plain
+from helpers.exercises.drives_requests import OPEN, Requests
+
+
+class _Watch:
+    """A rank's messages: the bytes they take, how many nobody waited for, copies where asked."""
+
+    def __init__(self, comm: Any, copies: bool = False) -> None:
+        self.bytes, self.open, self.sent = 0, 0, list[Tensor]()
+        self.comm, self.copies = comm, copies
+        self.isend = comm.isend
+        self.start()
+
+    def start(self) -> None:
+        """Look from here on."""
+        self.comm.isend = self.isend
+        self.requests = Requests(self.comm)
+        noted = self.comm.isend
+
+        def isend(tensor: Tensor, to: int) -> Any:
+            request = noted(tensor, to)
+            self.bytes += tensor.numel() * tensor.element_size()
+            if self.copies:
+                self.sent.append(tensor.detach().clone().reshape(-1))
+            return request
+
+        self.comm.isend = isend
+
+    def with_slice(self, part: Tensor) -> int:
+        """How many messages began with the numbers of a slice: it alone, or with padding."""
+        size = len(part)
+        alike = [each[:size] for each in self.sent if size and each.dtype == part.dtype]
+        return sum(torch.equal(each, part) for each in alike)
+
+    def take(self) -> int:
+        """Bytes since the last time; messages that are still open are counted in `open`."""
+        self.open += self.requests.end()
+        for request in self.requests.all:
+            # Or each would hold itself, and the tensor that was sent.
+            del request.wait, request.done
+        self.start()
+        taken, self.bytes = self.bytes, 0
+        return taken
 
 
 def _on_steps(
@@ -21,33 +65,55 @@ def _on_steps(
 ) -> Any:
     """`fn(comm, parameters, gradient, momentum, rate, beta)` for each row of gradients.
 
-    `values[rank]`: for each step the parameters and the momentum afterwards.
+    `values[rank]`: for each step the parameters and the momentum afterwards; open, its messages
+    that nobody waited for; state, its messages that held its slice of the momentum.
     """
     seen = []
     for gradient in gradients:
+        watch, before = _Watch(comm, copies=True), momentum.clone()
         fn(comm, parameters, gradient.clone(), momentum, rate, beta)
-        seen.append({"parameters": plain(parameters), "momentum": plain(momentum)})
+        watch.take()
+        comm.isend = watch.isend
+        state = watch.with_slice(before) + watch.with_slice(momentum)
+        after = {"parameters": plain(parameters), "momentum": plain(momentum)}
+        seen.append({**after, OPEN: watch.open, "state": state})
     return seen
 
 
-class _Counter:
-    """Bytes that a rank's messages take, noted at the comm."""
+class _Held(TorchDispatchMode):
+    """Notes the memory of what is made while it is on, and how much of it is held on to."""
 
-    def __init__(self, comm: Any) -> None:
-        self.bytes = 0
-        original = comm.isend
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: dict[int, tuple[StorageWeakRef, int]] = {}
 
-        def isend(tensor: Any, to: int) -> Any:
-            request = original(tensor, to)
-            self.bytes += tensor.numel() * tensor.element_size()
-            return request
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for one in result if isinstance(result, tuple | list) else (result,):
+            if isinstance(one, Tensor):
+                memory = one.untyped_storage()
+                # A weak reference to the memory, not to the tensor: a view keeps it too.
+                self.made[memory._cdata] = StorageWeakRef(memory), one.element_size()
+        return result
 
-        comm.isend = isend
+    def largest(self, least: int, *but: Any) -> int:
+        """Numbers in the largest piece that is still held, 0 where that is under `least`.
 
-    def take(self) -> int:
-        """Bytes since the last time."""
-        taken, self.bytes = self.bytes, 0
-        return taken
+        Without the memory of some tensors. Small pieces may be what a network holds on to.
+        """
+        allowed = {t.untyped_storage()._cdata for t in but if isinstance(t, Tensor)}
+        most = max((self._numbers(key) for key in self.made if key not in allowed), default=0)
+        return most if most >= least else 0
+
+    def _numbers(self, key: int) -> int:
+        reference, size = self.made[key]
+        memory = torch.UntypedStorage._new_with_weak_ptr(reference.cdata)
+        return 0 if memory is None else memory.nbytes() // size
+
+
+def _numbers_under(tensor: Tensor | None) -> int:
+    """Numbers in the memory that a tensor lies in, of which it may be a part."""
+    return 0 if tensor is None else tensor.untyped_storage().nbytes() // tensor.element_size()
 
 
 def _on_layer(
@@ -56,10 +122,14 @@ def _on_layer(
     """`fn(comm, x, own, shape)`, and backward of its sum times `weights`.
 
     `values[rank]`: out; x and own, their gradients; forward and backward, the bytes sent in each;
-    saved, the numbers that autograd keeps between them; changed, whether `own` was written to.
+    saved, the numbers that autograd keeps between them; held, those in the largest tensor, other
+    than out, that was made in forward and is there after it, and after, the same after backward
+    without the gradients, 0 where they are fewer than the weight's; row, those in the memory that
+    own's gradient lies in; changed, what was written to, "own", "x", "gradient" or ""; open, the
+    messages that nobody waited for.
     """
-    counter, saved = _Counter(comm), {}
-    before = own.clone()
+    watch, saved, size = _Watch(comm), dict[int, int](), shape[0] * shape[1]
+    before, before_x = own.clone(), x.clone()
     x.requires_grad_()
     own.requires_grad_()
 
@@ -68,21 +138,34 @@ def _on_layer(
         saved[memory.data_ptr()] = memory.nbytes() // tensor.element_size()
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+    held = _Held()
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor), held:
         out = fn(comm, x, own, tuple(shape))
-    forward = counter.take()
-    reached = isinstance(out, Tensor) and out.requires_grad
+    forward, kept = watch.take(), held.largest(size, out, x, own)
+    reached = isinstance(out, Tensor) and out.requires_grad and out.shape == weights.shape
+    given = weights.clone()
     if reached:
-        (out * weights).sum().backward()
+        given = given.to(out.dtype)
+        with held:
+            torch.autograd.backward(out, given)
+    backward = watch.take()
+    comm.isend = watch.isend
+    changed = "own" if not torch.equal(own.detach(), before) else ""
+    changed = changed or ("x" if not torch.equal(x.detach(), before_x) else "")
+    changed = changed or ("gradient" if not torch.equal(given, weights.to(given.dtype)) else "")
     return {
         "out": out,
         "reached": reached,
         "x": x.grad,
         "own": own.grad,
         "forward": forward,
-        "backward": counter.take(),
+        "backward": backward,
         "saved": sum(saved.values()),
-        "changed": not torch.equal(own.detach(), before),
+        "held": kept,
+        "after": held.largest(size, out, x, own, x.grad, own.grad),
+        "row": _numbers_under(own.grad),
+        "changed": changed,
+        OPEN: watch.open,
     }
 
 

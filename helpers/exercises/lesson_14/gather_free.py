@@ -3,21 +3,21 @@
 `sharded_linear(comm, x, own, shape) -> Tensor`: y = x Wᵀ where W, flat, lies in slices on the
 ranks; own is chunk r of `chunk_bounds`. The claim: y, x's gradient, and as own's gradient this
 rank's slice of the sum over the ranks, to 1e-10 in float64; forward gathers once and backward
-gathers again and scatters once; autograd keeps x and the slice, not W.
+gathers again and scatters once; nothing as large as W is there between them or after them, in
+autograd or outside it; what was handed in stays as it is, and every message is waited for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from helpers.exercises.common import rng, self_hint
-from helpers.exercises.compare import close, count, describe, times, worlds
+from helpers.exercises.compare import close, count, worlds
+from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_sharding import on_layer
+from helpers.exercises.lesson_14 import gather_free_mistakes as look
 from helpers.exercises.lesson_14 import gather_free_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
-
-_TOLERANCE = 1e-10
 
 
 def cases(seed: int) -> list[Case]:
@@ -52,129 +52,34 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
-def _one(case: Case) -> int:
-    """Bytes of one all-gather or reduce-scatter over all ranks, with room for padding."""
-    n = case.ranks
-    return (n - 1) * n * -(-case.facts["elements"] // n) * 8
-
-
-def _slices(case: Case, seen: Observation, want: Any, factor: float = 1.0) -> bool:
-    """Whether every rank's gradient of its slice is that slice of `want`, times a factor."""
-    return all(
-        close(v["own"], want[a:b] * factor, _TOLERANCE)
-        for v, (a, b) in zip(seen.values, case.facts["bounds"], strict=True)
-    )
-
-
-def _phase(seen: Observation, phase: str) -> int:
-    return sum(v[phase] for v in seen.values)
-
-
 def claim(case: Case, seen: Observation) -> str | None:
     """Right values and gradients; gathered twice, scattered once, and nothing whole kept."""
     facts = case.facts
     for rank, value in enumerate(seen.values):
         where = f"{case.name}, rank {rank}"
-        if not close(value["out"], facts["out"][rank], _TOLERANCE):
-            return f"{where} returned {describe(value['out'])}, which is not x times the weight."
-        if not close(value["x"], facts["x"][rank], _TOLERANCE):
+        if not close(value["out"], facts["out"][rank], look.TOLERANCE):
+            return f"{where} {look.not_the_product(case, rank, value['out'])}."
+        if not close(value["x"], facts["x"][rank], look.TOLERANCE):
             return f"{where}'s gradient of x is not the output's gradient times the weight."
         a, b = facts["bounds"][rank]
-        if not close(value["own"], facts["sum"][a:b], _TOLERANCE):
+        if not close(value["own"], facts["sum"][a:b], look.TOLERANCE):
             return f"{where}'s gradient of `own` is not its slice of the sum over the ranks."
-        if value["changed"]:
-            return f"{where}'s `own` was changed: gather into a tensor of its own."
-    n, forward, backward = case.ranks, _phase(seen, "forward"), _phase(seen, "backward")
-    if forward > _one(case) or backward > 2 * _one(case):
+    n, forward, backward = case.ranks, look.phase(seen, "forward"), look.phase(seen, "backward")
+    if forward > look.one(case) or backward > 2 * look.one(case):
         return (
             f"{case.name}, the ranks sent {forward} B in forward and {backward} B in backward; "
-            f"{_one(case)} B and {2 * _one(case)} B are enough."
+            f"{look.one(case)} B and {2 * look.one(case)} B are enough."
         )
     least = (n - 1) * facts["elements"] * 8
     if backward < 2 * least or any(
         v["saved"] >= facts["elements"] + v["out"].size for v in seen.values if n > 1
     ):
-        return _kept(case, seen) or f"{case.name}, the weight was kept from forward to backward."
+        hint = look.kept(case, seen)
+        return hint or f"{case.name}, the weight was kept from forward to backward."
+    for held in (look.kept, look.kept_after, look.wrote, not_waited):
+        if said := held(case, seen):
+            return said
     return None
-
-
-def _kept(case: Case, seen: Observation) -> str | None:
-    n, elements = case.ranks, case.facts["elements"]
-    if n == 1 or not _slices(case, seen, case.facts["sum"]):
-        return None
-    again = _phase(seen, "backward") >= 2 * (n - 1) * elements * 8
-    saved = max(v["saved"] for v in seen.values)
-    if saved < elements + seen.values[0]["out"].size and not again:
-        return (
-            f"{case.name}, backward sent {_phase(seen, 'backward')} B, which the gradients alone "
-            "take: the whole weight was kept from forward, outside what autograd knows of. Let go "
-            "of it, and gather again."
-        )
-    if saved >= elements + seen.values[0]["out"].size:
-        then = "" if not again else " It is gathered again in backward, and yet never freed."
-        return (
-            f"{case.name}, {saved} numbers are saved between forward and backward, and the whole "
-            f"weight has {elements}: it is among them.{then} Save x and `own` only."
-        )
-    return None
-
-
-def _not_scattered(case: Case, seen: Observation) -> str | None:
-    if case.ranks == 1:
-        return None
-    for value, local, (a, b) in zip(
-        seen.values, case.facts["locals"], case.facts["bounds"], strict=True
-    ):
-        if not close(value["own"], local[a:b], _TOLERANCE):
-            return None
-    return (
-        f"{case.name}, the gradient of `own` is this rank's alone: the other ranks' rows used the "
-        "same weight. Reduce-scatter the gradient of the whole weight."
-    )
-
-
-def _averaged(case: Case, seen: Observation) -> str | None:
-    n = case.ranks
-    if n == 1 or not _slices(case, seen, case.facts["sum"], 1 / n):
-        return None
-    return (
-        f"{case.name}, the gradient of `own` is {n} times too small: here the ranks' gradients are "
-        "summed; what they count is for the loss to say."
-    )
-
-
-def _all_reduced(case: Case, seen: Observation) -> str | None:
-    backward = _phase(seen, "backward")
-    if backward <= 2 * _one(case) or not _slices(case, seen, case.facts["sum"]):
-        return None
-    return (
-        f"{case.name}, backward sent {times(backward, 2 * _one(case))} the bytes it had to: every "
-        "rank got the whole summed gradient and cut its slice out of it. A reduce-scatter leaves "
-        "the slice, with half of the bytes."
-    )
-
-
-def _no_graph(case: Case, seen: Observation) -> str | None:
-    if seen.trouble or all(v["reached"] and v["own"] is not None for v in seen.values):
-        return None
-    if not all(
-        close(v["out"], w, _TOLERANCE) for v, w in zip(seen.values, case.facts["out"], strict=True)
-    ):
-        return None
-    return (
-        f"{case.name}, forward is right, but backward does not come to `own`: messages are outside "
-        "autograd, which sees a new tensor without a past. Write a `torch.autograd.Function` and "
-        "call its `apply`."
-    )
-
-
-def _own_part_only(case: Case, seen: Observation) -> str | None:
-    if case.ranks == 1 or seen.trouble or _phase(seen, "forward"):
-        return None
-    return (
-        f"{case.name}, forward sent nothing, so a rank cannot know the others' slices of the "
-        "weight: all-gather them first."
-    )
 
 
 def _to_itself(case: Case, seen: Observation) -> str | None:
@@ -193,8 +98,8 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 EXERCISE = Exercise(
     number="14.6",
     title="Gather, use, free",
-    stars=2,
-    minutes=20,
+    stars=3,
+    minutes=25,
     points=4,
     function="sharded_linear",
     asks=(
@@ -206,12 +111,22 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(
         Mistake("sends to itself", _to_itself, unfinished=True),
-        Mistake("forward gathers nothing", _own_part_only),
-        Mistake("outside autograd", _no_graph),
-        Mistake("own gradient only", _not_scattered),
-        Mistake("averages", _averaged),
-        Mistake("all-reduces the gradient", _all_reduced),
-        Mistake("keeps the weight", _kept),
+        Mistake("slices of another length", look.other_slices, unfinished=True),
+        Mistake("forward gathers nothing", look.own_part_only),
+        Mistake("outside autograd", look.no_graph),
+        Mistake("reads the row the other way", look.other_view),
+        Mistake("every slice at the start", look.at_the_start),
+        Mistake("no gradient of x", look.x_lost),
+        Mistake("gathers by a sum", look.gathered_by_a_sum),
+        Mistake("sums the gradient of x", look.sums_x),
+        Mistake("own gradient only", look.not_scattered),
+        Mistake("averages", look.averaged),
+        Mistake("the gradient of the transpose", look.turned),
+        Mistake("all-reduces the gradient", look.all_reduced),
+        Mistake("changes what it is given", look.wrote),
+        Mistake("messages not waited for", not_waited),
+        Mistake("keeps the weight", look.kept),
+        Mistake("keeps the gradient", look.kept_after),
     ),
     praise=praise,
     reference=wrong.reference,
@@ -224,6 +139,18 @@ EXERCISE = Exercise(
         WrongAnswer("all-reduce", wrong.by_all_reduce, "cut its slice out of it"),
         WrongAnswer("plain", wrong.plain, "does not come to `own`"),
         WrongAnswer("no gather", wrong.no_gather, "forward sent nothing"),
+        WrongAnswer("holds it, and gathers", wrong.holds_and_gathers, "such as `ctx`, a list"),
+        WrongAnswer("a view", wrong.view_of_the_gradient, "is a view of a tensor with"),
+        WrongAnswer("whole gradient", wrong.whole_gradient, "a slice of them"),
+        WrongAnswer("keeps in backward", wrong.keeps_in_backward, "was put where it stays"),
+        WrongAnswer("gathers by a sum", wrong.gathers_by_a_sum, "go round twice"),
+        WrongAnswer("sums x's", wrong.sums_x, "gradient of x was summed"),
+        WrongAnswer("no x", wrong.no_x, "x has no gradient"),
+        WrongAnswer("turned", wrong.turned, "that of Wᵀ"),
+        WrongAnswer("other view", wrong.other_view, "read as (inputs, outputs)"),
+        WrongAnswer("at the start", wrong.at_the_start, "not at the start"),
+        WrongAnswer("scales x", wrong.scales_x, "wrote into x"),
+        WrongAnswer("no wait", wrong.no_wait, "without waiting for"),
     ),
     figure=0,
 )

@@ -132,6 +132,16 @@ def only_one(parameters: int, ranks: int, stage: int) -> float:
     return sum(parameters * size / (ranks if stage == mine else 1) for size, mine in kept)
 
 
+def gradients_whole(parameters: int, ranks: int, stage: int) -> float:
+    """Stage 2 leaves the gradients whole, as stage 1."""
+    return _rule(parameters, ranks, 1 if stage == 2 else stage)
+
+
+def parameters_whole(parameters: int, ranks: int, stage: int) -> float:
+    """Stage 3 leaves the parameters whole, as stage 2."""
+    return _rule(parameters, ranks, min(stage, 2))
+
+
 def gigabytes(parameters: int, ranks: int, stage: int) -> float:
     """Answers in GB."""
     return _rule(parameters, ranks, stage) / 1e9
@@ -146,13 +156,15 @@ KNOWN: dict[str, Callable[[int, int, int], float]] = {
     "one early": one_early,
     "other order": other_order,
     "only one": only_one,
+    "gradients whole": gradients_whole,
+    "parameters whole": parameters_whole,
 }
 
 EXERCISE = Exercise(
     number="14.4",
     title="What each stage leaves",
     stars=1,
-    minutes=10,
+    minutes=8,
     points=2,
     function="bytes_per_rank",
     asks=(
@@ -193,6 +205,22 @@ EXERCISE = Exercise(
             _by_rule("everything", "everything was divided by the ranks: that is stage 3."),
         ),
         Mistake(
+            "gradients whole",  # before float32, which gives the same number in stage 2
+            _by_rule(
+                "gradients whole",
+                "the gradients were not divided: that is stage 1's number, and stage 2 shards the "
+                "gradients too.",
+            ),
+        ),
+        Mistake(
+            "parameters whole",
+            _by_rule(
+                "parameters whole",
+                "the parameters were not divided: that is stage 2's number, and stage 3 shards "
+                "the parameters too.",
+            ),
+        ),
+        Mistake(
             "no second copy",
             _by_rule(
                 "no copy",
@@ -229,6 +257,8 @@ EXERCISE = Exercise(
         WrongAnswer("other order", other_order, "the other way round"),
         WrongAnswer("only one", only_one, "only one of the three"),
         WrongAnswer("gigabytes", gigabytes, "in GB"),
+        WrongAnswer("gradients", gradients_whole, "the gradients were not divided"),
+        WrongAnswer("parameters", parameters_whole, "the parameters were not divided"),
     ),
     ranked=False,
 )
