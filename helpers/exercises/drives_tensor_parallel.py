@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from helpers.exercises.drives import Function, Ranked
+from helpers.exercises.drives_requests import OPEN, Requests
 
 _PRODUCTS = {"matmul", "__matmul__", "mm", "bmm", "mv", "dot", "linear", "inner"}
 _ADDED = {"addmm", "baddbmm", "addmv"}
@@ -41,43 +42,61 @@ class _Products(TorchFunctionMode):
 
 
 def _counting(fn: Function, comm: Any, *args: Any) -> Any:
-    """`{"out": what `fn(comm, *args)` returned, "products": its multiplications}`."""
+    """What `fn(comm, *args)` did.
+
+    `values[rank]`: out, what it returned; products, its multiplications; changed, the place of the
+    first argument that it wrote into, None where it left all alone; open, how many messages nobody
+    waited for.
+    """
+    before, requests = [arg.clone() for arg in args], Requests(comm)
     with _Products() as products:
         out = fn(comm, *args)
-    return {"out": out, "products": products.count}
+    still = requests.end()
+    pairs = enumerate(zip(args, before, strict=True))
+    changed = next((place for place, (now, then) in pairs if not torch.equal(now, then)), None)
+    return {"out": out, "products": products.count, "changed": changed, OPEN: still}
 
 
 def _on_f_and_g(
-    fn: Function, comm: Any, x: Tensor, scale: Tensor, parts: list[Tensor], weights: Tensor
+    fn: Function,
+    comm: Any,
+    x: Tensor,
+    scale: Tensor,
+    parts: list[Tensor],
+    weights: Tensor,
+    gaps: bool,
 ) -> Any:
     """A residual network of `f, g = fn(comm)`, forward and backward.
 
     A rank's arguments: x and scale, the same on all ranks; parts, [A, B, A, B, …] of this rank;
-    weights, of the output in the loss. `values[rank]`: pair, "functions", "classes" or "" for
-    anything else; where it was functions, out, the gradients x, scale and parts, whether g changed
-    what it was given (`input`), and f's and g's backward the gradient that they were given (`f`,
-    `g`).
+    weights, of the output in the loss; gaps, whether f and g are given slices of wider tensors.
+    `values[rank]`: pair, "functions", "classes" or "" for anything else; where it was functions,
+    out, the gradients x, scale and parts, whether g changed what it was given (`input`), and f's
+    and g's backward the gradient that they were given (`f`, `g`); open, how many messages nobody
+    waited for.
     """
+    requests = Requests(comm)
     pair = fn(comm)
     if not (isinstance(pair, tuple | list) and len(pair) == 2 and all(map(callable, pair))):
         return {"pair": ""}
     if any(isinstance(one, type) for one in pair):
         return {"pair": "classes"}
     f, g = pair
-    leaves = [x, scale, *parts]
-    for leaf in leaves:
+    for leaf in (x, scale, *parts):
         leaf.requires_grad_()
     changed, out = False, x
     given: dict[str, list[tuple[Tensor, Tensor]]] = {"f": [], "g": []}
     for a, b in zip(parts[::2], parts[1::2], strict=True):
-        copied = f(out * scale)
+        scaled = _with_gaps(out * scale) if gaps else out * scale
+        copied = f(scaled)
         _note_gradient(copied, given["f"])
         part = torch.tanh(copied @ a) @ b
+        part = _with_gaps(part) if gaps else part
         before = part.detach().clone()
         total = g(part)
         _note_gradient(total, given["g"])
         changed = changed or not torch.equal(part.detach(), before)
-        out = out + total
+        out = scaled + total
     (out * weights).sum().backward()
     return {
         "pair": "functions",
@@ -87,7 +106,13 @@ def _on_f_and_g(
         "parts": [part.grad for part in parts],
         "input": changed,
         **{k: any(not torch.equal(now, then) for now, then in v) for k, v in given.items()},
+        OPEN: requests.end(),
     }
+
+
+def _with_gaps(tensor: Tensor) -> Tensor:
+    """The same numbers as a slice of a tensor that is twice as wide, whose copies have no gaps."""
+    return torch.cat([tensor, tensor.detach()], -1)[..., : tensor.shape[-1]]
 
 
 def _note_gradient(tensor: Tensor, notes: list[tuple[Tensor, Tensor]]) -> None:
@@ -97,11 +122,16 @@ def _note_gradient(tensor: Tensor, notes: list[tuple[Tensor, Tensor]]) -> None:
 
 
 def _on_scores(fn: Function, comm: Any, scores: Tensor, targets: Tensor, first: int) -> Any:
-    """`{"returned": …, "changed": whether the scores or targets were changed}`."""
+    """`{"returned": …, "changed": whether the scores or targets were changed, "open": …}`.
+
+    open: how many messages nobody waited for.
+    """
     before = scores.clone(), targets.clone()
+    requests = Requests(comm)
     returned = fn(comm, scores, targets, first)
+    still = requests.end()
     changed = not (torch.equal(scores, before[0]) and torch.equal(targets, before[1]))
-    return {"returned": returned, "changed": changed}
+    return {"returned": returned, "changed": changed, OPEN: still}
 
 
 counting = Ranked(_counting)

@@ -3,7 +3,8 @@
 `parallel_mlp(comm, x, up, up_bias, down, down_bias) -> Tensor`: the whole matrices in torch's
 layout, (outputs, inputs); rank r works with hidden units ⌊r·H/N⌋ to ⌊(r+1)·H/N⌋. The claim: equal
 to the dense MLP on every rank to 1e-10; a rank's matrix products are at most its share of the
-dense ones; over all ranks no more bytes than one all-reduce of the result.
+dense ones; over all ranks no more bytes than one all-reduce of the result, and all of them waited
+for; what was handed in stays as it is.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from helpers.exercises.common import rng
-from helpers.exercises.compare import close, count, describe, worlds
+from helpers.exercises.compare import close, count, worlds
+from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_tensor_parallel import counting
 from helpers.exercises.lesson_14 import column_row_mistakes as look
 from helpers.exercises.lesson_14 import column_row_wrong as wrong
@@ -46,10 +48,7 @@ def claim(case: Case, seen: Observation) -> str | None:
     want = want_of(case)
     for rank, value in enumerate(seen.values):
         if not close(value["out"], want, look.TOLERANCE):
-            return (
-                f"{case.name}, rank {rank} returned {describe(value['out'])}, which is not what "
-                "the dense MLP gives."
-            )
+            return look.other_values(case, rank, value["out"])
         if value["products"] > look.share(case):
             return (
                 f"{case.name}, rank {rank} makes {value['products']} multiplications in matrix "
@@ -57,7 +56,7 @@ def claim(case: Case, seen: Observation) -> str | None:
             )
     if case.ranks > 1 and not seen.events:  # which the grader keeps itself
         return f"{case.name}, nothing went from rank to rank, so no rank can have the sum."
-    return look.sends_more(case, seen)
+    return look.sends_more(case, seen) or look.wrote(case, seen) or not_waited(case, seen)
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -93,10 +92,13 @@ EXERCISE = Exercise(
         Mistake("another activation", look.another_activation),
         Mistake("the remainder on the last rank", look.all_on_the_last),
         Mistake("every rank computes everything", look.too_much_work),
+        Mistake("changes what it is given", look.wrote),
         Mistake("puts the hidden units together", look.gathered),
+        Mistake("messages not waited for", not_waited),
         Mistake("sends more than one all-reduce", look.sends_more),
         Mistake("never sums", look.not_a_sum),
         Mistake("the bias N times", look.bias_many_times),
+        Mistake("no first bias", look.up_bias_lost),
         Mistake("no second bias", look.bias_lost),
         Mistake("averages", look.averaged),
         Mistake("loses the remainder", look.remainder),
@@ -120,6 +122,10 @@ EXERCISE = Exercise(
         WrongAnswer("gathers", wrong.gathers, "were put together"),
         WrongAnswer("for rank 0", wrong.for_rank_0, "the others have not"),
         WrongAnswer("stays away", wrong.stays_away, "did not come to the sum"),
+        WrongAnswer("no first bias", wrong.no_up_bias, "`up_bias` is missing"),
+        WrongAnswer("cuts the inputs", wrong.cuts_the_inputs, "was cut by its inputs:"),
+        WrongAnswer("clears the bias", wrong.clears_the_bias, "wrote into `down_bias`"),
+        WrongAnswer("no wait", wrong.no_wait, "without waiting for"),
     ),
     figure=0,
 )

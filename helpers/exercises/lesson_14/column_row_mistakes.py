@@ -11,10 +11,12 @@ from helpers.exercises.lesson_14.cut_mlp import (
     gelu,
     terms_of,
     want_of,
+    without_up_bias,
 )
 from helpers.exercises.spec import Case, Observation
 
 TOLERANCE = 1e-10
+ARGUMENTS = ("x", "`up`", "`up_bias`", "`down`", "`down_bias`")
 
 
 def everywhere(seen: Observation, want: Array) -> bool:
@@ -64,6 +66,19 @@ def gathered(case: Case, seen: Observation) -> str | None:
     most = max(v["products"] for v in seen.values)
     if most <= share(case):
         return None
+    x, up, *_ = case.args[0]
+    n, width = case.ranks, x.shape[1]
+    by_inputs = [
+        len(x) * len(up) * ((r + 1) * width // n - r * width // n) + x.size * len(up)
+        for r in range(n)
+    ]
+    if [v["products"] for v in seen.values] == by_inputs:
+        return (
+            f"{case.name}, the result is right, but `up` was cut by its inputs: no rank has a "
+            "whole hidden unit before a sum, and after it every rank multiplied by all of `down`, "
+            f"{most} multiplications where its share is {share(case)}. Cut `up` by hidden units, "
+            "which are its rows: then GELU needs nobody else's numbers."
+        )
     return (
         f"{case.name}, the result is right, but a rank makes {most} multiplications where its "
         f"share is {share(case)}: after the hidden units were put together, every rank multiplied "
@@ -128,6 +143,41 @@ def bias_lost(case: Case, seen: Observation) -> str | None:
     if not everywhere(seen, want_of(case) - bias_of(case)):
         return None
     return f"{case.name}, `down_bias` is missing: add it once, after the sum."
+
+
+def up_bias_lost(case: Case, seen: Observation) -> str | None:
+    """No `up_bias`."""
+    if not everywhere(seen, without_up_bias(case)):
+        return None
+    return (
+        f"{case.name}, `up_bias` is missing: this rank's part of it, `up_bias[start:stop]`, is "
+        "added before GELU."
+    )
+
+
+def wrote(case: Case, seen: Observation) -> str | None:
+    """Something that was handed in has changed."""
+    for rank, value in enumerate(seen.values):
+        if type(value["changed"]) is int:
+            return (
+                f"{case.name}, rank {rank} wrote into {ARGUMENTS[value['changed']]}, which belongs "
+                "to the caller and is used again in the next step: work on tensors of your own."
+            )
+    return None
+
+
+def other_values(case: Case, rank: int, out: Array) -> str:
+    """What a rank returned, in words that do not take wrong values for a wrong shape."""
+    want = want_of(case)
+    if is_array(out, want.shape):
+        return (
+            f"{case.name}, rank {rank} returned a tensor of the right shape, {want.shape}, but its "
+            "values are not the dense MLP's: GELU(x upᵣᵀ + up_biasᵣ) downᵣᵀ, summed, + down_bias."
+        )
+    return (
+        f"{case.name}, rank {rank} returned {describe(out)}; the dense MLP gives a tensor of shape "
+        f"{want.shape}."
+    )
 
 
 def averaged(case: Case, seen: Observation) -> str | None:

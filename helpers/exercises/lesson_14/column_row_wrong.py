@@ -155,3 +155,43 @@ def stays_away(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: A
     if comm.rank * hidden // n == (comm.rank + 1) * hidden // n:
         return down_bias.expand(len(x), -1)
     return all_reduce_ring(comm, _term(comm, x, up, up_bias, down)) + down_bias
+
+
+def no_up_bias(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
+    """Forgets the first bias."""
+    from helpers.algorithms.collectives import all_reduce_ring
+
+    return all_reduce_ring(comm, _term(comm, x, up, 0 * up_bias, down)) + down_bias
+
+
+def cuts_the_inputs(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
+    """Cuts `up` by inputs, and sums before GELU."""
+    from torch.nn import functional
+
+    from helpers.algorithms.collectives import all_reduce_ring
+
+    n, width = comm.size, x.shape[1]
+    part = slice(comm.rank * width // n, (comm.rank + 1) * width // n)
+    units = all_reduce_ring(comm, x[:, part] @ up[:, part].T)
+    return functional.gelu(units + up_bias) @ down.T + down_bias
+
+
+def clears_the_bias(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
+    """Sets the bias to zero on all ranks but one, so that it is summed once."""
+    from helpers.algorithms.collectives import all_reduce_ring
+
+    if comm.rank:
+        down_bias.zero_()
+    return all_reduce_ring(comm, _term(comm, x, up, up_bias, down) + down_bias)
+
+
+def no_wait(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
+    """Sends its term to everybody, and waits for none of the messages."""
+    term = _term(comm, x, up, up_bias, down)
+    others = [r for r in range(comm.size) if r != comm.rank]
+    for other in others:
+        comm.isend(term, other)
+    total = term.clone()
+    for other in others:
+        total += comm.recv(other)
+    return total + down_bias

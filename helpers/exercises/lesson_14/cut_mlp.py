@@ -43,6 +43,12 @@ def bounds_of(case: Case) -> list[tuple[int, int]]:
     return [(r * hidden // n, (r + 1) * hidden // n) for r in range(n)]
 
 
+def without_up_bias(case: Case) -> Array:
+    """What the dense MLP gives whose first layer has no bias."""
+    x, up, _, down, down_bias = case.args[0]
+    return gelu(x @ up.T) @ down.T + down_bias
+
+
 def bias_of(case: Case) -> Array:
     """The bias that is added once."""
     return case.args[0][4]

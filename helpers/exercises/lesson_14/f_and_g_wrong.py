@@ -141,3 +141,72 @@ def rank_0_alone(comm: Any) -> Any:
     """The others do not come to the sum of gradients."""
     f, g = _pair(comm, "keep", "sum", "sum", "keep")
     return (f if comm.rank == 0 else lambda x: x), g
+
+
+def hook_on_x(comm: Any) -> Any:
+    """f hooks the tensor that it is given, and not one of its own."""
+    from helpers.algorithms.collectives import all_reduce_ring
+
+    def f(x: Any) -> Any:
+        if x.requires_grad:
+            x.register_hook(lambda gradient: all_reduce_ring(comm, gradient.clone()))
+        return x
+
+    return f, _pair(comm, "keep", "sum", "sum", "keep")[1]
+
+
+def g_divides(comm: Any) -> Any:
+    """g shares the gradient out among the ranks."""
+    import torch
+
+    from helpers.algorithms.collectives import all_reduce_ring
+
+    class G(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return all_reduce_ring(comm, x.clone())
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            return gradients[0] / comm.size
+
+    return _pair(comm, "keep", "sum", "sum", "keep")[0], G.apply
+
+
+def two_dimensions(comm: Any) -> Any:
+    """Takes rows of numbers only."""
+    f, g = _pair(comm, "keep", "sum", "sum", "keep")
+
+    def of_rows(x: Any) -> Any:
+        rows, width = x.shape
+        return g(x.view(rows, width))
+
+    return f, of_rows
+
+
+def flat_view(comm: Any) -> Any:
+    """Takes tensors in one piece only."""
+    f, g = _pair(comm, "keep", "sum", "sum", "keep")
+    return f, lambda x: g(x.view(-1)).view(x.shape)
+
+
+def no_wait(comm: Any) -> Any:
+    """g sends its term to everybody, and waits for none of the messages."""
+    import torch
+
+    class G(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            mine, others = x.clone(), [r for r in range(comm.size) if r != comm.rank]
+            for other in others:
+                comm.isend(mine, other)
+            total = mine.clone()
+            for other in others:
+                total += comm.recv(other)
+            return total
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            return gradients[0]
+
+    return _pair(comm, "keep", "sum", "sum", "keep")[0], G.apply

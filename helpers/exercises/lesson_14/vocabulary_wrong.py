@@ -25,6 +25,14 @@ def reference(comm: Any, scores: Any, targets: Any, first: int) -> Any:
 
 
 def _loss(
+    comm: Any, scores: Any, targets: Any, first: int, *, mean: bool = True, **options: Any
+) -> Any:
+    """The loss, with each step as it should be or not."""
+    each, gradient = _each(comm, scores, targets, first, **options)
+    return (each.mean(), gradient / len(targets)) if mean else (each.sum(), gradient)
+
+
+def _each(
     comm: Any,
     scores: Any,
     targets: Any,
@@ -34,11 +42,11 @@ def _loss(
     sum_total: bool = True,
     sum_target: bool = True,
     mask: bool = True,
-    mean: bool = True,
     one_hot: bool = True,
     scaled: bool = True,
+    probability: bool = False,
 ) -> Any:
-    """The loss, with each step as it should be or not."""
+    """Each position's loss, and the gradient of their sum."""
     import torch
 
     from helpers.algorithms.collectives import all_reduce_ring
@@ -47,6 +55,8 @@ def _loss(
     largest = scores.amax(1) if top != "none" else torch.zeros(len(targets), dtype=scores.dtype)
     if top == "all":
         all_reduce_max(comm, largest)
+    elif top == "mean":
+        largest = all_reduce_ring(comm, largest) / comm.size
     weights = (scores - largest[:, None]).exp()
     total = weights.sum(1)
     if sum_total:
@@ -57,14 +67,16 @@ def _loss(
     rows = mine.nonzero()[:, 0]
     columns = (targets[rows] - first).clamp(0, scores.shape[1] - 1)
     target = torch.zeros_like(total)
-    target[rows] = scores[rows, columns] - (largest[rows] if scaled else 0)
+    if probability:
+        target[rows] = weights[rows, columns] / total[rows]
+    else:
+        target[rows] = scores[rows, columns] - (largest[rows] if scaled else 0)
     if sum_target:
         all_reduce_ring(comm, target)
     gradient = weights / total[:, None]
     if one_hot:
         gradient[rows, columns] -= 1
-    losses = total.log() - target
-    return (losses.mean(), gradient / len(targets)) if mean else (losses.sum(), gradient)
+    return (-target.log() if probability else total.log() - target), gradient
 
 
 def no_maximum(comm: Any, scores: Any, targets: Any, first: int) -> Any:
@@ -151,3 +163,63 @@ def in_place(comm: Any, scores: Any, targets: Any, first: int) -> Any:
 def loss_alone(comm: Any, scores: Any, targets: Any, first: int) -> Any:
     """No gradient."""
     return _loss(comm, scores, targets, first)[0]
+
+
+def mean_of_maxima(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """Takes the mean of the ranks' maxima for the largest of them."""
+    return _loss(comm, scores, targets, first, top="mean")
+
+
+def log_of_probability(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """The logarithm of the softmax."""
+    each, gradient = _each(comm, scores, targets, first, probability=True)
+    return each.mean(), gradient / len(targets)
+
+
+def clamps_scores(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """Lets no score lie more than 100 under the maximum."""
+    from helpers.algorithms.maximum import all_reduce_max
+
+    top = all_reduce_max(comm, scores.amax(1))
+    return _loss(comm, (scores - top[:, None]).clamp(min=-100), targets, first)
+
+
+def each_position(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """Forgets the mean of the loss."""
+    each, gradient = _each(comm, scores, targets, first)
+    return each, gradient / len(targets)
+
+
+def row_of_one(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """A loss of shape (1,)."""
+    loss, gradient = _loss(comm, scores, targets, first)
+    return loss.reshape(1), gradient
+
+
+def sum_of_losses(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """Adds the losses up, and takes the gradient of their mean."""
+    each, gradient = _each(comm, scores, targets, first)
+    return each.sum(), gradient / len(targets)
+
+
+def minus(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """One-hot minus softmax."""
+    loss, gradient = _loss(comm, scores, targets, first)
+    return loss, -gradient
+
+
+def by_ranks(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """Divides by the number of ranks too, as data parallelism does."""
+    loss, gradient = _loss(comm, scores, targets, first)
+    return loss, gradient / comm.size
+
+
+def no_wait(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """Says its maximum to everybody, and waits for none of the messages."""
+    largest = scores.amax(1)
+    others = [r for r in range(comm.size) if r != comm.rank]
+    for other in others:
+        comm.isend(largest.clone(), other)
+    for other in others:
+        largest = largest.maximum(comm.recv(other))
+    return _loss(comm, scores, targets, first)
