@@ -48,9 +48,9 @@ def _bars(ax: Any, held: Sequence[PerParameter], unit: float, chosen: int | None
         digits = 3 if left < 100 else 0
         text = f"{left:.{digits}g}" if digits else f"{left:.0f}"
         weight = "bold" if stage == chosen else "normal"
-        ax.annotate(
-            text, (left, stage), (4, 0), textcoords="offset points", va="center", weight=weight
-        )
+        note = {"textcoords": "offset points", "va": "center", "weight": weight}
+        ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}  # over a GPU's line
+        ax.annotate(text, (left, stage), (4, 0), bbox=ground, **note)
     ax.set_yticks(range(len(held)), _names(), fontsize=9)
     ax.invert_yaxis()
     ax.grid(False, axis="y")
@@ -194,16 +194,17 @@ def fits(billions: float, ranks: int, stage: int, precision: str) -> Any:
     held = [memory(billions * 1e9, ranks, s, PRECISIONS[precision]) for s in range(4)]
     _bars(ax, held, 1e9, chosen=stage)
     most = max(100.0, held[0].total / 1e9)
-    for capacity in sorted({each.memory / 1e9 for each in MACHINES}):
+    for place, capacity in enumerate(sorted({each.memory / 1e9 for each in MACHINES})):
         ax.axvline(capacity, color=BLACK, linewidth=1.2, linestyle="--")
         note = {"textcoords": "offset points", "fontsize": 8}
-        ax.annotate(f"{capacity:.0f} GB", (capacity, -0.45), (3, 0), **note)
+        ax.annotate(f"{capacity:.0f} GB", (capacity, place - 0.48), (3, -3), **note)
     verdict = held[stage].total / 1e9
     fitting = sorted({each.memory / 1e9 for each in MACHINES if verdict < each.memory / 1e9})
     sizes = " and ".join(f"{size:.0f} GB" for size in fitting)
     words = f"fits GPUs of {sizes}" if fitting else "fits none of these GPUs"
     ax.set_title(f"stage {stage}: {verdict:.3g} GB, {words}", fontsize=10)
-    ax.set(xlabel="GB a GPU, without activations", xlim=(0, most * 1.12), ylim=(3.5, -0.65))
+    ax.set(xlabel="GB a GPU between two steps, without activations")
+    ax.set(xlim=(0, most * 1.12), ylim=(3.5, -0.65))
     legend = ax.legend(frameon=False, loc="lower right", fontsize=8)
     for patch in legend.get_patches():
         patch.set_alpha(1.0)

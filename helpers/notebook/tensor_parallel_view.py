@@ -237,10 +237,11 @@ def tokens_or_weights(
     parts: int = 1,
     counted: Sequence[tuple[int, float, float]] = (),
 ) -> Any:
-    """MB that a rank sends for a block and a step against the tokens of its batch, float32.
+    """MB that a rank sends for a block and a step against the tokens of the whole batch, float32.
 
-    Tensor parallelism sends 4 sums of tokens · width numbers, data parallelism one of the block's
-    gradients, 12 · width² (without biases and norms), both over so many ranks.
+    Tensor parallelism sends 4 sums of tokens · width numbers, since each rank sees all tokens; data
+    parallelism, where a rank sees its share of them, sends one of the block's gradients,
+    12 · width² (without biases and norms), both over so many ranks.
     parts: into how many parts the block is cut whose gradients are averaged, on a mesh.
     counted: (tokens, bytes of tensor parallelism, bytes of data parallelism) of runs.
     """
@@ -261,7 +262,8 @@ def tokens_or_weights(
     ax.axvline(even, color=GREY, linewidth=1)
     note = {"textcoords": "offset points", "color": GREY, "fontsize": 9}
     ax.annotate(f"equal at {even:.0f} tokens", (even, 0), (4, 6), **note)
-    ax.set(xlabel="tokens in a rank's batch", ylabel="sent for a block and step (MB)")
+    ax.set(xlabel="tokens in the batch of all ranks together")
+    ax.set(ylabel="a rank sends (MB a block and step)")
     ax.set(xlim=(0, most), ylim=(0, None))
     ax.legend(loc="upper left", fontsize=9, frameon=False)
     return figure
