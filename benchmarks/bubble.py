@@ -33,9 +33,11 @@ def spans(comm: Any, schedule: Any) -> dict[int, list[Any]]:
     found: dict[int, list[Any]] = {count: [] for count in COUNTS}
     for repeat in range(-1, REPEATS):
         for count in COUNTS:
-            given = microbatches(vectors, count)
+            targets = microbatches(vectors, count)
+            # The first stage computes its inputs' gradients too, as the others have to.
+            inputs = [target.clone().requires_grad_() for target in targets]
             comm.barrier()
-            pipeline.step(given, given)
+            pipeline.step(inputs, targets)
             if repeat >= 0:
                 found[count].append(pipeline.spans)
     return found

@@ -44,7 +44,7 @@ def measure() -> Report:
     """Both splits, one after the other."""
     report = Report("model-split", "A training step on one rank and on two, one thread each")
     deep, small = Recurrent(), Dense()
-    wave, vertical = measure_recurrent(deep, repeats=15), measure_dense(small, repeats=101)
+    wave, vertical = measure_recurrent(deep, repeats=9), measure_dense(small, repeats=101)
     name = f"recurrent, {deep.layers} layers of {deep.width}, {deep.chunks} chunks"
     add(report, name, wave)
     report.claim("recurrent: two ranks quicker than one", wave.speedup, GAIN)

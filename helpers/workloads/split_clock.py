@@ -175,6 +175,7 @@ def measure_recurrent(setting: Recurrent | None = None, repeats: int = 7, **opti
     import helpers
 
     setting = setting or Recurrent()
+    options = {"timeout": 300, **options}
     ranks = helpers.run(recurrent_times, setting, repeats, ranks=2, show=False, **options)
     unit = setting.work(layers=1).flops
     works = [setting.work(), setting.work(ranks=2)]
