@@ -162,6 +162,14 @@ def test_doctor_answers_without_rich(
     assert "lacks  GPUs" in capsys.readouterr().out
 
 
+def test_doctor_answers_before_anything_is_installed() -> None:
+    code = "import sys; sys.path.insert(0, sys.argv[1]); from helpers.doctor import show; show()"
+    command = [sys.executable, "-I", "-S", "-c", code, str(ROOT)]  # -S: no installed packages
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert answer.returncode == 0, answer.stderr
+    assert "sandbox" in answer.stdout and answer.stderr == ""
+
+
 def test_every_look_has_an_answer() -> None:
     # torch is asked in a process of its own, so this one is allowed its seconds.
     for finding in doctor.findings():
