@@ -178,6 +178,8 @@ def test_a_worker_that_ends_its_process_is_told() -> None:
         def at(self, worker: int, step: int) -> None:
             if (worker, step) == (1, 2):
                 os._exit(3)
+            if worker != 1:
+                time.sleep(0.02)  # or the others may do all updates before it is there
 
     assert "worker 1 ended its process with exit code 3" in train(Leaves()).died[1]
 
