@@ -13,7 +13,6 @@ from helpers.algorithms.dynamic_recurrent import DynamicGRU
 from helpers.algorithms.fake_quantization import FakeQuantize
 from helpers.algorithms.integer_layers import IntegerConv2d, IntegerLayer, IntegerLinear
 from helpers.algorithms.integer_pools import IntegerAvgPool2d, IntegerMaxPool2d, IntegerReLU
-from helpers.algorithms.model_file import load, save, size_bytes
 from helpers.algorithms.quantized_model import (
     in_dtype,
     quantize_dynamic,
@@ -22,6 +21,7 @@ from helpers.algorithms.quantized_model import (
 )
 from helpers.algorithms.quantized_training import convert, prepare
 from helpers.algorithms.weight_only import WeightOnly
+from helpers.workloads.model_file import load, save, size_bytes
 
 
 def network(seed: int = 0) -> nn.Sequential:
