@@ -1,0 +1,28 @@
+"""The exercises of lesson 11, quantization."""
+
+from helpers.exercises.lesson_11 import bounds, codes, weights
+
+# The modules of helpers.algorithms that hold what this lesson builds.
+BUILDS: tuple[str, ...] = (
+    "quantization",
+    "calibration",
+    "integer_layers",
+    "integer_pools",
+    "folding",
+    "fake_quantization",
+    "quantized_training",
+    "quantized_model",
+    "dynamic_layers",
+    "dynamic_recurrent",
+    "weight_only",
+    "requantize",
+    "packing",
+)
+# What its answers may use and nobody has to write.
+GIVES: tuple[str, ...] = ("integer_products", "windows")
+
+EXERCISES = (
+    codes.EXERCISE,
+    weights.EXERCISE,
+    bounds.EXERCISE,
+)

@@ -1,0 +1,35 @@
+"""Numbers of this lesson's exercises in words, and lists of numbers compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def said(value: float) -> str:
+    """A number with at most five digits and a real minus sign."""
+    return f"{value:.5g}".replace("-", "−")
+
+
+def near(got: float, want: float, tolerance: float = 1e-4) -> bool:
+    """Whether two numbers are the same but for rounding in single precision, and a little more."""
+    return abs(got - want) <= tolerance * abs(want)
+
+
+def alike(got: Any, want: Any) -> bool:
+    """Whether an array holds just these numbers, of whatever type."""
+    return type(got) is np.ndarray and got.shape == want.shape and bool(np.all(got == want))
+
+
+def kind(values: Array) -> str:
+    """An array's type as torch calls it, such as "torch.int8"."""
+    return f"torch.{values.dtype.name}"
+
+
+def rows_of(value: Any, length: int) -> list[Any] | None:
+    """The items of a tuple or list of this length, None for anything else."""
+    return list(value) if type(value) in (tuple, list) and len(value) == length else None
