@@ -1,6 +1,13 @@
 """The exercises of lesson 11, quantization."""
 
-from helpers.exercises.lesson_11 import bounds, codes, weights
+from helpers.exercises.lesson_11 import (
+    bounds,
+    codes,
+    folding,
+    products,
+    straight_through,
+    weights,
+)
 
 # The modules of helpers.algorithms that hold what this lesson builds.
 BUILDS: tuple[str, ...] = (
@@ -24,5 +31,8 @@ GIVES: tuple[str, ...] = ("integer_products", "windows")
 EXERCISES = (
     codes.EXERCISE,
     weights.EXERCISE,
+    products.EXERCISE,
     bounds.EXERCISE,
+    folding.EXERCISE,
+    straight_through.EXERCISE,
 )
