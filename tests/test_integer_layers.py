@@ -238,11 +238,22 @@ def test_the_largest_sum_fits_and_one_more_is_refused():
             int_matmul(a.new_zeros(1, longest + 1), b.new_zeros(longest + 1, 1))
 
 
-def test_the_same_product_where_there_is_no_integer_instruction(monkeypatch):
-    a = torch.randint(-128, 128, (5, 33), dtype=torch.int8)
-    expected = int_matmul(a, a.t())
-    monkeypatch.setattr(integer_products, "_has_int_mm", lambda *asked: False)
-    assert torch.equal(int_matmul(a, a.t()), expected)
+@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("dtype", integer_products.LONGEST)
+@pytest.mark.parametrize("shape", [(5, 33, 7), (1, 1, 1), (2, 1024, 3), (3, 2100, 300)])
+def test_the_same_product_with_the_processors_instruction_and_without(
+    shape, dtype, quick, monkeypatch
+):
+    monkeypatch.setattr(integer_products, "_has_int_mm", lambda *asked: quick)
+    rows, depth, columns = shape
+    ends = torch.iinfo(dtype)
+    a = torch.randint(ends.min, ends.max + 1, (rows, depth)).to(dtype)
+    b = torch.randint(-128, 128, (columns, depth)).to(torch.int8)
+    a[0], b[0] = ends.min or ends.max, -128  # the largest sum there is
+    for right in (b.t(), b.t().contiguous()):
+        found = int_matmul(a, right)
+        assert found.dtype == torch.int32
+        assert torch.equal(found.double(), a.double() @ right.double())
 
 
 def test_gpu_shapes_are_filled_up_with_zeros():

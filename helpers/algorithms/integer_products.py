@@ -15,6 +15,9 @@ from torch.nn.functional import pad
 
 # The longest sums that surely fit 32 bits: 131071 · 128 · 128 and 65793 · 255 · 128.
 LONGEST = {torch.int8: 131071, torch.uint8: 65793}
+# The longest sums that float32 surely holds, up to 2^24: 1024 · 128 · 128 and 514 · 255 · 128.
+LONGEST_IN_FLOATS = {torch.int8: 1024, torch.uint8: 514}
+CHANNELS = 256  # that are floats at a time: 1 MB of them, so that they stay in the cache
 
 
 def int_matmul(a: Tensor, b: Tensor) -> Tensor:
@@ -41,7 +44,7 @@ def int_matmul(a: Tensor, b: Tensor) -> Tensor:
     if not a.numel() or not b.numel():
         return torch.zeros(a.shape[0], b.shape[1], dtype=torch.int32, device=a.device)
     if not _has_int_mm(a.device, a.dtype):
-        return (a.double() @ b.double()).to(torch.int32)  # exact: all sums are below 2^53
+        return _in_floats(a, b.t())
     if a.shape[1] == 1:  # one product each; and strides cannot say which way such a matrix lies
         return a.to(torch.int32) * b.to(torch.int32)
     return (_on_gpu if a.device.type == "cuda" else _on_cpu)(_rows(a), _rows(b.t()))
@@ -57,6 +60,23 @@ def takes_unsigned(device: torch.device) -> bool:
     if device.type != "cpu" or not _has_int_mm(device, torch.uint8):
         return False
     return torch.cpu._is_vnni_supported() and not torch.cpu._is_amx_tile_supported()
+
+
+def _in_floats(a: Tensor, rows_of_b: Tensor) -> Tensor:
+    """Sums of float32 products, cut so short that each sum is exact, and added up as int32.
+
+    Codes have 8 bits, so that settings which round a product's operands, to bf16 at the least, do
+    not change them. Weights become floats some channels at a time, never all at once.
+    """
+    depth, sums = LONGEST_IN_FLOATS[a.dtype], []
+    parts = [part.float() for part in a.split(depth, 1)]
+    for rows in rows_of_b.split(CHANNELS):
+        pieces = zip(parts, rows.split(depth, 1), strict=True)
+        total, *others = ((x @ w.float().t()).to(torch.int32) for x, w in pieces)
+        for other in others:
+            total += other
+        sums.append(total)
+    return torch.cat(sums, 1)
 
 
 def _on_cpu(a: Tensor, rows_of_b: Tensor) -> Tensor:
@@ -85,11 +105,17 @@ def _rows(matrix: Tensor) -> Tensor:
 
 @lru_cache
 def _has_int_mm(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether torch._int_mm is there for a type on the left, and exact with the largest numbers.
+    """Whether torch._int_mm is there for a type on the left, exact with the largest numbers, quick.
 
     Instructions older than VNNI sum pairs of products in 16 bits, where two of the largest ones
-    overflow (PyTorch issue 136746): they are asked before they are believed.
+    overflow (PyTorch issue 136746): they are asked before they are believed. Newer releases leave
+    these instructions alone on a CPU, and take one product after the other (pull request 136942):
+    exact, but many times slower than floats.
     """
+    if device.type == "cpu" and not (
+        torch.cpu._is_vnni_supported() or torch.cpu._is_amx_tile_supported()
+    ):
+        return False
     left, right = (
         torch.tensor([torch.iinfo(t).min, torch.iinfo(t).max], dtype=t, device=device)
         for t in (dtype, torch.int8)
