@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("torch", "tensorflow", "horovod", "accelerate", "nbgrader", "numpy", "simpy")
+PACKAGES = ("torch", "tensorflow", "horovod", "accelerate", "nbgrader", "numpy", "simpy", "torchao")
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,17 @@ class Claim:
 
 @dataclass
 class Report:
-    """All that one benchmark found."""
+    """All that one benchmark found on one device.
+
+    device: the name of the GPU that it was found on; None where it was the CPU.
+    """
 
     name: str
     title: str
     rows: list[Row] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    device: str | None = None
 
     def add(self, case: str, name: str, seconds: Sequence[float], note: str = "") -> Row:
         """Add a contender's times."""
@@ -91,6 +96,7 @@ class Report:
         """Everything, for JSON. Times in seconds."""
         return {
             "name": self.name,
+            "device": self.device,
             "machine": machine(),
             "rows": [
                 {
@@ -118,9 +124,13 @@ class Report:
         }
 
     def save(self) -> Path:
-        """Keep the figures beside the benchmark, with the machine that they were measured on."""
+        """Keep the figures beside the benchmark, with the machine that they were measured on.
+
+        Those of a GPU go into a file of their own, with its name: quantize-nvidia-h200.json.
+        """
         RESULTS.mkdir(exist_ok=True)
-        path = RESULTS / f"{self.name}.json"
+        of_device = f"-{slug(self.device)}" if self.device else ""
+        path = RESULTS / f"{self.name}{of_device}.json"
         path.write_text(self.json() + "\n", encoding="utf-8")
         return path
 
@@ -166,6 +176,11 @@ class Report:
         console.print(held)
         for note in self.notes:
             console.print(f"· {note}", style="dim", highlight=False)
+
+
+def slug(name: str) -> str:
+    """A name as a part of a file's. Example: slug("NVIDIA H200 (NVL)") is "nvidia-h200-nvl"."""
+    return "-".join(re.findall("[a-z0-9]+", name.lower()))
 
 
 def in_words(seconds: float) -> str:

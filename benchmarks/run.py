@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 
+from benchmarks.report import Report
+
 NAMES = {
     "launch": "benchmarks.launch",
     "collectives": "benchmarks.collectives",
@@ -14,24 +16,29 @@ NAMES = {
     "published": "benchmarks.published",
     "model-split": "benchmarks.model_split",
     "bubble": "benchmarks.bubble",
+    "quantize": "benchmarks.quantize",
 }
 
 
 def main(name: str, as_json: bool = False, save: bool = False) -> int:
     """Measure, and print a table or JSON. save: keep the figures under benchmarks/results.
 
+    Where a benchmark measures a GPU beside the CPU it has two reports, and JSON is a list of them.
     Returns 0 once it has measured, whatever came out: a target missed on a busy machine is told,
     not an error. Raises ValueError for a name that there is not.
     """
     if name not in NAMES:
         raise ValueError(f"There is no benchmark {name!r}; there are {', '.join(NAMES)}.")
-    report = import_module(NAMES[name]).measure()
-    if save:
+    found: Report | list[Report] = import_module(NAMES[name]).measure()
+    reports = found if isinstance(found, list) else [found]
+    for report in reports if save else []:
         report.save()
     if as_json:
-        print(report.json())
+        texts = [report.json() for report in reports]
+        print(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
     else:
-        report.show()
+        for report in reports:
+            report.show()
     return 0
 
 

@@ -17,6 +17,7 @@ BENCHMARKS = (
     "published",
     "model-split",
     "bubble",
+    "quantize",
 )
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": True}
 

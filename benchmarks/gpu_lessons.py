@@ -1,0 +1,161 @@
+"""The lessons' GPU cells, measured: ranks that share a GPU, and mixed precision.
+
+NCCL wants a GPU for each rank; ranks that share one talk by way of the host's memory, as a learner
+with a single GPU does. Everything here runs on a CPU too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from statistics import median
+from typing import Any
+
+import torch
+
+from benchmarks import gpu_memory
+from benchmarks.gpu_memory import SIZE, Size
+from benchmarks.interleave import interleaved, ratio, slowest
+from benchmarks.on_device import finish
+from benchmarks.report import Report
+
+RANKS = 2
+LENGTHS = (1000, 1_000_000, 10_000_000)  # float32 numbers of a message, 4 KB to 40 MB
+REPEATS = 15
+GLOO = "gloo"
+DDP = "torch DDP"
+
+
+# --- messages and sums ----------------------------------------------------------------------------
+
+
+def messages(comm: Any, lengths: tuple[int, ...], repeats: int) -> dict[str, list[float]]:
+    """Seconds of a message from rank 0 to rank 1 and back."""
+    tensors = {length: torch.ones(length, device=comm.device) for length in lengths}
+
+    def there_and_back(tensor: torch.Tensor) -> None:
+        if comm.rank == 0:
+            comm.send(tensor, 1)
+            comm.recv(1, into=tensor)
+        elif comm.rank == 1:
+            comm.recv(0, into=tensor)
+            comm.send(tensor, 0)
+        finish(comm.device)
+
+    contenders = {str(n): partial(there_and_back, tensor) for n, tensor in tensors.items()}
+    return interleaved(comm, contenders, repeats)
+
+
+def sums(comm: Any, length: int, repeats: int) -> dict[str, list[float]]:
+    """Seconds of an all-reduce: the lessons' ring, the one in shared memory, and gloo's.
+
+    Buffers that all ranks see lie in the host's memory, so a GPU's numbers are copied there and
+    back, which counts.
+    """
+    import torch.distributed as dist
+
+    from helpers.algorithms.collectives import all_reduce_ring, all_reduce_shared
+
+    tensor = torch.empty(length, device=comm.device)
+    buffers = comm.shared((length,))
+
+    def fill() -> None:
+        tensor.fill_(1.0)
+        finish(comm.device)
+
+    def by_the_host() -> None:
+        buffers[comm.rank].copy_(tensor)
+        tensor.copy_(all_reduce_shared(comm, buffers))
+
+    def timed(reduce: Callable[[], Any]) -> None:
+        reduce()
+        finish(comm.device)
+
+    ways: dict[str, Callable[[], Any]] = {
+        "ours, ring": lambda: all_reduce_ring(comm, tensor),
+        "ours, shared memory": by_the_host,
+        GLOO: lambda: dist.all_reduce(tensor),
+    }
+    for name, reduce in ways.items():
+        fill()
+        comm.barrier()
+        timed(reduce)
+        if not bool((tensor == comm.size).all()):
+            raise RuntimeError(f"{name} has not summed {length} numbers of {comm.size} ranks.")
+    contenders = {name: partial(timed, reduce) for name, reduce in ways.items()}
+    return interleaved(comm, contenders, repeats, before=fill)
+
+
+# --- a training step ------------------------------------------------------------------------------
+
+
+def training(
+    comm: Any, size: Size, repeats: int
+) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    """Seconds of a data-parallel step in fp32 and under bf16 autocast, ours and DDP's; losses."""
+    from helpers.algorithms.data_parallel import DataParallel
+    from helpers.workloads.transformer import token_loss
+
+    tokens, targets = size.batch(comm.device, seed=comm.rank)
+    losses: dict[str, list[float]] = {}
+
+    def step(name: str, replica: Any, optimizer: Any, end: Callable[[], object]) -> None:
+        half = name.endswith("bf16")
+        optimizer.zero_grad()
+        with torch.autocast(comm.device.type, torch.bfloat16, enabled=half):
+            scores = replica(tokens)
+        loss = token_loss(scores.float(), targets)
+        loss.backward()
+        end()
+        optimizer.step()
+        finish(comm.device)
+        losses.setdefault(name, []).append(loss.item())
+
+    contenders: dict[str, Callable[[], None]] = {}
+    for precision in ("fp32", "bf16"):
+        model = size.model(comm.device)
+        ours, adam = DataParallel(model, comm), torch.optim.Adam(model.parameters(), 1e-3)
+        name = f"ours, {precision}"
+        contenders[name] = partial(step, name, ours, adam, ours.finish)
+        model = size.model(comm.device)
+        theirs = torch.nn.parallel.DistributedDataParallel(model)
+        adam = torch.optim.Adam(model.parameters(), 1e-3)
+        name = f"{DDP}, {precision}"
+        contenders[name] = partial(step, name, theirs, adam, lambda: None)
+    return interleaved(comm, contenders, repeats), losses
+
+
+# --- all of it ------------------------------------------------------------------------------------
+
+
+def add_to(
+    report: Report,
+    size: Size = SIZE,
+    lengths: tuple[int, ...] = LENGTHS,
+    repeats: int = REPEATS,
+    ranks: int = RANKS,
+    **options: Any,
+) -> None:
+    """Run every cell on its ranks and put what came out into a report. options: of helpers.run."""
+    import helpers
+
+    run: Callable[..., Any] = partial(helpers.run, ranks=ranks, timeout=300, show=False, **options)
+    shared = f"{ranks} ranks"
+    times = slowest(run(messages, lengths, repeats))
+    for length, seconds in zip(lengths, times.values(), strict=True):
+        there = [each / 2 for each in seconds]
+        rate = 4 * length / median(there) / 1e9
+        report.add("a message", f"{4 * length / 1e6:g} MB", there, f"{rate:.3g} GB/s")
+    for length in lengths:
+        case = f"all-reduce of {4 * length / 1e6:g} MB, {shared}"
+        times = slowest(run(sums, length, repeats))
+        for name, seconds in times.items():
+            value = ratio(seconds, times[GLOO])
+            report.add(case, name, seconds, f"{value:.2f}× gloo" if name != GLOO else "")
+    found = run(training, size, repeats)
+    times, losses = slowest([seconds for seconds, _ in found]), found[0][1]
+    for name, seconds in times.items():
+        value = ratio(times["ours, fp32"], seconds)
+        note = f"{value:.2f}× as quick as ours, fp32; loss {losses[name][-1]:.3f}"
+        report.add(f"a training step, {shared}", name, seconds, note)
+    gpu_memory.add_to(report, run, size)

@@ -1,0 +1,216 @@
+"""8-bit arithmetic beside fp32, bf16 and torchao's, in one run: a large layer, and whole models.
+
+Ours is eager. torchao is measured eager and under torch.compile, and the quicker of the two is
+what ours is held against. Where there is a GPU, its products and the lessons' GPU cells are
+measured too, in a report of their own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib.util import find_spec
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks import gpu_lessons, gpu_products
+from benchmarks.interleave import ratio
+from benchmarks.on_device import device_here, device_name, error, in_turn
+from benchmarks.report import Report
+from helpers.algorithms.quantized_model import in_dtype, quantize_dynamic, quantize_weights
+
+WIDTH = 4096
+BATCHES = (1, 32, 256)
+HELD = (32, 256)  # batches that are held against the targets
+OF_FP32, OF_TORCHAO = 3.0, 1.0
+RIGHT = 0.05
+"""A contender whose result is further off than this has not computed the layer."""
+TORCHAO, COMPILED = "torchao, eager", "torchao, compiled"
+WITHOUT_GPU = (
+    "torch sees no GPU here; on one, this would have measured int8, bf16 and fp32 products of 512³ "
+    "to 8192³ beside the quickest library call, messages and sums between ranks that share it, a "
+    "training step in fp32 and under bf16 autocast, and memory beside its formula."
+)
+
+Models = Mapping[str, Callable[[Tensor], Any]]
+
+
+def forms(model: nn.Module, torchao: bool = True) -> dict[str, Callable[[Tensor], Any]]:
+    """A trained model as it is, and every way to make it smaller or quicker. All take float32."""
+    found: dict[str, Callable[[Tensor], Any]] = {
+        "fp32": model,
+        "bf16": in_dtype(model, torch.bfloat16),
+        "ours": quantize_dynamic(model),
+        "ours, weights only": quantize_weights(model),
+    }
+    if torchao and find_spec("torchao") is not None:
+        from helpers.frameworks.torchao_model import torchao_dynamic
+
+        found[TORCHAO] = torchao_dynamic(model)
+    return found
+
+
+def compiled(model: nn.Module, inputs: Sequence[Tensor]) -> tuple[Any, str]:
+    """torchao's model under torch.compile, run once on each input; or None, and why it cannot be.
+
+    torchao's settings of the compiler are for the whole process. Its setting of float32 products
+    would change the other contenders, so that one is put back.
+    """
+    if find_spec("torchao") is None:
+        return None, "torchao is not installed here, so it is left out."
+    from helpers.frameworks.torchao_model import torchao_dynamic
+
+    precision = torch.get_float32_matmul_precision()
+    try:
+        made = torch.compile(torchao_dynamic(model, for_compiler=True), dynamic=False)
+        with torch.no_grad():
+            for x in inputs:
+                made(x)
+    except Exception as problem:  # a missing C++ compiler has many names
+        words = " ".join(str(problem).split())[:120]
+        return None, f"torch.compile does not work here ({type(problem).__name__}: {words})."
+    finally:
+        torch.set_float32_matmul_precision(precision)
+    return made, ""
+
+
+def add(
+    report: Report, case: str, models: Models, x: Tensor, budget: float = 6.0
+) -> dict[str, list[float]]:
+    """Time all forms of a model on an input. Returns the seconds of those that are right.
+
+    How far each result is from the float32 one stands beside its time.
+    """
+    outputs: dict[str, Tensor] = {}
+
+    def call(name: str) -> None:
+        outputs[name] = first(models[name](x))
+
+    times = in_turn({name: partial(call, name) for name in models}, x.device, budget=budget)
+    apart = {name: error(output, outputs["fp32"]) for name, output in outputs.items()}
+    fp32 = median(times["fp32"])
+    for name, seconds in times.items():
+        note = f"{fp32 / median(seconds):.2f}× fp32, {100 * apart[name]:.2g} % off"
+        report.add(case, name, seconds, note if name != "fp32" else "")
+    return {name: times[name] for name in models if apart[name] <= RIGHT}
+
+
+def first(value: Any) -> Tensor:
+    """A layer's output, also of one that returns its state beside it."""
+    output: Tensor = value[0] if isinstance(value, tuple) else value
+    return output
+
+
+def claim(report: Report, case: str, times: Mapping[str, Sequence[float]]) -> None:
+    """Hold ours against fp32, and against the quicker of torchao's."""
+    if "ours" not in times:
+        report.notes.append(f"{case}: ours is too far off to count.")
+        return
+    ours = times["ours"]
+    report.claim(f"ours, times as quick as fp32, {case}", quicker(times["fp32"], ours), OF_FP32)
+    theirs = [quicker(times[name], ours) for name in (TORCHAO, COMPILED) if name in times]
+    if theirs:
+        report.claim(f"ours, times as quick as torchao, {case}", min(theirs), OF_TORCHAO)
+
+
+def quicker(theirs: Sequence[float], ours: Sequence[float]) -> float:
+    """How many times as long theirs takes; a contender that is far slower was timed only once."""
+    alike = len(theirs) == len(ours)
+    return ratio(theirs, ours) if alike else median(theirs) / median(ours)
+
+
+def layer(report: Report, width: int, batches: Sequence[int], held: Sequence[int] = HELD) -> None:
+    """A square linear layer at several batch sizes."""
+    torch.manual_seed(0)
+    linear = nn.Linear(width, width).eval()
+    inputs = {batch: torch.randn(batch, width) for batch in batches}
+    models = forms(linear)
+    made, problem = compiled(linear, list(inputs.values()))
+    if made is not None:
+        models[COMPILED] = made
+    else:
+        report.notes.append(problem)
+    for batch, x in inputs.items():
+        case = f"linear {width} × {width}, batch {batch}"
+        times = add(report, case, models, x)
+        if batch in held:
+            claim(report, case, times)
+
+
+def whole_models(report: Report, width: int = 1024, hidden: int = 8, steps: int = 32) -> None:
+    """A dense network, and an LSTM that reads a sequence; for torchao only linear layers count."""
+    from helpers.workloads.digits import PIXELS
+    from helpers.workloads.models import wide_mlp
+
+    torch.manual_seed(0)
+    rows = 64
+    dense = wide_mlp(width, hidden).eval()
+    x = torch.randn(rows, PIXELS)
+    add(report, f"MLP, {hidden} layers of {width}, batch {rows}", forms(dense), x)
+    lstm = nn.LSTM(width // 2, width // 2, num_layers=2).eval()
+    x = torch.randn(steps, rows, width // 2)
+    case = f"LSTM, 2 layers of {width // 2}, {steps} steps, batch {rows}"
+    add(report, case, forms(lstm, torchao=False), x)
+
+
+def on_cpu() -> Report:
+    """The layer and the models on the CPU, with as many threads as torch takes by itself."""
+    report = Report(
+        "quantize", f"8-bit arithmetic beside fp32: a layer of {WIDTH} × {WIDTH}, and models"
+    )
+    report.notes += [arithmetic(), *busy()]
+    layer(report, WIDTH, BATCHES)
+    whole_models(report)
+    return report
+
+
+def arithmetic() -> str:
+    """Threads, and what the processor has for products of 8-bit numbers."""
+    from helpers.algorithms.integer_products import _has_int_mm, takes_unsigned
+
+    cpu = torch.device("cpu")
+    has = [
+        name
+        for name, there in (
+            ("VNNI", torch.cpu._is_vnni_supported()),
+            ("AMX", torch.cpu._is_amx_tile_supported()),
+        )
+        if there
+    ]
+    threads = torch.get_num_threads()
+    words = f"{threads} thread{'s' * (threads > 1)}; {torch.backends.cpu.get_cpu_capability()}, "
+    words += f"with {' and '.join(has)}" if has else "without VNNI and AMX"
+    if not _has_int_mm(cpu, torch.int8):
+        return words + (
+            ": torch has no quick product of 8-bit numbers here. Ours adds up short sums of "
+            "float32 products, exactly, which cannot be quicker than fp32."
+        )
+    return words + f"; ours multiplies {'unsigned' if takes_unsigned(cpu) else 'signed'} codes."
+
+
+def busy() -> list[str]:
+    """What to say where other programs run beside this one."""
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    return [f"The machine was busy: load {load:.1f} on {cores} cores."] if load > cores / 2 else []
+
+
+def on_gpu(device: torch.device) -> Report:
+    """Products and the lessons' GPU cells, kept under the GPU's name."""
+    name = device_name(device)
+    report = Report("quantize", f"8 and 16 bits on {name}, and ranks that share it", device=name)
+    gpu_products.add_to(report, device)
+    gpu_lessons.add_to(report)
+    return report
+
+
+def measure() -> list[Report]:
+    """The CPU's report, and the GPU's where there is one."""
+    device, report = device_here(), on_cpu()
+    if device.type == "cuda":
+        return [report, on_gpu(device)]
+    report.notes.append(WITHOUT_GPU)
+    return [report]
