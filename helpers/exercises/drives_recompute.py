@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from helpers.exercises.drives import Function, failed, plain, tensors, wrong_signature
+from helpers.exercises.drives_dispatch import Watching
 from helpers.exercises.spec import Case, Observation
 
 
@@ -71,7 +71,7 @@ class Block:
         return sum(array() is not None for array in self.arrays[: len(self.weights) - 1])
 
 
-class _Made(TorchDispatchMode):
+class _Made(Watching):
     """Notes the numbers that an answer itself makes while a block does not run."""
 
     def __init__(self, block: Block) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from helpers.exercises.drives import Function, Ranked, plain
+from helpers.exercises.drives_dispatch import Watching
 from helpers.exercises.drives_requests import OPEN, Requests
 
 
@@ -80,7 +80,7 @@ def _on_steps(
     return seen
 
 
-class _Held(TorchDispatchMode):
+class _Held(Watching):
     """Notes the memory of what is made while it is on, and how much of it is held on to."""
 
     def __init__(self) -> None:

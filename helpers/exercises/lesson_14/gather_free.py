@@ -100,7 +100,7 @@ EXERCISE = Exercise(
     title="Gather, use, free",
     stars=3,
     minutes=25,
-    points=4,
+    points=5,
     function="sharded_linear",
     asks=(
         "forward gathers the weight, multiplies and keeps x and the slice only; backward gathers "

@@ -74,7 +74,7 @@ EXERCISE = Exercise(
     title="A sharded optimizer",
     stars=2,
     minutes=15,
-    points=5,
+    points=4,
     function="sharded_step",
     asks=(
         "reduce-scatter the gradient, update this rank's slice with its slice of the momentum and "
