@@ -90,7 +90,7 @@ def sums(comm: Any, length: int, repeats: int) -> dict[str, list[float]]:
 
 
 def training(
-    comm: Any, size: Size, repeats: int
+    comm: Any, size: Size, repeats: int, ddp: bool = True
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
     """Seconds of a data-parallel step in fp32 and under bf16 autocast, ours and DDP's; losses."""
     from helpers.algorithms.data_parallel import DataParallel
@@ -117,6 +117,8 @@ def training(
         ours, adam = DataParallel(model, comm), torch.optim.Adam(model.parameters(), 1e-3)
         name = f"ours, {precision}"
         contenders[name] = partial(step, name, ours, adam, ours.finish)
+        if not ddp:
+            continue
         model = size.model(comm.device)
         theirs = torch.nn.parallel.DistributedDataParallel(model)
         adam = torch.optim.Adam(model.parameters(), 1e-3)
@@ -138,24 +140,34 @@ def add_to(
 ) -> None:
     """Run every cell on its ranks and put what came out into a report. options: of helpers.run."""
     import helpers
+    from helpers.engines.errors import RunError
 
-    run: Callable[..., Any] = partial(helpers.run, ranks=ranks, timeout=300, show=False, **options)
+    def run(cell: Callable[..., Any], *arguments: Any) -> Any:
+        """What a cell gives on its ranks; None where they fail, which a note says."""
+        try:
+            return helpers.run(cell, *arguments, ranks=ranks, timeout=300, show=False, **options)
+        except RunError as problem:
+            words = " ".join(str(problem).split())[:300]
+            report.notes.append(f"{cell.__name__}{arguments[1:]} failed: {words}")
+            return None
+
     shared = f"{ranks} ranks"
-    times = slowest(run(messages, lengths, repeats))
-    for length, seconds in zip(lengths, times.values(), strict=True):
-        there = [each / 2 for each in seconds]
-        rate = 4 * length / median(there) / 1e9
-        report.add("a message", f"{4 * length / 1e6:g} MB", there, f"{rate:.3g} GB/s")
+    if (found := run(messages, lengths, repeats)) is not None:
+        for length, seconds in zip(lengths, slowest(found).values(), strict=True):
+            there = [each / 2 for each in seconds]
+            rate = 4 * length / median(there) / 1e9
+            report.add("a message", f"{4 * length / 1e6:g} MB", there, f"{rate:.3g} GB/s")
     for length in lengths:
-        case = f"all-reduce of {4 * length / 1e6:g} MB, {shared}"
-        times = slowest(run(sums, length, repeats))
+        if (found := run(sums, length, repeats)) is not None:
+            case, times = f"all-reduce of {4 * length / 1e6:g} MB, {shared}", slowest(found)
+            for name, seconds in times.items():
+                value = ratio(seconds, times[GLOO])
+                report.add(case, name, seconds, f"{value:.2f}× gloo" if name != GLOO else "")
+    found = run(training, size, repeats) or run(training, size, repeats, False)
+    if found is not None:
+        times, losses = slowest([seconds for seconds, _ in found]), found[0][1]
         for name, seconds in times.items():
-            value = ratio(seconds, times[GLOO])
-            report.add(case, name, seconds, f"{value:.2f}× gloo" if name != GLOO else "")
-    found = run(training, size, repeats)
-    times, losses = slowest([seconds for seconds, _ in found]), found[0][1]
-    for name, seconds in times.items():
-        value = ratio(times["ours, fp32"], seconds)
-        note = f"{value:.2f}× as quick as ours, fp32; loss {losses[name][-1]:.3f}"
-        report.add(f"a training step, {shared}", name, seconds, note)
+            value = ratio(times["ours, fp32"], seconds)
+            note = f"{value:.2f}× as quick as ours, fp32; loss {losses[name][-1]:.3f}"
+            report.add(f"a training step, {shared}", name, seconds, note)
     gpu_memory.add_to(report, run, size)

@@ -74,7 +74,7 @@ def contenders(kind: str, x: Tensor, weight: Tensor) -> dict[str, Callable[[], T
 
 def float8(x: Tensor, weight: Tensor) -> Callable[[], Tensor]:
     """A product of as many 8-bit floats, bf16 coming out."""
-    a, b = (t.to(torch.float8_e4m3fn) for t in (x, weight))
+    a, b = (t.float().to(torch.float8_e4m3fn) for t in (x, weight))
     one = torch.ones((), device=x.device)
     return lambda: torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.bfloat16)
 
@@ -108,7 +108,7 @@ def usable(
     for name, call in made.items():
         try:
             product = call()
-        except RuntimeError as problem:
+        except Exception as problem:  # a library that has no such product says so in many ways
             words = " ".join(str(problem).split())[:120]
             problems.append(f"{kind}: {name} does not run here: {words}")
             continue

@@ -9,9 +9,11 @@ import pytest
 import torch
 from torch import nn
 
+import helpers
 from benchmarks import gpu_lessons, gpu_memory, gpu_products, on_device, quantize, report, run
 from benchmarks.gpu_memory import Kept, Size
 from benchmarks.report import Report
+from helpers.engines.errors import RunError
 
 CPU = torch.device("cpu")
 SMALL = Size(width=16, blocks=2, length=8, vocabulary=32, rows=4, microbatches=2)
@@ -241,7 +243,23 @@ def test_the_lessons_cells_run_on_ranks():
     losses = [float(row.note.split("loss ")[1]) for row in found.rows if "loss" in row.note]
     # Ours and DDP take the same steps, and bf16 nearly the same.
     assert losses == pytest.approx([losses[0]] * 4, abs=0.1) and losses[0] < math.log(32) + 1
-    assert not found.claims  # a CPU counts no bytes, so nothing is held against the formula
+    # A CPU counts no bytes, so nothing is held against the formula.
+    assert not found.claims and not found.notes
+
+
+def test_a_cell_that_fails_is_told_and_the_others_go_on(monkeypatch):
+    tried = []
+
+    def run(cell, *arguments, **options):
+        tried.append(cell.__name__)
+        raise RunError("rank 1 failed:\n  for a reason")
+
+    monkeypatch.setattr(helpers, "run", run)
+    found = Report("quantize", "A title")
+    gpu_lessons.add_to(found, SMALL, lengths=(10,))
+    assert tried[:4] == ["messages", "sums", "training", "training"]
+    assert len(tried) == len(found.notes) == 4 + len(gpu_memory.MEMORIES)
+    assert found.notes[1] == "sums(15,) failed: rank 1 failed: for a reason"
 
 
 def test_memory_beside_its_formula():
@@ -259,4 +277,5 @@ def test_on_a_gpu():
     found = Report("quantize", "A title", device=on_device.device_name(device))
     gpu_products.add_to(found, device, (64,), (64,), most=2, least=2)
     gpu_lessons.add_to(found, Size(256, 4, 64, 512, 8, 4), lengths=(1000,), repeats=2)
-    assert found.device and len(found.claims) == 2 + len(gpu_memory.MEMORIES)
+    assert found.device and not [note for note in found.notes if "failed" in note]
+    assert len(found.claims) == 2 + len(gpu_memory.MEMORIES)
