@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from importlib import import_module
 
 from benchmarks.report import Report
@@ -23,7 +24,8 @@ NAMES = {
 def main(name: str, as_json: bool = False, save: bool = False) -> int:
     """Measure, and print a table or JSON. save: keep the figures under benchmarks/results.
 
-    Where a benchmark measures a GPU beside the CPU it has two reports, and JSON is a list of them.
+    Where a benchmark measures a GPU beside the CPU it has two reports: the GPU's stands in the JSON of
+    the first one, under "others".
     Returns 0 once it has measured, whatever came out: a target missed on a busy machine is told,
     not an error. Raises ValueError for a name that there is not.
     """
@@ -34,8 +36,8 @@ def main(name: str, as_json: bool = False, save: bool = False) -> int:
     for report in reports if save else []:
         report.save()
     if as_json:
-        texts = [report.json() for report in reports]
-        print(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+        told = reports[0].as_dict() | {"others": [report.as_dict() for report in reports[1:]]}
+        print(json.dumps(told, indent=1, ensure_ascii=False))
     else:
         for report in reports:
             report.show()
