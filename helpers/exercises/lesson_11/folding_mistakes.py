@@ -275,6 +275,14 @@ def no_pair(case: Case, seen: Observation) -> str | None:
     )
 
 
+def bias_first(case: Case, seen: Observation) -> str | None:
+    """The pair the other way round."""
+    got = pair(seen)
+    if got is None or not same(got[0], right_bias(numbers(case))):
+        return None
+    return f"{case.name}, the bias comes first in what you returned: the pair is (weight, bias)."
+
+
 def no_bias(case: Case, seen: Observation) -> str | None:
     """None for a bias."""
     got = pair(seen)

@@ -176,6 +176,14 @@ def in_place(
     return weight, shift
 
 
+def bias_first(
+    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
+) -> Any:
+    """The pair the other way round."""
+    factor = gamma / (var + eps).sqrt()
+    return _with_factor(weight, bias, mean, beta, factor)[::-1]
+
+
 def weight_alone(
     weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
 ) -> Any:

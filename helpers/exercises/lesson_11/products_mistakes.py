@@ -108,6 +108,12 @@ WAYS: tuple[tuple[str, Way, str], ...] = (
         "x − x_zero has nine bits and wrapped round in int8: take x_zero · Σ q_w away from the "
         "sums instead.",
     ),
+    (
+        "codes cut off",
+        ways.cut_to_codes,
+        "x − x_zero has nine bits and was cut off at the ends of int8: take x_zero · Σ q_w away "
+        "from the sums instead.",
+    ),
     ("sums in 8 bits", ways.in_bits(8), _narrow(8)),
     ("sums in 16 bits", ways.in_bits(16), _narrow(16)),
     (

@@ -189,6 +189,10 @@ def wraps(n: Numbers) -> Iterator[Array]:
     yield n.step * (wrapped(n.x - n.zero, 8) @ n.weight.T) + n.bias
 
 
+def cut_to_codes(n: Numbers) -> Iterator[Array]:
+    yield n.step * (np.clip(n.x - n.zero, -128, 127) @ n.weight.T) + n.bias
+
+
 def in_bits(bits: int) -> Way:
     def way(n: Numbers) -> Iterator[Array]:
         yield n.step * (wrapped(n.sums, bits) - n.zero * n.weights) + n.bias

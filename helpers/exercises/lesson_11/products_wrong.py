@@ -103,6 +103,16 @@ def wraps(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: 
     return x_scale * w_scale * _sums(x - x_zero, weight) + bias
 
 
+def cuts_codes_off(
+    x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any
+) -> Any:
+    """Takes the zero point away from codes, and clamps them into their type."""
+    import torch
+
+    shifted = (x.int() - x_zero).clamp(-128, 127).to(torch.int8)
+    return x_scale * w_scale * _sums(shifted, weight) + bias
+
+
 def in_8_bits(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
     """Multiplies the tensors as they come."""
     return x_scale * w_scale * (x @ weight.t() - x_zero * weight.sum(1)) + bias

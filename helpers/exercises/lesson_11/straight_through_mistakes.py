@@ -89,7 +89,8 @@ GRADIENTS: tuple[tuple[str, Way, str], ...] = (
         "everywhere",
         ways.everywhere,
         "the gradient is 1 everywhere. A value beyond the grid is cut off: moving it a little "
-        "changes nothing, so its gradient is 0.",
+        "changes nothing, so its gradient is 0. Which ones these are, codes tell before they are "
+        "clamped.",
     ),
     (
         "times scale",
