@@ -24,8 +24,8 @@ NAMES = {
 def main(name: str, as_json: bool = False, save: bool = False) -> int:
     """Measure, and print a table or JSON. save: keep the figures under benchmarks/results.
 
-    Where a benchmark measures a GPU beside the CPU it has two reports: the GPU's stands in the JSON of
-    the first one, under "others".
+    Where a benchmark measures a GPU beside the CPU it has two reports: the GPU's stands in the JSON
+    of the first one, under "others".
     Returns 0 once it has measured, whatever came out: a target missed on a busy machine is told,
     not an error. Raises ValueError for a name that there is not.
     """

@@ -85,8 +85,8 @@ class Grid:
         """The values that codes stand for, in `dtype` (None: the type of the scale)."""
         scale, zero_point = self.beside(codes)
         dtype = dtype or scale.dtype
-        steps = codes.to(torch.int32) - zero_point
-        return (steps * scale.to(torch.promote_types(dtype, scale.dtype))).to(dtype)
+        steps = codes.to(torch.promote_types(dtype, scale.dtype)).sub_(zero_point)  # exact
+        return steps.mul_(scale).to(dtype)
 
     def round_trip(self, values: Tensor) -> Tensor:
         """What is left of values once they went through codes: the nearest values on the grid."""
