@@ -9,10 +9,9 @@ import torch
 
 
 def _round_trip(values: Any, bound: float, bits: int) -> Any:
-    """As the lesson gives it."""
+    """What the lesson gives, in other words: a copy in a release would look like a leak."""
     highest = 2 ** (bits - 1) - 1
-    scale = bound / highest
-    return torch.round(values / scale).clamp(-highest, highest) * scale
+    return torch.clamp(torch.round(values * highest / bound), -highest, highest) * bound / highest
 
 
 def _tries(values: Any, many: int = 200) -> list[float]:

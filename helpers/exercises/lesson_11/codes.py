@@ -185,10 +185,10 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(values: Any, low: float, high: float, bits: int = 8) -> Any:
     """The course's own."""
-    from helpers.algorithms.quantization import affine_grid
+    from helpers.algorithms.quantization import Grid, affine_grid  # a release has neither
 
     found = affine_grid(low, high, bits)
-    return found.quantize(values), float(found.scale), int(found.zero_point)
+    return Grid.quantize(found, values), float(found.scale), int(found.zero_point)
 
 
 EXERCISE = Exercise(
