@@ -21,7 +21,8 @@ from helpers.instructor.hidden import HIDDEN_SEEDS
 from helpers.worker.encoding import encode
 
 ROOT = Path(__file__).parents[1]
-SHOWN = {"flat_view"}  # called by answers, but by what the lesson shows as well
+# Called by answers, but by what the lesson shows as well.
+SHOWN = {"flat_view", "check_bits", "check_values"}
 FEW_NODES = 25  # smaller functions, such as `return rate * times`, tell nothing
 
 
@@ -78,7 +79,7 @@ def answer_functions(exercise: Exercise) -> Iterator[ast.FunctionDef]:
     while waiting:
         function = waiting.pop()
         home = inspect.getmodule(function)
-        if function in seen or not inspect.isfunction(function) or home is None:
+        if not inspect.isfunction(function) or function in seen or home is None:
             continue
         seen.add(function)
         if home.__name__ not in homes and ".lesson_" not in home.__name__:
