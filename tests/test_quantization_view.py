@@ -1,0 +1,77 @@
+"""Figures of lesson 11: every one draws, and what the widget counts is right."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+import pytest
+import torch
+
+from helpers.algorithms.quantization import affine_grid
+from helpers.notebook import quantization_knobs, quantization_view
+from helpers.notebook.figures import png
+
+WEIGHTS = torch.randn(4000, generator=torch.Generator().manual_seed(0))
+
+
+def quantize(values: torch.Tensor, low: float, high: float, bits: int = 8):
+    grid = affine_grid(low, high, bits)
+    return grid.quantize(values), float(grid.scale), int(grid.zero_point)
+
+
+def test_figures_are_drawn():
+    weight = WEIGHTS.view(8, 500)
+    errors = {8: [3e-3, 1e-4, 2e-4], 4: [4e-2, 2e-2, 3e-2]}
+    rows = {"float32": (650.0, 30.0, 97.5), "8 bits, static": (170.0, 60.0, 97.4)}
+    for figure in (
+        quantization_view.number_line(40 / 15, -4, -8, 7, -10, 30),
+        quantization_view.channel_ranges({"one": weight, "other": 3 * weight}),
+        quantization_view.channel_ranges({"alone": weight}),
+        quantization_view.codes_over_weights(weight[0], {"wide": 2.0, "own": 0.1}, 6),
+        quantization_view.bound_error([1.0, 2.0, 3.0], errors, {8: (2, 1e-4), 4: (2, 2e-2)}),
+        quantization_view.by_bits(97.5, {8: 97.4, 4: 60.0}, {4: 95.0}, "test pictures"),
+        quantization_view.models(rows),
+        quantization_view.drops({"printed": 1.5}, {"ours": 0.2, "ours too": -0.1}),
+        quantization_view.products({"float32": {1: 10.0, 32: 20.0}, "8 bits": {1: 2.0, 32: 5.0}}),
+    ):
+        assert png(figure).startswith(b"\x89PNG")
+
+
+def test_the_number_line_marks_0_and_its_code():
+    figure = quantization_view.number_line(40 / 15, -4, -8, 7, -10, 30)
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert "the value 0 is code −4" in texts and "−8" in texts and "7" in texts
+
+
+def test_codes_over_weights_counts_those_that_lie_there():
+    figure = quantization_view.codes_over_weights(WEIGHTS[:100], {"wide": 100.0, "own": 0.05}, 6)
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    assert titles == ["wide: 1 of 63 codes lie here", "own: 63 of 63 codes lie here"]
+
+
+@pytest.mark.parametrize("bits", [2, 8])
+@pytest.mark.parametrize("reach", [5, 100, 200])
+def test_the_widget_draws_all_of_its_corners(bits, reach):
+    found = quantization_knobs.outcome(WEIGHTS, quantize, bits, reach)
+    codes, scale, zero_point = quantize(WEIGHTS, -found.bound, found.bound, bits)
+    error = ((codes.double() - zero_point) * scale - WEIGHTS.double()).square().mean()
+    assert found.rounding + found.cutting == pytest.approx(float(error))
+    assert found.cut == 0 if reach >= 100 else found.cut > 0.5
+    figure = quantization_knobs.draw_codes(WEIGHTS, quantize, bits, reach)
+    assert len(figure.axes) == 2 and f"{2**bits} codes" in figure.axes[0].get_title(loc="left")
+    said = quantization_knobs.words(WEIGHTS, quantize)(bits, reach)
+    assert f"{bits} bits" in said and f"{reach} per cent" in said
+    assert ("cutting off" in said) == (found.cutting > found.rounding)
+
+
+def test_the_widget_redraws_in_time():
+    weights = WEIGHTS.repeat(40)  # as many as the lesson's layer has, and more
+    draw = partial(quantization_knobs.draw_codes, weights, quantize)
+    png(draw(8, 100))
+    taken = []
+    for bits, reach in ((8, 50), (4, 200), (2, 150), (6, 75), (3, 10)):
+        start = time.process_time()  # others may keep the machine busy
+        png(draw(bits, reach))
+        taken.append(time.process_time() - start)
+    assert min(taken) < 0.2
