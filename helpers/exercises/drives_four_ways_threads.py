@@ -14,7 +14,8 @@ def thread_runs(fn: Function, case: Case) -> Observation:
 
     The case's arguments: how many ops, and `last`. An op's run ends when all ops are in a run of
     their own, or after a moment without: then it counts as alone. `values[0]` is `{"runs": of each
-    op, "alone": runs that no other joined, "open": threads that go on after it has returned}`.
+    op, "alone": runs that no other joined, "open": threads that go on after it has returned,
+    "threads": how many ran each op, "here": runs in no thread of their own, "looks": at the step}`.
     """
     trouble = wrong_signature(fn, 4)
     if trouble:
@@ -38,6 +39,8 @@ def thread_runs(fn: Function, case: Case) -> Observation:
     finally:
         threading.excepthook = old
     seen = {"runs": runs, "alone": session.alone, "open": len(others), "much": session.much}
+    seen |= {"threads": [len(each) for each in session.threads]}
+    seen |= {"here": session.here, "looks": session.looks}
     return Observation(values=[{**seen, "step": session.count, "returned": kind_name(returned)}])
 
 
@@ -63,7 +66,9 @@ class Rendezvous:
 
     def __init__(self, ops: int) -> None:
         self.runs = [0] * ops
-        self.alone = self.count = 0
+        self.threads: list[set[threading.Thread]] = [set() for _ in range(ops)]
+        self.caller = threading.current_thread()
+        self.alone = self.count = self.here = self.looks = 0
         self.over = self.much = False
         self._here: set[int] = set()
         self._turn, self._change = 0, threading.Condition()
@@ -74,6 +79,7 @@ class Rendezvous:
             return [self.run(each) for each in fetches]
         if fetches == "step":
             with self._change:
+                self.looks += 1
                 return self.count
         return self._update(int(str(fetches).removeprefix("update_")))
 
@@ -83,6 +89,8 @@ class Rendezvous:
                 self.much = self.much or not self.over
                 raise _Enough
             self.runs[op] += 1
+            self.threads[op].add(threading.current_thread())
+            self.here += threading.current_thread() is self.caller
             turn = self._turn
             self._here.add(op)
             if len(self._here) == len(self.runs):

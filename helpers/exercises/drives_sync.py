@@ -49,13 +49,19 @@ class Scripted:
 
     def __init__(self, means: Sequence[Tensor | None]) -> None:
         self.means, self.turn = list(means), 0
+        self.global_step = 0
         self.asked: list[Any] = []
 
     def take_grad(self, required: int) -> Tensor | None:
         """The mean of this turn, once; None where there are too few gradients."""
         self.asked.append(plain(required))
         mean, self.means[self.turn] = self.means[self.turn], None
+        self.global_step += mean is not None
         return mean
+
+
+class _Left(int):
+    """A token that no worker has taken."""
 
 
 def chief_turns(fn: Function, case: Case) -> Observation:
@@ -63,8 +69,9 @@ def chief_turns(fn: Function, case: Case) -> Observation:
 
     The case's arguments: weights, rate, aggregate, total, num_tokens and, for each turn, the mean
     that the accumulator has ready, or None. `values[0]` is `{"start": the tokens after
-    `start(num_tokens)`, "turns": […]}`; a turn is `{"gave", "asked", "step", "weights", "tokens"}`.
-    Tokens are those that are new, oldest first: workers take them all between the turns.
+    `start(num_tokens)`, "turns": […]}`; a turn is `{"gave", "asked", "step", "weights", "tokens",
+    "left"}`. Tokens are those that are new, oldest first. Between the turns workers take all, and
+    one that nobody takes is put in; left: its place in the queue afterwards, None where it is gone.
     """
     trouble = wrong_signature(fn, 6)
     if trouble:
@@ -78,7 +85,12 @@ def chief_turns(fn: Function, case: Case) -> Observation:
         start = _taken(queue)
         for turn in range(len(means)):
             accumulator.turn, accumulator.asked = turn, []
+            left = _Left(0)
+            queue.append(left)
             gave = plain(chief.turn())
+            places = [place for place, token in enumerate(queue) if token is left]
+            if places:
+                del queue[places[0]]
             turns.append(
                 {
                     "gave": gave,
@@ -86,6 +98,7 @@ def chief_turns(fn: Function, case: Case) -> Observation:
                     "step": plain(chief.global_step),
                     "weights": plain(chief.weights),
                     "tokens": _taken(queue),
+                    "left": places[0] if places else None,
                 }
             )
     except Exception as error:

@@ -134,6 +134,13 @@ def _too_early(case: Case, gave: Any, step: Any, fact: Any) -> str | None:
 
 
 @_asked("take")
+def _never_counts(case: Case, gave: Any, step: Any, fact: Any) -> str | None:
+    if gave is not None or fact["held"] != case.facts["required"]:
+        return None
+    return "it gave None, though enough are there. Raise `count` with each gradient that counts."
+
+
+@_asked("take")
 def _exactly(case: Case, gave: Any, step: Any, fact: Any) -> str | None:
     if gave is not None or fact["held"] <= case.facts["required"]:
         return None
@@ -189,6 +196,7 @@ EXERCISE = Exercise(
         Mistake("does not raise the step", _step_stays),
         Mistake("gives a mean too early", _too_early),
         Mistake("raises the step for nothing", _step_too_often),
+        Mistake("never raises the count", _never_counts),
         Mistake("waits for exactly as many", _exactly),
         Mistake(
             "divides by what is required",
@@ -215,6 +223,18 @@ EXERCISE = Exercise(
             "the sum is never emptied",
             _mean("sum kept", "the count starts anew after a mean, but the sum does not."),
         ),
+        Mistake(
+            "the count is never emptied",
+            _mean("count kept", "the sum starts anew after a mean, but the count does not."),
+        ),
+        Mistake(
+            "stale ones are counted",
+            _mean(
+                "stale counted",
+                "the sum was divided by more than the {held} that are in it: a stale gradient is "
+                "not to be counted either. Compare the steps first.",
+            ),
+        ),
     ),
     praise=praise,
     reference=wrong.reference,
@@ -229,6 +249,9 @@ EXERCISE = Exercise(
         WrongAnswer("sums", wrong.Sums, "not their mean"),
         WrongAnswer("never emptied", wrong.NeverEmptied, "are still in it"),
         WrongAnswer("sum kept", wrong.SumKept, "but the sum does not"),
+        WrongAnswer("count kept", wrong.CountKept, "but the count does not"),
+        WrongAnswer("counts stale ones", wrong.StaleCounted, "not to be counted either"),
+        WrongAnswer("never counts", wrong.NeverCounts, "Raise `count`"),
         WrongAnswer("in place", wrong.InPlace, "though it is the worker's"),
         WrongAnswer("says nothing", wrong.SaysNothing, "say whether the gradient counts"),
     ),

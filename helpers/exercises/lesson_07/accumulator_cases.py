@@ -26,8 +26,8 @@ def cases(seed: int) -> list[Case]:
                     ("push", g[0], 0),
                     ("take", 2),
                     ("push", g[1], 0),
-                    ("push", g[2], 0),
                     ("take", 2),
+                    ("push", g[2], 1),
                     ("push", g[3], 0),
                     ("push", g[4], 1),
                     ("push", g[5], 2),
@@ -62,11 +62,12 @@ def _moves(random: np.random.Generator, required: int, length: int) -> list[Move
 def _case(required: int, moves: list[Move]) -> Case:
     """A case with, for each move, what is wanted and what some mistakes would give."""
     held, everything = list[np.ndarray](), list[np.ndarray]()
-    step, facts = 0, list[dict[str, Any]]()
+    step, stale, facts = 0, 0, list[dict[str, Any]]()
     for kind, *rest in moves:
         fact: dict[str, Any] = {"kind": kind, "held": len(held), "before": step}
         if kind == "push":
             fact |= {"local": rest[1], "want": rest[1] >= step}
+            stale += not fact["want"]
             if fact["want"]:
                 held.append(rest[0])
                 everything.append(rest[0])
@@ -81,8 +82,10 @@ def _case(required: int, moves: list[Move]) -> Case:
                 "first": sum(held[:required]) / required,
                 "never emptied": sum(everything) / len(everything),
                 "sum kept": sum(everything) / len(held),
+                "count kept": total / len(everything),
+                "stale counted": total / (len(held) + stale),
             }
-            held, step = [], step + 1
+            held, step, stale = [], step + 1, 0
         facts.append({**fact, "step": step})
     name = f"With {count(required, 'gradient')} required"
     return Case(name, ((moves,),), facts={"moves": facts, "required": required})

@@ -166,3 +166,29 @@ class SaysNothing(Accumulator):
     def apply_grad(self, gradient: Any, local_step: int) -> Any:
         """Silent."""
         super().apply_grad(gradient, local_step)
+
+
+class CountKept(Accumulator):
+    """Empties the sum and forgets the count."""
+
+    def empty(self) -> None:
+        """The other half."""
+        self.total = 0.0
+
+
+class StaleCounted(Accumulator):
+    """Counts a gradient before it looks whether it is stale."""
+
+    def apply_grad(self, gradient: Any, local_step: int) -> Any:
+        """The wrong way round."""
+        self.count += self.stale(local_step)
+        return super().apply_grad(gradient, local_step)
+
+
+class NeverCounts(Accumulator):
+    """Adds, and forgets to count."""
+
+    def add(self, gradient: Any) -> None:
+        """The count stays."""
+        super().add(gradient)
+        self.count -= 1

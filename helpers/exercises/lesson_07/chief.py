@@ -42,6 +42,8 @@ def _fault(case: Case, got: dict[str, Any], want: dict[str, Any]) -> str:
         return "weights"
     if [*got["tokens"]] != want["tokens"]:
         return "tokens"
+    if got["left"] != 0:
+        return "left"
     return "" if got["gave"] is want["gave"] else "gave"
 
 
@@ -63,6 +65,8 @@ def claim(case: Case, seen: Observation) -> str | None:
     if fault == "tokens":
         said = f"{_tokens(got['tokens'])} came into the queue"
         return f"{begin}: {said}, not {_tokens(want['tokens'])}."
+    if fault == "left":
+        return f"{begin}: the oldest token does not stand first in the queue any more."
     return f"{begin}: `{fault}` is {describe(got[fault])}; it should be {describe(want[fault])}."
 
 
@@ -90,6 +94,16 @@ def _at_start(wrong_count: Callable[[Case], int], words: str) -> Any:
         return f"{case.name}, `start` put {_tokens(start)} in: " + words.format(**case.facts)
 
     return look
+
+
+def _list_at_start(case: Case, seen: Observation) -> str | None:
+    start = list(seen.values[0]["start"])
+    if not start or start != [case.facts["start"]]:
+        return None
+    return (
+        f"{case.name}, `start` put the whole list in as one token. `append` puts in one thing, "
+        "`extend` each of a list."
+    )
 
 
 def _asked(fault: str) -> Any:
@@ -123,6 +137,11 @@ def _too_few(case: Case, got: Any, want: Any) -> str | None:
     facts, new = case.facts, len(got["tokens"])
     if not want["gave"] or len(set(got["tokens"])) > 1 or new >= len(want["tokens"]):
         return None
+    if not new:
+        return (
+            f"no new token is in the queue, {len(want['tokens'])} should be. Put them into the "
+            "queue that you were given, `self.queue.extend(…)`: workers look into no other."
+        )
     if new == facts["aggregate"]:
         return (
             f"{count(new, 'token')} for {facts['total']} workers: the spare ones wait for ever. "
@@ -134,6 +153,46 @@ def _too_few(case: Case, got: Any, want: Any) -> str | None:
             "have to give several each, and need a token for every one. Take the larger number."
         )
     return f"{count(new, 'token')} came into the queue, {len(want['tokens'])} should."
+
+
+@_asked("tokens")
+def _all_in_one(case: Case, got: Any, want: Any) -> str | None:
+    if list(got["tokens"]) != [want["tokens"]]:
+        return None
+    return (
+        "the whole list came into the queue as one token. `append` puts in one thing, `extend` "
+        "each of a list."
+    )
+
+
+@_asked("left")
+def _not_behind(case: Case, got: Any, want: Any) -> str | None:
+    if got["left"] is None:
+        return (
+            "a token that nobody has taken yet is gone. The chief puts tokens in and takes none "
+            "out: `extend` what is there."
+        )
+    return (
+        "the new tokens stand ahead of one that was there before. They go in on the right, "
+        "`extend`, and workers take on the left."
+    )
+
+
+@_asked("weights")
+def _no_rate(case: Case, got: Any, want: Any) -> str | None:
+    mean = want["mean"]
+    if mean is None or not close(got["weights"], want["before"] - mean, _TOLERANCE):
+        return None
+    return "the whole mean was subtracted: multiply it by the rate."
+
+
+def _is_it_there(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "Boolean value of Tensor" not in seen.text:
+        return None
+    return (
+        f"{case.name}, a mean is a tensor of many numbers, which is neither true nor false. Ask "
+        "whether there is one: `if mean is None`."
+    )
 
 
 @_asked("tokens")
@@ -223,6 +282,7 @@ EXERCISE = Exercise(
     drive=chief_turns,
     claim=claim,
     mistakes=(
+        Mistake("a list as a token at the start", _list_at_start),
         Mistake(
             "nothing at the start by default",
             _at_start(
@@ -246,12 +306,16 @@ EXERCISE = Exercise(
         ),
         Mistake("asks for all workers' gradients", _asks_for_all),
         Mistake("asks twice", _asks_twice),
+        Mistake("a mean as a condition", _is_it_there, unfinished=True),
+        Mistake("a list as a token", _all_in_one),
         Mistake("tokens of the old step", _old_tokens),
         Mistake("too few tokens", _too_few),
         Mistake("tokens for nothing", _for_nothing),
         Mistake("does not raise the step", _step_stays),
         Mistake("raises the step for nothing", _step_for_nothing),
+        Mistake("no rate", _no_rate),
         Mistake("another update", _uphill),
+        Mistake("not put in on the right", _not_behind),
         Mistake("does not say whether it updated", _no_word),
     ),
     praise=praise,
@@ -268,6 +332,13 @@ EXERCISE = Exercise(
         WrongAnswer("step stays", wrong.StepStays, "`global_step` stays as it was"),
         WrongAnswer("tokens for nothing", wrong.ForNothing, "without an update. `None`"),
         WrongAnswer("divides again", wrong.DividesAgain, "once more"),
+        WrongAnswer("if not mean", wrong.IfNotMean, "neither true nor false"),
+        WrongAnswer("a list as a token", wrong.Appends, "came into the queue as one token"),
+        WrongAnswer("a list at the start", wrong.AppendsAtStart, "put the whole list in"),
+        WrongAnswer("a queue of its own", wrong.OwnQueue, "workers look into no other"),
+        WrongAnswer("empties the queue", wrong.Empties, "nobody has taken yet is gone"),
+        WrongAnswer("on the left", wrong.OnTheLeft, "ahead of one that was there"),
+        WrongAnswer("no rate", wrong.NoRate, "the whole mean was subtracted"),
         WrongAnswer("no word", wrong.NoWord, "say whether an update was made"),
     ),
     ranked=False,

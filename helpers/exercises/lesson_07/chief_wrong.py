@@ -164,3 +164,68 @@ class NoWord(Reference):
     def said(self, updated: bool) -> Any:
         """Silent."""
         return None
+
+
+class IfNotMean(Reference):
+    """Asks whether a tensor is true."""
+
+    def turn(self) -> Any:
+        """Fails where the tensor has several numbers."""
+        mean = self.take()
+        if not mean:
+            return False
+        self.update(mean)
+        self.advance()
+        return True
+
+
+class Appends(Reference):
+    """Puts the list in as it is."""
+
+    def advance(self) -> None:
+        """One token, a list."""
+        self.global_step += 1
+        self.queue.append([self.global_step] * self.new())
+
+
+class OwnQueue(Reference):
+    """Makes a new queue."""
+
+    def advance(self) -> None:
+        """Nobody sees it."""
+        self.global_step += 1
+        self.queue = [self.global_step] * self.new()
+
+
+class Empties(Reference):
+    """Throws the old tokens away."""
+
+    def advance(self) -> None:
+        """Only new ones are left."""
+        self.queue.clear()
+        super().advance()
+
+
+class OnTheLeft(Reference):
+    """Puts new tokens in where workers take."""
+
+    def advance(self) -> None:
+        """The newest first."""
+        self.global_step += 1
+        self.queue.extendleft([self.global_step] * self.new())
+
+
+class NoRate(Reference):
+    """Subtracts the mean as it is."""
+
+    def update(self, mean: Any) -> None:
+        """Too long a step."""
+        self.weights = self.weights - mean
+
+
+class AppendsAtStart(Reference):
+    """Puts the first tokens in as a list."""
+
+    def start(self, num_tokens: int) -> None:
+        """One token, a list."""
+        self.queue.append([0] * self.at_start(num_tokens))

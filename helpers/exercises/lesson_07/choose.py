@@ -27,29 +27,41 @@ def cases(seed: int) -> list[Case]:
     random = rng(seed, "07.2")
     made = [_case(random, 12, 2, 4, 0.05), _case(random, 1, 0, 1, 0.3)]
     for workers in (2, 3, 5):
-        made.append(_case(random, workers, None, 1, float(random.uniform(0.2, 2.0))))
+        rest = float(random.uniform(0.2, 2.0))
+        made.append(_case(random, workers, None, 1, rest, known=min(workers, 4)))
     if seed:
         made = []
         for workers in (12, 1, 2, 3, 5, 20):
             spares = int(random.integers(1, workers // 4 + 1)) if workers > 9 else None
-            made.append(_case(random, workers, spares, max(workers // 3, 1), 0.05))
+            low = max(workers // 3, 1)
+            made.append(_case(random, workers, spares, low, 0.05, known=min(workers, 19)))
     return made
 
 
 def _case(
-    random: np.random.Generator, workers: int, spares: int | None, low: int, rest: float
+    random: np.random.Generator,
+    workers: int,
+    spares: int | None,
+    low: int,
+    rest: float,
+    known: int | None = None,
 ) -> Case:
-    """One case. spares: how many are to be the best choice, where that is asked for."""
+    """One case. spares: how many are to be the best choice, where that is asked for.
+
+    known: the largest N of which the updates are known; all workers unless told.
+    """
     times = step_times(random, 40, workers, late=0.01)
     if spares is not None:  # as many machines that are often late
         late = random.random((40, spares)) < 0.8
         times[:, workers - spares :] += np.round(3.0 * late, 3)
     iterations = {
-        n: int(60_000 * (rest + workers / n) / (rest + 1)) for n in range(low, workers + 1)
+        n: int(60_000 * (rest + workers / n) / (rest + 1))
+        for n in range(low, (known or workers) + 1)
     }
     ways = hours_by_way(times, iterations)
     return Case(
-        f"With {count(workers, 'worker')} and N from {low}",
+        f"With {count(workers, 'worker')} and N from {low}"
+        + (f" to {max(iterations)}" if max(iterations) < workers else ""),
         ((times, iterations),),
         facts={"ways": ways, "workers": workers},
     )
@@ -111,6 +123,41 @@ def _gives_n(case: Case, seen: Observation) -> str | None:
     return (
         f"{case.name}, you gave N = {best}, how many gradients make an update. The spares are the "
         f"other workers: b = {case.facts['workers'] - best}."
+    )
+
+
+def _other_way_round(case: Case, seen: Observation) -> str | None:
+    right, (first, second) = case.facts["ways"]["right"], _answer(seen)
+    best = _best(right)
+    if not _close(first, right[best]) or second != case.facts["workers"] - best:
+        return None
+    return f"{case.name}, both numbers are right, the other way round: b first, then the hours."
+
+
+def _counts_others(case: Case, seen: Observation) -> str | None:
+    right, times = case.facts["ways"]["right"], case.args[0][0]
+    (got, hours), best, workers = _answer(seen), _best(right), case.facts["workers"]
+    counted = {
+        len(right): "the number of entries in `iterations`",
+        max(right): "the largest N in `iterations`",
+        len(times): "the number of steps, the rows of `times`",
+    }
+    what = counted.get(int(got) + best)
+    if what is None or got == workers - best or not _close(hours, right[best]):
+        return None
+    return (
+        f"{case.name}, your b = {short(got)} is what N = {best} leaves of {what}. The workers are "
+        f"the columns of `times`, {workers}: b = {workers - best}."
+    )
+
+
+def _unknown_n(case: Case, seen: Observation) -> str | None:
+    if seen.kind != "KeyError":
+        return None
+    known = case.args[0][1]
+    return (
+        f"{case.name}, `iterations` has no entry {seen.text}, only {min(known)} to {max(known)}. "
+        "Go through those that it has: `for n in iterations`."
     )
 
 
@@ -197,6 +244,38 @@ def gives_n(times: Any, iterations: dict[int, int]) -> tuple[int, float]:
     return times.shape[1] - spares, hours
 
 
+def hours_first(times: Any, iterations: dict[int, int]) -> tuple[float, int]:
+    """The other way round."""
+    spares, hours = _search(times, iterations, _to)
+    return hours, spares
+
+
+def _from(workers: int, times: Any, iterations: dict[int, int]) -> tuple[int, float]:
+    """As if there were this many workers."""
+    spares, hours = _search(times, iterations, _to)
+    return workers - (times.shape[1] - spares), hours
+
+
+def from_the_largest(times: Any, iterations: dict[int, int]) -> tuple[int, float]:
+    """Takes the largest N for the number of workers."""
+    return _from(max(iterations), times, iterations)
+
+
+def from_the_entries(times: Any, iterations: dict[int, int]) -> tuple[int, float]:
+    """Takes the number of entries for the number of workers."""
+    return _from(len(iterations), times, iterations)
+
+
+def from_the_steps(times: Any, iterations: dict[int, int]) -> tuple[int, float]:
+    """Takes rows for columns."""
+    return _from(times.shape[0], times, iterations)
+
+
+def every_n(times: Any, iterations: dict[int, int]) -> tuple[int, float]:
+    """Asks for every N from 1."""
+    return _search(times, {n: iterations[n] for n in range(1, times.shape[1] + 1)}, _to)
+
+
 def waits_for_all(times: Any, iterations: dict[int, int]) -> tuple[int, float]:
     """Takes the time of the slowest for every N."""
     return _search(times, iterations, lambda t, n: t.max(dim=1).values.mean())
@@ -241,14 +320,17 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(
         Mistake("not two numbers", _hours_alone),
+        Mistake("an N that is not known", _unknown_n, unfinished=True),
+        Mistake("the other way round", _other_way_round),
         Mistake("not in hours", _not_hours),
         Mistake("N instead of b", _gives_n),
+        Mistake("counts something else than workers", _counts_others),
         Mistake(
             "waits for all",
             _by_way(
                 "waits for all",
-                "that is as if every step waited for the last gradient, whatever N is; then the "
-                "fewest updates win. With N of N + b a step is over when gradient N is there.",
+                "that is the N with the fewest updates, which wins only if every step waited for "
+                "the last gradient. With N of N + b a step is over when gradient N is there.",
             ),
         ),
         Mistake(
@@ -275,6 +357,11 @@ EXERCISE = Exercise(
     reference=reference,
     wrong=(
         WrongAnswer("N instead of b", gives_n, "you gave N = 10"),
+        WrongAnswer("hours first", hours_first, "the other way round"),
+        WrongAnswer("counts from the largest N", from_the_largest, "of the largest N"),
+        WrongAnswer("counts entries", from_the_entries, "of the number of entries"),
+        WrongAnswer("counts steps", from_the_steps, "of the number of steps"),
+        WrongAnswer("every N from 1", every_n, "only 4 to 12"),
         WrongAnswer("waits for all", waits_for_all, "waited for the last gradient"),
         WrongAnswer("no spares", no_spares, "takes workers away"),
         WrongAnswer("shortest step", shortest_step, "has the shortest step"),

@@ -61,7 +61,11 @@ def _others(times: np.ndarray, k: int) -> dict[str, float]:
         "over steps": np.sort(times, axis=0)[:, k - 1].mean(),
         "slowest first": ranked[:, -k].mean(),
         "last": ranked[:, -1].mean(),
+        "sum": ranked[:, k - 1].sum(),
+        "everything sorted": np.sort(times, axis=None)[k - 1],
     }
+    if k <= len(times):
+        others["row"] = ranked[k - 1].mean()
     if k < times.shape[1]:
         others["one late"] = ranked[:, k].mean()
     return {name: float(value) for name, value in others.items()}
@@ -162,6 +166,21 @@ def slowest_first(times: Any, k: int) -> Any:
     return times.sort(dim=1, descending=True).values[:, k - 1].mean()
 
 
+def a_row(times: Any, k: int) -> Any:
+    """The k-th step instead of the k-th worker to come."""
+    return times.sort(dim=1).values[min(k, len(times)) - 1].mean()
+
+
+def sums(times: Any, k: int) -> Any:
+    """Never divides."""
+    return times.sort(dim=1).values[:, k - 1].sum()
+
+
+def all_together(times: Any, k: int) -> Any:
+    """Sorts the whole table."""
+    return times.flatten().sort().values[k - 1]
+
+
 def no_mean(times: Any, k: int) -> Any:
     """One time a step."""
     return times.sort(dim=1).values[:, k - 1]
@@ -225,7 +244,27 @@ EXERCISE = Exercise(
             "sorted over the steps",
             _like(
                 "over steps",
-                "that sorts each worker's steps. The race is between the workers of one step: sort "
+                "that is worker {before}'s own mean: the workers of a step are not sorted. The "
+                "race is between them: sort along dim=1.",
+            ),
+        ),
+        Mistake(
+            "a row for a column",
+            _like(
+                "row",
+                "that is the mean over the workers of one step, row {before}. The k-th gradient of "
+                "every step stands in a column: `[:, k - 1]`.",
+            ),
+        ),
+        Mistake(
+            "a sum over the steps",
+            _like("sum", "that is the sum over the steps. Divide by their number: take the mean."),
+        ),
+        Mistake(
+            "all times sorted together",
+            _like(
+                "everything sorted",
+                "that sorts the times of all steps together. Each step is a race of its own: sort "
                 "along dim=1.",
             ),
         ),
@@ -254,7 +293,10 @@ EXERCISE = Exercise(
         WrongAnswer("mean of the first k", fastest_averaged, "mean of the 4 quickest"),
         WrongAnswer("slowest step", worst_step, "the slowest of all steps"),
         WrongAnswer("workers' means", means_first, "ranks the workers by their mean"),
-        WrongAnswer("sorted over steps", over_steps, "sorts each worker's steps"),
+        WrongAnswer("sorted over steps", over_steps, "worker 3's own mean"),
+        WrongAnswer("a row", a_row, "one step, row 3"),
+        WrongAnswer("sums", sums, "the sum over the steps"),
+        WrongAnswer("all together", all_together, "the times of all steps together"),
         WrongAnswer("from the slowest", slowest_first, "counts from the slowest"),
         WrongAnswer("a time a step", no_mean, "a time for each step"),
     ),

@@ -124,6 +124,13 @@ def _not_said(case: Case, turn: int, got: Any, want: Any) -> str | None:
     return "its gradient is left out without a word: name it in the decision's `dropped`."
 
 
+@_look_at("dropped")
+def _drops_fresh(case: Case, turn: int, got: Any, want: Any) -> str | None:
+    if want["dropped"] or not got["dropped"]:
+        return None
+    return "its gradient is dropped, but it is of the current version: only a lower one is late."
+
+
 @_look_at("any")
 def _waits_for_all(case: Case, turn: int, got: Any, want: Any) -> str | None:
     n = case.facts["aggregate"]
@@ -134,6 +141,75 @@ def _waits_for_all(case: Case, turn: int, got: Any, want: Any) -> str | None:
     return (
         f"{n} gradients of this step are there, and no update is made. Do not wait for all "
         f"{case.facts['workers']} workers: the first {n} make it."
+    )
+
+
+def _same_workers(got: Any, want: Any) -> bool:
+    """Whether both name the same workers' gradients, and got names them by pushes."""
+    pushes = got["applied"]
+    if not pushes or not all(isinstance(push, list) and len(push) == 3 for push in pushes):
+        return False
+    return sorted(push[0] for push in pushes) == [push[0] for push in want["applied"]]
+
+
+@_look_at("applied")
+def _named_late(case: Case, turn: int, got: Any, want: Any) -> str | None:
+    if not _same_workers(got, want):
+        return None
+    _, version, late = got["applied"][0]
+    return (
+        f"the gradients in `applied` are named as of version {version} and {count(late, 'update')} "
+        f"late; they are of version {want['version']} and in time. Name each by "
+        "`self.push(worker, version)` when it comes, before `self.apply` raises the version."
+    )
+
+
+@_look_at("applied")
+def _named_by_number(case: Case, turn: int, got: Any, want: Any) -> str | None:
+    odd = [each for each in got["applied"] if not isinstance(each, list)]
+    if not odd or not want["applied"]:
+        return None
+    return (
+        f"`applied` holds {describe(odd[0])}, which is no gradient's name. Name each gradient by "
+        "`self.push(worker, version)`; numbers of workers belong in `release`."
+    )
+
+
+@_look_at("applied")
+def _not_named(case: Case, turn: int, got: Any, want: Any) -> str | None:
+    if got["applied"] or not want["applied"] or got["made"] != want["made"]:
+        return None
+    if sorted(got["release"]) != want["release"]:
+        return None
+    return "an update is made, but the decision does not name its gradients: `applied=…`."
+
+
+@_look_at("made")
+def _made_too_many(case: Case, turn: int, got: Any, want: Any) -> str | None:
+    made = got["made"] - want["made"]
+    if made > 0:
+        return (
+            f"the version is {got['made']} by then; it should be {want['made']}. Call `self.apply` "
+            "once, with the mean, and leave the version to it."
+        )
+    return "the decision names an update's gradients, but none was made: call `self.apply`."
+
+
+def _not_a_number(case: Case, seen: Observation) -> str | None:
+    if seen.place is not None or "'Push'" not in seen.text:
+        return None
+    return (
+        f"{case.name}, `release` holds pushes. It takes the numbers of the workers that go on: "
+        "`push.worker` of each."
+    )
+
+
+def _not_a_tuple(case: Case, seen: Observation) -> str | None:
+    if seen.place is not None or "object is not iterable" not in seen.text:
+        return None
+    return (
+        f"{case.name}, a part of your decision is one thing alone. `release`, `applied` and "
+        "`dropped` are tuples, also of one: `release=(worker,)`."
     )
 
 
@@ -228,10 +304,13 @@ EXERCISE = Exercise(
     drive=rule_turns,
     claim=claim,
     mistakes=(
+        Mistake("releases pushes", _not_a_number, unfinished=True),
+        Mistake("no tuple", _not_a_tuple, unfinished=True),
         Mistake("no decision", _no_decision),
         Mistake("a late gradient counts", _counts_late),
         Mistake("a late worker waits for ever", _not_released),
         Mistake("dropped without a word", _not_said),
+        Mistake("drops gradients of this step", _drops_fresh),
         Mistake("waits for all workers", _waits_for_all),
         Mistake("not the mean over N", _wrong_mean),
         Mistake("the last gradient alone", _last_only),
@@ -239,6 +318,10 @@ EXERCISE = Exercise(
         Mistake("everyone released", _releases_everyone),
         Mistake("released before the update", _releases_at_once),
         Mistake("not all released", _releases_too_few),
+        Mistake("named after the update", _named_late),
+        Mistake("named by numbers", _named_by_number),
+        Mistake("an update without a word", _not_named),
+        Mistake("not one update", _made_too_many),
     ),
     praise=praise,
     reference=wrong.reference,
@@ -246,6 +329,7 @@ EXERCISE = Exercise(
         WrongAnswer("late gradients count", wrong.CountsLate, "kept for the next one"),
         WrongAnswer("late worker not released", wrong.NotReleased, "waits for ever"),
         WrongAnswer("drops without a word", wrong.Silent, "left out without a word"),
+        WrongAnswer("lower or equal is late", wrong.DropsEqual, "only a lower one is late"),
         WrongAnswer("waits for all", wrong.WaitsForAll, "Do not wait for all"),
         WrongAnswer("divides by N + b", wrong.DividesByAll, "divided by all 3"),
         WrongAnswer("sums", wrong.Sums, "summed and not averaged"),
@@ -255,6 +339,13 @@ EXERCISE = Exercise(
         WrongAnswer("releases at once", wrong.ReleasesAtOnce, "before the step is over"),
         WrongAnswer("releases the last", wrong.ReleasesLast, "release all of them"),
         WrongAnswer("returns nothing", wrong.ReturnsNothing, "It gives a `Decision`"),
+        WrongAnswer("names after the update", wrong.NamesLate, "when it comes, before"),
+        WrongAnswer("names by numbers", wrong.NamesNumbers, "no gradient's name"),
+        WrongAnswer("names nothing", wrong.NamesNothing, "does not name its gradients"),
+        WrongAnswer("raises the version", wrong.RaisesVersion, "leave the version to it"),
+        WrongAnswer("never applies", wrong.NeverApplies, "but none was made"),
+        WrongAnswer("releases pushes", wrong.ReleasesPushes, "`release` holds pushes"),
+        WrongAnswer("releases a number", wrong.ReleasesNumber, "`release=(worker,)`"),
     ),
     ranked=False,
 )

@@ -158,3 +158,74 @@ class ReturnsNothing(Spare):
     def waiting(self, worker: int) -> Any:
         """No decision."""
         return None
+
+
+class NamesLate(Spare):
+    """Names gradients when the update is made."""
+
+    def keep(self, worker: int, gradient: Any, version: int) -> Any:
+        """The version is another one by then."""
+        decision = super().keep(worker, gradient, version)
+        applied = tuple(self.push(push.worker, push.version) for push in decision.applied)
+        return Decision(decision.release, applied)
+
+
+class NamesNumbers(Spare):
+    """Gives workers' numbers where gradients are to be named."""
+
+    def keep(self, worker: int, gradient: Any, version: int) -> Any:
+        """Numbers."""
+        decision = super().keep(worker, gradient, version)
+        numbers: Any = decision.release
+        return Decision(decision.release, numbers)
+
+
+class NamesNothing(Spare):
+    """Says who goes on and not what was applied."""
+
+    def keep(self, worker: int, gradient: Any, version: int) -> Any:
+        """Half a decision."""
+        return Decision(super().keep(worker, gradient, version).release)
+
+
+class RaisesVersion(Spare):
+    """Raises the version once more."""
+
+    def freed(self, worker: int, pushes: tuple[Push, ...]) -> tuple[int, ...]:
+        """By hand."""
+        self.version += 1
+        return super().freed(worker, pushes)
+
+
+class NeverApplies(Spare):
+    """Decides, and makes no update."""
+
+    def apply(self, gradient: Any) -> None:
+        """Not at all."""
+
+
+class ReleasesPushes(Spare):
+    """Releases the pushes instead of their workers."""
+
+    def freed(self, worker: int, pushes: tuple[Push, ...]) -> Any:
+        """As they are."""
+        return pushes
+
+
+class ReleasesNumber(Spare):
+    """Forgets the tuple."""
+
+    def late(self, worker: int, version: int) -> Any:
+        """A number."""
+        number: Any = worker
+        return Decision(release=number, dropped=(self.push(worker, version),))
+
+
+class DropsEqual(Spare):
+    """Takes ≤ for <."""
+
+    def arrive(self, worker: int, gradient: Any, version: int) -> Any:
+        """Drops everything."""
+        if version <= self.version:
+            return self.late(worker, version)
+        return self.keep(worker, gradient, version)

@@ -214,6 +214,25 @@ def _no_step(case: Case, seen: Observation) -> str | None:
     )
 
 
+def _update_first(case: Case, seen: Observation) -> str | None:
+    client = seen.values[0]["clients"][0]
+    nodes, applies = client["nodes"], []
+    for op in client["ops"]:
+        applies.append(any("Apply" in nodes[name][0] for name in facts.needs(nodes, op)))
+    if len(applies) != 3 or not applies[0] or applies[1]:
+        return None
+    return f"{case.name}, the first of the three waits for an update: `before, update, after`."
+
+
+def _names_alone(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "does not support functions" not in seen.text:
+        return None
+    return (
+        f"{case.name}, `tf.device` takes the name of a device and no placement. "
+        "`v1.device(task.placement())` takes it."
+    )
+
+
 def _not_read_again(case: Case, seen: Observation) -> str | None:
     client = seen.values[0]["clients"][0]
     if client["ops"][0] != client["ops"][2]:
@@ -249,6 +268,7 @@ EXERCISE = Exercise(
     drive=between_async,
     claim=claim,
     mistakes=(
+        Mistake("a placement for tf.device", _names_alone, unfinished=True),
         Mistake("not three things", _shape),
         Mistake("no global step", _no_counter),
         Mistake("not in the container", _container),
@@ -256,6 +276,7 @@ EXERCISE = Exercise(
         Mistake("computes elsewhere", _placed),
         Mistake("steps not counted", _no_step),
         Mistake("version after is the one before", _not_read_again),
+        Mistake("the update first", _update_first),
         Mistake("before is not ahead", _before),
         Mistake("after is not behind", _after),
     ),
@@ -273,6 +294,8 @@ EXERCISE = Exercise(
         WrongAnswer("no step", wrong.no_step, "is still 0"),
         WrongAnswer("reads once", wrong.reads_once, "read the step anew"),
         WrongAnswer("the update alone", wrong.update_alone, "Give three"),
+        WrongAnswer("the update first", wrong.update_first, "the first of the three"),
+        WrongAnswer("tf.device", wrong.names_alone, "takes the name of a device"),
     ),
     ranked=False,
     framework="tensorflow",

@@ -169,3 +169,22 @@ def update_alone(
 
     with v1.device(task.placement()), v1.container(container):
         return versions(make_variables, batch, loss, optimizer)[1]
+
+
+def update_first(
+    task: Any, container: str, make_variables: Any, batch: Any, loss: Any, optimizer: Any
+) -> Any:
+    """The right three in another order."""
+    found = reference(task, container, make_variables, batch, loss, optimizer)
+    return found[1], found[0], found[2]
+
+
+def names_alone(
+    task: Any, container: str, make_variables: Any, batch: Any, loss: Any, optimizer: Any
+) -> Any:
+    """The device of TensorFlow 2."""
+    import tensorflow as tf
+    from tensorflow.compat import v1
+
+    with tf.device(task.placement()), v1.container(container):
+        return versions(make_variables, batch, loss, optimizer)

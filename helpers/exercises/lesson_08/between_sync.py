@@ -105,6 +105,16 @@ def _no_step(case: Case, seen: Observation) -> str | None:
     return None
 
 
+def _more_than_all(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "Too few tokens" not in seen.text:
+        return None
+    return (
+        f"{case.name}, more gradients are to make a step than there are workers. The first of the "
+        f"two numbers is how many make a step, {case.facts['aggregate']}, the second all workers, "
+        f"{case.facts['workers']}."
+    )
+
+
 def _tokens(case: Case, seen: Observation) -> str | None:
     tokens = seen.values[0]["tokens"]
     if not tokens:
@@ -179,8 +189,8 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 EXERCISE = Exercise(
     number="08.5",
     title="Clients in step",
-    stars=3,
-    minutes=20,
+    stars=2,
+    minutes=15,
     points=4,
     function="between_graph_sync",
     asks=(
@@ -193,6 +203,7 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake("minimises with the plain optimizer", _not_wrapped, unfinished=True),
         Mistake("no global step", _no_step, unfinished=True),
+        Mistake("more gradients than workers", _more_than_all, unfinished=True),
         Mistake("not an update and a hook", _shape),
         Mistake("not one chief", _chiefs),
         Mistake("variables in the wrong place", _server),
@@ -210,6 +221,7 @@ EXERCISE = Exercise(
         WrongAnswer("tokens at the start", wrong.default_tokens, "TensorFlow's default"),
         WrongAnswer("the plain optimizer's update", wrong.plain_update, "the plain optimizer's"),
         WrongAnswer("no step", wrong.no_step, "was given no global step"),
+        WrongAnswer("the two numbers swapped", wrong.swapped, "than there are workers"),
         WrongAnswer("no hook", wrong.no_hook, "Give both"),
         WrongAnswer("all on the worker", wrong.on_the_worker, "where no other client sees it"),
         WrongAnswer("loss outside", wrong.loss_outside, "computes on no device"),

@@ -207,3 +207,19 @@ def loss_outside(
     together = v1.train.SyncReplicasOptimizer(optimizer, aggregate, total)
     update = together.minimize(loss(batch, variables), step, var_list=variables)
     return update, together.make_session_run_hook(task.is_chief, 0)
+
+
+def swapped(
+    task: Any,
+    make_variables: Any,
+    batch: Any,
+    loss: Any,
+    optimizer: Any,
+    aggregate: int,
+    total: int,
+) -> Any:
+    """Hands the two numbers over in the other order."""
+    from tensorflow.compat import v1
+
+    with v1.device(task.placement()):
+        return in_step(make_variables, batch, loss, optimizer, total, aggregate, task.is_chief)

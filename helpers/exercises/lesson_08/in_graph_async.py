@@ -128,8 +128,31 @@ def _placed(case: Case, seen: Observation) -> str | None:
     return None
 
 
+def _still(case: Case, seen: Observation) -> bool:
+    """Whether the first run leaves the weights as they were."""
+    return line.same(seen.values[0]["runs"][0]["weights"], case.args[0][1])
+
+
+def _changes_nothing(case: Case, seen: Observation) -> str | None:
+    if not _still(case, seen):
+        return None
+    return (
+        f"{case.name}, a run of op {case.facts['order'][0]} changes no weight. Collect what "
+        "`minimize` returns: a loss alone only computes."
+    )
+
+
+def _step_for_variables(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "No gradients provided" not in seen.text:
+        return None
+    return (
+        f"{case.name}, `minimize` was to change what the loss does not depend on. Its second "
+        "argument is the step; the variables go by name, `var_list=variables`."
+    )
+
+
 def _no_step(case: Case, seen: Observation) -> str | None:
-    if seen.values[0]["runs"][0]["step"] != 0:
+    if seen.values[0]["runs"][0]["step"] != 0 or _still(case, seen):
         return None
     return (
         f"{case.name}, the weights change, but the step stays 0. Hand it to `minimize` as "
@@ -162,7 +185,9 @@ EXERCISE = Exercise(
     drive=in_graph_async,
     claim=claim,
     mistakes=(
+        Mistake("the step for the variables", _step_for_variables, unfinished=True),
         Mistake("not an op a replica", _kind),
+        Mistake("changes nothing", _changes_nothing),
         Mistake("an op needs other replicas", _needs_others),
         Mistake("divided by the replicas", _part),
         Mistake("a replica is not on its device", _placed),
@@ -179,6 +204,8 @@ EXERCISE = Exercise(
         WrongAnswer("all on one device", wrong.one_device, "and should on `/job:worker/task:1`"),
         WrongAnswer("no step", wrong.no_step, "the step stays 0"),
         WrongAnswer("the last one only", wrong.last_only, "it gave a list of 1"),
+        WrongAnswer("the losses", wrong.losses, "changes no weight"),
+        WrongAnswer("step for variables", wrong.step_for_variables, "go by name"),
     ),
     ranked=False,
     framework="tensorflow",

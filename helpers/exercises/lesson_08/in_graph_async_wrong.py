@@ -108,3 +108,30 @@ def last_only(
 ) -> Any:
     """Overwrites its op in the loop."""
     return updates(devices, batches, loss, variables, step, make_optimizer)[-1:]
+
+
+def losses(
+    devices: Any, batches: Any, loss: Any, variables: Any, step: Any, make_optimizer: Any
+) -> Any:
+    """Collects losses instead of updates."""
+    import tensorflow as tf
+
+    found = []
+    for device, batch in zip(devices, batches, strict=True):
+        with tf.device(device):
+            found.append(loss(batch, variables))
+            make_optimizer().minimize(found[-1], step, var_list=variables)
+    return found
+
+
+def step_for_variables(
+    devices: Any, batches: Any, loss: Any, variables: Any, step: Any, make_optimizer: Any
+) -> Any:
+    """Hands over the variables where the step goes."""
+    import tensorflow as tf
+
+    updates = []
+    for device, batch in zip(devices, batches, strict=True):
+        with tf.device(device):
+            updates.append(make_optimizer().minimize(loss(batch, variables), variables, step))
+    return updates

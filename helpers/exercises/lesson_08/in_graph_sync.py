@@ -132,6 +132,25 @@ def _no_step(case: Case, seen: Observation) -> str | None:
     )
 
 
+def _shapes(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "Shapes must be equal" not in seen.text:
+        return None
+    return (
+        f"{case.name}, a mean has not the shape of its variable. Add up one variable's gradients "
+        "of all replicas, `zip(*replicas)`, element by element: `tf.add_n`, while "
+        "`tf.reduce_mean` makes one number of them all."
+    )
+
+
+def _pairs(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "Trying to update a Tensor" not in seen.text:
+        return None
+    return (
+        f"{case.name}, a pair is (gradient, variable), in this order: "
+        "`apply_gradients(zip(means, variables), …)`."
+    )
+
+
 def _placed(case: Case, seen: Observation) -> str | None:
     for replica in range(case.facts["replicas"]):
         hint = facts.placed_hint(seen.values[0]["nodes"], replica, task(replica))
@@ -175,6 +194,8 @@ EXERCISE = Exercise(
     drive=in_graph_sync,
     claim=claim,
     mistakes=(
+        Mistake("not of the variable's shape", _shapes, unfinished=True),
+        Mistake("pairs the other way round", _pairs, unfinished=True),
         Mistake("not one op", _kind),
         Mistake("a replica is left out", _left_out),
         Mistake("each gradient applied by itself", _several),
@@ -197,6 +218,8 @@ EXERCISE = Exercise(
         WrongAnswer("no step", wrong.no_step, "the step stays 0"),
         WrongAnswer("gives the means", wrong.gives_means, "it gave a list of 2"),
         WrongAnswer("gives nothing", wrong.gives_nothing, "it gave a NoneType"),
+        WrongAnswer("one number", wrong.one_number, "makes one number of them all"),
+        WrongAnswer("variables first", wrong.variables_first, "a pair is (gradient, variable)"),
     ),
     ranked=False,
     framework="tensorflow",

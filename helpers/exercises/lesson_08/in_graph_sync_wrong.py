@@ -136,3 +136,27 @@ def gives_nothing(
     """Forgets to return."""
     found = gradients_of(devices, batches, loss, variables)
     averaged(found, server, variables, step, optimizer, 1 / len(devices))
+
+
+def one_number(
+    devices: Any, server: str, batches: Any, loss: Any, variables: Any, step: Any, optimizer: Any
+) -> Any:
+    """The mean over all elements too."""
+    import tensorflow as tf
+
+    found = gradients_of(devices, batches, loss, variables)
+    with tf.device(server):
+        means = [tf.reduce_mean(each) for each in zip(*found, strict=True)]
+        return optimizer.apply_gradients(list(zip(means, variables, strict=True)), step)
+
+
+def variables_first(
+    devices: Any, server: str, batches: Any, loss: Any, variables: Any, step: Any, optimizer: Any
+) -> Any:
+    """Pairs the other way round."""
+    import tensorflow as tf
+
+    found = gradients_of(devices, batches, loss, variables)
+    with tf.device(server):
+        means = [tf.add_n(each) / len(devices) for each in zip(*found, strict=True)]
+        return optimizer.apply_gradients(list(zip(variables, means, strict=True)), step)

@@ -41,6 +41,10 @@ def claim(case: Case, seen: Observation) -> str | None:
         return f"{case.name}, {count(got['alone'], 'run')} had no other under way."
     if got["runs"] != [facts["turns"]] * facts["ops"]:
         return f"{case.name}, the ops were run {listing(got['runs'])} times."
+    if got["here"] or max(got["threads"]) > 1:
+        return f"{case.name}, not every op has one thread of its own."
+    if not got["looks"]:
+        return f"{case.name}, nobody looked at the step."
     return f"{case.name}, threads go on after it has returned." if got["open"] else None
 
 
@@ -72,6 +76,12 @@ def _alone(case: Case, seen: Observation) -> str | None:
         return (
             f"{case.name}, the ops take turns in one thread: while one runs, the others wait. Make "
             "a thread for each op, and start all."
+        )
+    if got["here"]:
+        return (
+            f"{case.name}, op 0 makes all {got['runs'][0]} updates in no thread at all. "
+            "`work(update)` runs at once, and so does `thread.run()`: hand both over, "
+            "`Thread(target=work, args=(update,))`, and call `start`."
         )
     return (
         f"{case.name}, op 0 makes all {got['runs'][0]} updates while the others have not begun. A "
@@ -112,6 +122,43 @@ def _endless(case: Case, seen: Observation) -> str | None:
     )
 
 
+def _new_threads(case: Case, seen: Observation) -> str | None:
+    most = max(seen.values[0]["threads"])
+    if most < 2:
+        return None
+    return (
+        f"{case.name}, {most} threads ran an op one after the other, a new one for each run. Who "
+        "joins them between waits for the slowest, and that is synchronous. The loop belongs into "
+        "the thread."
+    )
+
+
+def _never_looks(case: Case, seen: Observation) -> str | None:
+    got = seen.values[0]
+    if got["looks"] or not any(got["runs"]):
+        return None
+    return (
+        f"{case.name}, nobody asks for the step, and each op has its share of runs. A quick worker "
+        "would end early and leave the rest to a slow one: go on while `session.run(step)` is "
+        "below `last`."
+    )
+
+
+def _no_tuple(case: Case, seen: Observation) -> str | None:
+    if seen.place is not None or "positional argument" not in seen.text:
+        return None
+    return (
+        f"{case.name}, a thread's `args` are a tuple of arguments, with a comma even for one: "
+        "`args=(update,)`."
+    )
+
+
+def _not_read(case: Case, seen: Observation) -> str | None:
+    if "not supported between instances" not in seen.text:
+        return None
+    return f"{case.name}, `step` is a variable of the graph: `session.run(step)` reads its number."
+
+
 def _nobody(case: Case, seen: Observation) -> str | None:
     if any(seen.values[0]["runs"]):
         return None
@@ -142,6 +189,8 @@ EXERCISE = Exercise(
     drive=thread_runs,
     claim=claim,
     mistakes=(
+        Mistake("arguments that are no tuple", _no_tuple, unfinished=True),
+        Mistake("compares the variable", _not_read, unfinished=True),
         Mistake("nothing is run", _nobody),
         Mistake("threads go on", _no_join),
         Mistake("all threads run one op", _one_op),
@@ -149,18 +198,25 @@ EXERCISE = Exercise(
         Mistake("run once", _once),
         Mistake("run too often", _too_many),
         Mistake("never enough", _endless),
+        Mistake("a thread a run", _new_threads),
+        Mistake("never looks at the step", _never_looks),
     ),
     praise=praise,
     reference=wrong.reference,
     wrong=(
         WrongAnswer("no thread", wrong.no_thread, "the ops take turns in one thread"),
-        WrongAnswer("joins at once", wrong.joins_at_once, "op 0 makes all"),
+        WrongAnswer("joins at once", wrong.joins_at_once, "A `join` waits"),
         WrongAnswer("never joins", wrong.never_joins, "it returns while"),
         WrongAnswer("the last op", wrong.late_binding, "all threads run the last op"),
         WrongAnswer("once", wrong.once, "each op was run once"),
         WrongAnswer("one step more", wrong.one_more, "Compare with `<`"),
         WrongAnswer("last each", wrong.last_each, "it counts the updates of all threads"),
         WrongAnswer("never starts", wrong.never_starts, "no op was run"),
+        WrongAnswer("calls the work", wrong.calls_at_once, "`work(update)` runs at once"),
+        WrongAnswer("no tuple", wrong.no_tuple, "with a comma even for one"),
+        WrongAnswer("the variable itself", wrong.the_variable, "a variable of the graph"),
+        WrongAnswer("rounds of threads", wrong.rounds, "The loop belongs into"),
+        WrongAnswer("a share each", wrong.a_share_each, "nobody asks for the step"),
     ),
     ranked=False,
 )

@@ -89,3 +89,49 @@ def never_starts(session: Any, updates: Any, step: Any, last: int) -> None:
     """Makes threads only."""
     for update in updates:
         threading.Thread(target=work, args=(session, update, step, last))
+
+
+def calls_at_once(session: Any, updates: Any, step: Any, last: int) -> None:
+    """Calls the work where it should hand it over."""
+    for update in updates:
+        nothing: Any = work(session, update, step, last)  # type: ignore[func-returns-value]
+        threading.Thread(target=nothing).start()
+
+
+def rounds(session: Any, updates: Any, step: Any, last: int) -> None:
+    """New threads for each round, and a wait for all of them after it."""
+    while session.run(step) < last:
+        together(session.run, updates)
+
+
+def a_share_each(session: Any, updates: Any, step: Any, last: int) -> None:
+    """Gives each op as many runs, whoever is quick."""
+
+    def share(update: Any) -> None:
+        for _ in range(-(-last // len(updates))):
+            session.run(update)
+
+    together(share, updates)
+
+
+def no_tuple(session: Any, updates: Any, step: Any, last: int) -> None:
+    """Forgets the comma."""
+
+    def more(update: Any) -> None:
+        work(session, update, step, last)
+
+    threads = [threading.Thread(target=more, args=(update)) for update in updates]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def the_variable(session: Any, updates: Any, step: Any, last: int) -> None:
+    """Compares the variable instead of its number."""
+
+    def more(update: Any) -> None:
+        while step < last:
+            session.run(update)
+
+    together(more, updates)
