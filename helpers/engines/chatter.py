@@ -11,11 +11,32 @@ import logging
 import os
 import re
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 NOISY = ("tensorflow", "horovod")
 _STACK = re.compile(r"^(?:Fatal Python error:|Current thread |Thread )", re.MULTILINE)
 _MOST = 4000  # characters; the end says why it failed
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Keep what is written to stderr's descriptor meanwhile; show it where that fails."""
+    sys.stderr.flush()
+    shown = os.dup(2)
+    with tempfile.TemporaryFile() as kept:
+        os.dup2(kept.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            kept.seek(0)
+            os.write(shown, kept.read())
+            raise
+        finally:
+            os.dup2(shown, 2)
+            os.close(shown)
 
 
 def keep_apart(file: int, output: int) -> None:

@@ -1,23 +1,24 @@
 """A model's numbers in a file, codes packed: what a quantized model weighs on disk.
 
-The file is a header (JSON, compressed: names, types and shapes), and then the tensors one after the
-other, as they are in memory. Codes of fewer than eight bits are packed.
+The file is of the safetensors format: a header (JSON) with names, types and shapes, then the
+tensors as they are in memory. Codes of 8 bits are in it as they are; those of fewer bits are packed
+into bytes, and the header says what they were.
 """
 
 from __future__ import annotations
 
 import json
-import math
-import zlib
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from helpers.algorithms.packing import pack, packed_bytes, unpack
 
-MAGIC = b"course model 1\n"
+PACKED = "packed"  # in the header: the bits and the shape of each tensor of packed codes
 
 
 def size_bytes(model: nn.Module) -> int:
@@ -27,15 +28,17 @@ def size_bytes(model: nn.Module) -> int:
 
 def save(model: nn.Module, path: str | Path) -> int:
     """Write a model's numbers to a file. Returns its size in bytes."""
-    header, chunks = [], []
+    tensors, packed = {}, {}
     for name, (tensor, bits) in _stored(model).items():
         tensor = tensor.detach().cpu()
-        stored = pack(tensor, bits) if bits else tensor.contiguous()
-        header.append([name, str(tensor.dtype).removeprefix("torch."), list(tensor.shape), bits])
-        chunks.append(stored.flatten().view(torch.uint8).numpy().tobytes())
-    told = zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 9)
-    parts = [MAGIC, len(told).to_bytes(4, "little"), told, *chunks]
-    return Path(path).write_bytes(b"".join(parts))
+        if bits:
+            packed[name] = [bits, *tensor.shape]
+            tensor = pack(tensor, bits)
+        # Grids that layers share are one tensor in memory, which the format refuses.
+        tensors[name] = tensor.contiguous().clone()
+    header = {PACKED: json.dumps(packed, separators=(",", ":"))} if packed else None
+    save_file(tensors, path, header)
+    return Path(path).stat().st_size
 
 
 def load(model: nn.Module, path: str | Path) -> None:
@@ -62,7 +65,7 @@ def load(model: nn.Module, path: str | Path) -> None:
 
 
 def _stored(model: nn.Module) -> dict[str, tuple[Tensor, int]]:
-    """Every tensor to keep, once, by name, with the bits of its codes, or 0 for plain numbers."""
+    """Every tensor to keep, once, by name, with the bits of codes to pack, or 0."""
     found: dict[str, tuple[Tensor, int]] = {}
     seen: set[int] = set()  # of parameters: layers may share them
     for prefix, module in model.named_modules():
@@ -73,7 +76,8 @@ def _stored(model: nn.Module) -> dict[str, tuple[Tensor, int]]:
             if isinstance(tensor, nn.Parameter):
                 seen.add(id(tensor))
             if name not in module._non_persistent_buffers_set:
-                found[f"{prefix}.{name}".lstrip(".")] = (tensor, bits.get(name, 0))
+                # Codes of 8 bits fill their bytes already.
+                found[f"{prefix}.{name}".lstrip(".")] = (tensor, bits.get(name, 8) % 8)
     return found
 
 
@@ -83,24 +87,14 @@ def _nbytes(tensor: Tensor, bits: int) -> int:
 
 
 def _read(path: Path) -> dict[str, tuple[Tensor, int]]:
-    content = path.read_bytes()
-    start = len(MAGIC) + 4
-    if not content.startswith(MAGIC):
-        raise ValueError(f"{path.name} is no file that save() has written.")
-    end = start + int.from_bytes(content[len(MAGIC) : start], "little")
-    header: list[Any] = json.loads(zlib.decompress(content[start:end]))
-    numbers = {}
-    for name, kind, shape, bits in header:
-        dtype = getattr(torch, kind)
-        count = packed_bytes(math.prod(shape), bits) if bits else math.prod(shape) * dtype.itemsize
-        raw = _bytes(content[end : end + count])
-        plain = unpack(raw, bits, shape) if bits else raw.view(dtype).view(shape)
-        numbers[name] = (plain, bits)
-        end += count
+    """Every tensor of a file, codes unpacked, with their bits, or 0."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            tensors: dict[str, Tensor] = file.get_tensors()
+            packed = json.loads((file.metadata() or {}).get(PACKED, "{}"))
+    except SafetensorError as error:
+        raise ValueError(f"{path.name} is no file that save() has written: {error}.") from error
+    numbers = {name: (tensor, 0) for name, tensor in tensors.items()}
+    for name, (bits, *shape) in packed.items():
+        numbers[name] = (unpack(tensors[name], bits, shape), bits)
     return numbers
-
-
-def _bytes(content: bytes) -> Tensor:
-    if not content:
-        return torch.empty(0, dtype=torch.uint8)
-    return torch.frombuffer(bytearray(content), dtype=torch.uint8)
