@@ -28,6 +28,7 @@ NAMES = {
     "06": "06_asynchronous_updates.ipynb",
     "07": "07_spare_replicas.ipynb",
     "08": "08_four_ways.ipynb",
+    "11": "11_quantization.ipynb",
     "12": "12_splitting.ipynb",
     "13": "13_pipelines.ipynb",
     "14": "14_sharding.ipynb",

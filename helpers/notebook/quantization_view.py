@@ -203,13 +203,14 @@ def drops(printed: Mapping[str, float], ours: Mapping[str, float]) -> Any:
     ax.plot(list(ours.values()), own, **measured(label="measured here"))
     for place, value in enumerate([*printed.values(), *ours.values()]):
         note = {"textcoords": "offset points", "va": "center", "fontsize": 9}
-        ax.annotate(signed(round(value, 1) + 0.0), (value, place), (7, 0), **note)
+        said = f"{round(value, 1) + 0.0:.1f}".replace("-", "−")
+        ax.annotate(said, (value, place), (7, 0), **note)
     ax.axhline(len(printed) - 0.5, color=BLACK, linewidth=0.8)
     ax.set_yticks(range(len(names)), names, fontsize=9)
     ax.set(ylim=(len(names) - 0.4, -0.6), xlabel="points of accuracy lost")
     ax.margins(x=0.1)
     ax.grid(visible=False, axis="y")
-    ax.legend(frameon=False, fontsize=9, loc="lower right")
+    ax.legend(frameon=False, fontsize=9, loc="upper right")
     return figure
 
 
