@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.report import Report
 
 COUNTS, REPEATS = (1, 2, 4, 8), 5
-WIDTH, LENGTH, ROWS, BLOCKS = 256, 128, 32, 8
+WIDTH, LENGTH, ROWS, BLOCKS = 256, 128, 64, 8
 ERROR = 0.15
 """How far the measured share may be from the formula, in parts of it."""
 
