@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,18 @@ from helpers.setup import state, system
 
 # Sandboxes of the same number share a user, and what one fills up or leaves the other would see.
 SANDBOXED = ("test_grading", "test_hostile", "test_judge", "test_sandbox")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Share the cores out where several workers share the tests.
+
+    More threads than cores wait for each other at the end of every small product.
+    """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers > 1:
+        import torch
+
+        torch.set_num_threads(max(1, torch.get_num_threads() // workers))
 
 
 @pytest.hookimpl(optionalhook=True)
