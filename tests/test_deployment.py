@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from helpers.algorithms.quantized_model import quantize_dynamic, quantize_static
+from helpers.exercises.drives_tf import split_cpu
 from helpers.frameworks.litert_model import LiteRT, to_litert
 from helpers.frameworks.torchao_model import torchao_dynamic
 from helpers.workloads.patients import agreement, reader, separable
@@ -30,6 +31,13 @@ def needs(*modules: str) -> list[pytest.MarkDecorator]:
 
 def with_marks(marks: list[pytest.MarkDecorator]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("_", [pytest.param(None, marks=marks, id="")])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def split() -> None:
+    """Split TensorFlow's CPU as other modules need it: it cannot be done once a file was made."""
+    if importlib.util.find_spec("tensorflow"):
+        split_cpu()
 
 
 torchao = with_marks(needs("torchao"))
