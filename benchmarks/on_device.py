@@ -35,8 +35,8 @@ def finish(device: torch.device) -> None:
 def seconds(fn: Callable[[], Any], device: torch.device, calls: int = 1) -> float:
     """Seconds of a call, the mean of `calls` of them one right after the other.
 
-    A GPU is asked for the time between two marks among its own work, so that the way there and
-    back does not count.
+    A GPU is asked for the time between two marks among its own work, so that waiting for the answer
+    does not count. What is shorter than the host takes to ask for it shows the host's time.
     """
     if device.type != "cuda":
         start = time.perf_counter()

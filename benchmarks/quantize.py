@@ -170,26 +170,10 @@ def on_cpu() -> Report:
 
 def arithmetic() -> str:
     """Threads, and what the processor has for products of 8-bit numbers."""
-    from helpers.algorithms.integer_products import _has_int_mm, takes_unsigned
+    from helpers.algorithms.integer_products import how_products_run
 
-    cpu = torch.device("cpu")
-    has = [
-        name
-        for name, there in (
-            ("VNNI", torch.cpu._is_vnni_supported()),
-            ("AMX", torch.cpu._is_amx_tile_supported()),
-        )
-        if there
-    ]
     threads = torch.get_num_threads()
-    words = f"{threads} thread{'s' * (threads > 1)}; {torch.backends.cpu.get_cpu_capability()}, "
-    words += f"with {' and '.join(has)}" if has else "without VNNI and AMX"
-    if not _has_int_mm(cpu, torch.int8):
-        return words + (
-            ": torch has no quick product of 8-bit numbers here. Ours adds up short sums of "
-            "float32 products, exactly, which cannot be quicker than fp32."
-        )
-    return words + f"; ours multiplies {'unsigned' if takes_unsigned(cpu) else 'signed'} codes."
+    return f"{threads} thread{'s' * (threads > 1)}; {how_products_run()}."
 
 
 def busy() -> list[str]:
@@ -203,6 +187,7 @@ def on_gpu(device: torch.device) -> Report:
     name = device_name(device)
     report = Report("quantize", f"8 and 16 bits on {name}, and ranks that share it", device=name)
     gpu_products.add_to(report, device)
+    torch.cuda.empty_cache()  # the ranks to come need the room
     gpu_lessons.add_to(report)
     return report
 
@@ -211,6 +196,10 @@ def measure() -> list[Report]:
     """The CPU's report, and the GPU's where there is one."""
     device, report = device_here(), on_cpu()
     if device.type == "cuda":
-        return [report, on_gpu(device)]
+        try:
+            return [report, on_gpu(device)]
+        except Exception as problem:  # minutes of the CPU's figures are not lost for it
+            report.notes.append(f"The GPU's part failed: {type(problem).__name__}: {problem}")
+            return [report]
     report.notes.append(WITHOUT_GPU)
     return [report]

@@ -27,6 +27,16 @@ def layer_with_wide_numbers(
     return torch.addcmul(bias, sums.float() * x_scale, w_scale)
 
 
+def layer_with_scales_by_einsum(
+    x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any
+) -> Any:
+    """Scaling written as a product that sums nothing, and so is none."""
+    from helpers.algorithms.integer_products import int_matmul
+
+    sums = int_matmul(x, weight.t()) - x_zero * weight.sum(1, dtype=torch.int32)
+    return torch.einsum("ro,o->ro", sums.float(), x_scale * w_scale) + bias
+
+
 def layer_number_by_number(
     x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any
 ) -> Any:
@@ -124,6 +134,7 @@ def fake_by_a_hook(x: Any, scale: float, zero_point: int, lowest: int, highest: 
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("11.3", layer_in_numpy),
     ("11.3", layer_with_wide_numbers),
+    ("11.3", layer_with_scales_by_einsum),
     ("11.3", layer_number_by_number),
     ("11.3", layer_without_a_product),
     ("11.5", fold_in_numpy),

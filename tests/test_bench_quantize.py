@@ -72,16 +72,16 @@ def test_contenders_take_turns_and_slow_ones_are_timed_once(monkeypatch):
     assert len(on_device.in_turn(made, CPU, most=99, least=2, budget=0.03)["quick"]) == 10
 
 
-def test_short_calls_are_repeated():
-    counted = 0
+def test_short_calls_are_repeated(monkeypatch):
+    asked = []
 
-    def call():
-        nonlocal counted
-        counted += 1
+    def seconds(call, device, calls=1):
+        asked.append(calls)
+        return 2.0**-10
 
-    found = on_device.in_turn({"call": call}, CPU, most=3, least=3, span=1e-3)
-    assert len(found["call"]) == 3 and counted > 10
-    assert all(0 < each < 1e-3 for each in found["call"])
+    monkeypatch.setattr(on_device, "seconds", seconds)
+    found = on_device.in_turn({"call": lambda: None}, CPU, most=3, least=3, span=2.0**-3)
+    assert found["call"] == [2.0**-10] * 3 and asked[-3:] == [128] * 3
 
 
 def test_a_cpu_has_neither_a_name_nor_a_count_of_bytes():

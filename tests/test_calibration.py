@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from helpers.algorithms.calibration import (
     OBSERVERS,
     ROOM,
+    Entropy,
     MinMax,
     MovingAverage,
     Observer,
@@ -144,3 +145,33 @@ def test_wrong_settings():
         observer("entropy", bits=16)
     with pytest.raises(ValueError, match="no best range"):
         best_bound(torch.zeros(0))
+
+
+@pytest.mark.parametrize("name", ["percentile", "entropy", "least error"])
+def test_what_is_left_out_is_left_out_by_chance(name):
+    # Columns of pictures: whoever took every second number would see zeros alone.
+    watcher = observer(name)
+    watcher.see(torch.tensor([0.0, 1.0, 0.0, 1.0]).repeat(2**19))
+    assert watcher.range() == pytest.approx((0.0, 1.0), abs=0.02)
+    again = observer(name)
+    again.see(torch.tensor([0.0, 1.0, 0.0, 1.0]).repeat(2**19))
+    assert again.range() == watcher.range()
+
+
+def test_a_percentile_of_few_values():
+    values = torch.arange(10.0)
+    for percent, low, high in [(90, 1.0, 8.0), (80, 2.0, 7.0), (91, 0.0, 9.0)]:
+        watcher = Percentile(percent)
+        watcher.see(values)
+        assert watcher.range() == (low, high)
+
+
+@pytest.mark.parametrize("bits", [8, 4, 2])
+def test_entropy_treats_both_signs_alike(bits):
+    values = torch.rand(5000, generator=torch.Generator().manual_seed(1))
+    ends = []
+    for sign in (1, -1):
+        watcher = Entropy(bits)
+        watcher.see(sign * values)
+        ends.append(watcher.range())
+    assert ends[0] == (-ends[1][1], -ends[1][0])

@@ -108,3 +108,12 @@ def test_what_a_place_refuses():
         nn.Sequential(FakeQuantize()).eval()(torch.ones(3))
     with pytest.raises(ValueError, match="at least 0"):
         FakeQuantize(delay=-1)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_gets_the_codes_that_the_converted_model_gives(dtype):
+    grid = affine_grid(-90.0, 88.5)
+    x = torch.linspace(-100, 100, 4001).to(dtype)
+    found = fake_quantize(x, grid.scale, grid.zero_point, grid.lowest, grid.highest)
+    assert found.dtype == dtype
+    assert torch.equal(found, grid.round_trip(x))

@@ -111,3 +111,9 @@ def test_what_fold_refuses():
         fold_batch_norm(weight, None, nn.BatchNorm1d(2, track_running_stats=False))
     with pytest.raises(ValueError, match="2 channels going out, the batch norm 3"):
         fold_batch_norm(weight, None, nn.BatchNorm1d(3))
+
+
+def test_a_norm_over_positions_is_left():
+    model = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(10)).eval()
+    x = torch.randn(4, 10, 8)
+    assert torch.equal(fold(model)(x), model(x))

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn.functional import conv2d, linear
 
-from helpers.algorithms import integer_products
 from helpers.algorithms.integer_layers import (
     IntegerConv2d,
     IntegerLayer,
@@ -206,72 +205,6 @@ def test_saved_numbers_are_enough():
     assert torch.equal(first(codes), second(codes))
 
 
-@AT_EASE
-@given(
-    SEEDS,
-    st.integers(0, 40),
-    st.integers(0, 70),
-    st.integers(0, 40),
-    st.booleans(),
-    st.sampled_from([torch.int8, torch.uint8]),
-)
-def test_products_of_8_bit_matrices_are_exact(seed, m, k, n, turned, dtype):
-    generator = torch.Generator().manual_seed(seed)
-    ends = torch.iinfo(dtype)
-    a = torch.randint(ends.min, ends.max + 1, (m, k), generator=generator).to(dtype)
-    b = torch.randint(-128, 128, (n, k), generator=generator).to(torch.int8).t()
-    b = b if turned else b.contiguous()
-    found = int_matmul(a, b)
-    assert found.dtype == torch.int32
-    assert torch.equal(found.double(), a.double() @ b.double())
-
-
-def test_the_largest_sum_fits_and_one_more_is_refused():
-    for dtype, longest in integer_products.LONGEST.items():
-        ends = torch.iinfo(dtype)
-        far = ends.min or ends.max
-        a = torch.full((1, longest), far, dtype=dtype)
-        b = torch.full((longest, 1), -128, dtype=torch.int8)
-        assert int_matmul(a, b) == far * -128 * longest
-        assert abs(far * -128 * longest) < 2**31 <= abs(far * -128 * (longest + 1))
-        with pytest.raises(ValueError, match="may leave 32 bits"):
-            int_matmul(a.new_zeros(1, longest + 1), b.new_zeros(longest + 1, 1))
-
-
-@pytest.mark.parametrize("quick", [True, False])
-@pytest.mark.parametrize("dtype", integer_products.LONGEST)
-@pytest.mark.parametrize("shape", [(5, 33, 7), (1, 1, 1), (2, 1024, 3), (3, 2100, 300)])
-def test_the_same_product_with_the_processors_instruction_and_without(
-    shape, dtype, quick, monkeypatch
-):
-    monkeypatch.setattr(integer_products, "_has_int_mm", lambda *asked: quick)
-    rows, depth, columns = shape
-    ends = torch.iinfo(dtype)
-    a = torch.randint(ends.min, ends.max + 1, (rows, depth)).to(dtype)
-    b = torch.randint(-128, 128, (columns, depth)).to(torch.int8)
-    a[0], b[0] = ends.min or ends.max, -128  # the largest sum there is
-    for right in (b.t(), b.t().contiguous()):
-        found = int_matmul(a, right)
-        assert found.dtype == torch.int32
-        assert torch.equal(found.double(), a.double() @ right.double())
-
-
-def test_gpu_shapes_are_filled_up_with_zeros():
-    # The padding for cuBLAS does no harm on a CPU either, so it is checked there.
-    for m, k, n in [(1, 1, 1), (16, 7, 9), (17, 8, 8), (40, 16, 3)]:
-        a = torch.randint(-128, 128, (m, k), dtype=torch.int8)
-        b = torch.randint(-128, 128, (k, n), dtype=torch.int8)
-        found = integer_products._on_gpu(a, b.t().contiguous())
-        assert torch.equal(found.double(), a.double() @ b.double())
-
-
-def test_strides_that_say_nothing_are_not_believed():
-    a = torch.randint(-128, 128, (1, 512), dtype=torch.int8)
-    b = torch.randint(-128, 128, (512, 64), dtype=torch.int8)
-    found = int_matmul(a.as_strided(a.shape, (0, 1)), b)
-    assert torch.equal(found.double(), a.double() @ b.double())
-
-
 def wrong_cases():
     codes = torch.zeros(2, 3, dtype=torch.int8)
     layer = IntegerLinear.of(nn.Linear(3, 2), affine_grid(0.0, 1.0))
@@ -293,6 +226,11 @@ def wrong_cases():
             "pads with 'reflect'",
         ),
         (
+            lambda: IntegerConv2d.of(nn.Conv2d(6, 6, 1, groups=3), affine_grid(0.0, 1.0))(picture),
+            ValueError,
+            r"takes \(rows, 6, height, width\)",
+        ),
+        (
             lambda: quantize_bias(torch.tensor([1.0]), torch.tensor(1e-12)),
             ValueError,
             "too many steps|more than 2\\^30",
@@ -305,11 +243,43 @@ def wrong_cases():
     ]
 
 
-@pytest.mark.parametrize("case", range(7))
-def test_what_an_integer_layer_refuses(case):
-    wrong, error, says = wrong_cases()[case]
+@pytest.mark.parametrize(("wrong", "error", "says"), wrong_cases())
+def test_what_an_integer_layer_refuses(wrong, error, says):
     with pytest.raises(error, match=says):
         wrong()
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.floats(1e-3, 10, width=32, allow_subnormal=False),
+    st.floats(1e-6, 10, width=32, allow_subnormal=False),
+)
+def test_a_bias_of_an_empty_channel_fits_whatever_the_scales(bias, x_scale):
+    source = nn.Linear(3, 1)
+    with torch.no_grad():
+        source.weight.zero_()
+        source.bias.fill_(bias)
+    grid = Grid(torch.tensor(x_scale), torch.tensor(0, dtype=torch.int32))
+    layer = IntegerLinear.of(source, grid)
+    found = layer(torch.zeros(1, 3, dtype=torch.int8))
+    assert float(found) == pytest.approx(bias, rel=1e-5)
+
+
+def test_loading_into_a_layer_leaves_others_alone():
+    grid, source = affine_grid(0.0, 1.0), nn.Linear(3, 2)
+    one, two = IntegerLinear.of(source, grid), IntegerLinear.of(source, grid)
+    other = IntegerLinear.of(nn.Linear(3, 2), affine_grid(-2.0, 3.0))
+    before = two(torch.ones(1, 3, dtype=torch.int8))
+    one.load_state_dict(other.state_dict())
+    assert float(grid.scale) == pytest.approx(1 / 255)
+    assert torch.equal(two(torch.ones(1, 3, dtype=torch.int8)), before)
+
+
+def test_a_sum_with_its_correction_may_not_leave_32_bits():
+    x = torch.full((1, 70_000), 127, dtype=torch.int8)
+    grid = Grid(torch.tensor(1.0), torch.tensor(-128, dtype=torch.int32))
+    with pytest.raises(ValueError, match="may leave 32 bits"):
+        integer_linear(x, grid, x, symmetric_grid(127.0))
 
 
 def test_sums_that_may_leave_32_bits_are_refused():

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbval_near
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
@@ -52,11 +53,12 @@ def nbval(path: Path) -> subprocess.CompletedProcess[str]:
     """
     command = [
         sys.executable, "-m", "pytest", "--nbval", "--nbval-cell-timeout=120", "-q", "--tb=short",
-        "-p", "no:cacheprovider", "-o", "addopts=", "--color=no", str(path),
+        "-p", "no:cacheprovider", "-p", "nbval_near", "-o", "addopts=", "--color=no", str(path),
     ]  # fmt: skip
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
     return subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": paths},
     )  # fmt: skip
 
 
@@ -71,6 +73,37 @@ def test_nbval_sees_an_output_that_has_changed(tmp_path: Path) -> None:
     path.write_text(path.read_text(encoding="utf-8").replace('"2\\n"', '"3\\n"'), encoding="utf-8")
     done = nbval(path)
     assert done.returncode == 1 and "Cell outputs differ" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tagged, code", [(True, 0), (False, 1)])
+def test_a_tag_lets_numbers_differ_by_a_little(tagged: bool, code: int, tmp_path: Path) -> None:
+    notebook = new_notebook(cells=[new_code_cell("print(22, '% at best')", id="best")])
+    execute(notebook, tmp_path)
+    notebook.cells[0].outputs[0].text = "23 % at best\n"
+    if tagged:
+        notebook.cells[0].metadata["tags"] = [nbval_near.TAG]
+    path = tmp_path / "00_best.ipynb"
+    path.write_text(text(normalise(notebook)), encoding="utf-8")
+    assert nbval(path).returncode == code
+
+
+@pytest.mark.parametrize(
+    "stored, new, near",
+    [
+        ("23 % at best", "22 % at best", True),
+        ("9 % at best", "10 % at best", True),
+        ("a   9\n-------\n", "a  10\n--------\n", True),
+        ("ends at 0.0018", "ends at 0.0019", True),
+        ("1,200 kB", "1,250 kB", True),
+        ("-4.6", "4.6", False),
+        ("23 % at best", "30 % at best", False),
+        ("23 % at best", "23 % at last", False),
+        ("3 of 4", "3 of 40", False),
+    ],
+)
+def test_near_is_a_tenth_or_the_last_digit(stored: str, new: str, near: bool) -> None:
+    assert nbval_near.near(stored, new) == near
 
 
 @pytest.mark.slow

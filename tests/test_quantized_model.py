@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from helpers.algorithms.calibration import Percentile
+from helpers.algorithms.calibration import MinMax, Percentile
 from helpers.algorithms.dynamic_layers import DynamicConv2d, DynamicLinear
 from helpers.algorithms.dynamic_recurrent import DynamicGRU
 from helpers.algorithms.fake_quantization import FakeQuantize
@@ -95,7 +95,7 @@ def test_bits_differ_between_weights_and_activations():
         for layer in found:
             if isinstance(layer, IntegerLayer):
                 assert layer.code_bits == {"codes": bits} and layer.x_grid.bits == between
-                assert layer.codes.abs().max() <= 2 ** (bits - 1) - 1
+                assert layer.codes.int().abs().max() <= 2 ** (bits - 1) - 1
     assert errors == sorted(errors)
 
 
@@ -272,3 +272,37 @@ def test_files_of_something_else(tmp_path):
 def test_what_is_refused(wrong, error, says):
     with pytest.raises(error, match=says):
         wrong()
+
+
+def test_other_bits_between_layers_make_another_file(tmp_path):
+    model, x = network(), pictures(20)
+    save(quantize_static(model, [x], activation_bits=4), tmp_path / "model")
+    with pytest.raises(ValueError, match="activations' bits differ"):
+        load(quantize_static(model, [x]), tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        nn.MaxPool2d(2, ceil_mode=True),
+        nn.AvgPool2d(3, padding=1),
+        nn.Conv2d(4, 4, 3, padding=1, padding_mode="reflect"),
+    ],
+    ids=["max pool", "mean", "padding"],
+)
+def test_what_could_not_be_converted_is_refused_before_the_training(layer):
+    with pytest.raises(ValueError):
+        prepare(nn.Sequential(nn.Conv2d(1, 4, 3), layer, nn.Conv2d(4, 2, 1)))
+
+
+def test_a_relu_stays_where_the_range_does_not_begin_at_0():
+    class Symmetric(MinMax):
+        def _range(self):
+            low, high = super()._range()
+            return -max(-low, high), max(-low, high)
+
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3))
+    x = torch.randn(200, 6)
+    found = quantize_static(model, [x], observer=lambda bits: Symmetric(bits=bits))
+    assert any(isinstance(part, IntegerReLU) for part in found)
+    assert float((found(x) - model(x)).detach().abs().max()) < 0.1

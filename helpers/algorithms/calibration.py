@@ -94,18 +94,31 @@ class MovingAverage(Observer):
 
 
 class Keeper(Observer):
-    """Keeps the values themselves; once there are too many, evenly spaced ones of them."""
+    """Keeps the values themselves; once there are too many, some of them, drawn by chance.
+
+    Every n-th one would be of the same columns of each picture. What is drawn is the same in every
+    run.
+    """
 
     def __init__(self, bits: int = 8) -> None:
         super().__init__(bits)
         self._parts: list[Tensor] = []
-        self._every = 1
+        self._every = self._draws = 1
 
     def _take(self, batch: Tensor) -> None:
-        self._parts.append(batch.flatten()[:: self._every].clone())
+        self._parts.append(self._drawn(batch.flatten(), self._every))
         while sum(map(len, self._parts)) > ROOM:
             self._every *= 2
-            self._parts = [part[::2].clone() for part in self._parts]
+            self._parts = [self._drawn(part, 2) for part in self._parts]
+
+    def _drawn(self, values: Tensor, every: int) -> Tensor:
+        """One in `every` values, rounded up."""
+        if every == 1:
+            return values.clone()
+        self._draws += 1
+        chance = torch.Generator().manual_seed(self._draws)
+        places = torch.randperm(len(values), generator=chance)[: -(-len(values) // every)]
+        return values[places.to(values.device)]
 
     def values(self) -> Tensor:
         """What was kept, 1-d."""
@@ -131,7 +144,7 @@ class Percentile(Keeper):
 
     def _range(self) -> tuple[float, float]:
         ordered = self.values().sort().values
-        left_out = int(len(ordered) * (1 - self.percent / 100))
+        left_out = int(len(ordered) * (100 - self.percent) / 100 + 1e-9)  # 9.999… means 10
         return float(ordered[left_out]), float(ordered[len(ordered) - 1 - left_out])
 
 
@@ -166,8 +179,9 @@ class Entropy(Keeper):
         top = float(torch.minimum(magnitudes.max(), 16 * magnitudes.quantile(0.99)))
         bins = torch.histc(magnitudes, BINS, min=0, max=top).cpu()  # leaves out what is beyond
         beyond = float((magnitudes > top).sum())
-        levels = 2 ** (self.bits - 1) if values.min() < 0 else 2**self.bits
-        cuts = range(levels, BINS + 1, max(levels // 8, BINS // 256))
+        both_signs = bool(values.min() < 0 < values.max())
+        levels = 2 ** (self.bits - both_signs)
+        cuts = [*range(levels, BINS, max(levels // 8, BINS // 256)), BINS]
         best = min(cuts, key=lambda cut: _divergence(bins, beyond, cut, levels))
         return self._within(top * best / BINS)
 

@@ -35,7 +35,8 @@ class _StraightThrough(torch.autograd.Function):
     def forward(
         ctx: Any, x: Tensor, scale: Any, zero_point: Any, lowest: int, highest: int
     ) -> Tensor:
-        codes = torch.round(x / scale) + zero_point
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))  # as Grid.quantize has it
+        codes = torch.round(wide / scale) + zero_point
         ctx.save_for_backward((codes >= lowest) & (codes <= highest))
         return ((codes.clamp(lowest, highest) - zero_point) * scale).to(x.dtype)
 

@@ -57,7 +57,9 @@ def fold(model: nn.Module) -> nn.Module:
     Folded is what stands in an nn.Sequential, at any depth, right behind a linear layer or a
     convolution; an nn.Identity takes the batch norm's place, so that names and numbers of layers
     stay. Other batch norms are left as they are. A layer that is used in several places, or that
-    shares its weight, is left too.
+    shares its weight, is left too. Behind a linear layer a batch norm is taken to be over its
+    outputs: one over the positions of (rows, positions, outputs), of which there happen to be as
+    many, looks the same.
     """
     model = copy.deepcopy(model).eval()
     shared = _shared_modules(model)
@@ -68,7 +70,8 @@ def fold(model: nn.Module) -> nn.Module:
             norm_type = PAIRS.get(type(layer))
             if norm_type is None or type(norm) is not norm_type:
                 continue
-            if norm.running_mean is not None and not {id(layer), id(norm)} & shared:
+            fits = norm.running_mean is not None and norm.num_features == len(layer.weight)
+            if fits and not {id(layer), id(norm)} & shared:
                 weight, bias = fold_batch_norm(layer.weight, layer.bias, norm)
                 layer.weight, layer.bias = nn.Parameter(weight), nn.Parameter(bias)
                 sequence[place] = nn.Identity()

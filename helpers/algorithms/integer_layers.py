@@ -34,7 +34,7 @@ def layer_grid(
     grid = weight_grid(weight, bits, per_channel)
     if bias is None:
         return grid
-    least = bias.detach().abs() / (x_scale.to(bias.device) * (LARGEST - 1))
+    least = bias.detach().abs() / (x_scale.to(bias.device) * (LARGEST // 2))  # scales are rounded
     empty = weight.detach().flatten(1).eq(0).all(1)  # such a channel may have any scale
     if not per_channel:
         least, empty = least.max(), empty.all()
@@ -60,14 +60,27 @@ def integer_linear(
 
     x: (rows, in) codes of x_grid, int8. weight: (out, in) codes of w_grid, int8, zero point 0.
     bias: (out,) float or None. Returns (rows, out) in the type of the scales. All sums are of
-    whole numbers; the one product of floats turns steps into values at the end.
+    whole numbers; the one product of floats turns steps into values at the end. Raises ValueError
+    where a sum or a bias could leave 32 bits.
     """
+    check_reach(weight, x_grid)
     scale = x_grid.scale * w_grid.scale
     sums = int_matmul(x, weight.t())
     sums = sums - x_grid.zero_point * weight.sum(1, dtype=torch.int32)
     if bias is not None:
         sums = sums + quantize_bias(bias, scale)
     return sums * scale
+
+
+def check_reach(weight: Tensor, x_grid: Grid) -> None:
+    """ValueError where Σ q_w (q_x − z_x) could leave 32 bits; weight: codes, (out, …)."""
+    ends = (x_grid.lowest - x_grid.zero_point, x_grid.highest - x_grid.zero_point)
+    reach = weight.flatten(1).to(torch.int64).abs().sum(1) * max(int(end.abs()) for end in ends)
+    if reach.numel() and reach.max() >= LARGEST:
+        raise ValueError(
+            f"A channel sums {weight[0].numel()} products, which may leave 32 bits: use "
+            "fewer bits, or cut the layer in two."
+        )
 
 
 def derive_again(module: Any, _: Any) -> None:
@@ -102,8 +115,9 @@ class IntegerLayer(nn.Module):
         grid = layer_grid(weight, layer.bias, x_grid.scale, bits, per_channel)
         bias = weight.new_zeros(len(weight)) if layer.bias is None else layer.bias
         self.code_bits = {"codes": bits}
+        self.grid_bits: dict[str, int] = {}
         self.register_buffer("codes", grid.quantize(weight).contiguous())
-        self.register_buffer("scale", grid.scale)
+        self.register_buffer("scale", grid.scale.clone())
         self.register_buffer("bias", quantize_bias(bias, x_grid.scale * grid.scale))
         self._keep("x", x_grid)
         self._keep("y", y_grid)
@@ -113,10 +127,16 @@ class IntegerLayer(nn.Module):
         self.register_load_state_dict_post_hook(derive_again)
 
     def _keep(self, name: str, grid: Grid | None) -> None:
-        """Hold a grid's numbers as buffers, so that they move and are saved with the layer."""
+        """Hold a grid's numbers as buffers, so that they move and are saved with the layer.
+
+        They are copies: what is loaded into this layer does not change another one.
+        """
         setattr(self, f"_{name}_like", grid)
-        self.register_buffer(f"{name}_scale", None if grid is None else grid.scale)
-        self.register_buffer(f"{name}_zero_point", None if grid is None else grid.zero_point)
+        for number in ("scale", "zero_point"):
+            held = None if grid is None else getattr(grid, number).clone()
+            self.register_buffer(f"{name}_{number}", held)
+        if grid is not None:
+            self.grid_bits[name] = grid.bits
 
     def _grid(self, name: str) -> Grid | None:
         like: Grid | None = getattr(self, f"_{name}_like")
@@ -139,16 +159,9 @@ class IntegerLayer(nn.Module):
 
     def derive(self) -> None:
         """Work out what follows from the stored numbers: the offset and the multiplier."""
-        of_weights = self.codes.flatten(1).to(torch.int64)
         x_grid, y_grid = self.x_grid, self.y_grid
-        ends = (x_grid.lowest - x_grid.zero_point, x_grid.highest - x_grid.zero_point)
-        reach = of_weights.abs().sum(1) * max(int(end.abs()) for end in ends)
-        if reach.numel() and reach.max() >= LARGEST:
-            raise ValueError(
-                f"A channel sums {of_weights.shape[1]} products, which may leave 32 bits: use "
-                "fewer bits, or cut the layer in two."
-            )
-        correction = int(x_grid.zero_point) * of_weights.sum(1)
+        check_reach(self.codes, x_grid)
+        correction = int(x_grid.zero_point) * self.codes.flatten(1).sum(1)
         self.offset = (self.bias - correction).to(torch.int32)
         if y_grid is not None:
             real = x_grid.scale.double() * self.scale.double() / y_grid.scale.double()
@@ -241,8 +254,13 @@ def conv_products(
     """Sums of products of a convolution of int8 codes, int32, (rows, out, height, width).
 
     codes: (rows, in, height, width). weight: (out, in / groups, kernel height, kernel width).
-    filler: the code that stands around a picture.
+    filler: the code that stands around a picture. Raises ValueError for other shapes.
     """
+    if codes.dim() != 4 or codes.shape[1] != groups * weight.shape[1]:
+        raise ValueError(
+            f"A convolution of this kind takes (rows, {groups * weight.shape[1]}, height, width), "
+            f"not {tuple(codes.shape)}."
+        )
     if groups == codes.shape[1] > 1:
         return _depthwise(codes, weight, sliding, filler)
     windows = sliding.windows(codes, filler)

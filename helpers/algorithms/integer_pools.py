@@ -19,9 +19,9 @@ class Quantize(nn.Module):
 
     def __init__(self, grid: Grid) -> None:
         super().__init__()
-        self.bits, self.signed = grid.bits, grid.signed
-        self.register_buffer("scale", grid.scale)
-        self.register_buffer("zero_point", grid.zero_point)
+        self.bits, self.signed, self.grid_bits = grid.bits, grid.signed, {"y": grid.bits}
+        self.register_buffer("scale", grid.scale.clone())
+        self.register_buffer("zero_point", grid.zero_point.clone())
 
     def forward(self, x: Tensor) -> Tensor:
         return Grid(self.scale, self.zero_point, self.bits, self.signed).quantize(x)
@@ -34,7 +34,7 @@ class IntegerReLU(nn.Module):
 
     def __init__(self, grid: Grid) -> None:
         super().__init__()
-        self.register_buffer("zero_point", grid.zero_point.to(grid.dtype))
+        self.register_buffer("zero_point", grid.zero_point.to(grid.dtype).clone())
 
     def forward(self, codes: Tensor) -> Tensor:
         return torch.maximum(codes, self.zero_point)
@@ -57,6 +57,14 @@ class IntegerMaxPool2d(nn.Module):
         return self.sliding.windows(codes, lowest).amax((-2, -1))
 
 
+def check_average(pool: nn.Module) -> None:
+    """ValueError where an average has no form on codes."""
+    if isinstance(pool, nn.AvgPool2d) and (
+        pool.ceil_mode or pool.divisor_override or any(pair(pool.padding))
+    ):
+        raise ValueError("An average on codes takes a pool without padding, ceil_mode and divisor.")
+
+
 class IntegerAvgPool2d(nn.Module):
     """The mean of each window, on the grid that the codes are of, ties to the even step.
 
@@ -69,13 +77,8 @@ class IntegerAvgPool2d(nn.Module):
     def __init__(self, pool: nn.Module, grid: Grid) -> None:
         super().__init__()
         self.pool = pool
-        self.register_buffer("zero_point", grid.zero_point)
-        if isinstance(pool, nn.AvgPool2d) and (
-            pool.ceil_mode or pool.divisor_override or any(pair(pool.padding))
-        ):
-            raise ValueError(
-                "An average on codes takes a pool without padding, ceil_mode and divisor."
-            )
+        self.register_buffer("zero_point", grid.zero_point.clone())
+        check_average(pool)
 
     def _sliding(self, height: int, width: int) -> Sliding:
         pool: Any = self.pool

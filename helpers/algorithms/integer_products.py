@@ -50,6 +50,21 @@ def int_matmul(a: Tensor, b: Tensor) -> Tensor:
     return (_on_gpu if a.device.type == "cuda" else _on_cpu)(_rows(a), _rows(b.t()))
 
 
+def how_products_run() -> str:
+    """In words: what this processor has for products of 8-bit numbers, or what stands in for it."""
+    here = {"VNNI": torch.cpu._is_vnni_supported(), "AMX": torch.cpu._is_amx_tile_supported()}
+    has = " and ".join(name for name, there in here.items() if there)
+    level = torch.backends.cpu.get_cpu_capability()
+    if not _has_int_mm(torch.device("cpu"), torch.int8):
+        return (
+            f"{level}, with {has or 'neither VNNI nor AMX'}: torch has no quick "
+            "product of 8-bit numbers here. Ours adds up short sums of float32 products, exactly, "
+            "which cannot be quicker than float32"
+        )
+    signs = "unsigned" if takes_unsigned(torch.device("cpu")) else "signed"
+    return f"{level} with {has}; ours multiplies {signs} codes"
+
+
 @lru_cache
 def takes_unsigned(device: torch.device) -> bool:
     """Whether numbers from 0 to 255 on the left are quicker than those from −128 to 127.
@@ -66,8 +81,14 @@ def _in_floats(a: Tensor, rows_of_b: Tensor) -> Tensor:
     """Sums of float32 products, cut so short that each sum is exact, and added up as int32.
 
     Codes have 8 bits, so that settings which round a product's operands, to bf16 at the least, do
-    not change them. Weights become floats some channels at a time, never all at once.
+    not change them; autocast would round the sums as well. Weights become floats some channels at a
+    time, never all at once.
     """
+    with torch.autocast(a.device.type, enabled=False):
+        return _short_sums(a, rows_of_b)
+
+
+def _short_sums(a: Tensor, rows_of_b: Tensor) -> Tensor:
     depth, sums = LONGEST_IN_FLOATS[a.dtype], []
     parts = [part.float() for part in a.split(depth, 1)]
     for rows in rows_of_b.split(CHANNELS):
@@ -124,6 +145,8 @@ def _has_int_mm(device: torch.device, dtype: torch.dtype) -> bool:
     b = right.repeat(16)[:, None].repeat(1, 64)
     try:
         product = torch._int_mm(a, b.t())
+    except torch.OutOfMemoryError:
+        raise  # by chance, which is not to be remembered
     except (RuntimeError, NotImplementedError):
         return False
     return torch.equal(product.double(), a.double() @ b.t().double())

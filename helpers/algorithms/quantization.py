@@ -74,7 +74,8 @@ class Grid:
     def quantize(self, values: Tensor) -> Tensor:
         """The nearest code of each value, ties to the even step; beyond the ends, the last code.
 
-        values: any shape, floating. Returns codes, int8 or uint8, of the same shape.
+        values: any shape, floating; one that is not a number gets any code. Returns codes, int8 or
+        uint8, of the same shape.
         """
         scale, zero_point = self.beside(values)
         values = values.to(torch.promote_types(values.dtype, scale.dtype))
@@ -85,7 +86,7 @@ class Grid:
         """The values that codes stand for, in `dtype` (None: the type of the scale)."""
         scale, zero_point = self.beside(codes)
         dtype = dtype or scale.dtype
-        steps = codes.to(torch.promote_types(dtype, scale.dtype)).sub_(zero_point)  # exact
+        steps = codes.to(torch.promote_types(dtype, scale.dtype)) - zero_point  # exact
         return steps.mul_(scale).to(dtype)
 
     def round_trip(self, values: Tensor) -> Tensor:
@@ -161,9 +162,12 @@ def weight_grid(weight: Tensor, bits: int = 8, per_channel: bool = True, axis: i
     The bound is the largest magnitude. A channel's own bound is nearly always the better one, but
     not always: values that happen to lie on the shared grid lose by moving to their own. So a
     channel keeps the shared scale where that has the smaller squared error, and one scale for each
-    channel is never worse than one for all of them.
+    channel is never worse than one for all of them. Raises ValueError for numbers that are not
+    finite, and for a weight without dimensions.
     """
     check_values(weight)
+    if not weight.dim():
+        raise ValueError("A weight has at least one dimension, that of its channels.")
     weight = weight.detach()
     shared = symmetric_grid(largest(weight), bits)
     if not per_channel:

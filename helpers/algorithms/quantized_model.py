@@ -59,7 +59,8 @@ def quantize_static(
 def quantize_dynamic(model: nn.Module, bits: int = 8, per_channel: bool = True) -> nn.Module:
     """A copy whose products are of 8-bit codes, activations quantized when they come.
 
-    model: any; its Linear, Conv2d, LSTM and GRU are replaced, everything else stays in floats.
+    model: any that calls its layers and leaves their weights alone (nn.TransformerEncoderLayer
+    reads them); its Linear, Conv2d, LSTM and GRU are replaced, everything else stays in floats.
     bits: of the weights. Batch norms are folded where they can be.
     """
     return _replaced(model, tuple(DYNAMIC), lambda m: DYNAMIC[type(m)].of(m, bits, per_channel))
@@ -68,8 +69,8 @@ def quantize_dynamic(model: nn.Module, bits: int = 8, per_channel: bool = True) 
 def quantize_weights(model: nn.Module, bits: int = 8, per_channel: bool = True) -> nn.Module:
     """A copy that holds its weights as codes and computes in floats.
 
-    model: any; replaced are Linear, Conv, LSTM, GRU, RNN and Embedding. bits: of the weights.
-    Batch norms are folded where they can be.
+    model: any that calls its layers and leaves their weights alone; replaced are Linear, Conv,
+    LSTM, GRU, RNN and Embedding. bits: of the weights. Batch norms are folded where they can be.
     """
     return _replaced(model, WEIGHTED, lambda m: WeightOnly.of(m, bits, per_channel))
 

@@ -26,8 +26,10 @@ from helpers.algorithms.integer_pools import (
     IntegerMaxPool2d,
     IntegerReLU,
     Quantize,
+    check_average,
 )
 from helpers.algorithms.quantization import Grid, check_bits, weight_grid
+from helpers.algorithms.windows import Sliding
 
 PRODUCTS = (nn.Linear, nn.Conv2d)
 RELUS = (nn.ReLU, nn.ReLU6)  # a grid that was seen behind one ends where the ReLU does
@@ -96,7 +98,8 @@ def prepare(
     Whatever stands before the first layer with weights, or after the last, stays in floats, so it
     may be anything. bits: of weights. activation_bits: of what goes from layer to layer (None: as
     many). observer: as calibration.observer takes it, for one by its name. delay: batches that are
-    only watched before activations are rounded. Raises TypeError for a model built otherwise.
+    only watched before activations are rounded. Raises TypeError for a model built otherwise, and
+    ValueError for settings of a layer that have no form on codes.
     """
     check_bits(bits)
     between = bits if activation_bits is None else activation_bits
@@ -122,6 +125,7 @@ def _with_places(
     fake: Callable[[Any, FakeQuantize], FakeLayer],
 ) -> list[nn.Module]:
     """From the first layer with weights to the last, with a place of codes wherever they change."""
+    _check_forms(layers)
     source = new_place()
     made: list[nn.Module] = [source]
     for place, layer in enumerate(layers[:-1]):
@@ -139,6 +143,17 @@ def _with_places(
         else:
             raise TypeError(_unknown(layer))
     return [*made, fake(layers[-1], source)]
+
+
+def _check_forms(layers: list[nn.Module]) -> None:
+    """ValueError where convert would refuse a layer's settings, after all the training."""
+    for layer in layers:
+        if isinstance(layer, nn.Conv2d):
+            Sliding.of(layer)
+        elif isinstance(layer, nn.MaxPool2d):
+            IntegerMaxPool2d(layer)
+        elif isinstance(layer, AVERAGES):
+            check_average(layer)
 
 
 def convert(prepared: nn.Module) -> nn.Sequential:
@@ -198,7 +213,9 @@ def _integer(fake: FakeLayer, x_grid: Grid, y_grid: Grid | None) -> nn.Module:
 def _on_codes(part: nn.Module, grid: Grid, before: nn.Module) -> list[nn.Module]:
     """What does to codes, from the first layer to the last, what a module does to floats."""
     if isinstance(part, RELUS):
-        return [] if isinstance(before, FakeLayer) else [IntegerReLU(grid)]
+        # A layer's clamp does it where the range begins at 0.
+        free = isinstance(before, FakeLayer) and int(grid.zero_point) == grid.lowest
+        return [] if free else [IntegerReLU(grid)]
     if isinstance(part, nn.MaxPool2d):
         return [IntegerMaxPool2d(part)]
     return [IntegerAvgPool2d(part, grid)] if isinstance(part, AVERAGES) else [part]

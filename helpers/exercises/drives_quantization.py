@@ -1,7 +1,7 @@
 """Drivers for lesson 11: what kind of numbers were multiplied, and the way back.
 
 A product of floats is noticed where torch is asked for one, or numpy for one of an array that a
-tensor gave by `.numpy()`; what goes through `np.array` nobody sees.
+tensor gave by `.numpy()`; what goes through `np.array`, `np.asarray` or lists nobody sees.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ _ONE_BY_ONE = frozenset({"mul", "__mul__", "__rmul__", "mul_", "__imul__", "mult
 class _FloatProducts(TorchFunctionMode):
     """Notes the matrix products of floating-point numbers that a function makes.
 
-    depth: how long the sums are. rows, columns: of the result. A product number by number counts
-    too where both sides are as long as the sums. What `int_matmul` does where a processor has no
+    depth: how long the sums are. rows, columns: of the result. Where the three differ, only what is
+    as long as the sums counts: scaling may be written as a product, too. A product number by number
+    counts where both sides are as long as the sums. What `int_matmul` does where a processor has no
     instruction for it is its own affair. kinds: the types of the products, such as "float32".
     whole: whether whole numbers alone were multiplied so.
     """
@@ -58,13 +59,13 @@ class _FloatProducts(TorchFunctionMode):
 
     def look(self, name: str, given: list[Any]) -> None:
         """Note a call of the function of that name, where it multiplies floats."""
-        if name not in _OF_MATRICES | _ONE_BY_ONE:
+        if name not in _OF_MATRICES | _ONE_BY_ONE or (name == "einsum" and _sums_nothing(given)):
             return
         flat = [
             one for each in given for one in (each if isinstance(each, list | tuple) else [each])
         ]
         floats = [one for one in flat if _is_float(one)]
-        if name in _ONE_BY_ONE:
+        if name in _ONE_BY_ONE or self.depth is not None:
             floats = [one for one in floats if self.depth in one.shape]
         if len(floats) < (2 if name in _ONE_BY_ONE else 1):
             return
@@ -72,6 +73,12 @@ class _FloatProducts(TorchFunctionMode):
         if kind not in self.kinds:
             self.kinds.append(kind)
         self.whole = self.whole and all(_is_whole(one) for one in floats if one.ndim > 1)
+
+
+def _sums_nothing(given: list[Any]) -> bool:
+    """Whether an einsum keeps every letter, and so only scales."""
+    inputs, arrow, output = str(given[0]).partition("->")
+    return bool(arrow) and set(inputs) - set(", ") <= set(output)
 
 
 class _Array(np.ndarray):

@@ -34,8 +34,8 @@ def to_litert(model: nn.Module, batches: Iterable[Tensor]) -> bytes:
 
     logging.getLogger("tensorflow").setLevel(logging.ERROR)  # or it tells where it wrote
 
-    layers = [m for m in flat(fold(model)) if not isinstance(m, IDLE)]
-    given = [batch.detach().float().numpy() for batch in batches]
+    layers = [m for m in flat(fold(model).cpu()) if not isinstance(m, IDLE)]
+    given = [batch.detach().float().cpu().numpy() for batch in batches]
     if not given:
         raise ValueError("Static ranges come from inputs: give at least one batch to calibrate on.")
     for layer in layers:
@@ -150,8 +150,10 @@ def _relu(tf: Any, layer: Any, x: Any) -> Any:
 
 
 def _pool(tf: Any, layer: Any, x: Any) -> Any:
-    if any(pair(layer.padding)) or layer.ceil_mode or pair(getattr(layer, "dilation", 1)) != (1, 1):
-        raise TypeError("A pool for LiteRT has no padding, no dilation and no ceil_mode.")
+    dilated = pair(getattr(layer, "dilation", 1)) != (1, 1)
+    divided = getattr(layer, "divisor_override", None)
+    if any(pair(layer.padding)) or layer.ceil_mode or dilated or divided:
+        raise TypeError("A pool for LiteRT has no padding, dilation, ceil_mode or divisor.")
     pool = tf.nn.max_pool2d if isinstance(layer, nn.MaxPool2d) else tf.nn.avg_pool2d
     return pool(x, pair(layer.kernel_size), pair(layer.stride), "VALID")
 
@@ -163,6 +165,8 @@ def _whole_mean(tf: Any, layer: Any, x: Any) -> Any:
 
 
 def _flatten(tf: Any, layer: Any, x: Any) -> Any:
+    if (layer.start_dim, layer.end_dim) != (1, -1):
+        raise TypeError("Flatten makes rows of pictures for LiteRT: from dimension 1 to the last.")
     if x.shape.rank == 4 and (x.shape[1], x.shape[2]) != (1, 1):
         x = tf.transpose(x, [0, 3, 1, 2])  # torch's order of features
     return tf.reshape(x, [-1, int(np.prod(x.shape[1:]))])

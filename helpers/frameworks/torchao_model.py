@@ -22,11 +22,12 @@ def torchao_dynamic(model: nn.Module, for_compiler: bool = False) -> nn.Module:
     from torchao.quantization import Int8DynamicActivationInt8WeightConfig, quantize_
     from torchao.utils import should_reduce_range
 
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
     config = Int8DynamicActivationInt8WeightConfig(
         set_inductor_config=for_compiler,
         # Without VNNI's instructions torch sums pairs of products in 16 bits: too few for 8-bit
         # codes of full range.
-        reduce_range=should_reduce_range(torch.device("cpu")),
+        reduce_range=should_reduce_range(device),
     )
     copied = fold(model)
     quantize_(copied, config)

@@ -135,22 +135,28 @@ def bound_error(
     low, high = min(map(min, errors.values())), max(map(max, errors.values()))
     span = bounds[-1] - bounds[0]
     ax.set(xlim=(bounds[0] - 0.03 * span, bounds[-1] + 0.1 * span), ylim=(low / 6, high * 2))
-    ax.set(yscale="log", xlabel="bound", ylabel="mean squared error")
+    ax.set(yscale="log", xlabel="bound (standard deviations)", ylabel="mean squared error")
     ax.legend(frameon=False, fontsize=9, loc="lower right")
     return figure
 
 
 def by_bits(
-    floats: float, after: Mapping[int, float], trained: Mapping[int, float], points: str
+    floats: float,
+    after: Mapping[int, float],
+    cut: Mapping[int, float],
+    trained: Mapping[int, float],
+    points: str,
 ) -> Any:
     """Accuracy (%) over the bits of weights and activations, after training and trained so.
 
-    points: which pictures were counted, for the axis.
+    after: with ranges from the lowest to the highest value; cut: with a percentile's. points:
+    which pictures were counted, for the axis.
     """
     figure, ax = axes(width=6.4, height=3.4)
     ax.axhline(floats, color=GREY, linestyle=":", label="float32")
     ax.plot(list(after), list(after.values()), color=BLUE, linewidth=1)
     ax.plot(list(after), list(after.values()), **measured(BLUE, "rounded after training"))
+    ax.plot(list(cut), list(cut.values()), **measured(ORANGE, "by a percentile's ranges", "^"))
     ax.plot(list(trained), list(trained.values()), **measured(GREEN, "trained with rounding", "s"))
     bits = sorted({*after, *trained}, reverse=True)
     ax.set_xticks(bits, [str(b) for b in bits])

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from helpers.algorithms.packing import pack, packed_bytes, unpack
 
 PACKED = "packed"  # in the header: the bits and the shape of each tensor of packed codes
+GRIDS = "grids"  # in the header: the bits of the codes that go into and out of each layer
 
 
 def size_bytes(model: nn.Module) -> int:
@@ -36,8 +37,9 @@ def save(model: nn.Module, path: str | Path) -> int:
             tensor = pack(tensor, bits)
         # Grids that layers share are one tensor in memory, which the format refuses.
         tensors[name] = tensor.contiguous().clone()
-    header = {PACKED: json.dumps(packed, separators=(",", ":"))} if packed else None
-    save_file(tensors, path, header)
+    told = {PACKED: packed, GRIDS: _grids(model)}
+    header = {name: json.dumps(what, separators=(",", ":")) for name, what in told.items() if what}
+    save_file(tensors, path, header or None)
     return Path(path).stat().st_size
 
 
@@ -47,8 +49,10 @@ def load(model: nn.Module, path: str | Path) -> None:
     Raises ValueError where the file is none of these, or its names, types or shapes are not the
     model's.
     """
-    numbers = _read(Path(path))
+    numbers, grids = _read(Path(path))
     wanted = _stored(model)
+    if grids != _grids(model):
+        raise ValueError("The file is of another model than this one: activations' bits differ.")
     if {n: (t.dtype, t.shape, b) for n, (t, b) in wanted.items()} != {
         n: (t.dtype, t.shape, b) for n, (t, b) in numbers.items()
     }:
@@ -81,20 +85,27 @@ def _stored(model: nn.Module) -> dict[str, tuple[Tensor, int]]:
     return found
 
 
+def _grids(model: nn.Module) -> dict[str, dict[str, int]]:
+    """The bits of the codes between layers, by layer: nothing else in a file tells them."""
+    parts = {name: getattr(module, "grid_bits", None) for name, module in model.named_modules()}
+    return {name: bits for name, bits in parts.items() if bits}
+
+
 def _nbytes(tensor: Tensor, bits: int) -> int:
     count = tensor.numel()
     return packed_bytes(count, bits) if bits else count * tensor.element_size()
 
 
-def _read(path: Path) -> dict[str, tuple[Tensor, int]]:
-    """Every tensor of a file, codes unpacked, with their bits, or 0."""
+def _read(path: Path) -> tuple[dict[str, tuple[Tensor, int]], dict[str, dict[str, int]]]:
+    """Every tensor of a file, codes unpacked, with their bits, or 0; and the bits of the grids."""
     try:
         with safe_open(path, framework="pt") as file:
             tensors: dict[str, Tensor] = file.get_tensors()
-            packed = json.loads((file.metadata() or {}).get(PACKED, "{}"))
+            header = file.metadata() or {}
+            packed, grids = (json.loads(header.get(name, "{}")) for name in (PACKED, GRIDS))
     except SafetensorError as error:
         raise ValueError(f"{path.name} is no file that save() has written: {error}.") from error
     numbers = {name: (tensor, 0) for name, tensor in tensors.items()}
     for name, (bits, *shape) in packed.items():
         numbers[name] = (unpack(tensors[name], bits, shape), bits)
-    return numbers
+    return numbers, grids

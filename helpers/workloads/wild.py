@@ -32,7 +32,8 @@ def wild_channel(model: nn.Module, factor: float) -> nn.Sequential:
 
     The channel of the largest weights becomes `factor` times larger, and what the next layer makes
     of it as many times smaller: ReLU and pooling hand a positive factor on. model: an
-    nn.Sequential, of others too; layers whose next layer is behind anything else stay as they are.
+    nn.Sequential, of others too; layers whose next layer is behind anything else, or does not take
+    their channels one by one, stay as they are.
     Raises ValueError for a factor that is not above 0, TypeError where no layer can be changed.
     """
     if not factor > 0:
@@ -43,7 +44,8 @@ def wild_channel(model: nn.Module, factor: float) -> nn.Sequential:
     for place, following in pairwise(places):
         between = layers[place + 1 : following]
         norm = between.pop(0) if between and isinstance(between[0], NORMS) else None
-        if all(isinstance(layer, THROUGH) for layer in between):
+        known = all(isinstance(layer, THROUGH) for layer in between)
+        if known and _meet(layers[place], norm, between, layers[following]):
             _exchange(layers[place], norm, layers[following], factor)
             changed += 1
     if not changed:
@@ -52,6 +54,17 @@ def wild_channel(model: nn.Module, factor: float) -> nn.Sequential:
             "batch norm, ReLU, pooling and changes of shape between them."
         )
     return nn.Sequential(*layers)
+
+
+def _meet(layer: Any, norm: Any, between: Sequence[nn.Module], following: Any) -> bool:
+    """Whether the next layer's inputs are this one's channels, and the norm has factors."""
+    if norm is not None and norm.weight is None:
+        return False
+    if isinstance(following, nn.Conv2d):
+        return isinstance(layer, nn.Conv2d) and following.in_channels == layer.out_channels
+    if isinstance(layer, nn.Linear):
+        return following.in_features == layer.out_features
+    return any(isinstance(part, nn.Flatten) for part in between)
 
 
 @torch.no_grad()

@@ -86,7 +86,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     n = max(map(ways.numbers, cases), key=lambda n: n.x.shape[1])
     return (
-        f"Passed: whole numbers alone were multiplied, up to {n.x.shape[1]} of them in a sum, and "
+        f"Passed: whole numbers were multiplied, up to {n.x.shape[1]} of them in a sum, and "
         f"sums as large as {np.abs(n.sums).max():,} came out to the step."
     )
 
@@ -95,7 +95,7 @@ EXERCISE = Exercise(
     number="11.3",
     title="A layer on codes",
     stars=3,
-    minutes=20,
+    minutes=15,
     points=4,
     function="integer_linear",
     asks=(

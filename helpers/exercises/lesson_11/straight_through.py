@@ -85,7 +85,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     count = sum(case.args[0][0].size for case in cases)
     return (
         f"Passed on {len(cases)} grids: all {count} values are the nearest ones that there are, "
-        f"and the gradient came back to the {inside} that have a code, and to no other."
+        f"and the gradient came back to the {inside} that were not clipped, and to no other."
     )
 
 
@@ -106,6 +106,7 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(
         Mistake("another number of gradients", look.count_of_gradients, unfinished=True),
+        Mistake("kept as a tuple", look.kept_as_a_tuple, unfinished=True),
         Mistake("no result of backward", look.no_backward, unfinished=True),
         Mistake("writes into x", look.writes_into_x),
         *(Mistake(name, look.of_values(way, text)) for name, way, text in look.VALUES),
@@ -134,6 +135,7 @@ EXERCISE = Exercise(
         WrongAnswer("mask alone", wrong.mask_alone, "the gradient that comes from above"),
         WrongAnswer("in place", wrong.in_place, "you wrote into x"),
         WrongAnswer("one gradient", wrong.one_gradient, "and None for"),
+        WrongAnswer("saved tuple", wrong.saved_tuple, "ctx.saved_tensors is always a tuple"),
         WrongAnswer("last call", wrong.last_call, "each call has for itself"),
         WrongAnswer("spoils", wrong.spoils, "wrote into the gradient that it was given"),
     ),

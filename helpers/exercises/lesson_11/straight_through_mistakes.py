@@ -194,6 +194,17 @@ def count_of_gradients(case: Case, seen: Observation) -> str | None:
     )
 
 
+def kept_as_a_tuple(case: Case, seen: Observation) -> str | None:
+    """backward computed with ctx.saved_tensors as if it were the tensor."""
+    both = "'Tensor' and 'tuple'", "'tuple' and 'Tensor'"
+    if seen.trouble != "failed" or not any(words in seen.text for words in both):
+        return None
+    return (
+        f"{case.name}, a tuple was taken for a tensor. ctx.saved_tensors is always "
+        "a tuple, however few were kept: `(inside,) = ctx.saved_tensors` takes one out."
+    )
+
+
 def no_backward(case: Case, seen: Observation) -> str | None:
     """A Function of which only forward was written."""
     if seen.trouble != "failed" or "implement" not in seen.text or "backward" not in seen.text:

@@ -21,6 +21,7 @@ from helpers.instructor.sandbox.users import is_its_own
 from helpers.instructor.sandbox.visible import course_files, frameworks
 
 _START_SECONDS = 120.0
+_END_SECONDS = 60.0  # many processes with much memory take their time
 _ANSWER_SECONDS = 20.0
 _MESSAGE = 4096
 
@@ -110,7 +111,7 @@ class Running:
     def _kill(self) -> None:
         self.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(5)
+            self.process.wait(_END_SECONDS)
         self.process.kill()
         self.process.wait()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _LOOK_SECONDS = 0.05
 _CROWD = 8  # threads that run at the same time; more than these go last
 _LAST = 19
+_FAR = 2  # limits
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -101,8 +103,24 @@ def too_much_memory(pids: list[int], limit: int) -> bool:
     """Whether processes take more bytes than this together, shared pages counted once.
 
     That is slow to ask; each one's own pages with all that it shares are quick, and never less.
+    Where those are far more, many processes may be at it: they stand still while they are counted,
+    for they would take more meanwhile, and the time that counting needs.
     """
-    return sum(map(_resident, pids)) > limit and sum(map(_share, pids)) > limit
+    at_most = sum(map(_resident, pids))
+    if at_most <= limit:
+        return False
+    stopped = pids[1:] if at_most > _FAR * limit else []
+    _send(stopped, signal.SIGSTOP)
+    over = sum(map(_share, pids)) > limit
+    if not over:
+        _send(stopped, signal.SIGCONT)
+    return over
+
+
+def _send(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            os.kill(pid, number)
 
 
 def _resident(pid: int) -> int:
