@@ -58,11 +58,11 @@ def test_a_batch_that_does_not_fit_raises_and_a_smaller_one_trains_afterwards() 
 @needs_tensorflow
 @pytest.mark.tensorflow
 def test_tensorflow_raises_its_own_error_in_a_limited_process() -> None:
-    found = in_tensorflow(memory.fill_tensorflow, 256, (32, 64, 128, 256))
+    found = in_tensorflow(memory.fill_tensorflow, 256, (32, 64, 128, 512))
     if not found["limited"]:
         pytest.skip("This system limits no process's memory.")
     assert found["fit"] == [32, 64, 128] and found["error"] == "ResourceExhaustedError"
-    assert found["text"].startswith("OOM when allocating tensor with shape[256,262144]")
+    assert found["text"].startswith("OOM when allocating tensor with shape[512,262144]")
     assert found["text"].endswith("by allocator cpu") and found["after"] is True
 
 
