@@ -2,7 +2,9 @@
 
 The formula holds for stages and microbatches that all take the same time. Real ones differ by some
 milliseconds, and whoever is late makes the other wait, so the work of a microbatch has to be large
-against that.
+against that. And two ranks that compute at the same time may slow each other, where they share a
+core or the memory's bandwidth: then a rank is quicker while the other idles, and the share idled is
+smaller. How much, a stage says that computes alone and beside the other.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ from typing import Any
 
 from benchmarks.report import Report
 
-COUNTS, REPEATS = (1, 2, 4, 8), 5
-WIDTH, LENGTH, ROWS, BLOCKS = 256, 128, 64, 8
+COUNTS, REPEATS = (1, 2, 4, 8), 7
+# Wide and short: much arithmetic for each byte, since ranks share the memory's bandwidth.
+WIDTH, LENGTH, ROWS, BLOCKS = 512, 32, 64, 8
 ERROR = 0.15
 """How far the measured share may be from the formula, in parts of it."""
 
@@ -43,6 +46,34 @@ def spans(comm: Any, schedule: Any) -> dict[int, list[Any]]:
     return found
 
 
+def crowding(comm: Any) -> tuple[list[float], list[float]]:
+    """Seconds of this rank's stage on a microbatch: while the others wait, and while they work."""
+    import torch
+    from torch import nn
+
+    from helpers.algorithms.pipeline import cut
+    from helpers.workloads.transformer import transformer
+
+    blocks = nn.Sequential(*list(transformer(width=WIDTH, blocks=BLOCKS, length=LENGTH))[1:-1])
+    stage: Any = cut(blocks, comm.size)[comm.rank]
+    vectors = torch.randn(ROWS // COUNTS[-1], LENGTH, WIDTH)
+
+    def seconds() -> float:
+        start = comm.time()
+        stage(vectors).sum().backward()
+        return float(comm.time() - start)
+
+    alone, beside = [], []
+    for _ in range(REPEATS + 1):
+        for turn in range(comm.size):
+            comm.barrier()
+            if turn == comm.rank:
+                alone.append(seconds())
+        comm.barrier()
+        beside.append(seconds())
+    return alone[1:], beside[1:]
+
+
 def measure() -> Report:
     """GPipe and 1F1B, on two ranks with one thread each."""
     import helpers
@@ -50,6 +81,10 @@ def measure() -> Report:
     from helpers.algorithms.timetable import idle_share
 
     report = Report("bubble", "Two stages on two ranks: seconds of a step, and the share idled")
+    alone, beside = helpers.run(crowding, ranks=2, timeout=300, show=False)[0]
+    slower = median(beside) / median(alone)
+    report.add("a stage's microbatch", "alone", alone)
+    report.add("a stage's microbatch", "beside another", beside, f"{slower:.2f}× as long")
     for name, schedule in (("GPipe", gpipe), ("1F1B", one_forward_one_backward)):
         ranks = helpers.run(spans, schedule, ranks=2, timeout=300, show=False)
         for count in COUNTS:
