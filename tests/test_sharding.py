@@ -226,7 +226,7 @@ def test_bad_arguments_are_told():
 
     for stage, units, words in (
         (4, "", "stage 4"),
-        (3, "two", "in common"),
+        (3, "two", "lies in another"),
         (1, "frozen", "train"),
     ):
         with pytest.raises(RankFailed, match=words):

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn import functional
+from torch.nn.modules.dropout import _DropoutNd
 
 from helpers.algorithms.collectives import all_reduce_ring, chunk_bounds
 from helpers.algorithms.data_parallel import broadcast_parameters
@@ -38,7 +40,7 @@ class _Halo(torch.autograd.Function):
         if down is not None:
             parts[down] = x.narrow(ROWS, x.shape[ROWS] - reach, reach).contiguous()
         come = exchange(comm, parts, [rank for rank in (up, down) if rank is not None])
-        nothing = torch.zeros_like(x.narrow(ROWS, 0, reach))
+        nothing = x.new_zeros(*x.shape[:ROWS], reach, *x.shape[ROWS + 1 :])
         above, below = (nothing if r is None else come[r] for r in (up, down))
         return torch.cat([above, x, below], ROWS)
 
@@ -77,12 +79,27 @@ def add_halo(comm: Comm, x: Tensor, reach: int) -> Tensor:
     """
     if reach < 1:
         return x
-    if x.shape[ROWS] < reach:
+    if comm.size > 1 and x.shape[ROWS] < reach:
         raise ValueError(
             f"Rank {comm.rank} has {x.shape[ROWS]} rows and has to lend {reach}: take fewer ranks."
         )
     wider: Tensor = _Halo.apply(x, comm, reach)
     return wider
+
+
+class _Part(torch.autograd.Function):
+    """A weight that body and head share. `finish` sums its gradients, and the head's is whole on
+    every rank already: so each rank gives its N-th part.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, ranks: int) -> Tensor:
+        ctx.ranks = ranks
+        return weight.view_as(weight)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        return gradients[0] / ctx.ranks, None
 
 
 class HaloSplit(nn.Module):
@@ -113,6 +130,11 @@ class HaloSplit(nn.Module):
         for number, layer in enumerate(self.body):
             if isinstance(layer, nn.Conv2d):
                 _check(layer, number)
+        if comm.size > 1 and any(isinstance(m, _DropoutNd) for m in self.head.modules()):
+            raise ValueError(
+                "The head has dropout: every rank would draw its own, and their weights part. "
+                "Leave it out."
+            )
 
     def forward(self, pictures: Tensor) -> Tensor:
         """All outputs on every rank. pictures: (pictures, channels, rows, columns), all rows."""
@@ -123,7 +145,11 @@ class HaloSplit(nn.Module):
         for layer in self.body:
             x = self._convolve(layer, x) if isinstance(layer, nn.Conv2d) else layer(x)
         sizes = [stop - start for start, stop in bounds]
-        return torch.as_tensor(self.head(gather_units(comm, x, sizes, ROWS, replicated=True)))
+        whole = gather_units(comm, x, sizes, ROWS, replicated=True)
+        mine = set(self.body.parameters())
+        named = self.head.named_parameters(remove_duplicate=False)
+        shared = {n: _Part.apply(p, comm.size) for n, p in named if p in mine}
+        return torch.as_tensor(functional_call(self.head, shared, (whole,)))
 
     def finish(self) -> None:
         """Sum the convolutions' gradients over the ranks, after backward, once, on every rank."""

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from helpers.algorithms.collectives import chunk_bounds
 from helpers.algorithms.data_parallel import broadcast_parameters
+from helpers.algorithms.stages import works_in_place
 
 if TYPE_CHECKING:
     from helpers.engines.comm import Comm
@@ -111,10 +112,11 @@ class LayerSplit:
         parts = [nn.Sequential(*list(model)[start:stop]) for start, stop in self.bounds]
         self.part = parts[comm.rank]
         start, stop = self.bounds[comm.rank]
+        mine = list(model._modules)[start:stop]
         self.names = {
             name: parameter
             for name, parameter in model.named_parameters(remove_duplicate=False)
-            if start <= int(name.partition(".")[0]) < stop
+            if name.partition(".")[0] in mine
         }
         self._ties = TiedSums(comm, [part.parameters() for part in parts])
 
@@ -138,7 +140,12 @@ class LayerSplit:
         given = inputs.to(comm.device) if comm.rank == 0 else comm.recv(comm.rank - 1)
         if comm.rank > 0 and given.is_floating_point():
             given.requires_grad_()
-        out = self.part(given)
+        out = self.part(given.clone() if works_in_place(self.part) else given)
+        if not isinstance(out, Tensor):
+            raise TypeError(
+                f"Rank {comm.rank}'s layers end in {type(out).__name__}: one tensor goes on to the "
+                "next rank. Cut the model elsewhere, or pack the rest in."
+            )
         self._work("forward")
         if comm.rank < comm.size - 1:
             comm.send(out.detach(), comm.rank + 1)
@@ -151,8 +158,8 @@ class LayerSplit:
             out.backward(gradient)
         self._work("backward")
         if comm.rank > 0 and given.is_floating_point():
-            assert given.grad is not None
-            comm.send(given.grad, comm.rank - 1)
+            gradient = torch.zeros_like(given) if given.grad is None else given.grad
+            comm.send(gradient, comm.rank - 1)
         self._ties.sum()
         return share_value(comm, value, comm.size - 1)
 

@@ -138,9 +138,16 @@ class UnitSplit(nn.Module):
                     f"Layer {number} is a {type(layer).__name__}: a split by units takes "
                     "PartlyConnected layers with elementwise ones between."
                 )
+        if not masks:
+            raise ValueError("There is no PartlyConnected layer whose units could be split.")
         widths = [masks[0].shape[1], *(mask.shape[0] for mask in masks)]
         self.owners = block_owners(widths, comm.size) if owners is None else list(owners)
         _check(masks, self.owners)
+        for level, owner in enumerate(self.owners):
+            if min(owner, default=0) < 0 or max(owner, default=0) >= comm.size:
+                raise ValueError(
+                    f"An owner in level {level} is none of the ranks 0 to {comm.size - 1}."
+                )
         dense.to(comm.device)
         broadcast_parameters(dense, comm)
         self.comm, self.layers, level = comm, nn.ModuleList(), 0

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from helpers.algorithms.instructions import Backward, Forward, Instruction
 from helpers.algorithms.recompute import RandomState
 from helpers.algorithms.schedules import Schedule, orders, validate
-from helpers.algorithms.stages import Tie, cut, microbatches, shared_parameters
+from helpers.algorithms.stages import Tie, cut, microbatches, shared_parameters, works_in_place
 from helpers.algorithms.timetable import Span
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ class Pipeline:
     the last stage of 1F1B, is kept. A backward's `seconds` are then those after this second
     forward, which takes as long as the first.
 
-    Batch norm sees microbatches, not the batch, and so differs from the model in one piece.
+    Batch norm sees microbatches, not the batch, and so differs from the model in one piece; where
+    forward runs a second time, its running averages take each microbatch in twice.
     """
 
     def __init__(
@@ -141,8 +142,9 @@ class Pipeline:
         ):
             if given is None and needed:
                 raise ValueError(f"Rank {rank} needs the {name}: a tensor for each microbatch.")
-        counts = {n for n in (count, *(len(g) for g in (inputs, targets) if g is not None)) if n}
-        if len(counts) != 1:
+        told = (count, *(len(g) for g in (inputs, targets) if g is not None))
+        counts = {n for n in told if n is not None}
+        if len(counts) != 1 or 0 in counts:
             raise ValueError(
                 "Say how many microbatches there are: inputs and targets of the same length, or "
                 f"count= on a rank that has neither. Rank {rank} was told {sorted(counts)}."
@@ -227,7 +229,8 @@ class _Step:
     def _compute(self, now: Forward, x: Tensor) -> Tensor:
         """The stage's output; of the last stage, this microbatch's part of the loss."""
         stage = self._stage(now)
-        output = self.pipeline.chunks[now.chunk](x)
+        chunk = self.pipeline.chunks[now.chunk]
+        output = chunk(x.clone() if works_in_place(chunk) else x)
         if not (isinstance(output, Tensor) and output.is_floating_point()):
             raise TypeError(
                 f"Stage {stage} returned {type(output).__name__}: a stage passes one tensor of "

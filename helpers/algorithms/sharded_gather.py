@@ -35,17 +35,19 @@ class Gatherer:
     ) -> None:
         self.units, self.comm, self._prefetch, self._changed = units, comm, prefetch, changed
         for number, module in enumerate(modules):
-            module.register_forward_pre_hook(partial(self._before, number))
+            module.register_forward_pre_hook(partial(self._before, number), with_kwargs=True)
             module.register_forward_hook(partial(self._after, number))
 
-    def _before(self, number: int, _: nn.Module, inputs: tuple[Any, ...]) -> None:
+    def _before(
+        self, number: int, _: nn.Module, inputs: tuple[Any, ...], options: dict[str, Any]
+    ) -> None:
         """Forward comes to a unit, or backward computes its forward once more."""
         unit = self.units[number]
         if unit.backward:
             return
         self._need(unit, number + 1)
         if torch.is_grad_enabled() and any(not flat.trainable for flat in unit.flats):
-            for tensor in _with_gradients(inputs):
+            for tensor in _with_gradients([inputs, options]):
                 unit.entered += 1
                 tensor.register_hook(partial(self._leave, unit))
 

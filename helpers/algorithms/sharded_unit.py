@@ -9,7 +9,7 @@ the padded row and for freeing its memory under the parameters.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -229,3 +229,36 @@ def _scatter(comm: Comm, rows: list[tuple[Tensor, Tensor]]) -> None:
     """On the communication thread: sum rows of gradients and add this rank's slices to its own."""
     for row, own in rows:
         own += reduce_scatter_ring(comm, row)
+
+
+LISTS = (nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
+"""Modules that hold others, or parameters, and are never called themselves."""
+
+
+def modules_of_units(model: nn.Module, units: Sequence[nn.Module] | None) -> Sequence[nn.Module]:
+    """The modules to gather as one each: those given, or else all that the model calls itself.
+
+    Raises ValueError for one that nobody calls, so that its parameters would never be gathered, and
+    for one that lies in another or is named twice.
+    """
+    modules = list(_called(model)) if units is None else units
+    for place, module in enumerate(modules):
+        if isinstance(module, LISTS):
+            raise ValueError(
+                f"Unit {place} is a {type(module).__name__}, which nobody calls, so that its "
+                "parameters would never be gathered: give the modules in it."
+            )
+        if any(module in set(other.modules()) for other in modules if other is not module):
+            raise ValueError("One unit lies in another: give each module to one unit.")
+    if len(set(modules)) < len(modules):
+        raise ValueError("A module is named as a unit twice.")
+    return modules
+
+
+def _called(model: nn.Module) -> Iterator[nn.Module]:
+    """A model's children; in place of a list or dict of them, which nobody calls, what is in it."""
+    for child in model.children():
+        if isinstance(child, nn.ModuleList | nn.ModuleDict):
+            yield from _called(child)
+        elif not isinstance(child, LISTS):
+            yield child

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from helpers.algorithms.collectives import all_gather_ring, reduce_scatter_ring
 from helpers.algorithms.data_parallel import broadcast_parameters
 from helpers.algorithms.sharded_gather import Gatherer
-from helpers.algorithms.sharded_unit import Flat, Unit
+from helpers.algorithms.sharded_unit import Flat, Unit, modules_of_units
 
 if TYPE_CHECKING:
     from helpers.engines.comm import Comm, Request
@@ -60,15 +60,17 @@ class Sharded:
         gradients are summed as soon as backward has made them, and only slices stay. 3, a unit's
         parameters are gathered before forward and before backward, and freed after.
     units: modules that are gathered as one, in the order in which forward comes to them; the
-        model's children where none are given. What lies in no unit, or is tied between two,
-        makes one unit more, which in stage 3 stays gathered from forward to `step`.
+        model's children where none are given, also those in lists. In stage 3 a unit has to be
+        called: weights that somebody reads past it are not numbers then. What lies in no unit, or
+        is tied between two, makes one unit more, which in stage 3 stays gathered until `step`.
     mixed: compute in bfloat16, and keep parameters of the model's own type for the optimizer.
         Gradients are summed in bfloat16.
     prefetch: whether stage 3 gathers the next unit while this one computes.
 
     weight: what this rank's gradients are multiplied by before they are summed, 1/N at first: as
         in `DataParallel`. A rank without rows runs forward and backward in stage 3 all the same,
-        with weight 0, because the others gather parameters from it.
+        with weight 0, because the others gather parameters from it. From stage 2 on every rank's
+        backward has to come to the same parameters, equally often.
     padding: elements that the rows are longer than the parameters.
     peak: the most bytes that were held at once. watch: called with no argument whenever what
         passes through has changed.
@@ -95,7 +97,7 @@ class Sharded:
         self._names = {n: p for n, p in model.named_parameters(remove_duplicate=False)}
         self.units: list[Unit] = []
         self.root: Unit | None = None
-        self._cut(list(model.children()) if units is None else units, prefetch)
+        self._cut(modules_of_units(model, units), prefetch)
         self.padding = sum(flat.padding for flat in self._flats)
         masters = [flat.master for flat in self._flats if flat.master is not None]
         if not masters:
@@ -108,9 +110,6 @@ class Sharded:
 
     def _cut(self, modules: Sequence[nn.Module], prefetch: bool) -> None:
         """Make units of modules, and one of the parameters that are in none or in several."""
-        inside = [set(module.modules()) for module in modules]
-        if sum(map(len, inside)) > len(set().union(*inside)):
-            raise ValueError("Two units have a module in common: give each module to one unit.")
         uses = Counter(p for module in modules for p in set(module.parameters()))
         make = partial(Unit, comm=self.comm, stage=self.stage, mixed=self.mixed)
         followed = []

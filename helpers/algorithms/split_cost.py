@@ -10,6 +10,7 @@ whole one's rate. Source: Hockney (1994) for α and β, as in lesson 02's cost m
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -81,7 +82,8 @@ def recurrent_work(
     _positive(rows=rows, width=width, layers=layers, steps=steps, ranks=ranks, chunks=chunks)
     cell = 2.0 * rows * 2 * width * width * gates
     turns = chunks + ranks - 1
-    flops = cell * layers * steps * TRAINING * turns / (chunks * ranks)
+    dearest = math.ceil(layers / ranks)  # layers of a rank; the wave waits for it in every turn
+    flops = cell * dearest * steps * TRAINING * turns / chunks
     if ranks == 1:
         return Work(flops)
     return Work(flops, 2 * turns, 2 * turns * rows * width * itemsize * steps / chunks)

@@ -38,7 +38,7 @@ def cut(
     Raises ValueError where a stage would have no layer, or where the numbers do not add up.
     Example: cut(nn.Sequential(a, b, c), [1, 2]) gives (a) and (b, c).
     """
-    layers = list(model.named_children())
+    layers = list(model._modules.items())  # named_children gives a layer that comes twice once
     if isinstance(parts, int):
         parts = balanced([1.0] * len(layers) if costs is None else costs, parts)
     if sum(parts) != len(layers) or min(parts, default=0) < 1:
@@ -84,6 +84,11 @@ def balanced(costs: Sequence[float], parts: int) -> list[int]:
             for k in range(layers + 1)
         ]
     return list(best[layers][2])
+
+
+def works_in_place(stage: nn.Module) -> bool:
+    """Whether a layer may write into what the stage is given, which backward may need as it was."""
+    return any(getattr(layer, "inplace", False) for layer in stage.modules())
 
 
 def shared_parameters(

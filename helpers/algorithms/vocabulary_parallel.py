@@ -36,13 +36,19 @@ if TYPE_CHECKING:
 class VocabularyEmbedding(nn.Module):
     """Some tokens' vectors: tokens (…), the same on all ranks, to vectors (…, width).
 
-    weight: (tokens here, width). first: the first token of this rank.
+    weight: (tokens here, width). first: the first token of this rank. vocabulary: all tokens.
     """
 
     def __init__(
-        self, comm: Ranks, weight: Parameter, first: int, reduce: Reduce = all_reduce_ring
+        self,
+        comm: Ranks,
+        weight: Parameter,
+        first: int,
+        vocabulary: int,
+        reduce: Reduce = all_reduce_ring,
     ) -> None:
         super().__init__()
+        self.vocabulary = vocabulary
         self.comm, self.first, self.reduce = comm, first, reduce
         self.weight = weight
 
@@ -50,11 +56,23 @@ class VocabularyEmbedding(nn.Module):
     def of(
         cls, dense: nn.Embedding, comm: Ranks, reduce: Reduce = all_reduce_ring
     ) -> VocabularyEmbedding:
-        """This rank's tokens of a dense embedding, which is the same on every rank."""
+        """This rank's tokens of a dense embedding, which is the same on every rank.
+
+        Raises ValueError for one with a padding token, a largest norm or gradients by frequency.
+        """
+        if dense.padding_idx is not None or dense.max_norm or dense.scale_grad_by_freq:
+            raise ValueError(
+                "An embedding cut over ranks has no padding_idx, max_norm or scale_grad_by_freq."
+            )
         start, stop = chunk_bounds(dense.num_embeddings, comm.size)[comm.rank]
-        return cls(comm, part_of(dense.weight, start, stop), start, reduce)
+        weight = part_of(dense.weight, start, stop)
+        return cls(comm, weight, start, dense.num_embeddings, reduce)
 
     def forward(self, tokens: Tensor) -> Tensor:
+        if tokens.numel() and not 0 <= int(tokens.min()) <= int(tokens.max()) < self.vocabulary:
+            raise IndexError(
+                f"A token is none of the {self.vocabulary}, 0 to {self.vocabulary - 1}."
+            )
         mine = (tokens >= self.first) & (tokens < self.first + len(self.weight))
         vectors = self.weight.new_zeros(*tokens.shape, self.weight.shape[1])
         vectors[mine] = functional.embedding(tokens[mine] - self.first, self.weight)
@@ -127,7 +145,9 @@ def vocabulary_cross_entropy(
     Raises ValueError where the shapes do not fit or a target is no token of the vocabulary.
     """
     first, stop = chunk_bounds(vocabulary, comm.size)[comm.rank]
-    if scores.shape != (*targets.shape, stop - first) or not targets.numel():
+    if not targets.numel():
+        raise ValueError("There are no targets, and so no mean over them.")
+    if scores.shape != (*targets.shape, stop - first):
         raise ValueError(
             f"Rank {comm.rank} has tokens {first} to {stop - 1} of {vocabulary}, so its scores are "
             f"the targets' shape {tuple(targets.shape)} and {stop - first} more, not "

@@ -91,6 +91,12 @@ class Wave:
     ) -> None:
         if chunks < 1:
             raise ValueError(f"{chunks} chunks are none: give at least one.")
+        for number, layer in enumerate(layers):
+            if getattr(layer, "bidirectional", False) or getattr(layer, "batch_first", False):
+                raise ValueError(
+                    f"Layer {number} is bidirectional or has the batch first. A wave goes through "
+                    "time once, from the first step on: (steps, rows, width)."
+                )
         cut = chunk_bounds(len(layers), comm.size) if bounds is None else bounds
         self.bounds = check_bounds(cut, len(layers), comm.size, "layers")
         whole = nn.ModuleDict({"layers": nn.ModuleList(layers), "head": head or nn.Identity()})
@@ -193,8 +199,9 @@ class Wave:
             later = each.before
             self._work("backward", chunk, start, len(each.given))
             if not self.first:
-                assert each.given.grad is not None
-                sending.append(comm.isend(each.given.grad, comm.rank - 1))
+                given = each.given
+                back = torch.zeros_like(given) if given.grad is None else given.grad
+                sending.append(comm.isend(back, comm.rank - 1))
         for request in sending:
             request.wait()
 

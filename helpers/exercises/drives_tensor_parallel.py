@@ -35,10 +35,19 @@ class _Products(TorchFunctionMode):
             self.count += result.numel() * operands[1].shape[-1]
         elif name == "einsum" and isinstance(args[0], str):
             letters = args[0].replace(" ", "").partition("->")[0].split(",")
-            pairs = [zip(w, t.shape, strict=True) for w, t in zip(letters, operands, strict=True)]
-            sizes = dict(chain.from_iterable(pairs))
+            named = zip(map(_spelt_out, letters, operands), operands, strict=True)
+            sizes = dict(chain.from_iterable(zip(w, t.shape, strict=True) for w, t in named))
             self.count += math.prod(sizes.values())
+        elif name == "tensordot":
+            # Every size is in two of the three: those summed over, and those that stay.
+            self.count += math.isqrt(math.prod(t.numel() for t in (*operands[:2], result)))
         return result
+
+
+def _spelt_out(letters: str, operand: Tensor) -> str:
+    """An operand of an einsum with a letter for each dimension that "..." stands for."""
+    more = operand.dim() - len(letters.replace("...", ""))
+    return letters.replace("...", "".join(chr(0x3B1 + place) for place in reversed(range(more))))
 
 
 def _counting(fn: Function, comm: Any, *args: Any) -> Any:

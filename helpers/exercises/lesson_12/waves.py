@@ -22,7 +22,8 @@ from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAn
 
 _TOLERANCE = 1e-12
 _SECONDS = 1e-3  # of a layer for one time step
-_STEPS = {1: 9, 2: 14, 3: 22, 5: 33}  # which the chunks do not divide
+# Which the chunks do not divide. Pieces of ⌈steps/m⌉, as torch.chunk cuts, are fewer than m of 9.
+_STEPS = {1: 9, 2: 9, 3: 22, 5: 33}
 _CHUNKS = {1: 4, 2: 4, 3: 5, 5: 6}
 
 
@@ -34,6 +35,7 @@ def cases(seed: int) -> list[Case]:
         if seed:
             chunks = int(random.integers(4, 7))
             steps = chunks * int(random.integers(4, 7)) + int(random.integers(2, chunks))
+            steps = 2 * chunks + 1 if ranks == 2 else steps
         inputs = random.standard_normal((steps, 2, 3))
         weights = [(float(a), float(b)) for a, b in random.uniform(0.4, 0.9, (ranks, 2))]
         args = tuple(
@@ -147,6 +149,17 @@ def _sizes(case: Case, seen: Observation) -> list[int]:
     """The steps of rank 0's turns, in order."""
     mine = [e for e in seen.events if e.rank == 0 and e.kind == "computing"]
     return [round((e.end - e.start) / _SECONDS) for e in mine]
+
+
+def _fewer_pieces(case: Case, seen: Observation) -> str | None:
+    """Rank 0 has ended, and the next one still waits for a chunk."""
+    if 0 in seen.waiting or "receive" not in seen.waiting.get(1, ""):
+        return None
+    return (
+        f"{case.name}, rank 1 {seen.waiting[1]}, which has sent all that it has: fewer than "
+        f"{case.facts['chunks']} chunks. `torch.chunk` makes pieces of ⌈steps/m⌉, and then there "
+        "may be fewer of them; cut at ⌊k · steps/m⌋."
+    )
 
 
 def _cut_rows(case: Case, seen: Observation) -> str | None:
@@ -272,6 +285,7 @@ EXERCISE = Exercise(
         Mistake("a rank that does not exist", _beyond, unfinished=True),
         Mistake("something else than the state", _not_a_state, unfinished=True),
         Mistake("the state is sent along", _sends_state, unfinished=True),
+        Mistake("fewer chunks", _fewer_pieces, unfinished=True),
         Mistake("messages not waited for", not_waited),
         Mistake("another dimension is cut", _cut_rows),
         Mistake("the state is forgotten", _forgets),
@@ -291,6 +305,7 @@ EXERCISE = Exercise(
         WrongAnswer("last output", wrong.last_output, "something else than its state"),
         WrongAnswer("zeros at the start", wrong.zeros_first, "made up a state"),
         WrongAnswer("sends the state", wrong.sends_state, "it stays on its rank"),
+        WrongAnswer("torch.chunk", wrong.by_torch, "makes pieces of ⌈steps/m⌉"),
         WrongAnswer("never waits", wrong.never_waits, "returned without waiting for"),
         WrongAnswer("cuts the rows", wrong.cuts_rows, "another dimension than the first"),
         WrongAnswer("rest in the last", wrong.rest_in_last, "the longest holds up every rank"),

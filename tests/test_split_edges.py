@@ -1,0 +1,253 @@
+"""Models at the edge of what a split takes: layers that come twice, write in place, have names."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import mse_loss
+
+import helpers
+from helpers.algorithms.halo_split import HaloSplit
+from helpers.algorithms.model_split import LayerSplit
+from helpers.algorithms.partly_connected import PartlyConnected, UnitSplit
+from helpers.algorithms.pipeline import Pipeline, cut, microbatches
+from helpers.algorithms.schedules import gpipe, one_forward_one_backward
+from helpers.algorithms.sharding import Sharded
+from helpers.algorithms.split_cost import recurrent_work
+from helpers.algorithms.vocabulary_parallel import VocabularyEmbedding
+from helpers.algorithms.wave import Wave
+from helpers.engines.errors import RunError
+
+ROWS, WIDTH = 12, 4
+X = torch.randn(ROWS, WIDTH, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+Y = torch.randn(ROWS, WIDTH, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+
+Named = dict[str, Tensor]
+
+
+def linear() -> nn.Linear:
+    return nn.Linear(WIDTH, WIDTH, dtype=torch.float64)
+
+
+def model_of(kind: str) -> nn.Sequential:
+    torch.manual_seed(0)
+    if kind == "an activation that comes twice":
+        act = nn.Tanh()
+        return nn.Sequential(linear(), act, linear(), act, linear())
+    if kind == "a layer that comes twice":
+        layer = linear()
+        return nn.Sequential(layer, nn.Tanh(), linear(), nn.Tanh(), layer)
+    if kind == "in place":
+        return nn.Sequential(
+            nn.LeakyReLU(0.5, inplace=True), linear(), nn.ELU(inplace=True), linear()
+        )
+    names = ("first", "act", "second", "last")
+    layers = (linear(), nn.Tanh(), linear(), linear())
+    return nn.Sequential(OrderedDict(zip(names, layers, strict=True)))
+
+
+KINDS = ("an activation that comes twice", "a layer that comes twice", "in place", "names")
+
+
+def gradients(model: nn.Module) -> Named:
+    named = model.named_parameters(remove_duplicate=False)
+    return {name: p.grad for name, p in named if p.grad is not None}
+
+
+def dense(kind: str) -> tuple[float, Named]:
+    model = model_of(kind)
+    loss = mse_loss(model(X.clone()), Y)
+    loss.backward()
+    return loss.item(), gradients(model)
+
+
+def same(found: Named, wanted: Named) -> None:
+    for name, gradient in found.items():
+        torch.testing.assert_close(gradient, wanted[name], rtol=1e-10, atol=1e-10)
+
+
+def in_stages(comm: Any, kind: str, schedule: Any, recompute: bool) -> tuple[float | None, Named]:
+    stages = cut(model_of(kind), comm.size)
+    pipeline = Pipeline(comm, stages, schedule, mse_loss, recompute=recompute)
+    loss = pipeline.step(microbatches(X.clone(), 4), microbatches(Y, 4))
+    return loss, gradients(pipeline.chunks[0])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("schedule", [gpipe, one_forward_one_backward])
+@pytest.mark.parametrize("recompute", [False, True])
+def test_a_pipeline_is_the_model(size: int, kind: str, schedule: Any, recompute: bool) -> None:
+    wanted, whole = dense(kind)
+    found = helpers.run(in_stages, kind, schedule, recompute, ranks=size, engine="virtual")
+    assert found[-1][0] == pytest.approx(wanted, rel=1e-10)
+    assert {name for _, mine in found for name in mine} == set(whole)
+    for _, mine in found:
+        same(mine, whole)
+
+
+def by_layer(comm: Any, kind: str) -> tuple[float, Named]:
+    split = LayerSplit(comm, model_of(kind))
+    loss = split.step(X.clone(), Y, mse_loss)
+    return loss, {name: p.grad for name, p in split.names.items() if p.grad is not None}
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("kind", KINDS)
+def test_layers_on_ranks_are_the_model(size: int, kind: str) -> None:
+    wanted, whole = dense(kind)
+    found = helpers.run(by_layer, kind, ranks=size, engine="virtual")
+    assert {name for _, mine in found for name in mine} == set(whole)
+    for loss, mine in found:
+        assert loss == pytest.approx(wanted, rel=1e-10)
+        same(mine, whole)
+
+
+def test_what_is_no_tensor_cannot_go_on() -> None:
+    model = nn.Sequential(nn.LSTM(WIDTH, WIDTH, dtype=torch.float64), linear())
+    with pytest.raises(RunError, match="one tensor goes on to the next rank"):
+        helpers.run(
+            lambda comm: LayerSplit(comm, model).step(X, Y, mse_loss), ranks=2, engine="virtual"
+        )
+
+
+# --- pictures -------------------------------------------------------------------------------------
+
+PICTURES = torch.randn(3, 2, 7, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+
+
+def tied_convolutions() -> nn.Sequential:
+    torch.manual_seed(0)
+    shared = nn.Conv2d(2, 2, 3, padding=1, dtype=torch.float64)
+    own = nn.Conv2d(2, 2, 3, padding=1, dtype=torch.float64)
+    return nn.Sequential(shared, nn.ReLU(), own, nn.MaxPool2d(2), shared, nn.Flatten())
+
+
+def halo(comm: Any) -> Named:
+    model = tied_convolutions()
+    split = HaloSplit(comm, model)
+    split(PICTURES).square().mean().backward()
+    split.finish()
+    return gradients(model)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_a_filter_in_body_and_head_gets_the_whole_gradient_once(size: int) -> None:
+    model = tied_convolutions()
+    model(PICTURES).square().mean().backward()
+    for found in helpers.run(halo, ranks=size, engine="virtual"):
+        same(found, gradients(model))
+
+
+def test_one_rank_lends_nothing() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(2, 1, 5, padding=2, dtype=torch.float64))
+    flat = PICTURES[:, :, :1]
+    (found,) = helpers.run(lambda comm: HaloSplit(comm, model)(flat), ranks=1, engine="virtual")
+    torch.testing.assert_close(found, model(flat))
+
+
+# --- sharding -------------------------------------------------------------------------------------
+
+
+class Blocks(nn.Module):
+    """Blocks in a list, as models have them, that share an activation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        act = nn.Tanh()
+        self.blocks = nn.ModuleList(nn.Sequential(linear(), act) for _ in range(3))
+        self.more = nn.ModuleDict({"head": linear()})
+
+    def forward(self, x: Tensor) -> Tensor:
+        for block in self.blocks:
+            x = x + block(x)
+        return self.more["head"](x)
+
+
+def blocks() -> Blocks:
+    torch.manual_seed(0)
+    return Blocks()
+
+
+def sharded(comm: Any, stage: int) -> tuple[int, Named]:
+    model = Sharded(blocks(), comm, torch.optim.SGD, stage)
+    mse_loss(model(X), Y).backward()
+    return len(model.units), model.full_gradients()
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3])
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_modules_in_lists_are_units(size: int, stage: int) -> None:
+    model = blocks()
+    mse_loss(model(X), Y).backward()
+    for units, found in helpers.run(sharded, stage, ranks=size, engine="virtual"):
+        assert units == 4
+        same(found, gradients(model))
+
+
+@pytest.mark.parametrize(
+    ("units", "says"),
+    [
+        (lambda m: [m.blocks], "which nobody calls"),
+        (lambda m: [m.blocks[0], m.blocks[0][0]], "One unit lies in another"),
+        (lambda m: [m.blocks[0], m.blocks[0]], "named as a unit twice"),
+    ],
+)
+def test_units_that_are_none(units: Any, says: str) -> None:
+    def shard(comm: Any) -> None:
+        model = blocks()
+        Sharded(model, comm, torch.optim.SGD, units=units(model))
+
+    with pytest.raises(RunError, match=says):
+        helpers.run(shard, ranks=2, engine="virtual")
+
+
+# --- what is refused, and what is counted ---------------------------------------------------------
+
+
+def unit_owners(comm: Any) -> None:
+    layer = PartlyConnected(torch.ones(3, 3))
+    UnitSplit(comm, nn.Sequential(layer), [[0, 1, 1], [0, 1, 2]])
+
+
+def no_layer(comm: Any) -> None:
+    UnitSplit(comm, nn.Sequential(nn.Tanh()))
+
+
+def unknown_token(comm: Any) -> None:
+    VocabularyEmbedding.of(nn.Embedding(7, 2), comm)(torch.tensor([3, 7]))
+
+
+def padding_token(comm: Any) -> None:
+    VocabularyEmbedding.of(nn.Embedding(7, 2, padding_idx=0), comm)
+
+
+def both_ways(comm: Any) -> None:
+    Wave(comm, [nn.GRU(2, 2, bidirectional=True)])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (unit_owners, "none of the ranks 0 to 1"),
+        (no_layer, "no PartlyConnected layer"),
+        (unknown_token, "none of the 7, 0 to 6"),
+        (padding_token, "has no padding_idx"),
+        (both_ways, "goes through time once"),
+    ],
+)
+def test_what_no_split_can_carry_out_is_told(wrong: Any, says: str) -> None:
+    with pytest.raises(RunError, match=says):
+        helpers.run(wrong, ranks=2, engine="virtual")
+
+
+def test_the_count_takes_the_rank_with_most_layers() -> None:
+    even, uneven = (
+        recurrent_work(2, 4, layers=layers, steps=16, ranks=2, chunks=4).flops for layers in (4, 3)
+    )
+    assert uneven == even
