@@ -251,8 +251,8 @@ def test_what_an_integer_layer_refuses(wrong, error, says):
 
 @settings(deadline=None, max_examples=200)
 @given(
-    st.floats(1e-3, 10, width=32, allow_subnormal=False),
-    st.floats(1e-6, 10, width=32, allow_subnormal=False),
+    st.floats(2.0**-10, 10, width=32, allow_subnormal=False),
+    st.floats(2.0**-20, 10, width=32, allow_subnormal=False),
 )
 def test_a_bias_of_an_empty_channel_fits_whatever_the_scales(bias, x_scale):
     source = nn.Linear(3, 1)

@@ -196,7 +196,8 @@ def count_of_gradients(case: Case, seen: Observation) -> str | None:
 
 def kept_as_a_tuple(case: Case, seen: Observation) -> str | None:
     """backward computed with ctx.saved_tensors as if it were the tensor."""
-    both = "'Tensor' and 'tuple'", "'tuple' and 'Tensor'"
+    # A tuple takes a tensor times itself for so many repeats, and asks it for a whole number.
+    both = "'Tensor' and 'tuple'", "'tuple' and 'Tensor'", "can be converted to an index"
     if seen.trouble != "failed" or not any(words in seen.text for words in both):
         return None
     return (
