@@ -9,16 +9,24 @@ smaller. How much, a stage says that computes alone and beside the other.
 
 from __future__ import annotations
 
+import os
 from statistics import median
 from typing import Any
 
 from benchmarks.report import Report
 
-COUNTS, REPEATS = (1, 2, 4, 8), 7
+COUNTS, REPEATS = (1, 2, 4, 8), 5
 # Wide and short: much arithmetic for each byte, since ranks share the memory's bandwidth.
-WIDTH, LENGTH, ROWS, BLOCKS = 512, 32, 64, 8
+WIDTH, LENGTH, ROWS, BLOCKS = 512, 32, 96, 8
 ERROR = 0.15
 """How far the measured share may be from the formula, in parts of it."""
+
+
+def stay(comm: Any) -> None:
+    """Keep this rank on a core of its own: one that moves to the other's makes both late."""
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[comm.rank % len(cores)]})
 
 
 def spans(comm: Any, schedule: Any) -> dict[int, list[Any]]:
@@ -29,6 +37,7 @@ def spans(comm: Any, schedule: Any) -> dict[int, list[Any]]:
     from helpers.algorithms.pipeline import Pipeline, cut, microbatches
     from helpers.workloads.transformer import transformer
 
+    stay(comm)
     # Blocks alone, so that all stages are equal.
     blocks = nn.Sequential(*list(transformer(width=WIDTH, blocks=BLOCKS, length=LENGTH))[1:-1])
     stages, vectors = cut(blocks, comm.size), torch.randn(ROWS, LENGTH, WIDTH)
@@ -54,6 +63,7 @@ def crowding(comm: Any) -> tuple[list[float], list[float]]:
     from helpers.algorithms.pipeline import cut
     from helpers.workloads.transformer import transformer
 
+    stay(comm)
     blocks = nn.Sequential(*list(transformer(width=WIDTH, blocks=BLOCKS, length=LENGTH))[1:-1])
     stage: Any = cut(blocks, comm.size)[comm.rank]
     vectors = torch.randn(ROWS // COUNTS[-1], LENGTH, WIDTH)

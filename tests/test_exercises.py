@@ -75,7 +75,8 @@ def test_a_wrong_answer_gets_its_own_hint_and_no_other(
 def test_a_wrong_answer_fails_on_hidden_cases_alone(
     exercise: Exercise, answer: WrongAnswer
 ) -> None:
-    for seed in HIDDEN_SEEDS:
+    # One seed for TensorFlow, whose graphs take their time.
+    for seed in HIDDEN_SEEDS[: 1 if exercise.framework == "tensorflow" else None]:
         assert verdict(exercise, answer.function, seed).status == "wrong", seed
 
 

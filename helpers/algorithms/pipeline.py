@@ -140,11 +140,10 @@ class Pipeline:
             ("inputs", inputs, rank == 0),
             ("targets", targets, rank == size - 1),
         ):
-            if given is None and needed:
+            if needed and (given is None or not len(given)):
                 raise ValueError(f"Rank {rank} needs the {name}: a tensor for each microbatch.")
-        told = (count, *(len(g) for g in (inputs, targets) if g is not None))
-        counts = {n for n in told if n is not None}
-        if len(counts) != 1 or 0 in counts:
+        counts = {n for n in (count, *(len(g) for g in (inputs, targets) if g is not None)) if n}
+        if len(counts) != 1:
             raise ValueError(
                 "Say how many microbatches there are: inputs and targets of the same length, or "
                 f"count= on a rank that has neither. Rank {rank} was told {sorted(counts)}."

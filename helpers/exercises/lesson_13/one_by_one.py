@@ -72,14 +72,7 @@ def claim(case: Case, seen: Observation) -> str | None:
     took, shortest = _seconds(case, lists), _shortest(case)
     if took > shortest * (1 + 1e-9):
         return f"{case.name}, the step takes {took:g} s; it can be done in {shortest:g} s."
-    if any(_numbers(mine, kind) != sorted(_numbers(mine, kind)) for mine in lists for kind in "FB"):
-        return f"{case.name}, microbatches do not go in order."
     return None
-
-
-def _numbers(mine: Sequence[Any], kind: str) -> list[int]:
-    """The microbatches that go forward ("F") or back ("B"), in a stage's order."""
-    return [microbatch for each, microbatch, _ in mine if each == kind]
 
 
 def _pieces(number: int) -> str:
@@ -167,25 +160,13 @@ def _turned_round(case: Case, lists: list[Any]) -> str | None:
     if _seconds(case, lists) <= _shortest(case) * (1 + 1e-9):
         return None
     for stage, mine in enumerate(lists):
-        back = _numbers(mine, "B")
+        back = [microbatch for kind, microbatch, _ in mine if kind == "B"]
         if back != sorted(back):
             at = next(i for i in range(1, len(back)) if back[i] < back[i - 1])
             return (
                 f"{case.name}, stage {stage} goes back with {written('B', back[at - 1])} before "
                 f"{written('B', back[at])}, whose gradient is there first: {_takes(case, lists)}. "
                 "Go back from the first to the last."
-            )
-    return None
-
-
-@_whole
-def _other_order(case: Case, lists: list[Any]) -> str | None:
-    for stage, mine in enumerate(lists):
-        forward = _numbers(mine, "F")
-        if forward != sorted(forward):
-            return (
-                f"{case.name}, stage {stage} begins with {written('F', forward[0])} and then has "
-                f"{written('F', forward[1])}: microbatches go in order, from the first to the last."
             )
     return None
 
@@ -223,7 +204,6 @@ EXERCISE = Exercise(
         Mistake("one microbatch at a time", _one_at_a_time),
         Mistake("too few forwards ahead", _too_few_ahead),
         Mistake("goes back from the last to the first", _turned_round),
-        Mistake("microbatches in another order", _other_order),
     ),
     praise=praise,
     reference=wrong.reference,
@@ -238,7 +218,6 @@ EXERCISE = Exercise(
         WrongAnswer("more than there are", wrong.more_than_there_are, "and there are microbatches"),
         WrongAnswer("backward first", wrong.backward_first, "nothing to go back through yet"),
         WrongAnswer("last back first", wrong.last_back_first, "whose gradient is there first"),
-        WrongAnswer("from the last", wrong.from_the_last, "from the first to the last"),
         WrongAnswer("same number", wrong.same_number, "2 times ("),
     ),
     ranked=False,

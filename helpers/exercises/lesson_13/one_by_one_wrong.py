@@ -93,12 +93,6 @@ def last_back_first(stage: int, stages: int, microbatches: int) -> Iterator[Any]
     yield from _pairs(ahead, microbatches, last=rest[::-1])
 
 
-def from_the_last(stage: int, stages: int, microbatches: int) -> Iterator[Any]:
-    """The right schedule of microbatches that are counted from the other end."""
-    for instruction in reference(stage, stages, microbatches):
-        yield type(instruction)(microbatches - 1 - instruction.microbatch)
-
-
 def same_number(stage: int, stages: int, microbatches: int) -> Iterator[Any]:
     """Goes forward and back with the same number in a pair, and so leaves some out."""
     ahead = min(stages - stage - 1, microbatches)
