@@ -140,7 +140,7 @@ class Pipeline:
             ("inputs", inputs, rank == 0),
             ("targets", targets, rank == size - 1),
         ):
-            if needed and (given is None or not len(given)):
+            if given is None and needed:
                 raise ValueError(f"Rank {rank} needs the {name}: a tensor for each microbatch.")
         counts = {n for n in (count, *(len(g) for g in (inputs, targets) if g is not None)) if n}
         if len(counts) != 1:
