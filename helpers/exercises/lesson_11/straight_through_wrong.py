@@ -157,23 +157,18 @@ def in_place(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -
 
 def one_gradient(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
     """A gradient for x, and nothing for the other arguments."""
-    import torch
-
-    class Straight(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any, *others: Any) -> Any:
-            ctx.save_for_backward(_inside(x, *others))
-            return _forward(x, *others)
-
-        @staticmethod
-        def backward(ctx: Any, *gradients: Any) -> Any:
-            return gradients[0] * ctx.saved_tensors[0]
-
-    return Straight.apply(x, scale, zero_point, lowest, highest)
+    grid = scale, zero_point, lowest, highest
+    return _keeping(x, grid, lambda gradient, kept: gradient * kept[0])
 
 
 def saved_tuple(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
     """Multiplies by all that was kept, which is a tuple."""
+    grid = scale, zero_point, lowest, highest
+    return _keeping(x, grid, lambda gradient, kept: (gradient * kept, None, None, None, None))
+
+
+def _keeping(x: Any, grid: tuple[Any, ...], back: Callable[[Any, Any], Any]) -> Any:
+    """What `back` makes of the gradient and of all that was kept for backward."""
     import torch
 
     class Straight(torch.autograd.Function):
@@ -184,9 +179,9 @@ def saved_tuple(x: Any, scale: float, zero_point: int, lowest: int, highest: int
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
-            return gradients[0] * ctx.saved_tensors, None, None, None, None
+            return back(gradients[0], ctx.saved_tensors)
 
-    return Straight.apply(x, scale, zero_point, lowest, highest)
+    return Straight.apply(x, *grid)
 
 
 def last_call(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
