@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from functools import partial
-
 import pytest
 import torch
 
@@ -63,15 +60,3 @@ def test_the_widget_draws_all_of_its_corners(bits, reach):
     said = quantization_knobs.words(WEIGHTS, quantize)(bits, reach)
     assert f"{bits} bits" in said and f"{reach} per cent" in said
     assert ("cutting off" in said) == (found.cutting > found.rounding)
-
-
-def test_the_widget_redraws_in_time():
-    weights = WEIGHTS.repeat(40)  # as many as the lesson's layer has, and more
-    draw = partial(quantization_knobs.draw_codes, weights, quantize)
-    png(draw(8, 100))
-    taken = []
-    for bits, reach in ((8, 50), (4, 200), (2, 150), (6, 75), (3, 10)):
-        start = time.process_time()  # others may keep the machine busy
-        png(draw(bits, reach))
-        taken.append(time.process_time() - start)
-    assert min(taken) < 0.2
