@@ -13,6 +13,8 @@ from helpers.setup import state, system
 
 # Sandboxes of the same number share a user, and what one fills up or leaves the other would see.
 SANDBOXED = ("test_grading", "test_hostile", "test_judge", "test_sandbox")
+# What takes longest begins first, so that no worker is left alone with it at the end.
+LONGEST = ("test_notebooks", SANDBOXED, "test_untouched", "test_nbgrader", "test_exercises")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -25,6 +27,20 @@ def pytest_configure(config: pytest.Config) -> None:
         import torch
 
         torch.set_num_threads(max(1, torch.get_num_threads() // workers))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where several workers share the tests, put the longest modules first."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: _place(item.path.stem))
+
+
+def _place(module: str) -> int:
+    """Where a module stands; those that use sandboxes stay together, in their own order."""
+    for place, names in enumerate(LONGEST):
+        if module.startswith(names):
+            return place
+    return len(LONGEST)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,4 +1,4 @@
-"""Half of the bank once more where an ordinary user grades, if root runs the tests."""
+"""What reaches for the machine, once more where an ordinary user grades, if root runs the tests."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from hostile.ordinary import UID, as_user, why_not
 from hostile.pairs import Leftover
 from hostile.submission import ROOT, Attack
 from hostile.traces import snapshot
-from test_hostile import BANK, MEMORY, PAIRS, REACHING
+from test_hostile import MEMORY, PAIRS, REACHING
 
 from helpers.instructor.sandbox import missing
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-HALF = [*REACHING, *(attack for attack in BANK[::3] if attack not in REACHING)]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +53,7 @@ def handed_in(bench: Bench) -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.mark.parametrize("attack", HALF, ids=lambda a: a.name)
+@pytest.mark.parametrize("attack", REACHING, ids=lambda a: a.name)
 def test_an_attack_changes_no_verdict(attack: Attack, bench: Bench, handed_in: Path) -> None:
     told = bench.submit(attack, handed_in / "attack")
     bench.next_student(handed_in / "next")

@@ -10,7 +10,7 @@ import pytest
 from submissions import as_cell, code_cells, solution, untouched, write
 
 from helpers.exercises import everything, lessons, of_lesson
-from helpers.exercises.spec import Exercise, WrongAnswer
+from helpers.exercises.spec import Exercise
 from helpers.instructor.grades import ExerciseGrade, SubmissionGrade
 from helpers.instructor.judge import Judge
 from helpers.instructor.sandbox import missing
@@ -19,7 +19,12 @@ MISSING = missing()
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
 
 EXERCISES = everything()
-WRONG = [(exercise, answer) for exercise in EXERCISES for answer in exercise.wrong]
+# The n-th wrong answers of a lesson's exercises make one submission.
+WRONG = [
+    pytest.param([e for e in of_lesson(lesson) if len(e.wrong) > n], n, id=f"{lesson}-{n}")
+    for lesson in lessons()
+    for n in range(max(len(e.wrong) for e in of_lesson(lesson)))
+]
 # The second exercise of each lesson, which others come before and after.
 ONE_EACH = [e for e in EXERCISES if e.number in {of_lesson(n)[:2][-1].number for n in lessons()}]
 SEED = 7_233_149_082_316_540_123
@@ -60,15 +65,18 @@ def test_the_untouched_lesson_gets_none(judges: dict[str, Judge], lesson: str) -
     assert found.total == 0
 
 
-@pytest.mark.parametrize(("exercise", "answer"), WRONG, ids=named)
-def test_a_wrong_answer_gets_no_points_and_its_hint(
-    judges: dict[str, Judge], tmp_path: Path, exercise: Exercise, answer: WrongAnswer
+@pytest.mark.parametrize(("exercises", "n"), WRONG)
+def test_wrong_answers_get_no_points_and_their_hints(
+    judges: dict[str, Judge], tmp_path: Path, exercises: list[Exercise], n: int
 ) -> None:
-    path = write(tmp_path / "wrong.ipynb", [as_cell(exercise, answer.function)])
-    found = one(grade(judges, path, exercise.lesson), exercise.number)
-    assert found.outcome not in ("passed", "not attempted", "missing")
-    assert found.points == 0
-    assert answer.hint in found.hint, found
+    sources = [as_cell(exercise, exercise.wrong[n].function) for exercise in exercises]
+    path = write(tmp_path / "wrong.ipynb", sources)
+    graded = grade(judges, path, exercises[0].lesson)
+    for exercise in exercises:
+        found = one(graded, exercise.number)
+        assert found.outcome not in ("passed", "not attempted", "missing")
+        assert found.points == 0
+        assert exercise.wrong[n].hint in found.hint, found
 
 
 @pytest.mark.parametrize("exercise", ONE_EACH, ids=named)

@@ -6,14 +6,19 @@ import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
 from submissions import code_cells, solution, untouched, write
 
+from helpers.exercises import find
+from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.instructor.grades import ExerciseGrade
-from helpers.instructor.judge import Budgets, Graded, Judge
+from helpers.instructor.judge import Budgets, Graded, Judge, calls
+from helpers.instructor.judge import judge as judge_module
 from helpers.instructor.sandbox import missing
+from helpers.worker.encoding import encode
 
 MISSING = missing()
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
@@ -201,3 +206,26 @@ def test_an_answer_that_is_right_on_the_virtual_clock_alone_is_found(graded, the
     )
     found = one(graded(*without("scatter"), source, telling), "02.1")
     assert (found.outcome, found.mistake) == (outcome, "differs on real ranks")
+
+
+@pytest.mark.parametrize("stalls, total", [(1, FULL), (2, FULL - 2.0)])
+def test_one_hidden_case_may_be_late(
+    graded, monkeypatch: pytest.MonkeyPatch, stalls: int, total: float
+) -> None:
+    left = {"02.1": stalls}  # of its hidden cases, as where the machine stands still
+    visible = [case.args for case in find("02.1").cases(0)]
+
+    def observed(exercise: Exercise, case: Case, *rest: Any) -> Observation:
+        hidden = not any(_same(case.args, args) for args in visible)
+        if hidden and left.get(exercise.number):
+            left[exercise.number] -= 1
+            return Observation(trouble="timeout")
+        return calls.observe(exercise, case, *rest)
+
+    monkeypatch.setattr(judge_module, "observe", observed)
+    assert graded(*SOLUTION).grade.total == total
+    assert left == {"02.1": 0}
+
+
+def _same(one: Any, other: Any) -> bool:
+    return encode([list(args) for args in one]) == encode([list(args) for args in other])

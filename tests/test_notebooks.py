@@ -1,8 +1,7 @@
-"""The notebooks themselves: stored outputs compared by nbval, untouched lessons run to the end."""
+"""The solutions: stored outputs compared by nbval; each has its lesson."""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -12,20 +11,13 @@ import nbval_near
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from helpers.exercises import of_lesson
 from helpers.instructor.build import build, notebooks
-from helpers.instructor.build_notebook import code_cells, execute, normalise, read, text
+from helpers.instructor.build_notebook import execute, normalise, text
 
 ROOT = Path(__file__).parents[1]
 SOLUTIONS = notebooks(ROOT / "solutions")
 LESSONS = notebooks(ROOT / "lessons")
 SECONDS = 400  # ends one that hangs; other tests run beside it
-
-NONE_YET = pytest.param(None, marks=pytest.mark.skip("There are no notebooks yet."))
-
-
-def name(path: Path | None) -> str:
-    return path.stem if path else "none"
 
 
 def test_lessons_and_solutions_agree(capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,7 +31,7 @@ def test_every_solution_has_its_lesson() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(SECONDS + 120)
-@pytest.mark.parametrize("path", SOLUTIONS or [NONE_YET], ids=name)
+@pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
 def test_a_solution_gives_its_stored_outputs(path: Path) -> None:
     done = nbval(path)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
@@ -104,20 +96,3 @@ def test_a_tag_lets_numbers_differ_by_a_little(tagged: bool, code: int, tmp_path
 )
 def test_near_is_a_tenth_or_the_last_digit(stored: str, new: str, near: bool) -> None:
     assert nbval_near.near(stored, new) == near
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(SECONDS + 120)
-@pytest.mark.parametrize("path", LESSONS or [NONE_YET], ids=name)
-def test_an_untouched_lesson_runs_to_the_end(path: Path) -> None:
-    lesson = read(path)
-    execute(lesson, path.parent, timeout=SECONDS)
-    for cell in code_cells(lesson):
-        assert cell.execution_count is not None, cell.id
-        for output in cell.outputs:
-            assert output.output_type != "error", (cell.id, output)
-            assert output.get("name") != "stderr", (cell.id, output)
-    # It says of every exercise that it is open.
-    said = json.dumps([cell.outputs for cell in code_cells(lesson)], ensure_ascii=False)
-    for exercise in of_lesson(path.name[:2]):
-        assert f"Exercise {exercise.number} is not done yet." in said

@@ -74,18 +74,19 @@ class Line:
             threading.Thread(target=self._deliver, name="messages", daemon=True).start()
 
     def over(self) -> None:
-        """The call has returned: end the thread that reads, which the judge's last word does."""
+        """The call has returned: wait for the judge's last word, which ends the other threads."""
         self.flush()
         if self._answers:
             self.next(0)
-            self._answers = {}
 
     def _deliver(self) -> None:
         while True:
             message = self.frames.read()
-            self._answers[message.get("lane", 0)].put(message)
             if message.get("last"):
-                return
+                break
+            self._answers[message.get("lane", 0)].put(message)
+        for answers in self._answers.values():  # from here on the rank's own thread reads
+            answers.put(message)
 
 
 class RemoteComm(Comm):
@@ -154,8 +155,7 @@ class RemoteComm(Comm):
     def work(self, jobs: queue.SimpleQueue[Job]) -> None:
         """What the communication thread does: each job when the judge says so."""
         self._thread = threading.get_ident()
-        while True:
-            self._line.next(1)
+        while not self._line.next(1).get("last"):
             jobs.get().run(self)
             self._line.tell(1, "ended")
             self._line.flush()
