@@ -19,7 +19,7 @@ from torch.nn.modules.dropout import _DropoutNd
 
 from helpers.algorithms.collectives import all_reduce_ring, chunk_bounds
 from helpers.algorithms.data_parallel import broadcast_parameters
-from helpers.algorithms.model_split import ELEMENTWISE, exchange, gather_units
+from helpers.algorithms.model_split import ELEMENTWISE, exchange, gather_units, whole_gradient
 
 if TYPE_CHECKING:
     from helpers.engines.comm import Comm
@@ -141,7 +141,7 @@ class HaloSplit(nn.Module):
         comm = self.comm
         bounds = chunk_bounds(pictures.shape[ROWS], comm.size)
         start, stop = bounds[comm.rank]
-        x = pictures.to(comm.device).narrow(ROWS, start, stop - start)
+        x = whole_gradient(comm, pictures.to(comm.device)).narrow(ROWS, start, stop - start)
         for layer in self.body:
             x = self._convolve(layer, x) if isinstance(layer, nn.Conv2d) else layer(x)
         sizes = [stop - start for start, stop in bounds]

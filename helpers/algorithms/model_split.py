@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from helpers.algorithms.collectives import chunk_bounds
+from helpers.algorithms.collectives import all_reduce_ring, chunk_bounds
 from helpers.algorithms.data_parallel import broadcast_parameters
 from helpers.algorithms.stages import works_in_place
 
@@ -47,9 +47,9 @@ class TiedSums:
     """Sums the gradients of parameters that several ranks hold, because layers share them.
 
     held: for each rank the parameters that it holds, in the same order on every rank, as they
-    were before the model was cut. Call `sum()` on every rank after backward, once: with gradients
-    cleared before the step, each holder ends with the gradient of the whole model, bit for bit
-    the same, and takes the same step.
+    were before the model was cut. Call `set_aside()` before backward and `sum()` after it, on
+    every rank: each holder ends with the gradient of the whole model, bit for bit the same, added
+    to what was there before, and takes the same step.
     """
 
     def __init__(self, comm: Comm, held: Sequence[Iterable[nn.Parameter]]) -> None:
@@ -63,24 +63,30 @@ class TiedSums:
         self.shared = [
             (parameter, ranks)
             for parameter, ranks in holders.items()
-            if len(ranks) > 1 and parameter.requires_grad
+            if len(ranks) > 1 and parameter.requires_grad and comm.rank in ranks
         ]
+        self._before: list[Tensor | None] = []
+
+    def set_aside(self) -> None:
+        """Take away the gradients that are there, so that they are not summed once more."""
+        self._before = [parameter.grad for parameter, _ in self.shared]
+        for parameter, _ in self.shared:
+            parameter.grad = None
 
     def sum(self) -> None:
         """Add up at the first holder, in rank order, and give the sum to the others."""
-        for parameter, (first, *others) in self.shared:
-            if self.comm.rank not in (first, *others):
-                continue
-            if parameter.grad is None:
-                parameter.grad = torch.zeros_like(parameter)
+        for (parameter, (first, *others)), before in zip(self.shared, self._before, strict=True):
+            mine = parameter.grad
+            total = torch.zeros_like(parameter) if mine is None else mine
             if self.comm.rank != first:
-                self.comm.send(parameter.grad, first)
-                parameter.grad.copy_(self.comm.recv(first))
-                continue
-            for other in others:
-                parameter.grad += self.comm.recv(other)
-            for sending in [self.comm.isend(parameter.grad, other) for other in others]:
-                sending.wait()
+                self.comm.send(total, first)
+                total = self.comm.recv(first)
+            else:
+                for other in others:
+                    total = total + self.comm.recv(other)
+                for sending in [self.comm.isend(total, other) for other in others]:
+                    sending.wait()
+            parameter.grad = total if before is None else before + total
 
 
 # --- by layer -------------------------------------------------------------------------------------
@@ -125,18 +131,19 @@ class LayerSplit:
         return list(self.part.parameters())
 
     def zero_grad(self) -> None:
-        """Clear this rank's gradients; do so before every step."""
+        """Clear this rank's gradients, to which `step` adds."""
         self.part.zero_grad()
 
     def step(
         self, inputs: Tensor, targets: Tensor, loss: Callable[[Tensor, Tensor], Tensor]
     ) -> float:
-        """Forward and backward through all ranks; every `.grad` is then the whole model's.
+        """Forward and backward through all ranks; every `.grad` then has the whole model's.
 
         inputs: of rank 0. targets: of the last rank; the others may pass anything. Returns the
         loss, on every rank.
         """
         comm = self.comm
+        self._ties.set_aside()
         given = inputs.to(comm.device) if comm.rank == 0 else comm.recv(comm.rank - 1)
         if comm.rank > 0 and given.is_floating_point():
             given.requires_grad_()
@@ -264,4 +271,22 @@ def scatter_sum_units(comm: Comm, partial: Tensor, sizes: Sequence[int], dim: in
     Backward gathers the slices' gradients: `gather_units` the other way round, as many bytes.
     """
     mine: Tensor = _ScatterSumUnits.apply(partial, comm, tuple(sizes), dim)
+    return mine
+
+
+def whole_gradient(comm: Comm, inputs: Tensor) -> Tensor:
+    """Inputs that every rank has; where they want a gradient, every rank gets the whole one.
+
+    Each rank differentiates what it makes of them alone, so backward sums over the ranks.
+    """
+    if comm.size == 1 or not inputs.requires_grad:
+        return inputs
+
+    def sum_over_ranks(gradient: Tensor) -> Tensor:
+        total = gradient.clone(memory_format=torch.contiguous_format)
+        all_reduce_ring(comm, total)
+        return total
+
+    mine = inputs.view_as(inputs)
+    mine.register_hook(sum_over_ranks)
     return mine

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from helpers.algorithms.collectives import chunk_bounds
 from helpers.algorithms.data_parallel import broadcast_parameters
-from helpers.algorithms.model_split import ELEMENTWISE, exchange, gather_units
+from helpers.algorithms.model_split import ELEMENTWISE, exchange, gather_units, whole_gradient
 
 if TYPE_CHECKING:
     from helpers.engines.comm import Comm
@@ -165,7 +165,7 @@ class UnitSplit(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         """All outputs on every rank. inputs: (rows, width), the same on every rank."""
         comm = self.comm
-        x = inputs.to(comm.device)
+        x = whole_gradient(comm, inputs.to(comm.device))
         x = x[:, torch.as_tensor(self.owners[0] == comm.rank, device=comm.device)]
         for layer in self.layers:
             x = layer(x)

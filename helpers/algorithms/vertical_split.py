@@ -16,7 +16,12 @@ from torch.nn import functional
 
 from helpers.algorithms.collectives import chunk_bounds
 from helpers.algorithms.data_parallel import broadcast_parameters
-from helpers.algorithms.model_split import ELEMENTWISE, gather_units, scatter_sum_units
+from helpers.algorithms.model_split import (
+    ELEMENTWISE,
+    gather_units,
+    scatter_sum_units,
+    whole_gradient,
+)
 
 if TYPE_CHECKING:
     from helpers.engines.comm import Comm
@@ -60,7 +65,7 @@ class VerticalSplit(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """All outputs on every rank. inputs: (rows, width), the same on every rank."""
-        x, sizes = inputs.to(self.comm.device), [0]
+        x, sizes = whole_gradient(self.comm, inputs.to(self.comm.device)), [0]
         whole = True  # whether x has all units, or this rank's slice
         for layer in self.layers:
             if not isinstance(layer, LinearSlice):

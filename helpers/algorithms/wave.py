@@ -123,19 +123,20 @@ class Wave:
         return list(self._held.parameters())
 
     def zero_grad(self) -> None:
-        """Clear this rank's gradients; do so before every step."""
+        """Clear this rank's gradients, to which `step` adds."""
         self._held.zero_grad()
 
     def step(
         self, inputs: Tensor, targets: Tensor, loss: Callable[[Tensor, Tensor], Tensor]
     ) -> float:
-        """Forward and backward through all ranks; every `.grad` is then the whole model's.
+        """Forward and backward through all ranks; every `.grad` then has the whole model's.
 
         inputs: (steps, rows, width) of rank 0. targets: of the last rank, what loss(head(outputs
         of all steps), targets) takes; the others may pass anything. Returns the loss, everywhere.
         Raises ValueError on rank 0 where there are fewer steps than chunks.
         """
         self.ran = []
+        self._ties.set_aside()
         kept = self._forward(inputs)
         value = torch.zeros((), dtype=torch.float64)
         gradients: Sequence[Tensor] = ()
