@@ -119,3 +119,15 @@ def test_no_graph_is_made_without_autograd():
 def test_what_is_no_function():
     with pytest.raises(TypeError, match="needs a function"):
         recompute(torch.ones(2), block())
+
+
+def test_backward_computes_under_the_autocast_of_forward():
+    found = []
+    for again in (False, True):
+        model = block().float()
+        with torch.autocast("cpu", torch.bfloat16):
+            out = (recompute(model, torch.ones(4, 6)) if again else model(torch.ones(4, 6))).sum()
+        out.backward()
+        found.append([parameter.grad for parameter in model.parameters()])
+    for a, b in zip(*found, strict=True):
+        assert torch.equal(a, b)

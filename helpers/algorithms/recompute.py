@@ -9,7 +9,7 @@ section 2.3, where the piece is a stage of the pipeline.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -42,6 +42,25 @@ class RandomState:
             torch.cuda.set_rng_state(state, device)
 
 
+class Precision:
+    """What autocast does now, on the CPU and on GPUs."""
+
+    def __init__(self) -> None:
+        self.kinds = [
+            (kind, torch.get_autocast_dtype(kind), torch.is_autocast_enabled(kind))
+            for kind in ("cpu", "cuda")
+        ]
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """Let autocast do the same inside the block, which backward enters without it."""
+        with ExitStack() as stack:
+            for kind, dtype, enabled in self.kinds:
+                if enabled or torch.is_autocast_enabled(kind):
+                    stack.enter_context(torch.autocast(kind, dtype, enabled))
+            yield
+
+
 def recompute(fn: Callable[..., Any], *inputs: Any) -> Any:
     """`fn(*inputs)`, of which only the inputs are kept for backward.
 
@@ -65,7 +84,7 @@ def recompute(fn: Callable[..., Any], *inputs: Any) -> Any:
 class _Recompute(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, fn: Callable[..., Any], asks: Tensor, *inputs: Any) -> Any:
-        ctx.fn, ctx.random = fn, RandomState(inputs)
+        ctx.fn, ctx.random, ctx.precision = fn, RandomState(inputs), Precision()
         ctx.tensors = [isinstance(value, Tensor) for value in inputs]
         ctx.others = [None if isinstance(value, Tensor) else value for value in inputs]
         ctx.save_for_backward(*(value for value in inputs if isinstance(value, Tensor)))
@@ -78,7 +97,7 @@ class _Recompute(torch.autograd.Function):
             _leaf(next(saved)) if is_tensor else other
             for is_tensor, other in zip(ctx.tensors, ctx.others, strict=True)
         ]
-        with torch.enable_grad(), ctx.random.again():
+        with torch.enable_grad(), ctx.random.again(), ctx.precision.again():
             outputs = ctx.fn(*inputs)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         pairs = [

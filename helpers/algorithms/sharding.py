@@ -68,9 +68,10 @@ class Sharded:
     prefetch: whether stage 3 gathers the next unit while this one computes.
 
     weight: what this rank's gradients are multiplied by before they are summed, 1/N at first: as
-        in `DataParallel`. A rank without rows runs forward and backward in stage 3 all the same,
-        with weight 0, because the others gather parameters from it. From stage 2 on every rank's
-        backward has to come to the same parameters, equally often.
+        in `DataParallel`. Stage 1 multiplies once, in `step`: there it has to be the same for
+        all backwards of a step. A rank without rows runs forward and backward in stage 3 all the
+        same, with weight 0, because the others gather parameters from it. From stage 2 on every
+        rank's backward has to come to the same parameters, equally often.
     padding: elements that the rows are longer than the parameters.
     peak: the most bytes that were held at once. watch: called with no argument whenever what
         passes through has changed.
@@ -176,6 +177,8 @@ class Sharded:
         else:
             self._flush()
         self._free_all()
+        for unit in self._all:
+            unit.entered = unit.left = 0  # backward may never have come to some forwards
         trained = [flat for flat in self._flats if flat.master is not None]
         for flat in trained:
             flat.master.grad = flat.own.to(flat.master.dtype)  # type: ignore[union-attr]
