@@ -6,6 +6,7 @@ An instruction stands as a tuple in plain values: `("F", microbatch, chunk)` or 
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Iterable
 from functools import wraps
 from itertools import islice
@@ -86,7 +87,10 @@ def instruction(short: str, microbatch: int) -> Instruction:
 
 
 class _Layers(nn.Module):
-    """A stage's layers: every forward and backward takes its seconds and is noted in `order`."""
+    """A stage's layers: every forward and backward takes its seconds and is noted in `order`.
+
+    kept: the runs of which something was still there when another one had gone back after them.
+    """
 
     def __init__(
         self, comm: Any, weights: list[Tensor], last: bool, seconds: tuple[float, float]
@@ -100,23 +104,33 @@ class _Layers(nn.Module):
         """A new step."""
         self.order: list[tuple[str, int]] = []
         self.runs, self.modes = 0, set[bool]()
-        self.asked = False
+        self.asked, self.kept = False, set[int]()
+        self._there: list[list[weakref.ref[Tensor]]] = []  # of each run, what backward frees
 
     def forward(self, tensor: Tensor) -> Tensor:
         """Linear layers, tanh after each but the model's last one."""
         run, self.runs = self.runs, self.runs + 1
         self.note("F", run)
         self.asked = tensor.requires_grad
+        # The first rank's inputs are the caller's, and losses may keep the last rank's.
+        mine = [tensor] if self.comm.rank and not self.last else []
         tensor = tensor.to(self.weights[0].dtype)  # tokens come as whole numbers
         for at in range(0, len(self.weights), 2):
             tensor = tensor @ self.weights[at].T + self.weights[at + 1]
             if not self.last or at + 2 < len(self.weights):
                 tensor = torch.tanh(tensor)
-        out: Tensor = _Noted.apply(tensor, self, run)
+        saved = torch.empty(0)
+        out: Tensor = _Noted.apply(tensor, saved, self, run)
+        mine += [saved] if self.last else [saved, out]
+        self._there.append([weakref.ref(each) for each in mine])
         return out
 
     def note(self, short: str, run: int) -> None:
         """One run forward or backward."""
+        back = [done for did, done in self.order if did == "B"]
+        for done in back[:-1]:  # the latest may still be in somebody's hands
+            if any(each() is not None for each in self._there[done]):
+                self.kept.add(done)
         self.modes.add(self.training)
         self.order.append((short, run))
         self.comm.compute(self.seconds[short == "B"])
@@ -126,14 +140,15 @@ class _Noted(torch.autograd.Function):
     """Passes everything through; its backward tells the layers."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, layers: _Layers, run: int) -> Tensor:
+    def forward(ctx: Any, tensor: Tensor, saved: Tensor, layers: _Layers, run: int) -> Tensor:
         ctx.layers, ctx.run = layers, run
+        ctx.save_for_backward(saved)
         return tensor.view_as(tensor)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         ctx.layers.note("B", ctx.run)
-        return gradients[0], None, None
+        return gradients[0], None, None, None
 
 
 def _say_more(error: Exception, layers: _Layers) -> None:
@@ -161,7 +176,8 @@ def _on_stages(
     its list of microbatches and its list of targets, or None; the rate; the seconds that a
     forward and a backward take. `values[rank]`: for each step the gradients and what was returned,
     the order in which microbatches ran, as ("F", run), where runs count forwards from 0;
-    "open", the messages that were not waited for; "training", whether the module
+    "open", the messages that were not waited for; "kept", the runs of which something was kept
+    after their backward; "training", whether the module
     was in that mode; "moved", whether its weights changed.
     """
     layers = _Layers(comm, weights, comm.rank == comm.size - 1, seconds)
@@ -185,6 +201,7 @@ def _on_stages(
                 "loss": plain(returned),
                 "order": list(layers.order),
                 "open": requests.end(),
+                "kept": sorted(layers.kept),
                 "training": layers.modes == {True} and layers.training,
                 "moved": not all(torch.equal(old, new) for old, new in after),
             }

@@ -7,7 +7,7 @@ goes back, sends on. The loss of the batch is the mean over its microbatches; th
 it. The claim: every `.grad` is that of the whole model, to rounding in float64; the instructions
 run in their order; each rank sends every microbatch on once and every gradient back once; and the
 step takes as long as the schedule, for no rank waits to send. Nothing else is left of it: no
-message that nobody waited for, no other weights, no other mode.
+message that nobody waited for, no activation, no other weights, no other mode.
 """
 
 from __future__ import annotations
@@ -168,6 +168,7 @@ EXERCISE = Exercise(
         WrongAnswer("never waits", more.never_waits, "without waiting for"),
         WrongAnswer("a loss everywhere", more.says_everywhere, "only the last rank returns one"),
         WrongAnswer("divides its own", more.divides_its_own, "sent on undivided before"),
+        WrongAnswer("never lets go", more.never_lets_go, "activations add up"),
     ),
     figure=0,
 )

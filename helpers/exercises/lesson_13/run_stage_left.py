@@ -63,11 +63,25 @@ def said_elsewhere(case: Case, seen: Observation) -> str | None:
     return None
 
 
-LEFT = (moved, other_mode, not_waited, said_elsewhere)
+def kept(case: Case, seen: Observation) -> str | None:
+    """A microbatch of which something is still there after its backward."""
+    for rank, step in _steps(seen):
+        if step["kept"]:
+            forwards = [i for kind, i in case.facts["told"][rank] if kind == "F"]
+            return (
+                f"{case.name}, rank {rank} still holds microbatch {forwards[step['kept'][0]]} when "
+                "it has gone back through it and through others: so all of a step's activations "
+                "add up. Take what a Backward needs out with `pop`, and let it free the graph."
+            )
+    return None
+
+
+LEFT = (moved, other_mode, not_waited, said_elsewhere, kept)
 
 MISTAKES = (
     Mistake("weights changed", moved),
     Mistake("evaluation mode", other_mode),
     Mistake("messages not waited for", not_waited),
     Mistake("a loss on every rank", said_elsewhere),
+    Mistake("activations kept", kept),
 )

@@ -116,6 +116,14 @@ class DividesItsOwn(Stage):
         return self.total / len(self.targets)
 
 
+class NeverLetsGo(Stage):
+    """Keeps all to the end of the step."""
+
+    def take(self, i: int) -> Any:
+        """And leaves it there."""
+        return self.kept[i]
+
+
 def _answer(stage: type[Stage], name: str) -> Callable[..., Any]:
     def run(comm: Any, module: Any, told: Any, inputs: Any, targets: Any, loss: Any) -> Any:
         return stage(comm, module, inputs, targets, loss).run(told)
@@ -134,3 +142,4 @@ evaluates = _answer(Evaluates, "evaluates")
 never_waits = _answer(NeverWaits, "never_waits")
 says_everywhere = _answer(SaysEverywhere, "says_everywhere")
 divides_its_own = _answer(DividesItsOwn, "divides_its_own")
+never_lets_go = _answer(NeverLetsGo, "never_lets_go")
