@@ -36,10 +36,10 @@ def kill(process: subprocess.Popen[str]) -> None:
     assert alive == []
 
 
-def submissions(tmp_path: Path) -> Path:
+def submissions(tmp_path: Path, sleep: float = 0.02) -> Path:
     folder = tmp_path / "submissions"
     for i in range(STUDENTS):
-        hand_in(folder, f"student{i:02d}", sleep=0.02)
+        hand_in(folder, f"student{i:02d}", sleep=sleep)
     return folder
 
 
@@ -89,7 +89,7 @@ def test_ten_kills_leave_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_ends_cleanly_and_says_how_to_go_on(tmp_path: Path) -> None:
-    folder, out = submissions(tmp_path), tmp_path / "out"
+    folder, out = submissions(tmp_path, sleep=0.3), tmp_path / "out"  # far from its end
     environment = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
     process = start(folder, "--jobs", "1", "--out", out, environment=environment)
     wait_for(lambda: len(list(out.glob("results/*.json"))) >= 3, process)

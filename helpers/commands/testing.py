@@ -44,15 +44,12 @@ def named_paths(arguments: Sequence[str]) -> list[str]:
 
 
 def workers() -> int:
-    """How many processes share the tests: as many as memory allows, up to one more than cores.
-
-    A quarter of the time a test waits, for a limit or a process that starts.
-    """
+    """How many processes share the tests: as many as cores and memory allow."""
     import psutil
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     memory = psutil.virtual_memory().total / 1e9
-    return max(1, min((cores or 1) + 1, MOST_WORKERS, int(memory / GIGABYTES_A_WORKER)))
+    return max(1, min(cores or 1, MOST_WORKERS, int(memory / GIGABYTES_A_WORKER)))
 
 
 def side_by_side() -> list[str]:
