@@ -17,6 +17,14 @@ def prepare_afterwards(hvd: Any, model: Any, optimizer: Any) -> Any:
     return wrapped
 
 
+def prepare_what_was_wrapped(hvd: Any, model: Any, optimizer: Any) -> Any:
+    """Wraps first; sends the state of the optimizer that it was given."""
+    wrapped = hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
+    hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+    hvd.broadcast_optimizer_state(optimizer, root_rank=0)
+    return wrapped
+
+
 def prepare_uncompressed(hvd: Any, model: Any, optimizer: Any) -> Any:
     """Says what is the default."""
     hvd.broadcast_parameters(model.state_dict(), root_rank=0)
@@ -132,6 +140,7 @@ def who_by_trying(environment: dict[str, str]) -> Any:
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("04.1", prepare_afterwards),
     ("04.1", prepare_uncompressed),
+    ("04.1", prepare_what_was_wrapped),
     ("04.2", tape_by_hand),
     ("04.2", tape_with),
     ("04.3", replica_with_keras),

@@ -18,6 +18,8 @@ from torch import Tensor
 
 from helpers.exercises.drives_frameworks_compression import Compression, travelling
 
+_ON_A_MACHINE = 2  # ranks
+
 
 class StandIn:
     """What `hvd` is to a learner's function, for torch and for TensorFlow.
@@ -51,7 +53,13 @@ class StandIn:
         """The number of ranks."""
         return int(self._comm.size)
 
-    local_rank, local_size = rank, size
+    def local_rank(self) -> int:
+        """This rank's number on its machine: two ranks share one, as on a small cluster."""
+        return self.rank() % _ON_A_MACHINE
+
+    def local_size(self) -> int:
+        """The ranks on this rank's machine."""
+        return min(_ON_A_MACHINE, self.size() - self.rank() + self.local_rank())
 
     # --- tensors ----------------------------------------------------------------------------------
 
@@ -154,7 +162,12 @@ class StandIn:
                     value = self._from(own, root_rank, 0)
                 state[number][key] = value
         if self.rank() != root_rank:
+            mine = optimizer.param_groups
             optimizer.load_state_dict({"state": state, "param_groups": groups})
+            # The groups stay the same dicts, which an optimizer that wraps this one may share.
+            for group, new in zip(mine, groups, strict=True):
+                group.update({key: value for key, value in new.items() if key != "params"})
+            optimizer.param_groups = mine
 
     def DistributedOptimizer(
         self,
@@ -246,7 +259,11 @@ class _Tape:
         import tensorflow as tf
 
         found = self._given.gradient(target, sources, *args, **options)
-        return tf.nest.map_structure(lambda g: self._hvd.allreduce(g, **self._how), found)
+
+        def averaged(gradient: Any) -> Any:
+            return None if gradient is None else self._hvd.allreduce(gradient, **self._how)
+
+        return tf.nest.map_structure(averaged, found)
 
 
 def _distributed(hvd: StandIn, optimizer: Any, op: str | None, compression: Any) -> Any:

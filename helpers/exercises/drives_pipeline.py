@@ -103,7 +103,7 @@ class _Layers(nn.Module):
     def begin(self) -> None:
         """A new step."""
         self.order: list[tuple[str, int]] = []
-        self.runs, self.modes = 0, set[bool]()
+        self.runs, self.modes, self.cast = 0, set[bool](), False
         self.asked, self.kept = False, set[int]()
         self._there: list[list[weakref.ref[Tensor]]] = []  # of each run, what backward frees
 
@@ -112,6 +112,7 @@ class _Layers(nn.Module):
         run, self.runs = self.runs, self.runs + 1
         self.note("F", run)
         self.asked = tensor.requires_grad
+        self.cast = self.cast or (self.comm.rank == 0 and tensor.is_floating_point())
         # The first rank's inputs are the caller's, and losses may keep the last rank's.
         mine = [tensor] if self.comm.rank and not self.last else []
         tensor = tensor.to(self.weights[0].dtype)  # tokens come as whole numbers
@@ -128,7 +129,8 @@ class _Layers(nn.Module):
     def note(self, short: str, run: int) -> None:
         """One run forward or backward."""
         back = [done for did, done in self.order if did == "B"]
-        for done in back[:-1]:  # the latest may still be in somebody's hands
+        newest = self.runs - 1 - (short == "F")
+        for done in set(back[:-1]) - {newest}:  # the latest of each kind may have names yet
             if any(each() is not None for each in self._there[done]):
                 self.kept.add(done)
         self.modes.add(self.training)
@@ -177,19 +179,22 @@ def _on_stages(
     forward and a backward take. `values[rank]`: for each step the gradients and what was returned,
     the order in which microbatches ran, as ("F", run), where runs count forwards from 0;
     "open", the messages that were not waited for; "kept", the runs of which something was kept
-    after their backward; "training", whether the module
-    was in that mode; "moved", whether its weights changed.
+    after their backward; "training", whether the module came in that mode, as in every other step;
+    "same mode", whether it stayed in its own; "cast", whether rank 0's whole numbers came to it as
+    others; "moved", whether its weights changed.
     """
     layers = _Layers(comm, weights, comm.rank == comm.size - 1, seconds)
     instructions = [instruction(*each) for each in told]
     steps = []
-    for batch, wanted in zip(inputs, targets, strict=True):
+    for number, (batch, wanted) in enumerate(zip(inputs, targets, strict=True)):
         layers.zero_grad()
-        layers.train()
+        mode = number % 2 == 0  # the second step is one of evaluation
+        layers.train(mode)
         layers.begin()
         before, requests = [p.detach().clone() for p in layers.parameters()], Requests(comm)
         try:
-            returned = fn(comm, layers, list(instructions), batch, wanted, nn.functional.mse_loss)
+            once = (each for each in instructions)
+            returned = fn(comm, layers, once, batch, wanted, nn.functional.mse_loss)
         except Exception as error:
             _say_more(error, layers)
             raise
@@ -202,7 +207,9 @@ def _on_stages(
                 "order": list(layers.order),
                 "open": requests.end(),
                 "kept": sorted(layers.kept),
-                "training": layers.modes == {True} and layers.training,
+                "training": mode,
+                "same mode": layers.modes | {layers.training} == {mode},
+                "cast": layers.cast,
                 "moved": not all(torch.equal(old, new) for old, new in after),
             }
         )

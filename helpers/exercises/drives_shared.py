@@ -39,14 +39,17 @@ def _on_buffers(fn: Function, comm: Any, held: Tensor, late: float) -> Any:
     """Call `fn(comm, buffers)`; this rank's buffer holds its case's array just before.
 
     The case's second argument says how many seconds this rank is late. `values[rank]` is
-    `{"after": its buffer when the function returns, "worked": elements that it wrote}`.
+    `{"after": its buffer when the function returns, "worked": elements that it wrote}`. The
+    buffer is cleared then: who still reads it finds zeros.
     """
     buffers = comm.shared(tuple(held.shape), held.dtype)
     comm.compute(late)
     buffers[comm.rank].copy_(held)
     with Counter() as counter:
         fn(comm, buffers)
-    return {"after": buffers[comm.rank].clone(), "worked": counter.elements}
+    after = buffers[comm.rank].clone()
+    buffers[comm.rank].zero_()  # as whoever fills it for the next sum
+    return {"after": after, "worked": counter.elements}
 
 
 on_buffers = Ranked(_on_buffers, arguments=2)

@@ -69,7 +69,8 @@ def chief_turns(fn: Function, case: Case) -> Observation:
 
     The case's arguments: weights, rate, aggregate, total, num_tokens and, for each turn, the mean
     that the accumulator has ready, or None. `values[0]` is `{"start": the tokens after
-    `start(num_tokens)`, "turns": […]}`; a turn is `{"gave", "asked", "step", "weights", "tokens",
+    `start(num_tokens)`, "turns": […], "changed": whether the given weights are other ones}`; a turn
+    is `{"gave", "asked", "step", "weights", "tokens",
     "left"}`. Tokens are those that are new, oldest first. Between the turns workers take all, and
     one that nobody takes is put in; left: its place in the queue afterwards, None where it is gone.
     """
@@ -77,7 +78,7 @@ def chief_turns(fn: Function, case: Case) -> Observation:
     if trouble:
         return trouble
     weights, rate, aggregate, total, num_tokens, means = tensors(case.args[0])
-    accumulator, queue = Scripted(means), deque[Any]()
+    accumulator, queue, before = Scripted(means), deque[Any](), weights.clone()
     turns: list[Any] = []
     try:
         chief = fn(accumulator, queue, weights, rate, aggregate, total)
@@ -103,7 +104,8 @@ def chief_turns(fn: Function, case: Case) -> Observation:
             )
     except Exception as error:
         return failed(error, fn)
-    return Observation(values=[{"start": start, "turns": turns}])
+    changed = not torch.equal(weights, before)
+    return Observation(values=[{"start": start, "turns": turns, "changed": changed}])
 
 
 def _taken(queue: deque[Any]) -> list[Any]:

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from helpers.exercises.common import rng
-from helpers.exercises.compare import count, describe, number
+from helpers.exercises.compare import count, describe, is_array, number
 from helpers.exercises.drives import plain_call
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 Branches = list[tuple[int, int]]
 # What the lesson runs for real.
 SHOWN: Branches = [(12, 1), (20, 8), (6, 2), (16, 10), (14, 7)]
+TWINS: Branches = [(6, 2), (9, 1), (6, 2), (5, 5)]
 
 
 def peak_of(branches: Sequence[tuple[int, int]], order: Sequence[int]) -> int:
@@ -48,8 +49,10 @@ def cases(seed: int) -> list[Case]:
     """Seed 0: the lesson's five branches, then 1, 2 and 4; else others."""
     random = rng(seed, "01.3")
     if not seed:
-        return [_case(SHOWN), _case([(5, 5)]), _case([(4, 3), (9, 1)]), _case(_telling(random, 4))]
-    return [_case(_telling(random, n)) for n in (6, 5, 8)] + [_case([(7, 2)])]
+        shown = [SHOWN, [(5, 5)], [(4, 3), (9, 1)], _telling(random, 4)]
+        return [_case(branches) for branches in (*shown, TWINS)]
+    others = [_telling(random, n) for n in (6, 5, 8)]
+    return [_case(branches) for branches in (*others, [(7, 2)], TWINS)]
 
 
 def _telling(random: np.random.Generator, size: int) -> Branches:
@@ -85,7 +88,8 @@ def _case(branches: Branches) -> Case:
 
 def _order(case: Case, seen: Observation) -> list[int] | None:
     """The order that was given, None where it is not one of all branches."""
-    found = [number(each) for each in seen.values[0]]
+    given = seen.values[0]
+    found = [number(each) for each in (given.tolist() if is_array(given) else given)]
     if sorted(found, key=lambda one: one or 0) != list(range(len(case.args[0][0]))):
         return None
     return [int(each) for each in found if each is not None]
@@ -109,6 +113,20 @@ def _branches_back(case: Case, seen: Observation) -> str | None:
     if type(value) is not list or sorted(map(tuple, value)) != sorted(map(tuple, branches)):
         return None
     return f"{case.name}, you gave the branches themselves; return their numbers, in order."
+
+
+def _same_number(case: Case, seen: Observation) -> str | None:
+    """A number that stands twice, of branches that are equal."""
+    given, branches = seen.values[0], case.args[0][0]
+    found = [number(each) for each in (given.tolist() if is_array(given) else given)]
+    for i, branch in enumerate(branches):
+        if found.count(i) > 1 and branches.count(branch) == found.count(i):
+            return (
+                f"{case.name}, number {i} stands there {found.count(i)} times: several branches "
+                f"are {tuple(branch)}, and `index` finds the first of them each time. Sort the "
+                "numbers: `sorted(range(len(branches)), key=…)`."
+            )
+    return None
 
 
 def _nothing_back(case: Case, seen: Observation) -> str | None:
@@ -235,6 +253,11 @@ def sorted_branches(branches: Any) -> Any:
     return sorted(branches, key=lambda branch: branch[1] - branch[0])
 
 
+def by_index(branches: Any) -> Any:
+    """Looks each sorted branch up among those that were given."""
+    return [branches.index(branch) for branch in sorted_branches(branches)]
+
+
 EXERCISE = Exercise(
     number="01.3",
     title="The order with the least peak",
@@ -252,6 +275,7 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake("nothing", _nothing_back),
         Mistake("the branches themselves", _branches_back),
+        Mistake("the first of equal ones", _same_number),
         *(Mistake(name, _like(name, words)) for name, words in MISTAKES.items()),
     ),
     praise=praise,
@@ -267,6 +291,7 @@ EXERCISE = Exercise(
         WrongAnswer("places", places, "the place at which it runs"),
         WrongAnswer("sorted in place", sorted_in_place, "gives None as well"),
         WrongAnswer("branches", sorted_branches, "the branches themselves"),
+        WrongAnswer("first of equals", by_index, "finds the first of them each time"),
     ),
     ranked=False,
 )

@@ -163,14 +163,32 @@ def _own_only(case: Case, seen: Observation) -> str | None:
 
 
 def _no_last_barrier(case: Case, seen: Observation) -> str | None:
-    stale = {rank: wrong for rank, wrong in _stale(case, seen).items() if wrong}
-    if not stale:
+    """The rank that came first has its own values in the slices of others: it did not wait."""
+    if seen.trouble:
         return None
-    rank = min(stale)
+    rank = int(np.argmin(case.facts["late"]))
+    part, after, own = _slices(case)[rank], _after(seen)[rank], case.facts["held"][rank]
+    wrong = [int(i) for i in np.flatnonzero(after != _sum(case))]
+    others = [i for i in wrong if not part.start <= i < part.stop]
+    if not others or not np.array_equal(after[others], own[others]):
+        return None
     return (
-        f"{case.name}, rank {rank} returned while {count(len(stale[rank]), 'element')} of its "
-        "buffer were not summed yet: other ranks had still to write there. After writing, wait "
-        "until all have written: `comm.barrier()`."
+        f"{case.name}, rank {rank} returned while {count(len(others), 'element')} of its buffer "
+        "were not summed yet: other ranks had still to write there. After writing, wait until all "
+        "have written: `comm.barrier()`."
+    )
+
+
+def _read_too_late(case: Case, seen: Observation) -> str | None:
+    """Zeros, which no sum here has: the buffers of ranks that had returned."""
+    if seen.trouble:
+        return None
+    late = [rank for rank, after in enumerate(_after(seen)) if (after == 0).any()]
+    if not late:
+        return None
+    return (
+        f"{case.name}, rank {late[0]} still read buffers whose ranks had returned, and which were "
+        "cleared for the next sum: nobody may return before all have read. Wait at a barrier."
     )
 
 
@@ -244,10 +262,11 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake("not every rank comes to the barrier", _not_everybody, unfinished=True),
         Mistake("every rank does all the work", _work),
+        Mistake("reads when others have returned", _read_too_late),
         Mistake("loses the remainder", _loses_rest),
         Mistake("writes to its own buffer alone", _own_only),
-        Mistake("no barrier before reading", _no_first_barrier),
         Mistake("no barrier after writing", _no_last_barrier),
+        Mistake("no barrier before reading", _no_first_barrier),
         Mistake("overwrites what others still read", _reads_sums),
         Mistake("counts itself twice", _itself_twice),
     ),
@@ -256,6 +275,7 @@ EXERCISE = Exercise(
     wrong=(
         WrongAnswer("no first barrier", shared_wrong.no_first_barrier, "not filled yet"),
         WrongAnswer("no last barrier", shared_wrong.no_last_barrier, "had still to write there"),
+        WrongAnswer("gathers late", shared_wrong.gathers_late, "before all have read"),
         WrongAnswer("own buffer only", shared_wrong.own_buffer_only, "not only to your own"),
         WrongAnswer("all in place", shared_wrong.everything_in_place, "may still read"),
         WrongAnswer("all aside", shared_wrong.everything_aside, "done on every rank"),

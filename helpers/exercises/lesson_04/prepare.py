@@ -161,7 +161,7 @@ def _rates(case: Case, seen: Observation) -> str | None:
         return (
             f"{case.name}, the optimizer's state was not sent: rank 1 goes on with a learning "
             f"rate of {got[1]:.3g} and rank 0 with {got[0]:.3g}. Call "
-            "`hvd.broadcast_optimizer_state`, before the optimizer is wrapped."
+            "`hvd.broadcast_optimizer_state`."
         )
     return None
 

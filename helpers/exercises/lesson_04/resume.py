@@ -59,6 +59,12 @@ def claim(case: Case, seen: Observation) -> str | None:
 def _all_load(case: Case, seen: Observation) -> str | None:
     if seen.trouble != "failed" or seen.kind != "FileNotFoundError":
         return None
+    if seen.rank and seen.rank % 2 == 0:  # the first of another machine; with all, rank 1 fails
+        return (
+            f"{case.name}, two to a machine, rank {seen.rank} called `load` too: "
+            "`hvd.local_rank()` is the number on its own machine, and each machine has a 0. Ask "
+            "`hvd.rank()`."
+        )
     return (
         f"{case.name}, rank {seen.rank} called `load`, and the file is on rank 0's disk alone: "
         "load under `if hvd.rank() == 0:`, then send."
@@ -181,6 +187,7 @@ EXERCISE = Exercise(
     praise=praise,
     reference=wrong.reference,
     wrong=(
+        WrongAnswer("a 0 on each machine", wrong.local_ranks, "each machine has a 0"),
         WrongAnswer("every rank loads", wrong.all_load, "on rank 0's disk alone"),
         WrongAnswer("no broadcast", wrong.no_broadcast, "initial broadcast is missing"),
         WrongAnswer("sends before it loads", wrong.sends_first, "first load, then send"),

@@ -36,6 +36,18 @@ def all_load(hvd: Any, model: Any, optimizer: Any, load: Any) -> Any:
     return saved["step"]
 
 
+def local_ranks(hvd: Any, model: Any, optimizer: Any, load: Any) -> Any:
+    """The first rank of each machine reads the file."""
+    step = 0
+    if hvd.local_rank() == 0:
+        saved = load()
+        model.load_state_dict(saved["model"])
+        optimizer.load_state_dict(saved["optimizer"])
+        step = saved["step"]
+    _send(hvd, model, optimizer)
+    return hvd.broadcast_object(step, root_rank=0)
+
+
 def no_broadcast(hvd: Any, model: Any, optimizer: Any, load: Any) -> Any:
     """Rank 0 loads, and the step is all that it tells."""
     step = _load(hvd, model, optimizer, load)

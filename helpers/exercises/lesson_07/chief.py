@@ -54,7 +54,7 @@ def claim(case: Case, seen: Observation) -> str | None:
         return f"{case.name}, `start` put {_tokens(start)} in, not {_tokens(case.facts['start'])}."
     found = _first(case, seen)
     if found is None:
-        return None
+        return _changed(case, seen)
     number, got, want = found
     fault = _fault(case, got, want)
     begin = _begin(case, number, want)
@@ -68,6 +68,16 @@ def claim(case: Case, seen: Observation) -> str | None:
     if fault == "left":
         return f"{begin}: the oldest token does not stand first in the queue any more."
     return f"{begin}: `{fault}` is {describe(got[fault])}; it should be {describe(want[fault])}."
+
+
+def _changed(case: Case, seen: Observation) -> str | None:
+    """Updates written into the tensor that was given."""
+    if not seen.values[0]["changed"]:
+        return None
+    return (
+        f"{case.name}, the weights that the chief was given are other ones now: `-=` writes into a "
+        "tensor that others still hold. Make a new one: `self.weights = self.weights - …`."
+    )
 
 
 def _begin(case: Case, number: int, want: dict[str, Any]) -> str:
@@ -317,6 +327,7 @@ EXERCISE = Exercise(
         Mistake("another update", _uphill),
         Mistake("not put in on the right", _not_behind),
         Mistake("does not say whether it updated", _no_word),
+        Mistake("writes into the given weights", _changed),
     ),
     praise=praise,
     reference=wrong.reference,
@@ -339,6 +350,7 @@ EXERCISE = Exercise(
         WrongAnswer("empties the queue", wrong.Empties, "nobody has taken yet is gone"),
         WrongAnswer("on the left", wrong.OnTheLeft, "ahead of one that was there"),
         WrongAnswer("no rate", wrong.NoRate, "the whole mean was subtracted"),
+        WrongAnswer("in place", wrong.InPlace, "a tensor that others still hold"),
         WrongAnswer("no word", wrong.NoWord, "say whether an update was made"),
     ),
     ranked=False,

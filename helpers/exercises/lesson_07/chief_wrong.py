@@ -215,6 +215,14 @@ class OnTheLeft(Reference):
         self.queue.extendleft([self.global_step] * self.new())
 
 
+class InPlace(Reference):
+    """Writes into the weights that it was given."""
+
+    def update(self, mean: Any) -> None:
+        """What others hold changes with it."""
+        self.weights -= self.rate * mean
+
+
 class NoRate(Reference):
     """Subtracts the mean as it is."""
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from helpers.exercises.common import rng
-from helpers.exercises.compare import count, describe, number, short
+from helpers.exercises.compare import count, describe, listing, number, short
 from helpers.exercises.drives import plain_call
 from helpers.exercises.lesson_07.kth import step_times
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
@@ -26,6 +26,7 @@ def cases(seed: int) -> list[Case]:
     """Seed 0: 12 workers of which 2 are often late, then 1, 2, 3 and 5; else other workers."""
     random = rng(seed, "07.2")
     made = [_case(random, 12, 2, 4, 0.05), _case(random, 1, 0, 1, 0.3)]
+    made.append(_case(random, 7, None, 1, 0.6, every=3))
     for workers in (2, 3, 5):
         rest = float(random.uniform(0.2, 2.0))
         made.append(_case(random, workers, None, 1, rest, known=min(workers, 4)))
@@ -35,6 +36,7 @@ def cases(seed: int) -> list[Case]:
             spares = int(random.integers(1, workers // 4 + 1)) if workers > 9 else None
             low = max(workers // 3, 1)
             made.append(_case(random, workers, spares, low, 0.05, known=min(workers, 19)))
+        made += [_case(random, workers, None, 1, 0.6, every=2) for workers in (8, 13)]
     return made
 
 
@@ -45,10 +47,12 @@ def _case(
     low: int,
     rest: float,
     known: int | None = None,
+    every: int = 1,
 ) -> Case:
     """One case. spares: how many are to be the best choice, where that is asked for.
 
-    known: the largest N of which the updates are known; all workers unless told.
+    known: the largest N of which the updates are known; all workers unless told. every: how far
+    apart these N are; where that is more than 1, the largest stands first.
     """
     times = step_times(random, 40, workers, late=0.01)
     if spares is not None:  # as many machines that are often late
@@ -56,11 +60,12 @@ def _case(
         times[:, workers - spares :] += np.round(3.0 * late, 3)
     iterations = {
         n: int(60_000 * (rest + workers / n) / (rest + 1))
-        for n in range(low, (known or workers) + 1)
+        for n in range(low, (known or workers) + 1)[:: -every if every > 1 else 1]
     }
     ways = hours_by_way(times, iterations)
     return Case(
-        f"With {count(workers, 'worker')} and N from {low}"
+        f"With {count(workers, 'worker')} and "
+        + (f"N in {listing(iterations)}" if every > 1 else f"N from {low}")
         + (f" to {max(iterations)}" if max(iterations) < workers else ""),
         ((times, iterations),),
         facts={"ways": ways, "workers": workers},
@@ -155,8 +160,10 @@ def _unknown_n(case: Case, seen: Observation) -> str | None:
     if seen.kind != "KeyError":
         return None
     known = case.args[0][1]
+    gaps = len(known) <= max(known) - min(known)
+    has = listing(known) if gaps else f"{min(known)} to {max(known)}"
     return (
-        f"{case.name}, `iterations` has no entry {seen.text}, only {min(known)} to {max(known)}. "
+        f"{case.name}, `iterations` has no entry {seen.text}, only {has}. "
         "Go through those that it has: `for n in iterations`."
     )
 
@@ -276,6 +283,12 @@ def every_n(times: Any, iterations: dict[int, int]) -> tuple[int, float]:
     return _search(times, {n: iterations[n] for n in range(1, times.shape[1] + 1)}, _to)
 
 
+def every_n_between(times: Any, iterations: dict[int, int]) -> tuple[int, float]:
+    """Asks for every N between the least and the largest."""
+    between = range(min(iterations), max(iterations) + 1)
+    return _search(times, {n: iterations[n] for n in between}, _to)
+
+
 def waits_for_all(times: Any, iterations: dict[int, int]) -> tuple[int, float]:
     """Takes the time of the slowest for every N."""
     return _search(times, iterations, lambda t, n: t.max(dim=1).values.mean())
@@ -362,6 +375,7 @@ EXERCISE = Exercise(
         WrongAnswer("counts entries", from_the_entries, "of the number of entries"),
         WrongAnswer("counts steps", from_the_steps, "of the number of steps"),
         WrongAnswer("every N from 1", every_n, "only 4 to 12"),
+        WrongAnswer("every N between", every_n_between, "only 7, 4 and 1"),
         WrongAnswer("waits for all", waits_for_all, "waited for the last gradient"),
         WrongAnswer("no spares", no_spares, "takes workers away"),
         WrongAnswer("shortest step", shortest_step, "has the shortest step"),

@@ -196,7 +196,23 @@ def _after(case: Case, seen: Observation) -> str | None:
                 f"{case.name}, nothing makes `after` wait for the update, and it may be the old "
                 "version. Read the step again within `with tf.control_dependencies([update])`."
             )
+        if not _reads_behind(nodes, client["counter"], _applies(nodes, update), after):
+            return (
+                f"{case.name}, `after` waits for the update, but no step is read there: others may "
+                "have made updates in between, and only a new reading sees them. Call "
+                "`step.read_value()` within `with tf.control_dependencies([update])`."
+            )
     return None
+
+
+def _reads_behind(nodes: facts.Nodes, step: str, updates: set[str], after: str) -> bool:
+    """Whether `after` is made of a reading of the step that itself waits for the update."""
+    return any(
+        nodes[name][0] == "ReadVariableOp"
+        and step in facts.needs(nodes, name, waits=False)
+        and updates <= facts.needs(nodes, name)
+        for name in facts.needs(nodes, after, waits=False)
+    )
 
 
 def _applies(nodes: facts.Nodes, update: str) -> set[str]:
@@ -291,6 +307,7 @@ EXERCISE = Exercise(
         WrongAnswer("loss outside", wrong.loss_outside, "computes on no device"),
         WrongAnswer("before at any time", wrong.before_any_time, "ahead of the weights. It"),
         WrongAnswer("after at any time", wrong.after_any_time, "wait for the update"),
+        WrongAnswer("counts itself", wrong.counts_itself, "no step is read there"),
         WrongAnswer("no step", wrong.no_step, "is still 0"),
         WrongAnswer("reads once", wrong.reads_once, "read the step anew"),
         WrongAnswer("the update alone", wrong.update_alone, "Give three"),

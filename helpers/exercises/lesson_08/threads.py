@@ -43,8 +43,8 @@ def claim(case: Case, seen: Observation) -> str | None:
         return f"{case.name}, the ops were run {listing(got['runs'])} times."
     if got["here"] or max(got["threads"]) > 1:
         return f"{case.name}, not every op has one thread of its own."
-    if not got["looks"]:
-        return f"{case.name}, nobody looked at the step."
+    if got["looks"] < sum(got["runs"]):
+        return f"{case.name}, the step was not looked at before each run."
     return f"{case.name}, threads go on after it has returned." if got["open"] else None
 
 
@@ -144,6 +144,18 @@ def _never_looks(case: Case, seen: Observation) -> str | None:
     )
 
 
+def _looks_seldom(case: Case, seen: Observation) -> str | None:
+    got = seen.values[0]
+    runs = sum(got["runs"])
+    if not got["looks"] or got["looks"] >= runs:
+        return None
+    return (
+        f"{case.name}, the step was read {count(got['looks'], 'time')} for {runs} runs: who counts "
+        "its own runs ends early where it is quick, and leaves the rest to a slow one. Each thread "
+        "reads the step before *every* run."
+    )
+
+
 def _no_tuple(case: Case, seen: Observation) -> str | None:
     if seen.place is not None or "positional argument" not in seen.text:
         return None
@@ -200,6 +212,7 @@ EXERCISE = Exercise(
         Mistake("never enough", _endless),
         Mistake("a thread a run", _new_threads),
         Mistake("never looks at the step", _never_looks),
+        Mistake("looks at the step once", _looks_seldom),
     ),
     praise=praise,
     reference=wrong.reference,
@@ -217,6 +230,7 @@ EXERCISE = Exercise(
         WrongAnswer("the variable itself", wrong.the_variable, "a variable of the graph"),
         WrongAnswer("rounds of threads", wrong.rounds, "The loop belongs into"),
         WrongAnswer("a share each", wrong.a_share_each, "nobody asks for the step"),
+        WrongAnswer("looks once", wrong.looks_once, "before *every* run"),
     ),
     ranked=False,
 )

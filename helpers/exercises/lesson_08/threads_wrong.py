@@ -114,6 +114,16 @@ def a_share_each(session: Any, updates: Any, step: Any, last: int) -> None:
     together(share, updates)
 
 
+def looks_once(session: Any, updates: Any, step: Any, last: int) -> None:
+    """Reads the step at the start, and counts from there."""
+
+    def share(update: Any) -> None:
+        for _ in range(session.run(step), last, len(updates)):
+            session.run(update)
+
+    together(share, updates)
+
+
 def no_tuple(session: Any, updates: Any, step: Any, last: int) -> None:
     """Forgets the comma."""
 

@@ -57,11 +57,23 @@ def cases(seed: int) -> list[Case]:
     asked.append(("With a dense layer of 6 units on 2 devices", full, halves, halves))
     local = [(j, i) for j, i in full if (j < 3) == (i < 3)]
     asked.append(("With two networks side by side", local, halves, halves))
+    # As the docstring has it; and layers of other sizes, with a device that one of them lacks.
+    asked.append(("With the two connections of the example", [(0, 0), (0, 1)], [0], [1, 1]))
+    uneven = [(0, 0), (0, 2), (4, 1), (3, 1), (4, 2)]
+    asked.append(("With 5 units below 3 others", uneven, [0, 0, 1, 0, 1], [2, 1, 2]))
     for name, pairs, below, above in asked:
         given = (pairs, below, above)
-        facts = {each.__name__: each(*given) for each in (right, *WAYS)}
+        facts = {each.__name__: _counted(each, given) for each in (right, *WAYS)}
         made.append(Case(name, (given,), facts=facts))
     return made
+
+
+def _counted(way: Counting, given: tuple[Pairs, list[int], list[int]]) -> int | None:
+    """What a way gives; None where it finds no unit of that number."""
+    try:
+        return way(*given)
+    except IndexError:
+        return None
 
 
 def right(pairs: Pairs, below: list[int], above: list[int]) -> int:
@@ -109,6 +121,21 @@ def turned_round(pairs: Pairs, below: list[int], above: list[int]) -> int:
     return len({(j, above[i]) for i, j in pairs if above[i] != below[j]})
 
 
+def devices_below(pairs: Pairs, below: list[int], above: list[int]) -> int:
+    """Asks the devices of the lower layer alone."""
+    devices = set(below)
+    return len({(j, above[i]) for j, i in pairs if above[i] != below[j] and above[i] in devices})
+
+
+def lists_above(pairs: Pairs, below: list[int], above: list[int]) -> int:
+    """Keeps a list for each unit above, and looks units below up in it."""
+    sent: list[set[int]] = [set() for _ in above]
+    for j, i in pairs:
+        if above[i] != below[j]:
+            sent[j].add(above[i])
+    return sum(map(len, sent))
+
+
 WAYS: tuple[Counting, ...] = (
     every_connection,
     once_a_unit,
@@ -117,6 +144,7 @@ WAYS: tuple[Counting, ...] = (
     pairs_of_devices,
     the_one_before,
     turned_round,
+    devices_below,
 )
 """The ways to miscount; each case's facts hold what they would give."""
 
@@ -141,6 +169,15 @@ def _looks(way: str, text: str) -> Callable[[Case, Observation], str | None]:
         return f"{case.name}, you count {got} and {count(want, 'value')} cross: {text}"
 
     return look
+
+
+def _no_such_unit(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or seen.kind != "IndexError":
+        return None
+    return (
+        f"{case.name}, you look for a unit that there is not: the layers need not be of one size. "
+        "The first of a pair is a unit below, the second one above."
+    )
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -227,6 +264,15 @@ EXERCISE = Exercise(
                 "unit above).",
             ),
         ),
+        Mistake(
+            "devices of the layer below alone",
+            _looks(
+                "devices_below",
+                "a device may hold units of the upper layer alone. Look at `above` for who needs a "
+                "value, and at `below` for where it is.",
+            ),
+        ),
+        Mistake("units of another layer", _no_such_unit, unfinished=True),
     ),
     praise=praise,
     reference=reference,
@@ -238,6 +284,8 @@ EXERCISE = Exercise(
         WrongAnswer("messages", pairs_of_devices, "how many messages there are"),
         WrongAnswer("the one before", the_one_before, "need not follow one another"),
         WrongAnswer("turned round", turned_round, "take the first of each pair"),
+        WrongAnswer("devices below", devices_below, "hold units of the upper layer alone"),
+        WrongAnswer("lists above", lists_above, "the layers need not be of one size"),
     ),
     ranked=False,
 )

@@ -30,12 +30,26 @@ def moved(case: Case, seen: Observation) -> str | None:
 
 
 def other_mode(case: Case, seen: Observation) -> str | None:
-    """A module that ran, or was left, in evaluation mode."""
+    """A module that ran, or was left, in another mode than it came in."""
     for rank, step in _steps(seen):
-        if step["training"] is not True:
+        if not step["same mode"]:
+            came = "training" if step["training"] else "evaluation"
             return (
-                f"{case.name}, rank {rank}'s module was in training mode, and the step turned it "
-                "to evaluation: dropout would be off. Leave the mode as it is."
+                f"{case.name}, rank {rank}'s module came in {came} mode, and the step turned it to "
+                "the other: dropout is on or off in it, as whoever calls `run_stage` wants it. "
+                "Leave the mode as it is."
+            )
+    return None
+
+
+def cast(case: Case, seen: Observation) -> str | None:
+    """Whole numbers that came to the first module as floats."""
+    for rank, step in _steps(seen):
+        if step["cast"]:
+            return (
+                f"{case.name}, rank {rank}'s module got floats where the inputs are whole numbers: "
+                "an embedding looks tokens up by their numbers. Hand `inputs[i]` on as it is; only "
+                "what was received asks for a gradient."
             )
     return None
 
@@ -76,11 +90,12 @@ def kept(case: Case, seen: Observation) -> str | None:
     return None
 
 
-LEFT = (moved, other_mode, not_waited, said_elsewhere, kept)
+LEFT = (moved, other_mode, cast, not_waited, said_elsewhere, kept)
 
 MISTAKES = (
     Mistake("weights changed", moved),
-    Mistake("evaluation mode", other_mode),
+    Mistake("another mode", other_mode),
+    Mistake("inputs made floats", cast),
     Mistake("messages not waited for", not_waited),
     Mistake("a loss on every rank", said_elsewhere),
     Mistake("activations kept", kept),

@@ -106,6 +106,19 @@ def _not_from_the_loss(case: Case, seen: Observation) -> str | None:
     )
 
 
+_ONCE = (
+    "is given a generator, as your `gpipe` makes one: it is empty after one loop, and has no "
+    "`len`. Go over the instructions once, or make a list of them first; the last rank knows how "
+    "many microbatches there are from its targets."
+)
+
+
+def _nothing_ran(case: Case, seen: Observation) -> str | None:
+    if seen.trouble or any(step["order"] for steps in seen.values for step in steps):
+        return None
+    return f"{case.name}, no rank runs its module. Each {_ONCE}"
+
+
 def _said(part: str, words: str) -> Any:
     """A recogniser for an exception with this in its text, and what to say to it."""
 
@@ -118,6 +131,8 @@ def _said(part: str, words: str) -> Any:
 
 
 MISTAKES = (
+    Mistake("instructions gone over twice", _nothing_ran),
+    Mistake("length of a generator", _said("has no len()", _ONCE), unfinished=True),
     Mistake("every rank waits to send", _blocking, unfinished=True),
     Mistake("receives too early", _each_for_the_other, unfinished=True),
     Mistake("a message that nobody receives", _not_received, unfinished=True),

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from helpers.algorithms.instructions import Forward
 from helpers.exercises.lesson_13.run_stage_own import Stage
 
 
@@ -84,6 +85,33 @@ class Evaluates(Stage):
         return super().run(instructions)
 
 
+class Trains(Stage):
+    """Runs the module in training mode."""
+
+    def run(self, instructions: Any) -> Any:
+        """Turns the mode first."""
+        self.module.train()
+        return super().run(instructions)
+
+
+class Casts(Stage):
+    """Makes floats of tokens, which can ask for a gradient then."""
+
+    def given(self, i: int) -> Any:
+        """All ask for a gradient."""
+        given = self.inputs[i].double() if self.first else self.comm.recv(self.comm.rank - 1)
+        return given.requires_grad_()
+
+
+class CountsFirst(Stage):
+    """Counts the microbatches before it begins."""
+
+    def run(self, instructions: Any) -> Any:
+        """Nothing of a generator is left after that."""
+        self.microbatches = sum(isinstance(each, Forward) for each in instructions)
+        return super().run(instructions)
+
+
 class NeverWaits(Stage):
     """Starts messages and forgets them."""
 
@@ -139,6 +167,9 @@ loss_of_a_number = _answer(LossOfANumber, "loss_of_a_number")
 inputs_ask_too = _answer(InputsAskToo, "inputs_ask_too")
 updates = _answer(Updates, "updates")
 evaluates = _answer(Evaluates, "evaluates")
+trains = _answer(Trains, "trains")
+casts = _answer(Casts, "casts")
+counts_first = _answer(CountsFirst, "counts_first")
 never_waits = _answer(NeverWaits, "never_waits")
 says_everywhere = _answer(SaysEverywhere, "says_everywhere")
 divides_its_own = _answer(DividesItsOwn, "divides_its_own")
