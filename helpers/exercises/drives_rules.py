@@ -68,6 +68,14 @@ class Given(Rule):
         return "as decided" if dropped is None else "discarded too"
 
 
+class Halving(Given):
+    """Applies half of what it is handed: who decides in its place applies something else."""
+
+    def arrive(self, worker: int, gradient: Tensor, version: int) -> Decision:
+        """Apply half of it."""
+        return super().arrive(worker, gradient / 2, version)
+
+
 _PARTS = ("release", "applied", "dropped")
 
 
@@ -83,8 +91,12 @@ def rule_turns(fn: Function, case: Case) -> Observation:
 
 
 def cure_turns(fn: Function, case: Case) -> Observation:
-    """The same for a cure, `fn(rule, *extra)`, around a rule that applies what it is handed."""
-    return _drive(fn, case, lambda *parts: [Given(*parts)], 1)
+    """The same for a cure, `fn(rule, *extra)`, around a rule that applies what it is handed.
+
+    With the option "halves" the rule applies half of it.
+    """
+    inside = Halving if case.options.get("halves") else Given
+    return _drive(fn, case, lambda *parts: [inside(*parts)], 1)
 
 
 def handing_turns(fn: Function, case: Case) -> Observation:

@@ -53,18 +53,19 @@ def case(
     extra: tuple[Any, ...],
     right: Callable[..., Any],
     others: Mapping[str, Callable[..., Any]],
+    options: dict[str, Any] | None = None,
 ) -> Case:
     """A case with what the right class gives, and each of the others."""
     goals = np.round(random.standard_normal((workers, _WIDTH)), 2)
     args = ((goals, round(float(random.uniform(0.1, 0.4)), 2), extra, order),)
-    blind = Case(name, args)
+    blind = Case(name, args, options=options or {})
     wanted = drive(right, blind)
     seen = {known: drive(other, blind) for known, other in others.items()}
     facts = {
         "want": wanted.values[0],
         "others": {known: one.values[0] for known, one in seen.items()},
     }
-    return Case(name, args, facts=facts)
+    return Case(name, args, options=options or {}, facts=facts)
 
 
 def named(workers: int, words: str = "") -> str:

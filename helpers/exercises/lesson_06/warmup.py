@@ -29,7 +29,10 @@ from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 4, 2, 3 and 1 updates alone with 3, 1, 2 and 5 workers, then none; else others."""
+    """Seed 0: 4, 2, 3 and 1 updates alone with 3, 1, 2 and 5 workers, then none; else others.
+
+    Where there is no warmup, the rule inside halves what it is handed.
+    """
     random, made = rng(seed, "06.6"), []
     settings = [*zip(WORLDS, (4, 2, 3, 1), strict=True), (3, 0)]
     if seed:
@@ -40,8 +43,9 @@ def cases(seed: int) -> list[Case]:
         after = arrivals(random, workers, length, set())
         order = [0] * alone + [*range(workers - 1, -1, -1), *after]
         name = named(workers, f" and a warmup of {updates(alone)}")
-        extra, drive = (alone,), cure_turns
-        made.append(case(name, drive, random, order, workers, extra, wrong.reference, wrong.KNOWN))
+        answers = wrong.reference, wrong.KNOWN
+        options = {} if alone else {"halves": True}
+        made.append(case(name, cure_turns, random, order, workers, (alone,), *answers, options))
     return made
 
 
@@ -132,6 +136,12 @@ EXERCISE = Exercise(
             "you release {released} at turn {turn}: it was worker {worker} that came, and only the "
             "update that completes the warmup releases others too.",
         ),
+        like(
+            "never hands on",
+            "the warmup is over at turn {turn}, and the gradient does not come to the rule inside, "
+            "which halves it here: the weights are then {got} and not {want}. Afterwards that rule "
+            "decides alone: `return self.rule.arrive(…)`.",
+        ),
         holds_up(
             "you release {released} at turn {turn}; release {right}, or somebody waits for ever."
         ),
@@ -153,6 +163,7 @@ EXERCISE = Exercise(
         WrongAnswer("≤", wrong.OneLonger, "(<, not ≤)"),
         WrongAnswer("one too short", wrong.OneShorter, "one update before"),
         WrongAnswer("every time", wrong.EveryTime, "completes the warmup releases"),
+        WrongAnswer("never hands on", wrong.NeverHandsOn, "does not come to the rule inside"),
     ),
     ranked=False,
 )

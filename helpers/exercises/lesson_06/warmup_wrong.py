@@ -154,6 +154,17 @@ class OnePush(WarmsUp):
         return Decision(self.rule.start(), (push))  # type: ignore[arg-type]
 
 
+class NeverHandsOn(WarmsUp):
+    """Applies every gradient itself, also after the warmup."""
+
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        """Releases as it should."""
+        before, push = self.alone, self.push(worker, version)
+        self.apply(gradient)
+        over = before and not self.alone
+        return Decision(self.rule.start() if over else (worker,), (push,))
+
+
 KNOWN = {
     "asks before alone": AsksBefore,
     "asks before, and releases": ReleasesBefore,
@@ -166,4 +177,5 @@ KNOWN = {
     "one update too long": OneLonger,
     "one update too short": OneShorter,
     "everybody at every update": EveryTime,
+    "never hands on": NeverHandsOn,
 }
