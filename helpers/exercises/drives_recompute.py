@@ -70,6 +70,11 @@ class Block:
         """How many outputs inside this block are still held; the last one is its result."""
         return sum(array() is not None for array in self.arrays[: len(self.weights) - 1])
 
+    def result_kept(self) -> bool:
+        """Whether what the first run gave is still held."""
+        last = len(self.weights) - 1
+        return any(array() is not None for array in self.arrays[last : last + 1])
+
 
 class _Made(Watching):
     """Notes the numbers that an answer itself makes while a block does not run."""
@@ -102,7 +107,8 @@ def recomputed(fn: Function, case: Case) -> Observation:
     A case's arguments: the input; for each block its weights; the gradient of the last output; the
     share that is dropped; a seed. x is no leaf: the input goes through tanh before. `values[0]`:
     "out", "input" and "weights" (the gradients), "kept" (outputs inside the blocks that are held
-    after forward), "copies" (blocks after which the answer holds more of its own than their input
+    after forward), "results" (what the blocks gave, held by the answer after the driver has let it
+    go), "copies" (blocks after which the answer holds more of its own than their input
     takes), "asked" (whether the blocks' last inputs asked for a gradient), "late" (whether a second
     run drew what comes after the first), "calls" (of the blocks in forward, and in backward),
     "linked", whether there is a way back from the output, and "drawn", whether backward
@@ -125,9 +131,12 @@ def recomputed(fn: Function, case: Case) -> Observation:
             if not isinstance(out, Tensor):
                 return Observation(values=[{"gave": plain(out)}])
             copies += made.held(given, out) > given.nbytes
-        if any(block.kept() for block in blocks):
+            out = out.clone()  # so that the block's own is there only where the answer holds it
+        del given
+        if any(block.kept() or block.result_kept() for block in blocks):
             gc.collect()  # what only a cycle holds is nobody's
         kept = sum(block.kept() for block in blocks)
+        results = sum(block.result_kept() for block in blocks)
         calls, random = sum(block.calls for block in blocks), torch.get_rng_state()
         if out.requires_grad:
             out.backward(gradient)
@@ -141,6 +150,7 @@ def recomputed(fn: Function, case: Case) -> Observation:
         "calls": [calls, sum(block.calls for block in blocks) - calls],
         "linked": out.requires_grad,
         "copies": copies,
+        "results": results,
         "asked": all(block.asked for block in blocks),
         "late": any(block.late() for block in blocks if block.states),
         "drawn": not torch.equal(random, torch.get_rng_state()),

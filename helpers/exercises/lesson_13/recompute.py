@@ -45,7 +45,7 @@ def claim(case: Case, seen: Observation) -> str | None:
             f"{case.name}, `fn` ran {got['calls'][0]} times there and {got['calls'][1]} times on "
             f"the way back; once a block, {facts['blocks']}, is enough each way."
         )
-    if got["copies"]:
+    if got["copies"] or got["results"]:
         return f"{case.name}, more is held after forward than x."
     if not _right_gradients(case, got):
         return f"{case.name}, the gradients are not those of `fn`."
@@ -139,6 +139,16 @@ def _keeps_a_copy(case: Case, seen: Observation) -> str | None:
     return (
         f"{case.name}, nothing from inside `fn` is held, and yet more than x: a copy of the output "
         "counts too. Backward needs x alone."
+    )
+
+
+def _keeps_the_result(case: Case, seen: Observation) -> str | None:
+    got = seen.values[0]
+    if not got["results"] or got["kept"] or got["copies"]:
+        return None
+    return (
+        f"{case.name}, the output of `fn` is still held when everybody else has let go of it: "
+        "`save_for_backward(x)`, and nothing else. Backward makes the output again."
     )
 
 
@@ -242,6 +252,7 @@ EXERCISE = Exercise(
         Mistake("runs again and keeps everything", _keeps_too),
         Mistake("runs more than once there", _twice_there),
         Mistake("keeps a copy of the output", _keeps_a_copy),
+        Mistake("keeps the output", _keeps_the_result),
         Mistake("no gradient for the input", _nothing_for_the_input),
         Mistake("no gradients for the weights", _input_alone),
         Mistake("the gradients of a sum", _of_a_sum),
@@ -264,6 +275,7 @@ EXERCISE = Exercise(
         WrongAnswer("draws again", wrong.other_random_numbers, "belong to another output"),
         WrongAnswer("state left", wrong.random_state_left, "draws the same numbers again"),
         WrongAnswer("keeps a copy", wrong.keeps_a_copy, "a copy of the output counts too"),
+        WrongAnswer("keeps the result", wrong.keeps_the_result, "everybody else has let go of it"),
         WrongAnswer("no leaf", wrong.no_leaf, "did not ask for one"),
         WrongAnswer("state too late", wrong.state_too_late, "the state was taken too late"),
         WrongAnswer("twice there", wrong.twice_there, "only backward runs it again"),

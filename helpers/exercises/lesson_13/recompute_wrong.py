@@ -22,11 +22,13 @@ class _Own(torch.autograd.Function):
             ctx.random = torch.get_rng_state()
         if kind == "a copy":
             ctx.out = out.clone()
+        if kind == "the result":
+            ctx.save_for_backward(x, out)
         return out
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        (x,), kind, gradient = ctx.saved_tensors, ctx.kind, gradients[0]
+        (x, *_), kind, gradient = ctx.saved_tensors, ctx.kind, gradients[0]
         after = torch.get_rng_state()
         if kind != "other random numbers":
             torch.set_rng_state(ctx.random)
@@ -117,6 +119,11 @@ def of_a_sum(fn: Any, x: Any) -> Any:
 def no_input_gradient(fn: Any, x: Any) -> Any:
     """Gives nothing back."""
     return _Own.apply(x, fn, "no input")
+
+
+def keeps_the_result(fn: Any, x: Any) -> Any:
+    """Saves the output beside x, as many functions do."""
+    return _Own.apply(x, fn, "the result")
 
 
 def keeps_a_copy(fn: Any, x: Any) -> Any:
