@@ -76,8 +76,9 @@ def claim(case: Case, seen: Observation) -> str | None:
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
+    usual = [case for case in cases if case.ranks in WORLDS]  # nine are there for chains alone
     return (
-        f"Passed on {worlds(cases)}: an inner rank sends 2 · reach rows, whatever the picture's "
+        f"Passed on {worlds(usual)}: an inner rank sends 2 · reach rows, whatever the picture's "
         "height, and all ranks at once."
     )
 
