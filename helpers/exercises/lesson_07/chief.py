@@ -205,6 +205,15 @@ def _is_it_there(case: Case, seen: Observation) -> str | None:
     )
 
 
+def _asks_for_more(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "'Scripted' object has no attribute" not in seen.text:
+        return None
+    return (
+        f"{case.name}, the chief uses something of the accumulator that it does not have: "
+        "`take_grad` is enough. It says by `None` that there is no mean yet."
+    )
+
+
 @_asked("tokens")
 def _for_nothing(case: Case, got: Any, want: Any) -> str | None:
     if want["gave"] or not got["tokens"]:
@@ -327,6 +336,7 @@ EXERCISE = Exercise(
         Mistake("another update", _uphill),
         Mistake("not put in on the right", _not_behind),
         Mistake("does not say whether it updated", _no_word),
+        Mistake("asks the accumulator for more", _asks_for_more, unfinished=True),
         Mistake("writes into the given weights", _changed),
     ),
     praise=praise,
@@ -350,6 +360,7 @@ EXERCISE = Exercise(
         WrongAnswer("empties the queue", wrong.Empties, "nobody has taken yet is gone"),
         WrongAnswer("on the left", wrong.OnTheLeft, "ahead of one that was there"),
         WrongAnswer("no rate", wrong.NoRate, "the whole mean was subtracted"),
+        WrongAnswer("counts first", wrong.CountsFirst, "`take_grad` is enough"),
         WrongAnswer("in place", wrong.InPlace, "a tensor that others still hold"),
         WrongAnswer("no word", wrong.NoWord, "say whether an update was made"),
     ),

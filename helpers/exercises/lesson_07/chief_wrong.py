@@ -215,6 +215,16 @@ class OnTheLeft(Reference):
         self.queue.extendleft([self.global_step] * self.new())
 
 
+class CountsFirst(Reference):
+    """Looks how many gradients there are before it asks for their mean."""
+
+    def take(self) -> Any:
+        """An accumulator need not say that."""
+        if self.accumulator.count < self.aggregate:
+            return None
+        return super().take()
+
+
 class InPlace(Reference):
     """Writes into the weights that it was given."""
 
