@@ -52,6 +52,9 @@ def mlp_with_letters(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_b
     return all_reduce_shared(comm, buffers) + down_bias
 
 
+ONE_ROW: dict[str, Any] = {"memory_format": torch.contiguous_format}
+
+
 def f_g_with_classes(comm: Any) -> Any:
     """Two autograd functions that are given the comm."""
 
@@ -63,14 +66,14 @@ def f_g_with_classes(comm: Any) -> Any:
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
-            total = gradients[0].clone()
+            total = gradients[0].clone(**ONE_ROW)
             all_reduce_ring(ctx.comm, total)
             return total, None
 
     class Sum(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: Any, comm: Any) -> Any:
-            return all_reduce_tree(comm, x.clone())
+            return all_reduce_tree(comm, x.clone(**ONE_ROW))
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
@@ -85,11 +88,11 @@ def f_g_with_a_hook(comm: Any) -> Any:
     def f(x: Any) -> Any:
         seen = x.view_as(x)
         if seen.requires_grad:
-            seen.register_hook(lambda gradient: all_reduce_ring(comm, gradient.clone()))
+            seen.register_hook(lambda gradient: all_reduce_ring(comm, gradient.clone(**ONE_ROW)))
         return seen
 
     def g(x: Any) -> Any:
-        total = x.clone()
+        total = x.clone(**ONE_ROW)
         all_reduce_ring(comm, total.data)
         return total
 

@@ -78,7 +78,8 @@ def _on_f_and_g(
     """A residual network of `f, g = fn(comm)`, forward and backward.
 
     A rank's arguments: x and scale, the same on all ranks; parts, [A, B, A, B, …] of this rank;
-    weights, of the output in the loss; gaps, whether f and g are given slices of wider tensors.
+    weights, of the output in the loss; gaps, whether f and g are given slices of wider tensors,
+    and where a layer's number is odd, transposed ones.
     `values[rank]`: pair, "functions", "classes" or "" for anything else; where it was functions,
     out, the gradients x, scale and parts, whether g changed what it was given (`input`), and f's
     and g's backward the gradient that they were given (`f`, `g`); open, how many messages nobody
@@ -95,12 +96,12 @@ def _on_f_and_g(
         leaf.requires_grad_()
     changed, out = False, x
     given: dict[str, list[tuple[Tensor, Tensor]]] = {"f": [], "g": []}
-    for a, b in zip(parts[::2], parts[1::2], strict=True):
+    for layer, (a, b) in enumerate(zip(parts[::2], parts[1::2], strict=True)):
         scaled = _with_gaps(out * scale) if gaps else out * scale
-        copied = f(scaled)
-        _note_gradient(copied, given["f"])
+        copied, turned = f(scaled), gaps and layer % 2 == 1
+        _note_gradient(copied, given["f"], turned)
         part = torch.tanh(copied @ a) @ b
-        part = _with_gaps(part) if gaps else part
+        part = _turned(part) if turned else _with_gaps(part) if gaps else part
         before = part.detach().clone()
         total = g(part)
         _note_gradient(total, given["g"])
@@ -124,10 +125,26 @@ def _with_gaps(tensor: Tensor) -> Tensor:
     return torch.cat([tensor, tensor.detach()], -1)[..., : tensor.shape[-1]]
 
 
-def _note_gradient(tensor: Tensor, notes: list[tuple[Tensor, Tensor]]) -> None:
-    """Note the gradient that the function which made a tensor will be given, and a copy of it."""
+def _turned(tensor: Tensor) -> Tensor:
+    """The same numbers as a transposed tensor, whose plain copies are transposed as well."""
+    return tensor.transpose(-1, -2).contiguous().transpose(-1, -2)
+
+
+def _note_gradient(
+    tensor: Tensor, notes: list[tuple[Tensor, Tensor]], turned: bool = False
+) -> None:
+    """Note the gradient that the function which made a tensor will be given, and a copy of it.
+
+    turned: let it be a transposed one.
+    """
+
+    def note(gradient: Tensor) -> Tensor:
+        given = _turned(gradient) if turned else gradient
+        notes.append((given, given.clone()))
+        return given
+
     if tensor.requires_grad:
-        tensor.register_hook(lambda gradient: notes.append((gradient, gradient.clone())))
+        tensor.register_hook(note)
 
 
 def _on_scores(fn: Function, comm: Any, scores: Tensor, targets: Tensor, first: int) -> Any:

@@ -29,7 +29,8 @@ _SLICES = " with slices of wider tensors"
 def cases(seed: int) -> list[Case]:
     """Seed 0: 3 ranks first, then 1, 2 and 5; uneven parts, on 5 ranks an empty one.
 
-    Then x of three dimensions, and f and g given slices of wider tensors as well.
+    Then x of three dimensions, and f and g given slices of wider tensors as well, and transposed
+    ones.
     """
     random, made = rng(seed, "14.2"), []
     for n, form in [(3, ""), (1, ""), (2, ""), (5, ""), (2, _DEEP), (3, _SLICES)]:
@@ -103,6 +104,7 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(
         Mistake("not every rank takes part", look.some_do_not_come, unfinished=True),
+        Mistake("a transposed copy", look.turned_copy, unfinished=True),
         Mistake("not of any shape", look.another_form, unfinished=True),
         Mistake("returns no pair", look.no_pair),
         Mistake("no gradient", look.no_gradient),
@@ -141,6 +143,7 @@ EXERCISE = Exercise(
         WrongAnswer("g divides", wrong.g_divides, "enters the sum with factor 1"),
         WrongAnswer("two dimensions", wrong.two_dimensions, "(too many values"),
         WrongAnswer("a view", wrong.flat_view, "slices of wider tensors too"),
+        WrongAnswer("plain copies", wrong.plain_copies, "is transposed as well"),
         WrongAnswer("no wait", wrong.no_wait, "without waiting for"),
     ),
     figure=0,

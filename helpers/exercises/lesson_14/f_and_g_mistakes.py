@@ -112,12 +112,12 @@ def in_place(case: Case, seen: Observation) -> str | None:
     if any(v["input"] for v in seen.values):
         return (
             f"{case.name}, g changed the tensor that it was given: the all-reduce works in place, "
-            "so give it a `.clone()`."
+            "so give it a copy, `.clone(memory_format=torch.contiguous_format)`."
         )
     if any(v["f"] for v in seen.values):
         return (
             f"{case.name}, f's backward changed the gradient that it was given, which autograd may "
-            "hand to others too: sum a copy, `gradient.clone()`."
+            "hand to others too: sum a copy, `.clone(memory_format=torch.contiguous_format)`."
         )
     if any(v["g"] for v in seen.values):
         return (
@@ -191,5 +191,18 @@ def another_form(case: Case, seen: Observation) -> str | None:
     slices = ", and slices of wider tensors too" if gaps else ""
     return (
         f"{case.name}, rank {seen.rank} raised {seen.kind} ({said}): f and g take tensors of any "
-        f"shape{slices}. They need not know it: `x.clone()` and a sum work for all."
+        f"shape{slices}. They need not know it: `x.clone(memory_format=torch.contiguous_format)` "
+        "and a sum work for all."
+    )
+
+
+def turned_copy(case: Case, seen: Observation) -> str | None:
+    """A plain copy of a transposed tensor."""
+    *_, gaps = case.args[0]
+    if seen.trouble != "failed" or not gaps or "lie in one row" not in seen.text:
+        return None
+    return (
+        f"{case.name}, and with a transposed one, the ring refused a copy on rank {seen.rank}: a "
+        "plain `clone()` of a transposed tensor is transposed as well. "
+        "`clone(memory_format=torch.contiguous_format)` lies in one row."
     )

@@ -50,6 +50,11 @@ def _pair(comm: Any, f: str, f_back: str, g: str, g_back: str, *, copies: str = 
     return F.apply, G.apply
 
 
+def plain_copies(comm: Any) -> Any:
+    """Sums plain copies."""
+    return _pair(comm, "keep", "sum", "sum", "keep")
+
+
 def no_sum_backward(comm: Any) -> Any:
     """f is nothing at all."""
     return lambda x: x, _pair(comm, "keep", "sum", "sum", "keep")[1]
