@@ -14,7 +14,14 @@ from helpers.setup import state, system
 # Sandboxes of the same number share a user, and what one fills up or leaves the other would see.
 SANDBOXED = ("test_grading", "test_hostile", "test_judge", "test_sandbox")
 # What takes longest begins first, so that no worker is left alone with it at the end.
-LONGEST = ("test_notebooks", SANDBOXED, "test_untouched", "test_nbgrader", "test_exercises")
+LONGEST = (
+    "test_notebooks",
+    SANDBOXED,
+    "test_untouched",
+    "test_release_runs",
+    "test_nbgrader",
+    "test_exercises",
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
