@@ -157,7 +157,7 @@ def run_stage_with_a_surrogate(
 def run_stage_with_other_names(
     comm: Any, module: Any, instructions: Any, inputs: Any, targets: Any, loss: Any
 ) -> Any:
-    """Other names on the way back than on the way there; a mode that is only looked at."""
+    """Makes a list of the instructions; other names on the way back than on the way there."""
     first, last = comm.rank == 0, comm.rank == comm.size - 1
     xs: dict[int, Any] = {}
     outs: dict[int, Any] = {}

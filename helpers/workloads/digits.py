@@ -30,10 +30,9 @@ class Digits(NamedTuple):
 
 @lru_cache(maxsize=2)
 def _raw(mnist_at: str | None) -> tuple[Tensor, Tensor]:
-    from sklearn.datasets import load_digits
-
     if mnist_at is not None:
         return mnist(mnist_at)
+    from sklearn.datasets import load_digits
 
     data = load_digits()
     return torch.from_numpy(data.data) / 16, torch.from_numpy(data.target).long()
