@@ -1,4 +1,4 @@
-"""A driver for lesson 11: an ordinary function that must leave its tensors as they were."""
+"""A driver for an ordinary function that must leave its tensors and lists as they were."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from helpers.exercises.spec import Case, Observation
 
 
 def call_with_tensors(fn: Function, case: Case) -> Observation:
-    """As `plain_call`; {"changed": place, "returned": value} where it wrote into a tensor.
+    """As `plain_call`; {"changed": place, "returned": value} where it wrote into an argument.
 
-    place: of the first such tensor among the arguments.
+    place: of the first such tensor or list among the arguments.
     """
-    given: list[tuple[int, Tensor, Tensor]] = []
+    given: list[tuple[int, Any, Any]] = []
 
     @wraps(fn)
     def noting(*args: Any) -> Any:
-        given.extend(
-            (place, arg, arg.clone()) for place, arg in enumerate(args) if isinstance(arg, Tensor)
-        )
+        for place, arg in enumerate(args):
+            if isinstance(arg, Tensor | list):
+                given.append((place, arg, arg.clone() if isinstance(arg, Tensor) else list(arg)))
         return fn(*args)
 
     seen = plain_call(noting, case)
@@ -34,6 +34,8 @@ def call_with_tensors(fn: Function, case: Case) -> Observation:
     return seen
 
 
-def _same(tensor: Tensor, was: Tensor) -> bool:
-    alike = tensor.shape == was.shape and tensor.dtype == was.dtype
-    return alike and torch.equal(tensor.detach(), was)
+def _same(arg: Any, was: Any) -> bool:
+    if not isinstance(was, Tensor):
+        return bool(arg == was)
+    alike = arg.shape == was.shape and arg.dtype == was.dtype
+    return alike and torch.equal(arg.detach(), was)

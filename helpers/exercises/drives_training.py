@@ -14,18 +14,28 @@ from helpers.exercises.spec import Case, Observation
 
 
 def _over_epochs(fn: Function, rank: int, rows: int, size: int, epochs: int) -> list[Any]:
-    """`fn(rows, rank, size, epoch)` for every epoch.
+    """`fn(rows, rank, size, epoch)` for every epoch, then for epoch 0 again.
 
-    Every rank's global random state differs, as it does on real ranks.
+    Every rank's global random state differs, as it does on real ranks. What comes last is whether
+    `fn` left it alone.
     """
-    found = []
-    for epoch in range(epochs):
-        seed = 1000 * rank + epoch
+    found, left_alone = [], True
+    for call, epoch in enumerate([*range(epochs), 0]):
+        seed = 1000 * rank + call
         torch.default_generator.manual_seed(seed)  # without a look for devices, ten times quicker
         np.random.seed(seed)
         random.seed(seed)
+        before = _random_state()
         found.append(plain(fn(rows, rank, size, epoch)))
-    return found
+        left_alone = left_alone and _random_state() == before
+    return [*found, left_alone]
+
+
+def _random_state() -> tuple[Any, ...]:
+    """The global random state of torch, numpy and Python, to be compared."""
+    of_numpy: Any = np.random.get_state()
+    of_torch = torch.default_generator.get_state().tolist()
+    return of_torch, of_numpy[1].tolist(), of_numpy[2:], random.getstate()
 
 
 def network(weights: list[Tensor]) -> nn.Sequential:
@@ -165,7 +175,7 @@ def _sum_in_place(comm: Any, flat: Tensor) -> None:
         comm.send(flat, other)
 
 
-over_epochs = Apart(_over_epochs, arguments=4)  # `values[0][epoch][rank]` are row numbers
+over_epochs = Apart(_over_epochs, arguments=4)  # `values[0][call][rank]` are row numbers
 on_gradients = Ranked(_on_gradients, arguments=4)
 on_training = Ranked(_on_training, arguments=7)
 on_hooks = Ranked(_on_hooks, arguments=3, clocked=("sums", "ends", "done"))

@@ -55,7 +55,7 @@ def show_owners(cut: Callable[[int, int, int, int], Tensor], rows: int, size: in
     figure, ax = axes(height=2.3)
     for epoch in range(4):
         for rank in range(size):
-            for row in cut(rows, rank, size, epoch).tolist():
+            for row in map(int, cut(rows, rank, size, epoch)):
                 corner = row - 0.46, epoch - 0.42
                 ax.add_patch(Rectangle(corner, 0.92, 0.84, color=CYCLE[rank], linewidth=0))
                 bold = {"ha": "center", "va": "center", "color": "white", "fontweight": "bold"}

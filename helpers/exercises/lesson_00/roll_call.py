@@ -41,6 +41,18 @@ def claim(case: Case, seen: Observation) -> str | None:
             f"{case.name}, the ranks sent {listing(seen.messages)} messages: every rank but "
             "rank 0 sends one, and rank 0 none."
         )
+    return _elsewhere(case, seen)
+
+
+def _elsewhere(case: Case, seen: Observation) -> str | None:
+    """A message to another rank than 0."""
+    for rank, to in enumerate(seen.sent):
+        others = [other for other in to if other != 0]
+        if others:
+            return (
+                f"{case.name}, rank {rank} sends to rank {others[0]}: its square is for rank 0, "
+                "which can receive from every rank, not only from its neighbour."
+            )
     return None
 
 
@@ -185,6 +197,19 @@ def ranks_themselves(comm: Any) -> Any:
     return [0] + [comm.recv(other).item() for other in range(1, comm.size)]
 
 
+def hand_to_hand(comm: Any) -> Any:
+    """Every rank puts its square before what its right neighbour sends, and passes it on."""
+    import torch
+
+    squares = torch.tensor([comm.rank**2])
+    if comm.rank < comm.size - 1:
+        squares = torch.cat([squares, comm.recv(comm.rank + 1)])
+    if comm.rank > 0:
+        comm.send(squares, comm.rank - 1)
+        return None
+    return squares.tolist()
+
+
 EXERCISE = Exercise(
     number="00.1",
     title="Roll call",
@@ -205,6 +230,7 @@ EXERCISE = Exercise(
         Mistake("rank 0 does not receive from everyone", _nobody_receives, unfinished=True),
         Mistake("nothing is sent", _own_only),
         Mistake("tensors instead of numbers", _tensors),
+        Mistake("hand to hand", _elsewhere),
         Mistake("rank 0 is left out", _left_out),
         Mistake("not squared", _not_squared),
     ),
@@ -217,6 +243,7 @@ EXERCISE = Exercise(
         WrongAnswer("all receive first", all_receive, "every rank waits to receive"),
         WrongAnswer("receives once", only_one_received, "never comes to receive"),
         WrongAnswer("sends nothing", no_messages, "no rank sent anything"),
+        WrongAnswer("hand to hand", hand_to_hand, "is for rank 0"),
         WrongAnswer("does not square", ranks_themselves, "the ranks themselves"),
     ),
     figure=0,

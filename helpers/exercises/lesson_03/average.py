@@ -69,7 +69,7 @@ def _untouched(case: Case, seen: Observation) -> str | None:
             return None
     sent = sum(seen.messages)
     why = "the sum was made, but not written back into `parameter.grad`" if sent else "nothing sent"
-    return f"{case.name}, every rank still has its own gradients: {why}. They change in place."
+    return f"{case.name}, every rank still has its own gradients: {why}."
 
 
 def _summed(case: Case, seen: Observation) -> str | None:
@@ -78,8 +78,7 @@ def _summed(case: Case, seen: Observation) -> str | None:
         return None
     return (
         f"{case.name}, each rank summed: the gradients are about {n} times as large as one big "
-        "batch's. Divide by the number of ranks; with uneven shards, multiply by rows / total "
-        "before the sum."
+        "batch's. Multiply by rows / total before the sum; after it nothing is divided."
     )
 
 
@@ -124,6 +123,20 @@ def _twice(case: Case, seen: Observation) -> str | None:
                 "the whole division, so do not divide by the number of ranks as well."
             )
     return None
+
+
+def _after_the_sum(case: Case, seen: Observation) -> str | None:
+    rows = case.facts["rows"]
+    if len(set(rows)) == 1:
+        return None
+    for value, mine in zip(seen.values, rows, strict=True):
+        share = [mine / sum(rows)] * case.ranks
+        if not all_close(value["gradients"], combine(case.facts["local"], share), _TOLERANCE):
+            return None
+    return (
+        f"{case.name}, every rank multiplied the sum by a share of its own, {listing(rows)} of "
+        f"{sum(rows)} rows, so the ranks differ: multiply before the sum, not after."
+    )
 
 
 def _only_rank_0(case: Case, seen: Observation) -> str | None:
@@ -191,6 +204,11 @@ def divides_twice(comm: Any, model: Any, rows: int, total: int) -> None:
     _average(comm, model, rows / total, 1 / comm.size)
 
 
+def after_the_sum(comm: Any, model: Any, rows: int, total: int) -> None:
+    """Multiplies the sum, which is right where all ranks have as many rows."""
+    _average(comm, model, 1.0, rows / total)
+
+
 def by_the_total(comm: Any, model: Any, rows: int, total: int) -> None:
     """Sums, and divides by all rows."""
     _average(comm, model, 1.0, 1 / total)
@@ -241,6 +259,7 @@ EXERCISE = Exercise(
         Mistake("never divides by the total", _not_divided),
         Mistake("divides by the total alone", _by_the_total),
         Mistake("divides twice", _twice),
+        Mistake("multiplies after the sum", _after_the_sum),
         Mistake("rank 0 alone has the average", _only_rank_0),
     ),
     praise=praise,
@@ -250,6 +269,7 @@ EXERCISE = Exercise(
         WrongAnswer("plain mean", plain_mean, "every rank counts the same"),
         WrongAnswer("never divides", never_divides, "never divided by the total"),
         WrongAnswer("divides by the total", by_the_total, "already a mean"),
+        WrongAnswer("after the sum", after_the_sum, "multiply before the sum, not after"),
         WrongAnswer("divides twice", divides_twice, "times too small"),
         WrongAnswer("into a copy", into_a_copy, "not written back"),
         WrongAnswer("reduce only", reduce_only, "a reduce brings it to one"),

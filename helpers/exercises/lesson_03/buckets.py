@@ -8,11 +8,12 @@ reaches the last layer first; a bucket is closed once it holds `limit` bytes or 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, listing
-from helpers.exercises.drives import plain_call
+from helpers.exercises.drives_kept import call_with_tensors
+from helpers.exercises.drives_split import changed, returned
+from helpers.exercises.lesson_03 import buckets_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _LAYERS: tuple[tuple[list[int], int], ...] = (
@@ -39,33 +40,20 @@ def cases(seed: int) -> list[Case]:
         Case(
             f"With sizes {sizes} and limit {limit}",
             ((sizes, limit),),
-            facts={"want": group(sizes, limit)},
+            facts={"want": wrong.reference(sizes, limit)},
         )
         for sizes, limit in models
     ]
 
 
-def group(sizes: list[int], limit: int) -> list[list[int]]:
-    """What is wanted."""
-    found: list[list[int]] = []
-    held = limit
-    for number in reversed(range(len(sizes))):
-        if held >= limit:
-            found.append([])
-            held = 0
-        found[-1].append(number)
-        held += sizes[number]
-    return found
-
-
 def _got(seen: Observation) -> list[list[int]]:
-    return [list(bucket) for bucket in seen.values[0]]
+    return [list(bucket) for bucket in returned(seen.values[0])]
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """Exactly these buckets, in this order."""
     if _got(seen) == case.facts["want"]:
-        return None
+        return _used_up(case, seen)
     got, want = _got(seen), case.facts["want"]
     if len(got) > len(want):
         return f"{case.name}, there is a bucket too many: {got} instead of {want}."
@@ -77,6 +65,36 @@ def claim(case: Case, seen: Observation) -> str | None:
 def _parts(case: Case) -> tuple[list[int], int]:
     sizes, limit = case.args[0]
     return sizes, limit
+
+
+def _used_up(case: Case, seen: Observation) -> str | None:
+    if changed(seen.values[0]) is None:
+        return None
+    return (
+        f"{case.name}, `sizes` is another list afterwards: whoever called needs it still. Take "
+        "from a copy, `list(sizes)`, or count through the numbers."
+    )
+
+
+def _numbered_from_the_end(case: Case, seen: Observation) -> str | None:
+    last = len(_parts(case)[0]) - 1
+    if last < 1 or [[last - i for i in bucket] for bucket in _got(seen)] != case.facts["want"]:
+        return None
+    return (
+        f"{case.name}, the groups are right and the numbers are not: they count from the end. "
+        "Parameter 0 is the first of `sizes`; `enumerate(reversed(sizes))` numbers the reversed "
+        "list."
+    )
+
+
+def _turned_inside(case: Case, seen: Observation) -> str | None:
+    got, want = _got(seen), case.facts["want"]
+    if [sorted(bucket) for bucket in got] != [sorted(bucket) for bucket in want]:
+        return None
+    return (
+        f"{case.name}, the right parameters share a bucket, in another order: {got}. Inside a "
+        "bucket too the last parameter comes first, as backward comes to them."
+    )
 
 
 def _forward(case: Case, seen: Observation) -> str | None:
@@ -150,7 +168,7 @@ def _one_more(case: Case, seen: Observation) -> str | None:
 
 
 def _not_lists(case: Case, seen: Observation) -> str | None:
-    got = seen.values[0] if seen.values else None
+    got = returned(seen.values[0]) if seen.values else None
     if type(got) is list and all(
         type(b) in (list, tuple) and all(type(i) is int for i in b) for b in got
     ):
@@ -162,62 +180,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     sizes, limit = _parts(cases[0])
     return f"Passed: sizes {sizes} with limit {limit} make the buckets {_got(seen[0])}."
-
-
-def reference(sizes: list[int], limit: int) -> list[list[int]]:
-    """The course's own."""
-    return group(sizes, limit)
-
-
-def forward(sizes: list[int], limit: int) -> Any:
-    """First parameter first."""
-    last = len(sizes) - 1
-    return [[last - i for i in bucket] for bucket in group(sizes[::-1], limit)]
-
-
-def by_size(sizes: list[int], limit: int) -> Any:
-    """Sorts by size."""
-    order = sorted(range(len(sizes)), key=lambda i: -sizes[i])
-    return [[order[-1 - i] for i in b] for b in group([sizes[i] for i in reversed(order)], limit)]
-
-
-def loses_last(sizes: list[int], limit: int) -> Any:
-    """Appends a bucket only when it is full."""
-    found, bucket = [], []
-    for number in reversed(range(len(sizes))):
-        bucket.append(number)
-        if sum(sizes[i] for i in bucket) >= limit:
-            found.append(bucket)
-            bucket = []
-    return found
-
-
-def leaves_empty(sizes: list[int], limit: int) -> Any:
-    """Opens the next bucket as soon as one is full."""
-    found: list[list[int]] = [[]]
-    for number in reversed(range(len(sizes))):
-        found[-1].append(number)
-        if sum(sizes[i] for i in found[-1]) >= limit:
-            found.append([])
-    return found
-
-
-def never_above(sizes: list[int], limit: int) -> Any:
-    """Closes a bucket before it would go above the limit."""
-    found: list[list[int]] = []
-    held = 0
-    for number in reversed(range(len(sizes))):
-        if not found or held + sizes[number] > limit:
-            found.append([])
-            held = 0
-        found[-1].append(number)
-        held += sizes[number]
-    return found
-
-
-def only_above(sizes: list[int], limit: int) -> Any:
-    """Closes a bucket only when it is above the limit."""
-    return group(sizes, limit + 1)
 
 
 EXERCISE = Exercise(
@@ -232,26 +194,32 @@ EXERCISE = Exercise(
         "`limit` bytes or more, and the next parameter opens a new one."
     ),
     cases=cases,
-    drive=plain_call,
+    drive=call_with_tensors,
     claim=claim,
     mistakes=(
         Mistake("no list of lists", _not_lists),
+        Mistake("uses up the list", _used_up),
         Mistake("an empty bucket", _empty),
         Mistake("loses the last bucket", _lost),
+        Mistake("numbered from the end", _numbered_from_the_end),
+        Mistake("turned round inside a bucket", _turned_inside),
         Mistake("first parameter first", _forward),
         Mistake("sorted by size", _sorted_by_size),
         Mistake("closes too early", _never_above),
         Mistake("closes too late", _one_more),
     ),
     praise=praise,
-    reference=reference,
+    reference=wrong.reference,
     wrong=(
-        WrongAnswer("first first", forward, "Backward comes to the last layer first"),
-        WrongAnswer("by size", by_size, "sorted by size"),
-        WrongAnswer("loses the last", loses_last, "in no bucket"),
-        WrongAnswer("leaves an empty one", leaves_empty, "one bucket is empty"),
-        WrongAnswer("never above", never_above, "before the limit"),
-        WrongAnswer("only above", only_above, "(≥, not >)"),
+        WrongAnswer("first first", wrong.forward, "Backward comes to the last layer first"),
+        WrongAnswer("numbers from the end", wrong.numbered_from_the_end, "they count from the end"),
+        WrongAnswer("turned inside", wrong.turned_inside, "Inside a bucket too"),
+        WrongAnswer("uses up sizes", wrong.used_up, "another list afterwards"),
+        WrongAnswer("by size", wrong.by_size, "sorted by size"),
+        WrongAnswer("loses the last", wrong.loses_last, "in no bucket"),
+        WrongAnswer("leaves an empty one", wrong.leaves_empty, "one bucket is empty"),
+        WrongAnswer("never above", wrong.never_above, "before the limit"),
+        WrongAnswer("only above", wrong.only_above, "(≥, not >)"),
     ),
     ranked=False,
 )

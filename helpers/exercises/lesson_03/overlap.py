@@ -6,7 +6,7 @@ backward fills them; `reduce(comm, flat)` sums a flat tensor over the ranks, in 
 after every backward: it waits for all of them and leaves the average in every `.grad`.
 
 The claim: results as for one big batch; one sum a bucket and step, on the communication thread;
-the first one before backward ends; and backward never waits. It takes the driver 1 ms a layer.
+each as soon as its bucket is full; and backward never waits. It takes the driver 1 ms a layer.
 """
 
 from __future__ import annotations
@@ -17,38 +17,46 @@ from typing import Any
 from helpers.exercises.common import rng
 from helpers.exercises.compare import all_close, count, worlds
 from helpers.exercises.drives_training import on_hooks
+from helpers.exercises.lesson_03 import overlap_timing as timing
 from helpers.exercises.lesson_03 import overlap_wrong as wrong
 from helpers.exercises.lesson_03.replicas import random_weights, train
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _LAYERS = (4, 8, 6, 2)
 _GROUPS = [[5, 4], [3, 2], [1, 0]]
-_STEPS, _RATE, _SECONDS = 2, 0.1, 1e-3
-_BACKWARD = _SECONDS * (len(_LAYERS) - 1)
+_TWO_GROUPS = [[5, 4, 3, 2], [1, 0]]
+_STEPS, _RATE = 2, 0.1
+_QUICK, _SLOW = 1e-4, 2e-3  # latency in seconds: a sum takes less than a layer, or longer
 _TOLERANCE = 1e-10
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: three layers, a bucket each, on 3, 1, 2 and 5 ranks; else other buckets too."""
+    """Seed 0: three layers, a bucket each, or two, on 3, 1, 2 and 5 ranks; else others too.
+
+    On 5 ranks the links are so slow that a sum outlasts a layer of backward.
+    """
     random, made = rng(seed, "03.5"), []
-    groups, steps = _GROUPS, _STEPS
     for n in (3, 1, 2, 5):
+        groups, steps = _TWO_GROUPS if n == 2 else _GROUPS, _STEPS
         if seed:
             steps = int(random.integers(2, 4))
-            groups = [_GROUPS, [[5], [4, 3, 2], [1, 0]], [[5, 4, 3, 2], [1, 0]]][
-                int(random.integers(3))
-            ]
+            known = [_GROUPS, [[5], [4, 3, 2], [1, 0]], _TWO_GROUPS]
+            groups = known[int(random.integers(3))]
         weights = random_weights(random, _LAYERS)
         inputs = random.standard_normal((n, steps, 4, _LAYERS[0]))
         targets = random.standard_normal((n, steps, 4, _LAYERS[-1]))
-        args = tuple((weights, inputs[r], targets[r], groups, _RATE, _SECONDS) for r in range(n))
+        args = tuple(
+            (weights, inputs[r], targets[r], groups, _RATE, timing.SECONDS) for r in range(n)
+        )
         facts = {
             "weights": weights,
             "groups": groups,
             "steps": steps,
+            "layers": len(_LAYERS) - 1,
+            "slow": n == 5,
             "batches": [[(inputs[r, s], targets[r, s]) for r in range(n)] for s in range(steps)],
         }
-        clock = {"latency": 1e-4, "bandwidth": 1e7}
+        clock = {"latency": _SLOW if n == 5 else _QUICK, "bandwidth": 1e7}
         made.append(Case(f"On {count(n, 'rank')}", args, n, clock, facts))
     return made
 
@@ -89,38 +97,7 @@ def claim(case: Case, seen: Observation) -> str | None:
                     f"{case.name}, rank {rank} made {count(len(found), 'sum')} in step {step}; it "
                     f"should make one a bucket, {len(_elements(case))} in all."
                 )
-            if min(start for start, _ in found) >= seen.values[rank]["ends"][step]:
-                return _no_overlap(case, seen)
-    if max(v["ends"][0] for v in seen.values) > _BACKWARD + 1e-9:
-        return f"{case.name}, backward took longer than its computing: it waited."
-    return _by_the_trace(case, seen)
-
-
-def _by_the_trace(case: Case, seen: Observation) -> str | None:
-    """The same by the trace alone, which the grader keeps itself: `values` are the rank's words."""
-    layers, steps = len(_LAYERS) - 1, case.facts["steps"]
-    for rank in range(case.ranks):
-        mine = [e for e in seen.events if e.rank == rank]
-        work = [e for e in mine if e.lane == 0 and e.kind == "computing"]
-        if len(work) != layers * steps or work[layers - 1].end > _BACKWARD + 1e-9:
-            return f"{case.name}, backward took longer than its computing: it waited."
-        for first, last in zip(work[::layers], work[layers - 1 :: layers], strict=True):
-            if not any(e.lane == 1 and first.start <= e.start < last.end for e in mine):
-                return f"{case.name}, a backward of rank {rank} overlaps with nothing."
-    return None
-
-
-def _no_overlap(case: Case, seen: Observation) -> str | None:
-    if seen.trouble or case.ranks == 1 or not seen.values[0]["sums"]:
-        return None
-    first, end = _sums(seen, 0, 0)[0][0], seen.values[0]["ends"][0]
-    if first < end:
-        return None
-    return (
-        f"{case.name}, the first all-reduce starts {first * 1e3:.2f} ms into the run, and backward "
-        f"ends at {end * 1e3:.2f} ms: nothing overlaps. Start a bucket in the hook that brings its "
-        "last gradient, not in finish()."
-    )
+    return timing.claim(case, seen)
 
 
 def _no_finish(case: Case, seen: Observation) -> str | None:
@@ -137,19 +114,6 @@ def _blocking(case: Case, seen: Observation) -> str | None:
     return (
         f"{case.name}, the sums ran on the rank's own thread, so backward stood still meanwhile: "
         "hand them to the communication thread, `comm.background(reduce, flat)`."
-    )
-
-
-def _waits_in_the_hook(case: Case, seen: Observation) -> str | None:
-    if seen.trouble or case.ranks == 1 or not any(e.lane == 1 for e in seen.events):
-        return None
-    end = max(v["ends"][0] for v in seen.values)
-    if end <= _BACKWARD + 1e-9:
-        return None
-    return (
-        f"{case.name}, backward computes for {_BACKWARD * 1e3:.1f} ms and ended after "
-        f"{end * 1e3:.1f} ms: it waited for a sum. A hook only starts the sum and keeps the "
-        "request; the waiting is for finish()."
     )
 
 
@@ -229,7 +193,9 @@ def _too_early(case: Case, seen: Observation) -> str | None:
     return (
         f"{case.name}, rank {seen.rank} used a gradient that is not there yet (None): a bucket is "
         "full when the hook of each of its parameters has been called, not of the first one. "
-        "(A hook that reads a loop variable sees its last value: make each hook with a function.)"
+        "(`register_hook` calls before `.grad` is there, `register_post_accumulate_grad_hook` "
+        "after. And a hook that reads a loop variable sees its last value: make each hook with a "
+        "function.)"
     )
 
 
@@ -273,18 +239,19 @@ EXERCISE = Exercise(
         Mistake("returns no function", _no_finish),
         Mistake("sums on the rank's own thread", _blocking),
         Mistake("one sum for each parameter", _each_parameter),
-        Mistake("waits in the hook", _waits_in_the_hook),
-        Mistake("starts after backward", _no_overlap),
+        Mistake("waits in the hook", timing.waits_in_the_hook),
         Mistake("does not wait", _does_not_wait),
         Mistake("sums in the first step only", _one_step_only),
         Mistake("starts a bucket more than once", _more_and_more),
         Mistake("sums without dividing", _summed),
         Mistake("steps with its own gradients", _own_gradients),
+        Mistake("starts after backward", timing.no_overlap),
+        Mistake("starts with the next bucket", timing.late),
     ),
     praise=praise,
     reference=wrong.reference,
     wrong=(
-        WrongAnswer("after backward", wrong.after_backward, "nothing overlaps"),
+        WrongAnswer("after backward", wrong.after_backward, "gradient, not in finish()"),
         WrongAnswer("own thread", wrong.own_thread, "backward stood still"),
         WrongAnswer("waits in the hook", wrong.waits_in_the_hook, "the waiting is for finish()"),
         WrongAnswer("a sum a parameter", wrong.each_parameter, "one all-reduce for each of 6"),
@@ -295,6 +262,10 @@ EXERCISE = Exercise(
         WrongAnswer("first gradient", wrong.first_gradient, "not there yet (None)"),
         WrongAnswer("no finish", wrong.no_finish, "returned nothing to call"),
         WrongAnswer("rank 0 alone", wrong.rank_0_alone, "the buckets never meet"),
+        WrongAnswer("counts no more", wrong.counts_no_more, "still counts on from step 0"),
+        WrongAnswer("hooks on rank 0 alone", wrong.hooks_on_rank_0, "belong on every rank"),
+        WrongAnswer("with the next bucket", wrong.with_the_next, "the next bucket's first one"),
+        WrongAnswer("waits for the last one", wrong.waits_for_the_last, "sums queue up"),
     ),
     figure=0,
 )

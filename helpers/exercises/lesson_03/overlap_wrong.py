@@ -126,3 +126,97 @@ def no_finish(comm: Any, buckets: Any, reduce: Any) -> None:
 def rank_0_alone(comm: Any, buckets: Any, reduce: Any) -> Any:
     """Only rank 0 starts its buckets: a deadlock."""
     return _overlap(comm, buckets, reduce, take_part=comm.rank == 0)
+
+
+def _averages(comm: Any, buckets: Any, started: dict[int, tuple[Any, Any]]) -> None:
+    """Wait for every bucket's sum, (flat, request) by its number, and write the averages."""
+    for number, (flat, request) in started.items():
+        request.wait()
+        parts = flat.split([p.numel() for p in buckets[number]])
+        for parameter, part in zip(buckets[number], parts, strict=True):
+            parameter.grad = (part / comm.size).reshape(parameter.shape)
+    started.clear()
+
+
+def _starter(comm: Any, buckets: Any, reduce: Any, started: Any) -> Callable[[int], None]:
+    import torch
+
+    def start(number: int) -> None:
+        flat = torch.cat([p.grad.reshape(-1) for p in buckets[number]])
+        started[number] = flat, comm.background(reduce, flat)
+
+    return start
+
+
+def _or_in_finish(
+    comm: Any, buckets: Any, reduce: Any, *, hooks: bool = True, again: bool = True
+) -> Callable[[], None]:
+    """Hooks count and start, where there are hooks; finish() starts what has not been started."""
+    started: dict[int, tuple[Any, Any]] = {}
+    arrived = [0] * len(buckets)
+    start = _starter(comm, buckets, reduce, started)
+
+    def arrive(number: int) -> None:
+        arrived[number] += 1
+        if hooks and arrived[number] == len(buckets[number]):
+            start(number)
+
+    for number, bucket in enumerate(buckets):
+        for parameter in bucket:
+            parameter.register_post_accumulate_grad_hook(lambda _, number=number: arrive(number))
+
+    def finish() -> None:
+        for number in range(len(buckets)):
+            if number not in started:
+                start(number)
+        _averages(comm, buckets, started)
+        if again:
+            arrived[:] = [0] * len(buckets)
+
+    return finish
+
+
+def counts_no_more(comm: Any, buckets: Any, reduce: Any) -> Any:
+    """Never counts anew; finish() starts what no hook has started."""
+    return _or_in_finish(comm, buckets, reduce, again=False)
+
+
+def hooks_on_rank_0(comm: Any, buckets: Any, reduce: Any) -> Any:
+    """Only rank 0 starts in hooks; the others start in finish()."""
+    return _or_in_finish(comm, buckets, reduce, hooks=comm.rank == 0)
+
+
+def with_the_next(comm: Any, buckets: Any, reduce: Any) -> Any:
+    """Starts a bucket when the first gradient of the next one comes, the last in finish()."""
+    started: dict[int, tuple[Any, Any]] = {}
+    start = _starter(comm, buckets, reduce, started)
+
+    def arrive(number: int) -> None:
+        if number and number - 1 not in started:
+            start(number - 1)
+
+    for number, bucket in enumerate(buckets):
+        for parameter in bucket:
+            parameter.register_post_accumulate_grad_hook(lambda _, number=number: arrive(number))
+
+    def finish() -> None:
+        start(len(buckets) - 1)
+        _averages(comm, buckets, started)
+
+    return finish
+
+
+def waits_for_the_last(comm: Any, buckets: Any, reduce: Any) -> Any:
+    """Waits in the hook until the bucket before is summed."""
+    waiting: list[Any] = []
+
+    class Polite:
+        size = comm.size
+
+        def background(self, fn: Any, flat: Any) -> Any:
+            if waiting:
+                waiting.pop().wait()
+            waiting.append(comm.background(fn, flat))
+            return waiting[-1]
+
+    return _overlap(Polite(), buckets, reduce)

@@ -75,6 +75,16 @@ def _no_division(case: Case, seen: Observation) -> str | None:
     return f"{case.name}, there is nothing to divide by: without warmup the rate is base · times."
 
 
+def _no_warmup(case: Case, seen: Observation) -> str | None:
+    base, times, warmup = case.args[0][1:]
+    if warmup or times == 1 or not _matches(case, seen, "no_scaling"):
+        return None
+    return (
+        f"{case.name}, the rate is {short(base)} throughout: without warmup there is nothing to "
+        f"grow, and it is base · times, {short(base * times)}, from step 0 on."
+    )
+
+
 def _by_rule(rule: str, words: str) -> Callable[[Case, Observation], str | None]:
     """A recogniser for answers that follow another rule, named; words: what to say to them."""
 
@@ -140,6 +150,11 @@ def divides_by_warmup(step: int, base: float, times: int, warmup: int) -> float:
     return base + (base * times - base) * min(1.0, step / warmup)
 
 
+def unscaled_without_warmup(step: int, base: float, times: int, warmup: int) -> float:
+    """Right, but base where there is no warmup."""
+    return reference(step, base, times, warmup) if warmup else base
+
+
 OTHER_RULES: dict[str, Callable[[int, float, int, int], float]] = {
     "from_zero": from_zero,
     "late_by_one": late_by_one,
@@ -186,6 +201,7 @@ EXERCISE = Exercise(
                 ),
             ),
         ),
+        Mistake("not scaled without warmup", _no_warmup),
         Mistake(
             "never scaled",
             _by_rule(
@@ -234,6 +250,7 @@ EXERCISE = Exercise(
         WrongAnswer("from zero", from_zero, "starts at 0"),
         WrongAnswer("one step ahead", late_by_one, "one step ahead"),
         WrongAnswer("no scaling", no_scaling, "the rate ends at 0.1"),
+        WrongAnswer("base without warmup", unscaled_without_warmup, "there is nothing to grow"),
         WrongAnswer("jumps", jumps, "jumps from 0.1 to 0.8"),
         WrongAnswer("never stops", never_stops, "goes on growing"),
         WrongAnswer("square root", root, "square root"),

@@ -2,7 +2,7 @@
 
 `shard(rows, rank, size, epoch) -> tensor of row numbers`. The claim: in every epoch the ranks'
 rows together are all rows, each once; shards differ by one row at most; the order changes from
-epoch to epoch and does not depend on any rank's own random state.
+epoch to epoch, depends on the epoch alone, and leaves every rank's own random state as it was.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _EPOCHS = 2
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 20 rows on 3 ranks, then 1, 2 and 5; else any rows, fewer than ranks too."""
+    """Seed 0: 20 rows on 3 ranks, then 1, 2 and 5; else any rows; fewer than ranks too."""
     random = rng(seed, "03.1")
-    shapes = [(20, 3), (16, 1), (17, 2), (23, 5)]
+    shapes = [(20, 3), (16, 1), (17, 2), (23, 5), (3, 5)]
     if seed:
         shapes = [(n * int(random.integers(8, 30)) + n // 2, n) for n in (1, 2, 3, 5, 8)]
         shapes.append((3, 5))
@@ -41,11 +41,16 @@ def cases(seed: int) -> list[Case]:
 
 def _epochs(seen: Observation) -> list[list[list[int]]]:
     """Row numbers by epoch and rank; raises where they are no row numbers."""
-    return [[_rows(shard) for shard in epoch] for epoch in seen.values[0]]
+    return [[_rows(shard) for shard in epoch] for epoch in seen.values[0][:_EPOCHS]]
+
+
+def _asked_again(seen: Observation) -> list[list[int]]:
+    """The same for epoch 0, asked for once more at the end."""
+    return [_rows(shard) for shard in seen.values[0][_EPOCHS]]
 
 
 def _rows(shard: Any) -> list[int]:
-    if is_array(shard) and shard.ndim == 1 and shard.dtype.kind in "iu":
+    if is_array(shard) and shard.ndim == 1 and (shard.dtype.kind in "iu" or not shard.size):
         return [int(i) for i in shard]
     if type(shard) is list and all(type(i) is int for i in shard):
         return list(shard)
@@ -67,7 +72,28 @@ def claim(case: Case, seen: Observation) -> str | None:
         return f"{case.name}, every epoch has the same order."
     if n > 1 and rows >= 16 and [sorted(s) for s in epochs[0]] == [sorted(s) for s in epochs[1]]:
         return f"{case.name}, each rank sees the same rows in every epoch."
-    return None
+    return _by_calls(case, seen) or _reseeds(case, seen)
+
+
+def _by_calls(case: Case, seen: Observation) -> str | None:
+    again = _asked_again(seen)
+    if again == _epochs(seen)[0]:
+        return None
+    return (
+        f"{case.name}, epoch 0 has other rows when it is asked for again, after the others: the "
+        "order depends on how often you were called. Make the generator anew in every call, seeded "
+        "with the epoch."
+    )
+
+
+def _reseeds(case: Case, seen: Observation) -> str | None:
+    if all(seen.values[0][-1]):
+        return None
+    return (
+        f"{case.name}, the rank's own random state is another one afterwards: seeded alike, all "
+        "ranks would draw the same dropout. Seed a generator of your own, "
+        "`torch.Generator().manual_seed(epoch)`."
+    )
 
 
 def _missing_and_twice(case: Case, shards: list[list[int]]) -> tuple[list[int], list[int]]:
@@ -206,6 +232,24 @@ def inside(rows: int, rank: int, size: int, epoch: int) -> Any:
     return [int(i) for i in random.permutation(shard)]
 
 
+_RANDOM: dict[tuple[int, int, int], np.random.Generator] = {}
+
+
+def counts_calls(rows: int, rank: int, size: int, epoch: int) -> Any:
+    """Draws on from a generator that outlives the call."""
+    random = _RANDOM.setdefault((rows, rank, size), np.random.default_rng(0))
+    order = random.permutation(rows)
+    return [int(i) for i in order[rank * rows // size : (rank + 1) * rows // size]]
+
+
+def reseeds(rows: int, rank: int, size: int, epoch: int) -> Any:
+    """Seeds the rank's own random state."""
+    import torch
+
+    torch.manual_seed(epoch)
+    return torch.randperm(rows)[rank * rows // size : (rank + 1) * rows // size]
+
+
 EXERCISE = Exercise(
     number="03.1",
     title="Shards",
@@ -227,6 +271,8 @@ EXERCISE = Exercise(
         Mistake("rows that count twice", _padded),
         Mistake("the same order in every epoch", _same_order),
         Mistake("shuffles inside the shard", _shuffled_inside),
+        Mistake("counts its calls", _by_calls),
+        Mistake("seeds the rank's own random state", _reseeds),
     ),
     praise=praise,
     reference=reference,
@@ -237,6 +283,8 @@ EXERCISE = Exercise(
         WrongAnswer("constant seed", same_order, "seed the generator with the epoch"),
         WrongAnswer("no shuffle", in_order, "never shuffled"),
         WrongAnswer("shuffles inside", inside, "shuffle all rows first"),
+        WrongAnswer("counts its calls", counts_calls, "how often you were called"),
+        WrongAnswer("reseeds", reseeds, "would draw the same dropout"),
     ),
     ranked=False,
 )

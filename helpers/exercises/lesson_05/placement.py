@@ -14,7 +14,8 @@ import numpy as np
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number
-from helpers.exercises.drives import plain_call
+from helpers.exercises.drives_kept import call_with_tensors
+from helpers.exercises.drives_split import changed, returned
 from helpers.exercises.lesson_05 import placement_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Look, Mistake, Observation, WrongAnswer
 
@@ -66,9 +67,10 @@ def loads(sizes: Sequence[int], places: Sequence[int], servers: int) -> list[int
 def _got(case: Case, seen: Observation) -> list[int] | None:
     """The answer, where it names a server for each tensor."""
     sizes, servers = case.args[0]
-    if not isinstance(seen.values[0], list | tuple):
+    answer = returned(seen.values[0])
+    if not isinstance(answer, list | tuple):
         return None
-    found = [number(place) for place in seen.values[0]]
+    found = [number(place) for place in answer]
     if len(found) != len(sizes) or any(p is None or p not in range(servers) for p in found):
         return None
     return [int(p) for p in found if p is not None]
@@ -80,15 +82,24 @@ def claim(case: Case, seen: Observation) -> str | None:
     got, want = _got(case, seen), case.facts["want"]
     if got is None:
         return (
-            f"{case.name}, your function gave {describe(seen.values[0])}; a list of "
+            f"{case.name}, your function gave {describe(returned(seen.values[0]))}; a list of "
             f"{len(sizes)} servers, numbered from 0 to {servers - 1}, was asked for."
         )
     if got == want:
-        return None
+        return _used_up(case, seen)
     at = next(i for i, (g, w) in enumerate(zip(got, want, strict=True)) if g != w)
     return (
         f"{case.name}, the servers hold {loads(sizes, got, servers)} B; largest first gives "
         f"{loads(sizes, want, servers)} B. Tensor {at} goes to server {want[at]}, not {got[at]}."
+    )
+
+
+def _used_up(case: Case, seen: Observation) -> str | None:
+    if changed(seen.values[0]) is None:
+        return None
+    return (
+        f"{case.name}, `sizes` is another list afterwards: whoever called needs it still. Sort or "
+        "mark a list of your own."
     )
 
 
@@ -106,7 +117,7 @@ def _by_rule(name: str, words: str) -> Look:
 
 def _as_groups(case: Case, seen: Observation) -> str | None:
     sizes, servers = case.args[0]
-    groups = seen.values[0]
+    groups = returned(seen.values[0])
     if len(groups) != servers or not all(isinstance(group, list) for group in groups):
         return None
     if sorted(i for group in groups for i in group) != list(range(len(sizes))):
@@ -140,10 +151,19 @@ EXERCISE = Exercise(
         "bytes so far; give the server of each tensor, in the model's order."
     ),
     cases=cases,
-    drive=plain_call,
+    drive=call_with_tensors,
     claim=claim,
     mistakes=(
+        Mistake("uses up the list", _used_up),
         Mistake("gives groups", _as_groups),
+        Mistake(
+            "the first of equal tensors each time",
+            _by_rule(
+                "index of size",
+                "equal tensors were taken for the same one: `sizes.index` finds the first of "
+                "them each time. Sort the tensors' numbers, not their sizes.",
+            ),
+        ),
         Mistake(
             "last of equal servers",
             _by_rule(
@@ -221,6 +241,8 @@ EXERCISE = Exercise(
         WrongAnswer("last server", wrong.last_server, "hold equally much"),
         WrongAnswer("last tensor", wrong.last_tensor, "tensors of one size"),
         WrongAnswer("last of both", wrong.last_of_both, "ties are broken"),
+        WrongAnswer("index of a size", wrong.index_of_size, "taken for the same one"),
+        WrongAnswer("marks what is placed", wrong.marks, "another list afterwards"),
         WrongAnswer("as groups", wrong.as_groups, "the other way round"),
     ),
     ranked=False,

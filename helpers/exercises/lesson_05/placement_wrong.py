@@ -71,6 +71,22 @@ def last_of_both(sizes: list[int], servers: int) -> list[int]:
     return turned[::-1]
 
 
+def index_of_size(sizes: list[int], servers: int) -> list[int]:
+    """Looks each size up in the list, where equal ones are the first of them."""
+    return _greedy(sizes, servers, [sizes.index(s) for s in sorted(sizes, reverse=True)])
+
+
+def marks(sizes: list[int], servers: int) -> list[int]:
+    """Marks what has been placed in the list that it was given."""
+    held, places = [0] * servers, [0] * len(sizes)
+    for _ in sizes:
+        tensor = sizes.index(max(sizes))
+        places[tensor] = held.index(min(held))
+        held[places[tensor]] += sizes[tensor]
+        sizes[tensor] = -1
+    return places
+
+
 def as_groups(sizes: list[int], servers: int) -> list[list[int]]:
     """The tensors of each server."""
     places = reference(sizes, servers)
@@ -86,5 +102,6 @@ KNOWN: dict[str, Callable[[list[int], int], list[int]]] = {
     "last server": last_server,
     "last tensor": last_tensor,
     "last of both": last_of_both,
+    "index of size": index_of_size,
 }
 TIES = {name: rule for name, rule in KNOWN.items() if name.startswith("last ")}

@@ -28,8 +28,8 @@ from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAn
 def cases(seed: int) -> list[Case]:
     """A wild value among normal ones, normal, even, one-sided, few and long-tailed values.
 
-    They have 4, 6 and 8 bits, once by default. Those of 4 bits are best cut at other multiples of
-    their deviation, and at other percentiles.
+    They have 4, 6 and 8 bits, once by default. The long-tailed ones are small. Those of 4 bits are
+    best cut at other multiples of their deviation, and at other percentiles.
     """
     return list(_cases(seed))
 
@@ -39,6 +39,7 @@ def _cases(seed: int) -> tuple[Case, ...]:
     random = rng(seed, "11.4")
     sizes = random.integers(2000, 3000, 6) if seed else np.full(6, 2500)
     spread = np.exp(random.uniform(-2, 2, 7)) if seed else np.array([0.6, 2, 1, 0.3, 1, 5, 3])
+    spread[5] *= 1e-4  # as small as weights may be: bounds have to be parts of the largest
     normal = random.normal(0, 1, sizes[0])
     normal[int(random.integers(0, sizes[0]))] = 7.5 * (random.choice([-1, 1]) if seed else 1)
     # One value in each of so many parts: chance alone would make some bound better than the top.
@@ -151,6 +152,7 @@ EXERCISE = Exercise(
         Mistake("a bound in codes", look.in_codes),
         Mistake("a candidate's place", look.place),
         Mistake("the error instead of the bound", look.least_error),
+        Mistake("bounds of a fixed size", look.fixed_size),
         Mistake("nothing is ever cut", look.always_all),
         Mistake("the largest value, not magnitude", look.largest_value),
         Mistake("the scale instead of the bound", look.scale),
@@ -181,6 +183,7 @@ EXERCISE = Exercise(
         WrongAnswer("always 8 bits", wrong.eight_bits, "codes of 8 bits"),
         WrongAnswer("up to the largest value", wrong.largest_value, "the largest value, and"),
         WrongAnswer("without the top", wrong.without_the_top, "among the candidates"),
+        WrongAnswer("bounds from 0.01", wrong.fixed_size, "as small as a weight's may be"),
         WrongAnswer("clamps in place", wrong.in_place, "wrote into `values`"),
     ),
     ranked=False,

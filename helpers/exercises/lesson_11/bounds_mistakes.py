@@ -125,6 +125,18 @@ def scale(case: Case, seen: Observation) -> str | None:
     )
 
 
+def fixed_size(case: Case, seen: Observation) -> str | None:
+    """The largest magnitude or more, where the values are far smaller than the candidates."""
+    bound, top = bound_of(seen), case.facts["top"]
+    if bound is None or top > 0.01 or bound < top * (1 - 1e-5):
+        return None
+    return (
+        f"{case.name}, the bound is {said(bound)}, and the values reach only {said(top)}, as small "
+        "as a weight's may be. Are your candidates of a fixed size? Make them parts of the largest "
+        "magnitude."
+    )
+
+
 def always_all(case: Case, seen: Observation) -> str | None:
     """The largest magnitude."""
     bound, top = bound_of(seen), case.facts["top"]

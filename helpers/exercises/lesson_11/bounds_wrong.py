@@ -23,6 +23,12 @@ def _squared(values: Any, bits: int) -> Callable[[float], float]:
     return lambda bound: float((_round_trip(values, bound, bits) - values).square().mean())
 
 
+def fixed_size(values: Any, bits: int = 8) -> Any:
+    """Candidates from 0.01 up to the largest magnitude, also where that is smaller."""
+    tries = torch.linspace(0.01, float(values.abs().max()), 300).tolist()
+    return min(tries, key=_squared(values, bits))
+
+
 def always_all(values: Any, bits: int = 8) -> Any:
     """Cuts nothing."""
     return values.abs().max()

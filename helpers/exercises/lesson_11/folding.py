@@ -2,9 +2,9 @@
 
 `fold(weight, bias, mean, var, gamma, beta, eps=1e-5) -> (weight, bias)`: weight (out, in) of a
 linear layer or (out, in, height, width) of a convolution, bias (out,) or None, all others (out,).
-The claim: the new layer does what layer and norm did, w' = w · γ/σ and b' = (b − μ) · γ/σ + β with
-σ = √(var + eps), in the shapes of before, and nothing that was given is written into. Source: Jacob
-et al. (2018), section 3.2, equation 14.
+The claim: the new layer does what layer and norm did, w' = w · γ/√(var + eps) and
+b' = (b − μ) · γ/√(var + eps) + β, in the shapes of before, and nothing that was given is written
+into. Source: Jacob et al. (2018), section 3.2, equation 14.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, listing
 from helpers.exercises.drives_kept import call_with_tensors
 from helpers.exercises.drives_split import returned
+from helpers.exercises.lesson_11 import folding_bias as in_bias
 from helpers.exercises.lesson_11 import folding_mistakes as look
 from helpers.exercises.lesson_11 import folding_ways as ways
 from helpers.exercises.lesson_11 import folding_wrong as wrong
@@ -69,7 +70,8 @@ def claim(case: Case, seen: Observation) -> str | None:
         return f"{case.name}, you returned {describe(returned(seen.values[0]))}, and no pair."
     weight, bias = pair
     if not ways.same(weight, n.weight * n.beside(n.factor)):
-        return f"{case.name}, the weight should be w · γ/σ; {ways.weight_at_worst(weight, n)}."
+        worst = ways.weight_at_worst(weight, n)
+        return f"{case.name}, the weight should be w · γ/√(var + eps); {worst}."
     if not ways.same(bias, ways.right_bias(n)):
         return f"{case.name}, the weight is right; {ways.bias_at_worst(bias, n)}."
     return look.written_into(case, seen)
@@ -95,7 +97,7 @@ EXERCISE = Exercise(
     function="fold",
     asks=(
         "the pair (weight, bias) of one layer that does what the layer and then the batch norm "
-        "did: w · γ/σ and (b − μ) · γ/σ + β, where σ = √(var + eps)."
+        "did: w · γ/√(var + eps) and (b − μ) · γ/√(var + eps) + β."
     ),
     cases=cases,
     drive=call_with_tensors,
@@ -105,9 +107,10 @@ EXERCISE = Exercise(
         Mistake("a factor that does not fit", look.does_not_fit, unfinished=True),
         Mistake("no pair", look.no_pair),
         Mistake("bias first", look.bias_first),
+        Mistake("for convolutions alone", look.for_convolutions_alone),
         Mistake("along the wrong dimension", look.wrong_dimension),
         *(Mistake(name, look.of_weight(way, text)) for name, way, text in look.FACTORS),
-        *(Mistake(name, look.of_bias(way, text)) for name, way, text in look.BIASES),
+        *(Mistake(name, in_bias.of_bias(way, text)) for name, way, text in in_bias.BIASES),
         Mistake("no bias returned", look.no_bias),
         Mistake("writes into what it is given", look.written_into),
     ),
@@ -118,10 +121,11 @@ EXERCISE = Exercise(
         WrongAnswer("own eps", wrong.own_eps, "whatever `eps` says"),
         WrongAnswer("variance", wrong.by_variance, "by the variance itself"),
         WrongAnswer("eps outside", wrong.eps_outside, "added behind the root"),
-        WrongAnswer("times sigma", wrong.times_sigma, "multiplied by σ"),
+        WrongAnswer("times sigma", wrong.times_sigma, "multiplied by √"),
         WrongAnswer("gamma twice", wrong.gamma_twice, "γ is in it twice"),
         WrongAnswer("no gamma", wrong.no_gamma, "γ is left out"),
         WrongAnswer("along the inputs", wrong.along_the_inputs, "lies along dimension 1"),
+        WrongAnswer("for convolutions alone", wrong.for_convolutions_alone, "as many ones as"),
         WrongAnswer("for linear alone", wrong.for_linear_alone, "lies along dimension 2"),
         WrongAnswer("no None", wrong.no_none, "`bias` is None here"),
         WrongAnswer("no old bias", wrong.no_old_bias, "the layer's own bias is left out"),

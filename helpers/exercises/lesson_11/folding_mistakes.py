@@ -1,4 +1,4 @@
-"""The mistakes of exercise 11.5, by the weight and the bias that come out."""
+"""The mistakes of exercise 11.5 in the weight, and in how it went."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from helpers.exercises.compare import describe
+from helpers.exercises.compare import describe, is_array
 from helpers.exercises.drives_split import changed, returned
 from helpers.exercises.lesson_11.folding_ways import (
     Array,
     Numbers,
-    bias_at_worst,
     numbers,
     pair,
     right_bias,
@@ -64,7 +63,7 @@ def _not_at_all(n: Numbers) -> Iterator[Array]:
 
 
 FACTORS: tuple[tuple[str, Way, str], ...] = (
-    ("no eps", _no_eps, "eps is left out: σ is the root of var + eps, as in training."),
+    ("no eps", _no_eps, "eps is left out: the root is that of var + eps, as in training."),
     (
         "an eps of its own",
         _own_eps,
@@ -74,7 +73,7 @@ FACTORS: tuple[tuple[str, Way, str], ...] = (
     (
         "divided by the variance",
         _by_variance,
-        "you divided by the variance itself; σ is its root, √(var + eps).",
+        "you divided by the variance itself, and not by its root, √(var + eps).",
     ),
     (
         "eps behind the root",
@@ -82,14 +81,18 @@ FACTORS: tuple[tuple[str, Way, str], ...] = (
         "eps was added behind the root. It belongs inside: √(var + eps).",
     ),
     (
-        "multiplied by σ",
+        "multiplied by the root",
         _times_sigma,
-        "the weight was multiplied by σ, or divided by its inverse: the factor is γ/σ. Note that "
-        "`torch.rsqrt` is 1/√ already.",
+        "the weight was multiplied by √(var + eps), or divided by its inverse: the factor is "
+        "γ/√(var + eps). Note that `torch.rsqrt` is 1/√ already.",
     ),
-    ("γ twice", _gamma_twice, "γ is in it twice: the factor is γ/σ."),
-    ("no γ", _no_gamma, "γ is left out: the factor is γ/σ."),
-    ("weight left", _not_at_all, "the weight is the old one: each channel is taken times γ/σ."),
+    ("γ twice", _gamma_twice, "γ is in it twice: the factor is γ/√(var + eps)."),
+    ("no γ", _no_gamma, "γ is left out: the factor is γ/√(var + eps)."),
+    (
+        "weight left",
+        _not_at_all,
+        "the weight is the old one: each channel is to be taken times γ/√(var + eps).",
+    ),
 )
 """What the weight may have been multiplied by instead, and what is said to it."""
 
@@ -106,6 +109,18 @@ def of_weight(way: Way, text: str) -> Look:
         return f"{case.name}, {weight_at_worst(got[0], n)}: {text}"
 
     return look
+
+
+def for_convolutions_alone(case: Case, seen: Observation) -> str | None:
+    """A factor of four dimensions for a weight of two."""
+    n, got = numbers(case), pair(seen)
+    if got is None or n.weight.ndim != 2 or not is_array(got[0]) or got[0].ndim != 4:
+        return None
+    return (
+        f"{case.name}, the weight has come to have four dimensions, {describe(got[0])}: a linear "
+        "layer's has two. The factor needs as many ones as the weight has dimensions behind the "
+        "first: `factor.view(-1, *[1] * (weight.dim() - 1))`."
+    )
 
 
 def wrong_dimension(case: Case, seen: Observation) -> str | None:
@@ -129,116 +144,6 @@ def wrong_dimension(case: Case, seen: Observation) -> str | None:
 def _view(n: Numbers) -> str:
     ones = ", 1" * (n.weight.ndim - 1)
     return f"give the factor the shape (out{ones}) with `factor.view(-1{ones})`"
-
-
-# --- what the bias tells --------------------------------------------------------------------------
-
-
-def _no_old_bias(n: Numbers) -> Iterator[Array]:
-    yield -n.mean * n.factor + n.beta
-
-
-def _no_mean(n: Numbers) -> Iterator[Array]:
-    yield n.bias * n.factor + n.beta
-
-
-def _mean_added(n: Numbers) -> Iterator[Array]:
-    yield (n.bias + n.mean) * n.factor + n.beta
-
-
-def _mean_unscaled(n: Numbers) -> Iterator[Array]:
-    yield n.bias * n.factor - n.mean + n.beta
-    yield n.bias * n.factor - n.mean / n.sigma + n.beta
-    yield n.bias * n.factor - n.mean * n.gamma + n.beta
-
-
-def _bias_unscaled(n: Numbers) -> Iterator[Array]:
-    yield n.bias - n.mean * n.factor + n.beta
-
-
-def _nothing_scaled(n: Numbers) -> Iterator[Array]:
-    yield n.bias - n.mean + n.beta
-
-
-def _no_beta(n: Numbers) -> Iterator[Array]:
-    yield (n.bias - n.mean) * n.factor
-
-
-def _beta_scaled(n: Numbers) -> Iterator[Array]:
-    yield (n.bias - n.mean + n.beta) * n.factor
-
-
-def _gamma_twice_in_bias(n: Numbers) -> Iterator[Array]:
-    yield (n.bias - n.mean) * n.factor * n.gamma + n.beta
-
-
-def _no_gamma_in_bias(n: Numbers) -> Iterator[Array]:
-    yield (n.bias - n.mean) / n.sigma + n.beta
-
-
-def _bias_left(n: Numbers) -> Iterator[Array]:
-    yield n.bias
-
-
-def _beta_alone(n: Numbers) -> Iterator[Array]:
-    yield n.bias + n.beta
-    yield n.beta
-
-
-BIASES: tuple[tuple[str, Way, str], ...] = (
-    ("bias left", _bias_left, "it was left as it was. The norm moves it: (b − μ) · γ/σ + β."),
-    ("β alone", _beta_alone, "neither mean nor factor is in it: (b − μ) · γ/σ + β."),
-    (
-        "no mean",
-        _no_mean,
-        "the mean is not subtracted: the norm takes μ from what the layer gives.",
-    ),
-    ("mean added", _mean_added, "the mean was added; the norm takes it away: b − μ."),
-    (
-        "no old bias",
-        _no_old_bias,
-        "the layer's own bias is left out; the norm came after it: (b − μ) · γ/σ + β.",
-    ),
-    (
-        "mean not scaled",
-        _mean_unscaled,
-        "the mean goes through the norm too: all of b − μ is taken times γ/σ.",
-    ),
-    (
-        "old bias not scaled",
-        _bias_unscaled,
-        "only the mean was multiplied. The old bias goes through the norm as well: all of b − μ "
-        "is taken times γ/σ.",
-    ),
-    ("nothing scaled", _nothing_scaled, "the factor γ/σ is missing: (b − μ) · γ/σ + β."),
-    ("no β", _no_beta, "β is missing: the norm adds it at its end."),
-    (
-        "β scaled",
-        _beta_scaled,
-        "β comes after the factor, and is not multiplied by it: (b − μ) · γ/σ + β.",
-    ),
-    (
-        "γ twice in the bias",
-        _gamma_twice_in_bias,
-        "the bias has γ twice: (b − μ) · γ/σ + β, with the factor of the weight.",
-    ),
-    ("no γ in the bias", _no_gamma_in_bias, "the bias lacks γ: (b − μ) · γ/σ + β."),
-)
-"""What may have become of the bias instead, and what is said to it."""
-
-
-def of_bias(way: Way, text: str) -> Look:
-    """Recognises biases that came about in another way, beside a weight that is right."""
-
-    def look(case: Case, seen: Observation) -> str | None:
-        n, got = numbers(case), pair(seen)
-        if got is None or not same(got[0], n.weight * n.beside(n.factor)):
-            return None
-        if same(got[1], right_bias(n)) or not any(same(got[1], each) for each in way(n)):
-            return None
-        return f"{case.name}, {bias_at_worst(got[1], n)}: {text}"
-
-    return look
 
 
 # --- how it went ----------------------------------------------------------------------------------
@@ -290,7 +195,7 @@ def no_bias(case: Case, seen: Observation) -> str | None:
         return None
     return (
         f"{case.name}, you returned None for the bias. The layer may have had none, but what the "
-        "norm subtracts and adds has to go somewhere: −μ · γ/σ + β."
+        "norm subtracts and adds has to go somewhere: −μ · γ/√(var + eps) + β."
     )
 
 

@@ -32,6 +32,15 @@ def _with_factor(weight: Any, bias: Any, mean: Any, beta: Any, factor: Any) -> A
     return _times(weight, factor), shift * factor + beta
 
 
+def for_convolutions_alone(
+    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
+) -> Any:
+    """A factor of four dimensions, whatever the weight has."""
+    factor = gamma / (var + eps).sqrt()
+    shift = -mean if bias is None else bias - mean
+    return weight * factor.view(-1, 1, 1, 1), shift * factor + beta
+
+
 def no_eps(
     weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
 ) -> Any:

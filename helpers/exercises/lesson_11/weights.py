@@ -181,6 +181,7 @@ EXERCISE = Exercise(
     drive=call_with_tensors,
     claim=claim,
     mistakes=(
+        Mistake("for convolutions alone", look.for_convolutions_alone, unfinished=True),
         Mistake("the weight written into", look.written),
         Mistake("one scale for all", look.one_for_all),
         Mistake("codes and scales", look.no_pair),
@@ -197,6 +198,7 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     wrong=(
+        WrongAnswer("for convolutions alone", wrong.for_convolutions_alone, "layer's has two"),
         WrongAnswer("one scale for all", wrong.one_for_all, "one scale for all"),
         WrongAnswer("maximum without abs", wrong.without_abs, "largest value and not"),
         WrongAnswer("divides by 2^(bits−1)", wrong.one_code_too_many, "the code 128"),

@@ -41,6 +41,16 @@ def no_pair(case: Case, seen: Observation) -> str | None:
     return None
 
 
+def for_convolutions_alone(case: Case, seen: Observation) -> str | None:
+    """Dimensions that a linear layer's weight has not."""
+    if seen.kind != "IndexError" or "Dimension out of range" not in seen.text:
+        return None
+    return (
+        f"{case.name}, a dimension was asked for that this weight has not: a linear layer's has "
+        "two. `weight.flatten(1)` has one row for each channel, whatever comes behind."
+    )
+
+
 def one_for_all(case: Case, seen: Observation) -> str | None:
     """All channels share a scale."""
     codes, scale = parts(seen)

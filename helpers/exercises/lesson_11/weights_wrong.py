@@ -18,6 +18,13 @@ def _codes(weight: Any, scale: Any, bits: int) -> Any:
     return torch.round(weight / scale).clamp(-highest, highest).to(torch.int8)
 
 
+def for_convolutions_alone(weight: Any, bits: int = 8) -> Any:
+    """Takes the largest over three dimensions."""
+    bound = weight.abs().amax((1, 2, 3), keepdim=True)
+    scale = torch.where(bound == 0, torch.ones_like(bound), bound) / (2 ** (bits - 1) - 1)
+    return _codes(weight, scale, bits), scale.flatten()
+
+
 def one_for_all(weight: Any, bits: int = 8) -> Any:
     """The largest magnitude of all."""
     scale = weight.abs().max() / (2 ** (bits - 1) - 1)

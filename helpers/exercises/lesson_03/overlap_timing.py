@@ -1,0 +1,121 @@
+"""What exercise 03.5 claims about time, by the trace: when sums start, and what backward takes.
+
+The trace is the grader's own where it grades. On the driver's clock a layer of backward takes
+`SECONDS`, so a bucket is full once backward has come down to the lowest of its layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from helpers.exercises.spec import Case, Observation
+
+SECONDS = 1e-3
+_EPS = 1e-9
+
+
+class Backward(NamedTuple):
+    """One backward of a rank: from its first layer's start to its last layer's end, in seconds."""
+
+    rank: int
+    step: int
+    start: float
+    end: float
+
+
+def full_after(group: Sequence[int], layers: int) -> float:
+    """Seconds into backward at which a bucket has all its gradients.
+
+    group: numbers of its parameters; those of layer k are 2k and 2k + 1.
+    """
+    return SECONDS * (layers - min(number // 2 for number in group))
+
+
+def backwards(case: Case, seen: Observation) -> Iterator[Backward]:
+    """All backwards, rank after rank."""
+    layers = case.facts["layers"]
+    for rank in range(case.ranks):
+        work = [e for e in _events(seen, rank, lane=0) if e.kind == "computing"]
+        for step in range(len(work) // layers):
+            first, last = work[step * layers], work[(step + 1) * layers - 1]
+            yield Backward(rank, step, first.start, last.end)
+
+
+def _events(seen: Observation, rank: int, lane: int) -> list[Any]:
+    return [e for e in seen.events if e.rank == rank and e.lane == lane]
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """No backward waits, each overlaps with a sum, and every bucket starts when it is full."""
+    expected = case.ranks * case.facts["steps"]
+    if len(list(backwards(case, seen))) != expected:
+        return f"{case.name}, backward computed something else than the layers."
+    return waits_in_the_hook(case, seen) or no_overlap(case, seen) or late(case, seen)
+
+
+def waits_in_the_hook(case: Case, seen: Observation) -> str | None:
+    """A backward that takes longer than its layers do."""
+    if seen.trouble or case.ranks == 1 or not any(e.lane == 1 for e in seen.events):
+        return None
+    computing = SECONDS * case.facts["layers"]
+    for rank, step, start, end in backwards(case, seen):
+        if end - start > computing + _EPS:
+            return (
+                f"{case.name}, rank {rank}'s backward of step {step} computes for "
+                f"{computing * 1e3:.1f} ms and took {(end - start) * 1e3:.1f} ms: it waited for a "
+                f"sum. {_how_to_wait(case)}"
+            )
+    return None
+
+
+def _how_to_wait(case: Case) -> str:
+    if case.facts["slow"]:
+        return (
+            "On links as slow as these the bucket before is not through when the next one "
+            "is full: start it all the same, sums queue up on the communication thread."
+        )
+    return "A hook only starts the sum and keeps the request; the waiting is for finish()."
+
+
+def no_overlap(case: Case, seen: Observation) -> str | None:
+    """A backward in which no sum starts, though some are made."""
+    if seen.trouble or case.ranks == 1 or not any(e.lane == 1 for e in seen.events):
+        return None
+    for rank, step, start, end in backwards(case, seen):
+        sums = [e.start for e in _events(seen, rank, lane=1) if e.start >= start]
+        if not sums or sums[0] < end:
+            continue
+        return (
+            f"{case.name}, rank {rank}'s first all-reduce of step {step} starts "
+            f"{(sums[0] - start) * 1e3:.2f} ms into its backward, which takes "
+            f"{(end - start) * 1e3:.2f} ms: nothing overlaps. {_why(rank, step)}"
+        )
+    return None
+
+
+def _why(rank: int, step: int) -> str:
+    if step:
+        return "In step 0 something did: what counts gradients still counts on from step 0."
+    if rank:
+        return "On rank 0 something does: hooks belong on every rank."
+    return "Start a bucket in the hook that brings its last gradient, not in finish()."
+
+
+def late(case: Case, seen: Observation) -> str | None:
+    """A bucket that does not start when it is full; on slow links one may queue behind another."""
+    if seen.trouble or case.ranks == 1 or case.facts["slow"]:
+        return None
+    layers = case.facts["layers"]
+    for rank, step, start, _ in backwards(case, seen):
+        begun = [e.start - start for e in _events(seen, rank, lane=1)]
+        for number, group in enumerate(case.facts["groups"]):
+            full = full_after(group, layers)
+            if not any(full - _EPS <= each < full + SECONDS / 2 for each in begun):
+                return (
+                    f"{case.name}, rank {rank} has all gradients of bucket {number} "
+                    f"{full * 1e3:.0f} ms into backward of step {step}, and no sum starts then: "
+                    "start it in the hook that brings its last gradient, and not when the next "
+                    "bucket's first one comes."
+                )
+    return None

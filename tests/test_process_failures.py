@@ -1,0 +1,208 @@
+"""Every way in which a run of real ranks can end badly: told with its rank, nothing left."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import torch
+
+import helpers
+from helpers.engines.comm import Comm
+from helpers.engines.errors import (
+    Deadlock,
+    RankDied,
+    RankFailed,
+    RunError,
+    RunInterrupted,
+    RunTimeout,
+)
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def run(fn: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    return helpers.run(fn, *args, **{"ranks": 2, "timeout": 20.0, "show": False, **options})
+
+
+_before: set[psutil.Process] = set()
+
+
+def below() -> set[psutil.Process]:
+    servers = psutil.Process().children()
+    return {child for server in servers for child in server.children(recursive=True)}
+
+
+@pytest.fixture(autouse=True)
+def others() -> None:
+    """What earlier modules keep, such as a sandbox that stands by, is not of this test."""
+    _before.clear()
+    _before.update(below())
+
+
+def everything_below() -> list[psutil.Process]:
+    """Processes below this one that the test made, the servers not counted."""
+    return sorted(below() - _before, key=lambda process: process.pid)
+
+
+def raises(comm: Comm) -> Any:
+    if comm.rank == 1:
+        return torch.ones(3) + torch.ones(4)  # the line at fault
+    return comm.recv(1)
+
+
+def is_killed(comm: Comm) -> None:
+    if comm.rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    comm.recv(1)
+
+
+def ends_itself(comm: Comm) -> None:
+    if comm.rank == 1:
+        os._exit(3)
+    comm.barrier()
+
+
+def crashes(comm: Comm) -> None:
+    import ctypes
+
+    if comm.rank == 1:
+        ctypes.string_at(0)  # the line at fault
+    comm.barrier()
+
+
+def never_answers(comm: Comm) -> None:
+    while comm.rank == 1:
+        time.sleep(0.01)  # the line at fault
+    comm.barrier()
+
+
+def all_send_first(comm: Comm) -> None:
+    comm.send(torch.ones(3), 1 - comm.rank)  # the line at fault
+    comm.recv(1 - comm.rank)
+
+
+def skips_a_barrier(comm: Comm) -> None:
+    if comm.rank != 1:
+        comm.barrier()  # the line at fault
+
+
+def skips_torchs_collective(comm: Comm) -> None:
+    if comm.rank == 1:
+        torch.distributed.all_reduce(torch.ones(3))  # the line at fault
+
+
+def receives_into_another_shape(comm: Comm) -> None:
+    if comm.rank == 0:
+        comm.send(torch.ones(3), 1)
+    else:
+        comm.recv(0, into=torch.zeros(4))  # the line at fault
+
+
+def leaves_a_grandchild(comm: Comm) -> None:
+    subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    if comm.rank == 1:
+        raise ValueError("after a grandchild")
+    comm.barrier()
+
+
+def exits_python(comm: Comm) -> None:
+    if comm.rank == 1:
+        sys.exit("enough")
+    comm.barrier()
+
+
+FAILURES: list[tuple[Callable[..., Any], type[RunError], float, str]] = [
+    (raises, RankFailed, 20, "size of tensor"),
+    (is_killed, RankDied, 20, "SIGKILL"),
+    (ends_itself, RankDied, 20, "exit code 3"),
+    (crashes, RankDied, 20, "SIGSEGV"),
+    (never_answers, RunTimeout, 1, "Rank 1 is computing"),
+    (all_send_first, Deadlock, 20, "sends before it receives"),
+    (skips_a_barrier, Deadlock, 20, "rank 1 has returned"),
+    (skips_torchs_collective, RunTimeout, 1, "waits in torch.distributed.all_reduce"),
+    (receives_into_another_shape, RankFailed, 20, "rank 0 sent (3,) float32"),
+    (leaves_a_grandchild, RankFailed, 20, "after a grandchild"),
+    (exits_python, RankFailed, 20, "SystemExit: enough"),
+]
+
+
+@pytest.mark.parametrize(
+    ("fn", "error", "timeout", "words"), FAILURES, ids=[f[0].__name__ for f in FAILURES]
+)
+def test_failures_name_the_rank_and_leave_nothing(
+    fn: Callable[..., Any], error: type[RunError], timeout: float, words: str
+) -> None:
+    run(lambda comm: None)
+    descriptors = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
+    with pytest.raises(error) as caught:
+        run(fn, timeout=timeout)
+    report = caught.value.report
+    assert words in report
+    assert 1 in caught.value.ranks or fn is skips_a_barrier
+    if "# the line at fault" in inspect.getsource(fn):
+        assert "# the line at fault" in report, report
+    assert everything_below() == []
+    if descriptors:
+        assert len(os.listdir("/proc/self/fd")) == descriptors
+    assert not any(t.name == "communication" for t in threading.enumerate())
+
+
+def test_engine_frames_stay_out_of_a_ranks_traceback() -> None:
+    with pytest.raises(RankFailed) as caught:
+        run(receives_into_another_shape)
+    assert "helpers/engines" not in caught.value.report
+
+
+def test_an_interrupt_ends_the_run_and_says_what_each_rank_did() -> None:
+    run(lambda comm: comm.rank)  # the server takes longer to start than the interrupt waits
+    threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(RunInterrupted) as caught:
+        run(never_answers, timeout=60)
+    assert "Rank 1 is computing" in caught.value.report
+    assert "Rank 0 waits for rank 1 to come to the barrier" in caught.value.report
+    assert everything_below() == []
+    assert list(run(lambda comm: comm.rank)) == [0, 1]
+
+
+def test_a_server_that_dies_is_told_and_replaced() -> None:
+    def fn(comm: Comm) -> None:
+        if comm.rank == 0:
+            os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(30)
+
+    with pytest.raises(RunError, match="server process"):
+        run(fn)
+    assert list(run(lambda comm: comm.rank)) == [0, 1]
+
+
+def test_ranks_end_when_the_notebook_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, time, helpers\n"
+        "def fn(comm):\n"
+        "    print(os.getpid(), flush=True)\n"
+        "    time.sleep(1000)\n"
+        "helpers.run(fn, ranks=1)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        pid = int(process.stdout.readline().split("|")[1])
+        process.kill()
+    deadline = time.monotonic() + 20
+    while psutil.pid_exists(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not psutil.pid_exists(pid)
