@@ -206,3 +206,72 @@ def test_ranks_end_when_the_notebook_is_killed(tmp_path: Path) -> None:
     while psutil.pid_exists(pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not psutil.pid_exists(pid)
+
+
+# --- reports that are hard to write ---------------------------------------------------------------
+
+
+def waits_deep_down(comm: Comm, depth: int = 200) -> Any:
+    if depth:
+        return waits_deep_down(comm, depth - 1)
+    return comm.recv(1 - comm.rank)  # the line at fault
+
+
+def answer(comm: Comm) -> Any:
+    return comm.recv(1 - comm.rank)  # the line at fault
+
+
+@pytest.mark.parametrize("fn", [waits_deep_down, answer])
+def test_a_deadlocks_lines_are_shown(fn: Callable[..., Any]) -> None:
+    with pytest.raises(Deadlock) as caught:
+        run(fn)
+    assert caught.value.report.count("# the line at fault") == 2, caught.value.report
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise KeyError("no text")
+
+
+class Stubborn(Exception):
+    def __init__(self, one: int, two: int) -> None:
+        super().__init__(one + two)
+
+
+def test_an_exception_without_a_text_is_told_with_its_line() -> None:
+    def fn(comm: Comm) -> None:
+        if comm.rank == 1:
+            raise Mute  # the line at fault
+        comm.barrier()
+
+    with pytest.raises(RankFailed, match="Mute") as caught:
+        run(fn)
+    assert "# the line at fault" in caught.value.report
+
+
+def test_a_value_that_cannot_be_unpickled_names_its_rank() -> None:
+    with pytest.raises(RunError, match="rank 1 returned") as caught:
+        run(lambda comm: Stubborn(1, 2) if comm.rank else None)
+    assert caught.value.ranks == (1,)
+    assert everything_below() == []
+    assert list(run(lambda comm: comm.rank)) == [0, 1]
+
+
+def test_output_that_cannot_be_shown_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        def write(self, text: str) -> int:
+            raise BrokenPipeError("nobody reads")
+
+        def flush(self) -> None:
+            pass
+
+    monkeypatch.setattr(sys, "stdout", Broken())
+    with pytest.raises(BrokenPipeError):
+        run(lambda comm: print("something"), show=True)
+    assert everything_below() == []
+    monkeypatch.undo()
+    assert list(run(lambda comm: comm.rank)) == [0, 1]
+
+
+def test_a_time_out_without_end() -> None:
+    assert list(run(lambda comm: comm.rank, timeout=float("inf"))) == [0, 1]

@@ -73,8 +73,8 @@ class Bucket:
         """
         if parameter in self.arrived:
             raise RuntimeError(
-                f"A gradient of shape {tuple(parameter.shape)} arrived twice: call finish() after "
-                "each backward(), or accumulate inside no_sync()."
+                f"A gradient of shape {tuple(parameter.shape)} arrived twice: accumulate inside "
+                "no_sync(), or call finish() and step before the next backward()."
             )
         view = self.views[parameter]
         torch.mul(parameter.grad, weight, out=view)  # type: ignore[arg-type]

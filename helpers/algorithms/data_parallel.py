@@ -137,13 +137,17 @@ class DataParallel:
         self._requests: list[Request] = []
         self._payloads: list[Any] = []  # what each bucket's sum is given
         broadcast_parameters(model, comm)
-        self._synced_buffers = list(model.buffers()) if broadcast_buffers else []
+        self._broadcast_buffers, self._synced = broadcast_buffers, False
         parameters = [p for p in reversed(list(model.parameters())) if p.requires_grad]
         self.buckets = [
             Bucket(group, self._allocate(sum(p.numel() for p in group), group[0]))
             for group in assign_buckets(parameters, bucket_bytes, first_bucket_bytes)
         ]
-        self._flags = self._allocate(len(parameters), parameters[0]) if find_unused else None
+        self._flags: Tensor | None = None
+        if find_unused and parameters:
+            # float32, in which a sum of ones is exact, whatever the parameters are.
+            like = torch.empty(0, dtype=torch.float32, device=parameters[0].device)
+            self._flags = self._allocate(len(parameters), like)
         self._hooks = [
             parameter.register_post_accumulate_grad_hook(self._hook(bucket))
             for bucket in self.buckets
@@ -157,15 +161,23 @@ class DataParallel:
                 "The last backward's gradients are not averaged yet: call finish() after "
                 "backward() and before the next forward."
             )
-        if self._syncing and self.comm.size > 1:
-            for buffer in self._synced_buffers:
-                _broadcast(buffer, self.comm, 0)
+        if self._syncing:
+            self._sync_buffers()
+            self._synced = self._synced or torch.is_grad_enabled()
         return self.model(*inputs, **options)
+
+    def _sync_buffers(self) -> None:
+        """Give every rank rank 0's buffers, as they are now: a forward may have put in new ones."""
+        if self._broadcast_buffers and self.comm.size > 1:
+            for buffer in self.model.buffers():
+                _broadcast(buffer, self.comm, 0)
 
     def finish(self) -> None:
         """Wait until every gradient is averaged. Every rank calls it once after backward.
 
-        A rank that had no rows calls it without backward: its gradients count as zero.
+        A rank that had no rows calls it without forward and backward: its gradients count as zero.
+        Where a step has several backwards, all but the last belong into `no_sync()`: what an
+        earlier finish() has summed would be weighted and summed again.
         Raises RuntimeError inside `no_sync()`.
         """
         if not self._syncing:
@@ -173,6 +185,9 @@ class DataParallel:
                 "finish() inside no_sync() would average what is still being accumulated: "
                 "call it outside, after the last backward."
             )
+        if not self._synced:  # no forward here, but on the others: take part in theirs
+            self._sync_buffers()
+        self._synced = False
         missing = {p for bucket in self.buckets for p in bucket.fill(self.weight)}
         self._start_full_buckets()
         if self._flags is not None:

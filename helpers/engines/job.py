@@ -192,11 +192,14 @@ class ReceiveRequest:
         value, target = self._into, None
         if value is not None:
             who = f"Rank {comm.rank} cannot receive from rank {source} so: rank {source}"
-            target = tensors.writable(value, header, who)
+            try:
+                target = tensors.writable(value, header, who)
+            except ValueError:
+                self._take_data(header, tensors.empty(header)[1])  # or it would be read as a header
+                raise
         if target is None:
             value, target = tensors.empty(header)
-        if header.nbytes:
-            dist.recv(torch.from_numpy(target), source, comm.group, tag=2 * comm.lane + 1)
+        self._take_data(header, target)
         comm.recorder.goes_on(comm.lane)
         name = label("receiving", source)
         comm.recorder.event("waiting", start, name, source, header.nbytes, comm.lane)
@@ -206,6 +209,11 @@ class ReceiveRequest:
             if value is not self._into:
                 tensors.store(self._into, value)
             self._value = self._into
+
+    def _take_data(self, header: tensors.Header, target: Any) -> None:
+        comm = self._comm
+        if header.nbytes:
+            dist.recv(torch.from_numpy(target), self._source, comm.group, tag=2 * comm.lane + 1)
 
 
 def encode(header: tensors.Header) -> torch.Tensor:

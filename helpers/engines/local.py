@@ -8,6 +8,7 @@ ends, the kernel frees it all.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import pickle
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 from helpers.engines import tensors
 from helpers.engines.blocks import Block, Memory
 from helpers.engines.deadlock import Doing
-from helpers.engines.real import RealComm, Recorder, label
+from helpers.engines.real import Job, RealComm, Recorder, label
 
 _NOTICE_BYTES = 4096
 
@@ -110,9 +111,12 @@ class Inbox:
         self._arrived: dict[int, deque[Any]] = defaultdict(deque)
         self._asked: dict[int, deque[ReceiveRequest]] = defaultdict(deque)
         self._sent: dict[int, SendRequest] = {}
+        self._unsorted: deque[bytes] = deque()
+        self._sorting = False
         self._count = 0
         self._mine = sockets[rank][0]
         self._others = [writer for _, writer in sockets]
+        self._own = self._others[rank]
 
     def ask(self, request: ReceiveRequest, source: int) -> None:
         """Give a request the oldest message from `source` that nobody has asked for yet."""
@@ -143,13 +147,25 @@ class Inbox:
     def read(self, block: bool) -> None:
         """Sort the notices that are there; with `block`, wait until there is one."""
         flags = 0 if block else socket.MSG_DONTWAIT
-        while True:
-            try:
-                data = self._mine.recv(_NOTICE_BYTES, flags)
-            except BlockingIOError:
-                return
-            self._sort(*pickle.loads(data))
-            flags = socket.MSG_DONTWAIT
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self._unsorted.append(self._mine.recv(_NOTICE_BYTES, flags))
+                flags = socket.MSG_DONTWAIT
+        # Sorting posts receipts, which reads where the other inbox is full: that only collects, or
+        # every message would be sorted inside the one before.
+        if self._sorting:
+            return
+        self._sorting = True
+        try:
+            while self._unsorted:
+                self._sort(*pickle.loads(self._unsorted.popleft()))
+        finally:
+            self._sorting = False
+
+    def wake(self) -> None:
+        """From another thread: end a read that blocks. A full inbox does not block."""
+        with contextlib.suppress(OSError):
+            self._own.send(pickle.dumps(("wake", 0), protocol=5), socket.MSG_DONTWAIT)
 
     def _sort(self, kind: str, source: int, *rest: Any) -> None:
         if kind == "message" and self._asked[source]:
@@ -160,6 +176,8 @@ class Inbox:
             self._sent.pop(rest[0]).receipt()
         elif kind == "token":
             self.tokens.add((rest[0], source))
+        elif kind == "wake":
+            return
         else:
             self.windows[rest[0], source] = rest[1:]
 
@@ -181,8 +199,13 @@ class LocalComm(RealComm):
         # Each lane has a file view of its own; lane 1 allocates from a file of its own too.
         self.memory = Memory(rank + lane * size, mailbox.files)
         self.inbox = Inbox(rank, mailbox.inboxes[lane])
+        self.failed: list[Job] = []  # background functions that nobody has been told of
         self._barriers = 0
         self._windows = 0
+
+    def wake(self, job: Job) -> None:
+        self.failed.append(job)
+        self.inbox.wake()
 
     def on_lane(self, lane: int) -> LocalComm:
         return LocalComm(self.rank, self.size, self.device, self.recorder, self._mailbox, lane)
@@ -220,7 +243,11 @@ class LocalComm(RealComm):
         value, target = into, None
         if into is not None:
             who = f"Rank {self.rank} cannot receive from rank {source} so: rank {source}"
-            target = tensors.writable(into, header, who)
+            try:
+                target = tensors.writable(into, header, who)
+            except ValueError:
+                self.inbox.post(source, "receipt", self.rank, number)
+                raise
         if target is None:
             value, target = tensors.empty(header)
         if header.nbytes:
@@ -245,9 +272,17 @@ class LocalComm(RealComm):
         start = time.perf_counter()
         self.recorder.waits(self.lane, doing, peer, nbytes)
         while not ready():
+            self._raise_failed()
             self.inbox.read(block=True)
         self.recorder.goes_on(self.lane)
         self.recorder.event("waiting", start, label(doing, peer), peer, nbytes, self.lane)
+
+    def _raise_failed(self) -> None:
+        """Raise what a background function has raised, unless its `wait()` has told it already."""
+        while self.failed:
+            job = self.failed.pop()
+            if not job.settled():
+                job.wait()
 
     def barrier(self) -> None:
         # Dissemination barrier: after round k everyone has heard of 2^(k+1) ranks.

@@ -135,9 +135,11 @@ class LocalRun:
             raise RunInterrupted(report.interrupted(self)) from None
         finally:
             # What frameworks print because their peers are being ended is nobody's output.
-            for output in self.outputs:
-                output.finish()
-            self.client_end()
+            try:
+                for output in self.outputs:
+                    output.finish()
+            finally:  # whatever comes of showing it
+                self.client_end()
             if self.show:
                 show_output(["", *(output.text for output in self.outputs[1:])], self.names)
         return self.collect()
@@ -192,6 +194,12 @@ class LocalRun:
         parcel = Parcel(head, fds[0] if fds else None)
         try:
             value = unpack_value(parcel)
+        except Exception as error:
+            raise RunError(
+                f"What rank {rank} returned or raised cannot be taken out of its pickle here: "
+                f"{type(error).__name__}: {error}. Return numbers, tensors, or containers of them.",
+                (rank,),
+            ) from error
         finally:
             parcel.close()
         if what == "failure":

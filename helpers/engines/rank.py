@@ -168,4 +168,8 @@ def describe_failure(error: BaseException, recorder: Recorder) -> Failure:
     chained = "".join(traceback.format_exception_only(cause)) if cause else ""
     last = recorder.events[-1] if recorder.events else None
     doing = f"after: {last.label}" if last else ""
-    return Failure(type(error).__name__, str(error), frames, chained, doing)
+    try:
+        message = str(error)
+    except Exception as another:
+        message = f"(its text cannot be made: {type(another).__name__})"
+    return Failure(type(error).__name__, message, frames, chained, doing)

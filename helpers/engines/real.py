@@ -91,6 +91,12 @@ class RealComm(Comm):
             self._thread = CommunicationThread(self.on_lane(1))
         return self._thread.submit(self, fn, args)
 
+    def wake(self, job: Job) -> None:
+        """Tell the rank's own thread that a background function has failed, where it can be told.
+
+        Called on the communication thread. Whoever waits for a message would wait in vain.
+        """
+
     def finish(self) -> None:
         """Wait for what the function has left open: background work, then messages sent."""
         if self._thread is not None:
@@ -113,6 +119,8 @@ class CommunicationThread:
     def submit(self, caller: RealComm, fn: Callable[..., Any], args: tuple[Any, ...]) -> Job:
         """Put a function in the queue."""
         job = Job(caller, fn, args)
+        # What has ended well is let go, and its tensors with it.
+        self._all = [job for job in self._all if not job.settled()]
         self._all.append(job)
         self._jobs.put(job)
         return job
@@ -120,7 +128,8 @@ class CommunicationThread:
     def close(self) -> None:
         """Wait for every function; raise what one of them raised and nobody has waited for."""
         for job in self._all:
-            job.wait()
+            if not job.settled():
+                job.wait()
         self._jobs.put(None)
         self._thread.join()
 
@@ -137,6 +146,7 @@ class Job:
         self._done = threading.Event()
         self._value: Any = None
         self._error: BaseException | None = None
+        self._told = False
 
     def run(self, comm: RealComm) -> None:
         """Run it, on the communication thread."""
@@ -147,13 +157,19 @@ class Job:
                 request.wait()
         except BaseException as error:  # told by wait(), on the thread that asked for it
             self._error = error
+            self._caller.wake(self)
         finally:
+            self._args = ()
             comm.recorder.goes_on(comm.lane, "idle")
             self._done.set()
 
     def done(self) -> bool:
         """Whether the function has returned."""
         return self._done.is_set()
+
+    def settled(self) -> bool:
+        """Whether nothing is left to be waited for: it has returned, or its error has been told."""
+        return self._done.is_set() and (self._error is None or self._told)
 
     def wait(self) -> Any:
         """The function's value. Raises what it raised."""
@@ -167,5 +183,6 @@ class Job:
             recorder.goes_on(lane)
             recorder.event("waiting", start, label("background"), None, 0, lane)
         if self._error is not None:
+            self._told = True
             raise self._error
         return self._value

@@ -9,6 +9,7 @@ import re
 import signal
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -134,12 +135,21 @@ def read_stack(fd: int) -> traceback.StackSummary:
     for thread in reversed(re.split(r"\n(?=(?:Current t|T)hread )", text)):
         frames = [(m[1], int(m[2]), m[3]) for m in map(_FRAME.match, thread.splitlines()) if m]
         names = [name for _, _, name in frames]
-        if "be_rank" in names:
-            inner = frames[: names.index("answer") if "answer" in names else names.index("be_rank")]
+        # faulthandler leaves out what is deeper than a hundred frames, and says so by dots.
+        if "be_rank" in names or thread.rstrip().endswith("..."):
+            inner = frames[: _engine_at(names)]
             return traceback.StackSummary.from_list(
                 [traceback.FrameSummary(*frame) for frame in reversed(inner)]
             )
     return traceback.StackSummary()
+
+
+def _engine_at(names: Sequence[str]) -> int:
+    """Where, going outwards, the engine's own functions begin: be_rank has called answer."""
+    if "be_rank" not in names:
+        return len(names)
+    at = names.index("be_rank")
+    return at - 1 if at and names[at - 1] == "answer" else at
 
 
 def collective(frames: traceback.StackSummary) -> str:

@@ -27,6 +27,8 @@ from helpers.engines.local import Mailbox
 from helpers.engines.rank import Plan, be_rank
 from helpers.engines.wire import anonymous_file, receive_message, send_message
 
+MOST_FILES = 20_000
+
 # What ranks import anyway, and would each wait for.
 PRELOAD = {
     "torch": ("torch", "torch.distributed", "torch.nn"),
@@ -77,7 +79,7 @@ class Server:
 
     def start(self, plan: Plan, fds: list[int]) -> None:
         """Fork the ranks of one run."""
-        mailbox = make_mailbox(plan.size)
+        mailbox, started = make_mailbox(plan.size), []
         for rank in range(plan.size):
             pid = os.fork()
             if pid == 0:
@@ -85,10 +87,11 @@ class Server:
                 self.client.close()
                 be_rank(rank, plan, fds, mailbox)  # does not return
             self.ranks[pid] = rank
+            started.append(pid)
         mailbox.close()
         for fd in fds:
             os.close(fd)
-        self.tell("started", [pid for pid in self.ranks])
+        self.tell("started", started)
 
     def reap(self) -> None:
         """Collect processes that have ended, and report the ranks among them."""
@@ -151,17 +154,29 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1, 0, 0, 0)
 
 
+def allow_many_files() -> None:
+    """Raise the number of descriptors that a process may have: a block of memory takes one."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
 def main() -> None:
     """Load the framework, then serve."""
     framework, fd = sys.argv[1], int(sys.argv[2])
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     client = socket.socket(fileno=fd)
     adopt_orphans()
+    allow_many_files()
     try:
         for module in PRELOAD[framework]:
             importlib.import_module(module)
-    except ImportError as error:
-        send_message(client, pickle.dumps(("missing", str(error))))
+    except Exception as error:  # a missing package, or a library that it cannot load
+        send_message(client, pickle.dumps(("missing", f"{type(error).__name__}: {error}")))
         return
     gc.collect()
     gc.freeze()  # keeps the collector from touching, and so copying, pages that ranks share

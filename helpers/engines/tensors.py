@@ -30,8 +30,7 @@ def pack(tensor: Any) -> tuple[Header, np.ndarray]:
     if torch is not None and isinstance(tensor, torch.Tensor):
         if tensor.layout is not torch.strided:
             raise _not_sendable(tensor)
-        flat = tensor.detach().cpu().resolve_conj().contiguous().reshape(-1)
-        data = flat.view(torch.uint8).numpy() if flat.numel() else np.empty(0, np.uint8)
+        data = memory_of(tensor.detach().cpu().resolve_conj().resolve_neg().contiguous())
         dtype = str(tensor.dtype).removeprefix("torch.")
         return Header("torch", dtype, tuple(tensor.shape), data.nbytes), data
     tensorflow = sys.modules.get("tensorflow")
@@ -40,10 +39,23 @@ def pack(tensor: Any) -> tuple[Header, np.ndarray]:
         tensor, kind = tensor.numpy(), "tensorflow"
     if isinstance(tensor, np.ndarray | np.generic) and _plain(tensor.dtype):
         array = np.asarray(tensor, tensor.dtype.newbyteorder("="))
-        flat_array = np.ascontiguousarray(array).reshape(-1)
-        data = flat_array.view(np.uint8)
+        data = memory_of(np.ascontiguousarray(array))
         return Header(kind, array.dtype.name, array.shape, data.nbytes), data
     raise _not_sendable(tensor)
+
+
+def memory_of(tensor: Any) -> np.ndarray:
+    """The memory of a contiguous CPU tensor or array, as a flat uint8 array that shares it."""
+    flat = tensor.reshape(-1)
+    if not len(flat):
+        return np.empty(0, np.uint8)
+    # One element may have any stride, and then has to be told that it follows itself closely.
+    if isinstance(flat, np.ndarray):
+        return np.lib.stride_tricks.as_strided(flat, strides=(flat.itemsize,)).view(np.uint8)
+    import torch
+
+    bytes_: np.ndarray = flat.as_strided(flat.shape, (1,)).view(torch.uint8).numpy()
+    return bytes_
 
 
 def _plain(dtype: np.dtype[Any]) -> bool:
@@ -87,10 +99,9 @@ def empty(header: Header) -> tuple[Any, np.ndarray]:
         import torch
 
         tensor = torch.empty(header.shape, dtype=getattr(torch, header.dtype))
-        flat = tensor.reshape(-1)
-        return tensor, (flat.view(torch.uint8).numpy() if flat.numel() else np.empty(0, np.uint8))
+        return tensor, memory_of(tensor)
     array = np.empty(header.shape, np.dtype(header.dtype))
-    return array, array.reshape(-1).view(np.uint8)
+    return array, memory_of(array)
 
 
 def finish(header: Header, tensor: Any, device: Any) -> Any:
@@ -118,12 +129,10 @@ def writable(into: Any, header: Header, who: str) -> np.ndarray | None:
     if (mine.dtype, mine.shape) != (header.dtype, header.shape):
         raise ValueError(f"{who} sent {header}, but it is to be received into {mine}.")
     if isinstance(into, np.ndarray):
-        return into.reshape(-1).view(np.uint8) if into.flags.c_contiguous else None
+        return memory_of(into) if into.flags.c_contiguous else None
     if into.device.type != "cpu" or not into.is_contiguous() or not into.numel():
         return None
-    import torch
-
-    return into.detach().reshape(-1).view(torch.uint8).numpy()
+    return None if into.is_conj() or into.is_neg() else memory_of(into.detach())
 
 
 def describe(tensor: Any) -> Header:

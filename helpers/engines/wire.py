@@ -20,6 +20,8 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
+from helpers.engines.tensors import memory_of
+
 INLINE_BYTES = 1 << 16
 _ALIGN = 64
 _IN_MEMORY = "/dev/shm"
@@ -51,8 +53,7 @@ class Pickler(cloudpickle.CloudPickler):
 
 
 def _reduce_tensor(torch: Any, tensor: Any) -> tuple[Any, ...]:
-    flat = tensor.detach().cpu().contiguous().reshape(-1)
-    data: Any = flat.view(torch.uint8).numpy() if flat.numel() else np.empty(0, np.uint8)
+    data: Any = memory_of(tensor.detach().cpu().resolve_conj().resolve_neg().contiguous())
     parameter = type(tensor) is torch.nn.Parameter
     grad = tensor.is_leaf and tensor.requires_grad
     dtype = str(tensor.dtype).removeprefix("torch.")

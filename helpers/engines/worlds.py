@@ -54,6 +54,9 @@ def torch_device(rank: int, size: int, wanted: str | None) -> tuple[Any, str]:
     return device, "cpu:gloo,cuda:nccl" if gpus >= size else "gloo"
 
 
+LONGEST = 1e8  # seconds that a time-out of torch's may have
+
+
 def join_torch(comm: LocalComm, plan: Plan) -> Any:
     """Set torch's threads and default process group up."""
     import torch
@@ -62,7 +65,7 @@ def join_torch(comm: LocalComm, plan: Plan) -> Any:
     torch.set_num_threads(plan.threads)
     device, backend = torch_device(comm.rank, comm.size, plan.device)
     os.environ["GLOO_SOCKET_IFNAME"] = loopback()
-    limit = datetime.timedelta(seconds=plan.timeout)
+    limit = datetime.timedelta(seconds=min(plan.timeout, LONGEST))
     store: Any = None
     if comm.rank == 0:
         store = dist.TCPStore("127.0.0.1", 0, comm.size, True, limit, wait_for_workers=False)

@@ -36,7 +36,7 @@ def number_line(
 ) -> Any:
     """Where the codes of a grid lie, and below it the error of every value from low to high.
 
-    Drawn a little beyond both ends, where values are cut off.
+    The range is shaded. Drawn a little beyond both ends, where values are cut off.
     """
     figure, (line, error) = axes(rows=2, width=7.8, height=3.6)
     codes = range(lowest, highest + 1)
@@ -62,10 +62,16 @@ def number_line(
     for half in (-scale / 2, scale / 2):
         error.axhline(half, color=GREY, linestyle="--", linewidth=1)
     error.annotate(
-        "half a step", (low + scale, scale / 2), (0, 2), textcoords="offset points", fontsize=9
+        "half a step",
+        (high + beyond, scale / 2),
+        (-3, 2),
+        textcoords="offset points",
+        ha="right",
+        fontsize=9,
     )
     error.set(xlabel="value", ylabel="error")
     for ax in (line, error):
+        ax.axvspan(low, high, color=BLUE, alpha=0.08, linewidth=0)
         ax.set_xlim(low - beyond, high + beyond)
     return figure
 
@@ -130,7 +136,8 @@ def bound_error(
         label = "the bound that was found" if last else "_"
         ax.plot(bound, error, **{**measured(colour, label, MARKS[place]), "markersize": 8.5})
         note = {"textcoords": "offset points", "fontsize": 9, "color": colour}
-        ax.annotate(f"{bound:.1f}", (bound, error), (0, -19), ha="center", **note)
+        behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+        ax.annotate(f"{bound:.1f}", (bound, error), (0, -19), ha="center", bbox=behind, **note)
         ax.annotate(f"{bits} bits", (bounds[-1], values[-1]), (5, -3), **note)
     low, high = min(map(min, errors.values())), max(map(max, errors.values()))
     span = bounds[-1] - bounds[0]
