@@ -49,13 +49,17 @@ def memory_of(tensor: Any) -> np.ndarray:
     flat = tensor.reshape(-1)
     if not len(flat):
         return np.empty(0, np.uint8)
-    # One element may have any stride, and then has to be told that it follows itself closely.
+    # One element may have any stride; its bytes can be looked at only where that is 1.
     if isinstance(flat, np.ndarray):
-        return np.lib.stride_tricks.as_strided(flat, strides=(flat.itemsize,)).view(np.uint8)
+        if flat.strides != (flat.itemsize,):
+            flat = np.lib.stride_tricks.as_strided(flat, strides=(flat.itemsize,))
+        return flat.view(np.uint8)
     import torch
 
-    bytes_: np.ndarray = flat.as_strided(flat.shape, (1,)).view(torch.uint8).numpy()
-    return bytes_
+    if flat.stride(0) != 1:
+        flat = flat.as_strided(flat.shape, (1,))
+    data: np.ndarray = flat.view(torch.uint8).numpy()
+    return data
 
 
 def _plain(dtype: np.dtype[Any]) -> bool:

@@ -136,8 +136,7 @@ def bound_error(
         label = "the bound that was found" if last else "_"
         ax.plot(bound, error, **{**measured(colour, label, MARKS[place]), "markersize": 8.5})
         note = {"textcoords": "offset points", "fontsize": 9, "color": colour}
-        behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-        ax.annotate(f"{bound:.1f}", (bound, error), (0, -19), ha="center", bbox=behind, **note)
+        ax.annotate(f"{bound:.1f}", (bound, error), (0, 9), ha="center", **note)
         ax.annotate(f"{bits} bits", (bounds[-1], values[-1]), (5, -3), **note)
     low, high = min(map(min, errors.values())), max(map(max, errors.values()))
     span = bounds[-1] - bounds[0]
