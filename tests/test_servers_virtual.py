@@ -270,12 +270,20 @@ def test_the_trace_covers_each_worker_without_holes():
         ({"failures": {7: 1.0}}, "failures names worker 7"),
         ({"bandwidth": 0.0}, "bandwidth above 0"),
         ({"engine": "processes", "target": 3.0}, "give updates="),
+        ({"updates": None, "seconds": -5.0}, "give seconds above 0"),
+        ({"updates": None, "seconds": float("nan")}, "give seconds above 0"),
+        ({"updates": None, "target": float("nan")}, "no test error"),
+        ({"payload": -1e6}, "0 or more"),
+        ({"times": 1.0}, "times is a model"),
+        ({"tyop": 1}, "no option 'tyop'"),
+        ({"order": [[]], "updates": None, "tyop": 1}, "no option 'tyop'"),
+        ({"engine": "processes", "kill": {"server 0": "57"}}, "a number, or several"),
         ({"order": [[], []]}, "one log for each server"),
         ({"order": [[("push", 0), ("push", 5)]]}, "worker 5, which has sent none"),
     ],
 )
 def test_bad_input_is_told(options, words):
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises((TypeError, ValueError), match=words):
         helpers.train(async_rule(2), **{"workers": 2, "updates": 3, "task": Bowl(), **options})
 
 

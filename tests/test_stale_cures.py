@@ -280,3 +280,16 @@ def test_cures_refuse_strangers():
     for cure in (ScaleByStaleness, lambda r: DropStale(r, 1), lambda r: Warmup(r, 5)):
         with pytest.raises(ValueError, match="Worker 9 does not take part"):
             cure(Downpour(START, 0.1, 2)).arrive(9, START, 0)
+
+
+def test_in_a_warmup_a_worker_that_was_let_go_earlier_counts_for_nothing():
+    """As after a server that restarted from before the warmup's end: all are computing."""
+    rule = Warmup(Asynchronous(START, Sgd(RATE), 3), 2)
+    lone, *others = Asynchronous(START, Sgd(RATE), 3).start()
+    for worker in others:
+        decision = rule.arrive(worker, np.ones(4), 0)
+        assert decision.release == (worker,) and not decision.applied
+        assert [push.worker for push in decision.dropped] == [worker]
+    assert rule.version == 0 and (np.asarray(rule.weights) == START).all()
+    rule.arrive(lone, np.ones(4), 0)
+    assert rule.version == 1

@@ -270,3 +270,10 @@ def test_wrong_calls_say_what_to_do() -> None:
     accumulator.apply_grad(np.ones(2), 0)
     with pytest.raises(ValueError, match="serves one variable"):
         accumulator.apply_grad(np.ones(3), 0)
+
+
+def test_a_push_that_is_refused_leaves_nothing_behind() -> None:
+    sync = SyncReplicas([np.zeros(2), np.zeros(3)], lambda: Sgd(0.1), 1, 2, num_tokens=0)
+    with pytest.raises(ValueError, match="Variable 1 has shape"):
+        sync.push(0, [np.ones(2), np.ones(2)])
+    assert sync.push(0, [np.ones(2), np.ones(3)]) == (True, True)

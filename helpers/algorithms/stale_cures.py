@@ -140,6 +140,8 @@ class Warmup(Cure):
         if not self.alone:
             return self.rule.arrive(worker, gradient, version)
         push = self.push(worker, version)
+        if self.start() != (worker,):  # it was let go before a server lost its state
+            return Decision(release=(worker,), dropped=(push,))
         self.apply(gradient)
         return Decision(release=(worker,) if self.alone else self.start(), applied=(push,))
 

@@ -127,6 +127,8 @@ class SyncReplicas:
                 f"Worker {worker} pushes {len(gradients)} gradients, but there are "
                 f"{len(self.weights)} variables: push one for each."
             )
+        for variable, gradient in enumerate(gradients):  # all are looked at before any counts
+            self._check(worker, variable, gradient)
         return tuple(self.push_one(worker, n, gradient) for n, gradient in enumerate(gradients))
 
     def push_one(self, worker: int, variable: int, gradient: Array) -> bool:
@@ -135,6 +137,12 @@ class SyncReplicas:
         The variables of a step are pushed one after the other, and the chief may move in between:
         then a gradient may count for one variable and be dropped for another.
         """
+        self._check(worker, variable, gradient)
+        self._pushed[worker].add(variable)
+        return self.accumulators[variable].apply_grad(gradient, self.local_steps[worker])
+
+    def _check(self, worker: int, variable: int, gradient: Array) -> None:
+        """Raise ValueError for a gradient that cannot be pushed now."""
         if worker not in self.local_steps:
             raise ValueError(f"Worker {worker} has not joined; call join({worker}) first.")
         weights = self.weights[variable]
@@ -148,8 +156,6 @@ class SyncReplicas:
                 f"Worker {worker} has pushed variable {variable} already; it takes a token before "
                 "it pushes again."
             )
-        self._pushed[worker].add(variable)
-        return self.accumulators[variable].apply_grad(gradient, self.local_steps[worker])
 
     def take_token(self, worker: int) -> int | None:
         """Take a token and go on with its value as local step; None where the worker must wait.

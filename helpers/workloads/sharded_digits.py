@@ -20,6 +20,8 @@ class ShardedDigits(DigitsTask):
         if workers < 1:
             raise ValueError(f"The rows are dealt to at least one worker, not {workers}.")
         order = torch.argsort(self.data.train_y, stable=True)
+        if workers > len(order):
+            raise ValueError(f"{len(order)} rows cannot be dealt to {workers} workers.")
         if not by_digit:
             random = torch.Generator().manual_seed(seed)
             order = torch.randperm(len(order), generator=random)
@@ -28,6 +30,11 @@ class ShardedDigits(DigitsTask):
 
     def rows(self, worker: int, step: int, batch: int) -> Tensor:
         """A worker's batch at a step, drawn from its own rows; the same whenever asked."""
+        if not 0 <= worker < len(self.parts):
+            raise ValueError(
+                f"Worker {worker} has no rows: they were dealt to {len(self.parts)} workers."
+            )
         mine = self.parts[worker]
-        random = torch.Generator().manual_seed((self.seed * 10_007 + worker) * 1_000_003 + step)
+        seed = (self.seed * 10_007 + worker) * 1_000_003 + step
+        random = torch.Generator().manual_seed(seed % 2**63)
         return mine[torch.randint(len(mine), (batch,), generator=random)]

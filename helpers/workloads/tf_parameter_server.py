@@ -121,8 +121,9 @@ def coordinate(
 
     random = np.random.default_rng(seed)
     seen = [(0, float(loss(variables, *rows)))]
-    for done in range(block, steps + 1, block):
-        for _ in range(block):  # who takes which batch is up to who is free
+    for begun in range(0, steps, block):
+        done = min(begun + block, steps)
+        for _ in range(begun, done):  # who takes which batch is up to who is free
             numbers = random.choice(len(rows[1]), batch, replace=False)
             coordinator.schedule(step, args=(tf.constant(numbers),))
         coordinator.join()

@@ -88,6 +88,9 @@ def train_processes(
 
 def moments(kill: Mapping[str, float | Sequence[float]]) -> dict[str, tuple[int | float, ...]]:
     """For each name its moments: int counts updates or steps, float seconds."""
+    for name, given in kill.items():
+        if isinstance(given, str):
+            raise TypeError(f"kill says {given!r} for {name}: give a number, or several in a list.")
     listed = {k: v if isinstance(v, Sequence) else (v,) for k, v in kill.items()}
     return {
         name: tuple(int(m) if hasattr(m, "__index__") else float(m) for m in given)

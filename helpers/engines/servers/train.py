@@ -44,7 +44,8 @@ def train(
     each worker does between pull and push. servers: over how many the weights are cut. batch:
     rows of a worker's batch. updates: how many every server makes. target: a test error in % at
     which the training ends. evaluate_every: so many updates lie between two looks at it. seed: of
-    the times on the clock. order: logs, one a server, that the servers are to follow.
+    the times on the clock. order: logs, one a server, that the servers are to follow; on
+        the clock nothing is timed then, or looked at before the end.
 
     engine="virtual" takes times= (a model of `helpers.workloads.step_times`), latency= and
     bandwidth= of each server's link, payload= (bytes of all weights, to pretend that they are
@@ -83,12 +84,21 @@ def train(
         check_fit(server.rule, make_client(), workers)
     with _one_thread():
         if order is not None:
+            _check_known(options)
             from helpers.engines.servers.replay import Replay
 
             return Replay(made, order, make_client, task, workers, batch).run()
         return _on_the_clock(
             made, make_client, task, workers, batch, updates, target, evaluate_every, seed, options
         )
+
+
+def _check_known(options: Mapping[str, Any]) -> None:
+    """Raise TypeError for what the clock has no option for."""
+    known = {"times", "seconds", "failures", "latency", "bandwidth", "payload", "trace"}
+    for name in options:
+        if name not in known:
+            raise TypeError(f"There is no option {name!r}; there are {', '.join(sorted(known))}.")
 
 
 def _on_the_clock(
@@ -103,6 +113,7 @@ def _on_the_clock(
     seed: int,
     options: dict[str, Any],
 ) -> Training:
+    _check_known(options)
     times: StepTimes | None = options.pop("times", None)
     if times is None:
         from helpers.workloads.step_times import Constant
@@ -110,6 +121,18 @@ def _on_the_clock(
         times = Constant()
     seconds: float = options.pop("seconds", math.inf)
     failures: Mapping[int, float] = options.pop("failures", {})
+    if not hasattr(times, "stream"):
+        raise TypeError(
+            f"times is a model of how long steps take, such as Constant(0.1) of "
+            f"helpers.workloads.step_times, not {times!r}."
+        )
+    if not seconds > 0:
+        raise ValueError(f"seconds={seconds} is no time to end at; give seconds above 0.")
+    if target is not None and not target >= 0:
+        raise ValueError(f"target={target} is no test error; give 0 to 100 per cent.")
+    payload = options.get("payload")
+    if payload is not None and not payload >= 0:
+        raise ValueError(f"payload={payload}: give the bytes of all weights, 0 or more.")
     if updates is None and target is None and seconds == math.inf:
         raise ValueError("Say when the training is to end: updates=, target= or seconds=.")
     if target is not None and not evaluate_every:
