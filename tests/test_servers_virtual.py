@@ -309,3 +309,38 @@ def test_a_link_is_taken_by_one_message_at_a_time():
     assert link.send(0.5, 10) == 4.0
     assert link.send(9.0, 10) == 11.0
     assert link.carried == 40
+
+
+def test_a_server_that_has_finished_holds_nobody_back():
+    """It lets go of those that wait, for the other server still needs their gradients."""
+
+    def rule(weights: Tensor) -> BoundedStaleness:
+        return BoundedStaleness(weights, Sgd(0.1), 5, bound=0)
+
+    options = {"workers": 5, "servers": 2, "task": Bowl(1)}
+    done = helpers.train(
+        rule,
+        updates=4,
+        bandwidth=8.0,
+        times=Listed([1.0], [8.0], [7.1], [6.2], [100.0]),
+        failures={1: 10.5, 2: 10.5, 3: 10.5},
+        **options,
+    )
+    assert [server.version for server in done.servers] == [4, 4]
+    again = helpers.train(rule, order=[s.log for s in done.servers], **options)
+    assert torch.equal(again.weights, done.weights)
+
+
+@pytest.mark.parametrize("engine", ["virtual", "processes"])
+def test_servers_that_drop_different_gradients_finish_both(engine):
+    def rule(weights: Tensor) -> DropStale:
+        return DropStale(BoundedStaleness(weights, Sgd(0.1), 4, 1), 1)
+
+    options = {"workers": 4, "servers": 2, "task": Bowl()}
+    clock = {"times": Scattered(), "latency": 0.05, "bandwidth": 100.0}
+    real = {"engine": engine, "timeout": 60.0}
+    more = real if engine == "processes" else clock
+    done = helpers.train(rule, updates=60, **options, **more)
+    assert [server.version for server in done.servers] == [60, 60]
+    again = helpers.train(rule, order=[s.log for s in done.servers], **options)
+    assert torch.equal(again.weights, done.weights)

@@ -92,6 +92,16 @@ class Server:
         self._wants[worker] = wants_weights
         return [self._reply(worker)]
 
+    def finish(self) -> list[Reply]:
+        """After the last update: answers for all that still wait.
+
+        The rule holds them back for an update that will not come, and a server that has not
+        finished may need them.
+        """
+        return [
+            self._reply(worker) for worker in sorted(self._wants) if worker in self.rule.workers
+        ]
+
     def leave(self, worker: int) -> list[Reply]:
         """A worker is gone. Returns: answers for those that no longer wait for it."""
         if worker not in self.rule.workers:

@@ -125,6 +125,8 @@ class ServerProcess:
         """Keep what has to be kept, then let the answers out."""
         made, job = self.core.rule.version, self.job
         ends = not self.complete and self.at_the_end()
+        if ends and job.plan.servers > 1:
+            replies = [*replies, *self.core.finish()]
         if made > before:
             self.look(made)
         every = job.plan.snapshot_every

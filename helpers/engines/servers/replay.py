@@ -40,13 +40,18 @@ class Replay:
         for number, server in enumerate(self.servers):
             self._answer(number, server.begin())
         places = [0] * len(self.servers)
+        finished: set[int] = set()
         while any(place < len(log) for place, log in zip(places, self.logs, strict=True)):
             moved = False
             for number, log in enumerate(self.logs):
                 while places[number] < len(log) and self._take_up(number, log[places[number]]):
                     places[number] += 1
                     moved = True
-                if places[number] == len(log):
+                if places[number] == len(log) and number not in finished:
+                    finished.add(number)
+                    self._answer(number, self.servers[number].finish())
+                    moved = True
+                if number in finished:
                     moved |= self._refuse(number)
             if not moved:
                 raise ValueError(self._impossible(places))

@@ -174,6 +174,9 @@ class VirtualTraining:
             made = min(server.rule.version for server in self.servers)
             if made >= self.curve[-1].updates + self._evaluate_every:
                 self._evaluate()
+        server = self.servers[number]
+        if self._done(server) and not self._over():
+            replies = [*replies, *server.finish()]
         self._send(number, replies)
 
     def _evaluate(self) -> None:
