@@ -1,13 +1,15 @@
 """8-bit arithmetic beside fp32, bf16 and torchao's, in one run: a large layer, and whole models.
 
 Ours is eager. torchao is measured eager and under torch.compile, and the quicker of the two is
-what ours is held against. Where there is a GPU, its products and the lessons' GPU cells are
+what ours is held against. torch's own quantization, which came before torchao, stands beside them
+where its library FBGEMM is there. Where there is a GPU, its products and the lessons' GPU cells are
 measured too, in a report of their own.
 """
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
@@ -30,6 +32,7 @@ OF_FP32, OF_TORCHAO = 3.0, 1.0
 RIGHT = 0.05
 """A contender whose result is further off than this has not computed the layer."""
 TORCHAO, COMPILED = "torchao, eager", "torchao, compiled"
+OLDER = "torch.ao, FBGEMM"
 WITHOUT_GPU = (
     "torch sees no GPU here; on one, this would have measured int8, bf16 and fp32 products of 512³ "
     "to 8192³ beside the quickest library call, messages and sums between ranks that share it, a "
@@ -47,11 +50,24 @@ def forms(model: nn.Module, torchao: bool = True) -> dict[str, Callable[[Tensor]
         "ours": quantize_dynamic(model),
         "ours, weights only": quantize_weights(model),
     }
+    if "fbgemm" in torch.backends.quantized.supported_engines:
+        found[OLDER] = older(model)
     if torchao and find_spec("torchao") is not None:
         from helpers.frameworks.torchao_model import torchao_dynamic
 
         found[TORCHAO] = torchao_dynamic(model)
     return found
+
+
+def older(model: nn.Module) -> nn.Module:
+    """A copy quantized by torch.ao.quantization: 7 bits for inputs, one range for all rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it is deprecated
+        from torch.ao import quantization
+
+        of_kinds = dict.fromkeys((nn.Linear, nn.LSTM), quantization.per_channel_dynamic_qconfig)
+        made: nn.Module = quantization.quantize_dynamic(nn.Sequential(model), of_kinds)
+    return made
 
 
 def compiled(model: nn.Module, inputs: Sequence[Tensor]) -> tuple[Any, str]:

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn.functional import conv2d, linear
 from torch.nn.utils.rnn import pack_sequence
 
-from helpers.algorithms import dynamic_layers
+from helpers.algorithms import dynamic_layers, packed_products
 from helpers.algorithms.dynamic_layers import DynamicConv2d, DynamicLinear, quantize_rows
 from helpers.algorithms.dynamic_recurrent import DynamicGRU, DynamicLSTM
 from helpers.algorithms.weight_only import WeightOnly
@@ -57,6 +57,7 @@ def test_a_dynamic_linear_layer_is_float_arithmetic_on_codes(seed, rows, width, 
 @pytest.mark.parametrize("unsigned", [True, False])
 def test_either_kind_of_codes_gives_the_same(unsigned, monkeypatch):
     torch.manual_seed(0)
+    monkeypatch.setattr(packed_products, "pack", lambda codes, scale: None)
     layer, x = DynamicLinear.of(nn.Linear(33, 7)), torch.randn(9, 33)
     expected = layer(x)
     monkeypatch.setattr(dynamic_layers, "takes_unsigned", lambda device: unsigned)

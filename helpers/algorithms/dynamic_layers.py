@@ -12,8 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from helpers.algorithms import packed_products
 from helpers.algorithms.integer_layers import conv_products, derive_again
 from helpers.algorithms.integer_products import LONGEST, int_matmul, takes_unsigned
+from helpers.algorithms.packed_products import PackedWeight
 from helpers.algorithms.quantization import weight_grid
 from helpers.algorithms.windows import Sliding
 
@@ -27,13 +29,17 @@ def quantize_rows(x: Tensor, unsigned: bool = False) -> tuple[Tensor, Tensor]:
     unsigned codes, uint8, all of them higher by 128. A row that holds a NaN or an infinity gets
     it as scale, so that its results are none either.
     """
-    dtype = torch.uint8 if unsigned else torch.int8
+    codes, scale = whole_rows(x, 127)
+    return (codes.add_(MIDDLE).to(torch.uint8) if unsigned else codes.to(torch.int8)), scale
+
+
+def whole_rows(x: Tensor, highest: int) -> tuple[Tensor, Tensor]:
+    """Whole numbers from −highest to highest, still in x's type, with a scale for each row."""
     if not x.numel():
-        return x.to(dtype), x.new_ones(len(x), *[1] * (x.dim() - 1))
+        return x.clone(), x.new_ones(len(x), *[1] * (x.dim() - 1))
     magnitude = x.abs().amax(list(range(1, x.dim())), keepdim=True)
-    scale = (magnitude / 127).clamp_(min=torch.finfo(x.dtype).tiny)
-    codes = (x / scale).round_()
-    return (codes.add_(MIDDLE) if unsigned else codes).to(dtype), scale
+    scale = (magnitude / highest).clamp_(min=torch.finfo(x.dtype).tiny)
+    return (x / scale).round_(), scale
 
 
 class DynamicLayer(nn.Module):
@@ -66,10 +72,12 @@ class DynamicLinear(DynamicLayer):
     """A linear layer on 8-bit products: floats (…, in) to floats (…, out), for inference.
 
     Where the processor is quicker with unsigned codes, inputs get the zero point 128; what that
-    adds to each sum, 128 Σ q_w, is known beforehand.
+    adds to each sum, 128 Σ q_w, is known beforehand. Where it is quick with 7 bits only, the inputs
+    of a float32 layer get 7: then results are a little further off than on another processor.
     """
 
     offset: Tensor
+    packed: PackedWeight | None
 
     @classmethod
     def of(cls, linear: nn.Linear, bits: int = 8, per_channel: bool = True) -> DynamicLinear:
@@ -83,16 +91,27 @@ class DynamicLinear(DynamicLayer):
     def derive(self) -> None:
         """Work out what follows from the codes."""
         self.offset = -MIDDLE * self.codes.sum(1, dtype=torch.int32)
+        self.packed = packed_products.pack(self.codes, self.scale)
 
     @torch.no_grad()
     def forward(self, x: Tensor) -> Tensor:
         rows = x.detach().reshape(-1, self.codes.shape[1]).to(self.scale.dtype)
-        unsigned = takes_unsigned(x.device) and rows.shape[1] <= LONGEST[torch.uint8]
+        if self.packed is not None and rows.device.type == "cpu":
+            found = self._of_7_bits(rows, self.packed)
+        else:
+            found = self._of_8_bits(rows)
+        return found.view(*x.shape[:-1], len(self.codes)).to(x.dtype)
+
+    def _of_7_bits(self, rows: Tensor, packed: PackedWeight) -> Tensor:
+        codes, scale = whole_rows(rows, packed_products.HIGHEST)
+        bias = rows.new_zeros(1) if self.bias is None else self.bias
+        return torch.addcmul(bias, packed.products(codes), scale)
+
+    def _of_8_bits(self, rows: Tensor) -> Tensor:
+        unsigned = takes_unsigned(rows.device) and rows.shape[1] <= LONGEST[torch.uint8]
         codes, scale = quantize_rows(rows, unsigned)
         sums = int_matmul(codes, self.codes.t())
-        if unsigned:
-            sums.add_(self.offset)
-        return self.values(sums, scale, (-1,)).view(*x.shape[:-1], len(self.codes)).to(x.dtype)
+        return self.values(sums.add_(self.offset) if unsigned else sums, scale, (-1,))
 
 
 class DynamicConv2d(DynamicLayer):

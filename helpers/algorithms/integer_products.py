@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from helpers.algorithms.packed_products import takes_seven_bits
+
 # The longest sums that surely fit 32 bits: 131071 · 128 · 128 and 65793 · 255 · 128.
 LONGEST = {torch.int8: 131071, torch.uint8: 65793}
 # The longest sums that float32 surely holds, up to 2^24: 1024 · 128 · 128 and 514 · 255 · 128.
@@ -56,10 +58,12 @@ def how_products_run() -> str:
     has = " and ".join(name for name, there in here.items() if there)
     level = torch.backends.cpu.get_cpu_capability()
     if not _has_int_mm(torch.device("cpu"), torch.int8):
+        without = f"{level}, with {has or 'neither VNNI nor AMX'}: torch has no quick product here"
+        rows = ". Layers that make codes of their inputs as they come make 7 bits, which are quick"
         return (
-            f"{level}, with {has or 'neither VNNI nor AMX'}: torch has no quick "
-            "product of 8-bit numbers here. Ours adds up short sums of float32 products, exactly, "
-            "which cannot be quicker than float32"
+            f"{without} for two matrices of 8-bit codes{rows if takes_seven_bits() else ''}. "
+            "`int_matmul` adds up short sums of float32 products, exactly, which cannot be quicker "
+            "than float32"
         )
     signs = "unsigned" if takes_unsigned(torch.device("cpu")) else "signed"
     return f"{level} with {has}; ours multiplies {signs} codes"

@@ -26,7 +26,7 @@ BUILDS: tuple[str, ...] = (
     "packing",
 )
 # What its answers may use and nobody has to write.
-GIVES: tuple[str, ...] = ("integer_products", "windows")
+GIVES: tuple[str, ...] = ("integer_products", "packed_products", "windows")
 
 EXERCISES = (
     codes.EXERCISE,
