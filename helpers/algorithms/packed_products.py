@@ -4,7 +4,7 @@ The instruction that AVX2 has for 8-bit numbers multiplies unsigned by signed on
 pairs of products in 16 bits. 255 · 128 · 2 is too large for them, 127 · 128 · 2 is not: with one
 bit less on the left all sums are exact. FBGEMM is the library in torch that is written around it;
 it wants the weight packed in its own order, once. Source: Khudia et al., "FBGEMM: Enabling
-High-Performance Low-Precision Deep Learning Inference" (2021), section 3.
+High-Performance Low-Precision Deep Learning Inference" (2021).
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ class PackedWeight:
         self._packed = _in_order(codes, scale)
 
     def products(self, x: Tensor) -> Tensor:
-        """s_w Σ q_w q_x, float32, (rows, out): the sums are exact, and are rounded once.
+        """s_w Σ q_w q_x, float32, (rows, out): floats are made of sums that are exact.
 
-        x: (rows, in), whole numbers from −64 to 63 held as float32.
+        x: (rows, in), whole numbers from −64 to 63 held as float32. Raises ValueError where its
+        rows are not as long as the weight's.
         """
         if x.shape[1] != self.codes.shape[1]:
             raise ValueError(

@@ -12,16 +12,19 @@ from helpers.exercises.spec import Case, Observation
 def thread_runs(fn: Function, case: Case) -> Observation:
     """`fn(session, updates, step, last)` with a session that shows who runs what with whom.
 
-    The case's arguments: how many ops, and `last`. An op's run ends when all ops are in a run of
-    their own, or after a moment without: then it counts as alone. `values[0]` is `{"runs": of each
-    op, "alone": runs that no other joined, "open": threads that go on after it has returned,
-    "threads": how many ran each op, "here": runs in no thread of their own, "looks": at the step}`.
+    The case's arguments: how many ops, `last`, and "slow" where op 0's first run takes as long as
+    all the others need to reach `last`. Else an op's run ends when all ops are in a run of their
+    own, or after a moment without: then it counts as alone. `values[0]` is `{"runs": of each op,
+    "alone": runs that no other joined, "open": threads that go on after it has returned, "threads":
+    how many ran each op, "here": runs in no thread of their own, "looks": at the step, "held":
+    whether the others waited for the slow op}`.
     """
     trouble = wrong_signature(fn, 4)
     if trouble:
         return trouble
-    ops, last = case.args[0]
-    session, before, faults = Rendezvous(ops), set(threading.enumerate()), list[BaseException]()
+    ops, last, *slow = case.args[0]
+    session = OneIsSlow(ops, last) if slow else Rendezvous(ops)
+    before, faults = set(threading.enumerate()), list[BaseException]()
     old, threading.excepthook = threading.excepthook, lambda hook: _note(hook.exc_value, faults)
     try:
         returned = fn(session, [f"update_{i}" for i in range(ops)], "step", last)
@@ -40,7 +43,7 @@ def thread_runs(fn: Function, case: Case) -> Observation:
         threading.excepthook = old
     seen = {"runs": runs, "alone": session.alone, "open": len(others), "much": session.much}
     seen |= {"threads": [len(each) for each in session.threads]}
-    seen |= {"here": session.here, "looks": session.looks}
+    seen |= {"here": session.here, "looks": session.looks, "held": session.held}
     return Observation(values=[{**seen, "step": session.count, "returned": kind_name(returned)}])
 
 
@@ -69,7 +72,7 @@ class Rendezvous:
         self.threads: list[set[threading.Thread]] = [set() for _ in range(ops)]
         self.caller = threading.current_thread()
         self.alone = self.count = self.here = self.looks = 0
-        self.over = self.much = False
+        self.over = self.much = self.held = False
         self._here: set[int] = set()
         self._turn, self._change = 0, threading.Condition()
 
@@ -83,14 +86,17 @@ class Rendezvous:
                 return self.count
         return self._update(int(str(fetches).removeprefix("update_")))
 
+    def _begin(self, op: int) -> None:
+        if self.over or self.count > 60:
+            self.much = self.much or not self.over
+            raise _Enough
+        self.runs[op] += 1
+        self.threads[op].add(threading.current_thread())
+        self.here += threading.current_thread() is self.caller
+
     def _update(self, op: int) -> None:
         with self._change:
-            if self.over or self.count > 60:
-                self.much = self.much or not self.over
-                raise _Enough
-            self.runs[op] += 1
-            self.threads[op].add(threading.current_thread())
-            self.here += threading.current_thread() is self.caller
+            self._begin(op)
             turn = self._turn
             self._here.add(op)
             if len(self._here) == len(self.runs):
@@ -103,3 +109,29 @@ class Rendezvous:
         self.count += len(self._here)
         self._here, self._turn = set(), self._turn + 1
         self._change.notify_all()
+
+
+class OneIsSlow(Rendezvous):
+    """Stands for a session whose op 0 takes as long as the others need to reach `last`.
+
+    Where they do not get there without it, they have waited for it; then all go on together.
+    """
+
+    def __init__(self, ops: int, last: int) -> None:
+        super().__init__(ops)
+        self.last = last
+
+    def _update(self, op: int) -> None:
+        if self.held:
+            super()._update(op)
+            return
+        with self._change:
+            self._begin(op)
+            self._change.notify_all()
+            # The others' first runs end when op 0 has begun, or it might find nothing left to do.
+            met = self._change.wait_for(
+                lambda: self.count >= self.last if op == 0 else self.runs[0] > 0, 1.5
+            )
+            self.held = self.held or not met
+            self.count += 1
+            self._change.notify_all()

@@ -8,6 +8,7 @@ thread goes on.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, listing
@@ -17,7 +18,10 @@ from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAn
 
 
 def cases(seed: int) -> list[Case]:
-    """3, 1, 2 and 5 ops; `last` is sometimes what they reach together, sometimes between."""
+    """3, 1, 2 and 5 ops; `last` is sometimes what they reach together, sometimes between.
+
+    In the last case op 0 is slow, and the others must not wait for it.
+    """
     random = rng(seed, "08.3")
     made = list[Case]()
     for ops in (3, 1, 2, 5) if not seed else (4, 3):
@@ -31,21 +35,51 @@ def cases(seed: int) -> list[Case]:
                 facts={"ops": ops, "last": last, "turns": turns},
             )
         )
+    ops, last = (3, 9) if not seed else (int(random.integers(2, 5)), int(random.integers(8, 14)))
+    made.append(
+        Case(
+            f"With {count(ops, 'op')}, of which op 0 is slow, until step {last}",
+            ((ops, last, "slow"),),
+            facts={"ops": ops, "last": last, "turns": last, "slow": True},
+        )
+    )
     return made
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """Together, often enough, and all ended."""
-    got, facts = seen.values[0], case.facts
+    got = seen.values[0]
     if got["alone"]:
         return f"{case.name}, {count(got['alone'], 'run')} had no other under way."
-    if got["runs"] != [facts["turns"]] * facts["ops"]:
+    if not _often_enough(case, got):
         return f"{case.name}, the ops were run {listing(got['runs'])} times."
     if got["here"] or max(got["threads"]) > 1:
         return f"{case.name}, not every op has one thread of its own."
     if got["looks"] < sum(got["runs"]):
         return f"{case.name}, the step was not looked at before each run."
     return f"{case.name}, threads go on after it has returned." if got["open"] else None
+
+
+def _often_enough(case: Case, got: dict[str, Any]) -> bool:
+    """Whether each op was run as often as it should.
+
+    A slow op 0 has one run, and the others make the rest: each of them may have looked at the step
+    before the last one counted.
+    """
+    runs, facts = got["runs"], case.facts
+    if not facts.get("slow"):
+        return bool(runs == [facts["turns"]] * facts["ops"])
+    last = facts["last"]
+    return not got["held"] and runs[0] == 1 and last <= sum(runs[1:]) <= last + facts["ops"] - 2
+
+
+def _held(case: Case, seen: Observation) -> str | None:
+    if not seen.values[0]["held"]:
+        return None
+    return (
+        f"{case.name}, op 0 was under way, and the others waited for it: with a barrier the "
+        "slowest sets the pace. Each thread goes on at its own, and looks at nothing but the step."
+    )
 
 
 def _no_join(case: Case, seen: Observation) -> str | None:
@@ -205,6 +239,7 @@ EXERCISE = Exercise(
         Mistake("compares the variable", _not_read, unfinished=True),
         Mistake("nothing is run", _nobody),
         Mistake("threads go on", _no_join),
+        Mistake("waits for the slow one", _held),
         Mistake("all threads run one op", _one_op),
         Mistake("one after the other", _alone),
         Mistake("run once", _once),
@@ -231,6 +266,7 @@ EXERCISE = Exercise(
         WrongAnswer("rounds of threads", wrong.rounds, "The loop belongs into"),
         WrongAnswer("a share each", wrong.a_share_each, "nobody asks for the step"),
         WrongAnswer("looks once", wrong.looks_once, "before *every* run"),
+        WrongAnswer("a barrier", wrong.waits_for_the_others, "with a barrier the"),
     ),
     ranked=False,
 )

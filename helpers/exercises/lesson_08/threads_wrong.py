@@ -145,3 +145,15 @@ def the_variable(session: Any, updates: Any, step: Any, last: int) -> None:
             session.run(update)
 
     together(more, updates)
+
+
+def waits_for_the_others(session: Any, updates: Any, step: Any, last: int) -> None:
+    """Lets no thread go on before each has had its run."""
+    gate = threading.Barrier(len(updates))
+
+    def in_step(update: Any) -> None:
+        while session.run(step) < last:
+            session.run(update)
+            gate.wait()
+
+    together(in_step, updates)
