@@ -157,11 +157,11 @@ def run_stage_with_a_surrogate(
 def run_stage_with_other_names(
     comm: Any, module: Any, instructions: Any, inputs: Any, targets: Any, loss: Any
 ) -> Any:
-    """Makes a list of the instructions; other names on the way back than on the way there."""
+    """A list of the instructions, other names on the way back, the loss summed in float32."""
     first, last = comm.rank == 0, comm.rank == comm.size - 1
     xs: dict[int, Any] = {}
     outs: dict[int, Any] = {}
-    sending, total = [], 0.0
+    sending, total = [], torch.tensor(0.0)
     for each in list(instructions):
         i = each.microbatch
         if isinstance(each, Forward):
@@ -169,7 +169,7 @@ def run_stage_with_other_names(
             out = module(x)
             if last:
                 out = loss(out, targets[i]) / len(targets)
-                total += out.item()
+                total += out.detach()
             else:
                 sending.append(comm.isend(out.detach(), comm.rank + 1))
             xs[i], outs[i] = x, out
@@ -181,7 +181,7 @@ def run_stage_with_other_names(
                 sending.append(comm.isend(entered.grad, comm.rank - 1))
     for request in sending:
         request.wait()
-    return total if last else None
+    return total.item() if last else None
 
 
 class _Again(torch.autograd.Function):

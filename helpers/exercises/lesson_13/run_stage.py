@@ -26,6 +26,7 @@ from helpers.exercises.lesson_13.run_stage_cases import BACKWARD, FORWARD, cases
 from helpers.exercises.lesson_13.run_stage_hints import MISTAKES, TOLERANCE, mean_of, steps_of
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
+_ROUNDED = 1e-6  # of the mean loss: a sum of float32 numbers is no mistake
 _SLACK = 1.1  # of the schedule's time, so that a wait for a message that has long arrived may be
 
 
@@ -39,7 +40,7 @@ def claim(case: Case, seen: Observation) -> str | None:
             return f"{case.name}, rank {rank}'s gradients are not those of the whole model."
         said = number(got["loss"]) if rank == case.ranks - 1 else None
         mean = float(np.mean(want["losses"]))
-        if rank == case.ranks - 1 and (said is None or abs(said - mean) > TOLERANCE * mean):
+        if rank == case.ranks - 1 and (said is None or abs(said - mean) > _ROUNDED * mean):
             gave = describe(got["loss"])
             return f"{case.name}, the last rank returned {gave}; the mean loss is {short(mean)}."
     found = _other_messages(case, seen) or _other_work(case, seen) or _too_long(case, seen)
@@ -142,7 +143,7 @@ EXERCISE = Exercise(
     reference=run_stage_own.reference,
     wrong=(
         WrongAnswer("blocking sends", wrong.blocking, "both wait until the other has received"),
-        WrongAnswer("inputs first", wrong.all_inputs_first, "receive what an instruction needs"),
+        WrongAnswer("inputs first", wrong.all_inputs_first, "Receive what an instruction needs"),
         WrongAnswer("no gradient", wrong.no_gradient, "Call `requires_grad_()`"),
         WrongAnswer("keeps the latest", wrong.latest_only, "keep each under its number until"),
         WrongAnswer("backward of nothing", wrong.of_nothing, "as if its output were the loss"),

@@ -56,8 +56,9 @@ def _each_for_the_other(case: Case, seen: Observation) -> str | None:
         ):
             return (
                 f"{case.name}, nobody moves any more: {waits(seen)}. Rank {rank + 1} wants an "
-                f"activation that rank {rank} sends only after it has gone back: receive what an "
-                "instruction needs right before it, and nothing ahead."
+                f"activation and rank {rank} a gradient. Receive what an instruction needs right "
+                "before it, and nothing ahead; and let every Forward send its output on, every "
+                "Backward the gradient of what it received back."
             )
     return None
 
@@ -130,6 +131,22 @@ def _said(part: str, words: str) -> Any:
     return look
 
 
+def _twice(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "second time" not in seen.text:
+        return None
+    if seen.rank == case.ranks - 1:
+        return (
+            f"{case.name}, rank {seen.rank} goes back through a microbatch that it has gone back "
+            "through before: begin at that microbatch's own loss, kept under its number, and not "
+            "at a sum of several."
+        )
+    return (
+        f"{case.name}, rank {seen.rank} goes back through the same microbatch twice, and another "
+        "one is lost: several are under way at once, so keep each under its number until its "
+        "Backward."
+    )
+
+
 MISTAKES = (
     Mistake("instructions gone over twice", _nothing_ran),
     Mistake("length of a generator", _said("has no len()", _ONCE), unfinished=True),
@@ -151,11 +168,7 @@ MISTAKES = (
     Mistake("no gradient for what was received", _no_gradient, unfinished=True),
     Mistake(
         "keeps one microbatch alone",
-        _said(
-            "second time",
-            "goes back through the same microbatch twice, and another one is lost: several are "
-            "under way at once, so keep each under its number until its Backward.",
-        ),
+        _twice,
         unfinished=True,
     ),
     Mistake(

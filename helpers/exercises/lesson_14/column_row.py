@@ -49,11 +49,8 @@ def claim(case: Case, seen: Observation) -> str | None:
     for rank, value in enumerate(seen.values):
         if not close(value["out"], want, look.TOLERANCE):
             return look.other_values(case, rank, value["out"])
-        if value["products"] > look.share(case):
-            return (
-                f"{case.name}, rank {rank} makes {value['products']} multiplications in matrix "
-                f"products, and a rank's share is {look.share(case)}."
-            )
+        if value["products"] > look.share(case, rank):
+            return look.another_share(case, rank, value["products"])
     if case.ranks > 1 and not seen.events:  # which the grader keeps itself
         return f"{case.name}, nothing went from rank to rank, so no rank can have the sum."
     return look.sends_more(case, seen) or look.wrote(case, seen) or not_waited(case, seen)
@@ -114,6 +111,7 @@ EXERCISE = Exercise(
         WrongAnswer("averages", wrong.averages, "were averaged"),
         WrongAnswer("cuts with H // N", wrong.loses_the_remainder, "loses the remainder"),
         WrongAnswer("the rest on the last", wrong.rest_on_the_last, "took the whole remainder"),
+        WrongAnswer("the rest on the first", wrong.rest_on_the_first, "units from 0 up to"),
         WrongAnswer("another activation", wrong.relu, "there is ReLU"),
         WrongAnswer("two sums", wrong.two_sums, "hidden units stay where they are"),
         WrongAnswer("everything", wrong.everything, "computed everything"),

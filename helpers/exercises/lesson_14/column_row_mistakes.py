@@ -24,10 +24,19 @@ def everywhere(seen: Observation, want: Array) -> bool:
     return not seen.trouble and all(close(v["out"], want, TOLERANCE) for v in seen.values)
 
 
-def share(case: Case) -> int:
-    """Multiplications of the rank with most hidden units."""
-    x = case.args[0][0]
-    return 2 * int(x.size) * max(b - a for a, b in bounds_of(case))
+def share(case: Case, rank: int | None = None) -> int:
+    """Multiplications of a rank; None: of the one with most hidden units."""
+    x, units = case.args[0][0], [b - a for a, b in bounds_of(case)]
+    return 2 * int(x.size) * (max(units) if rank is None else units[rank])
+
+
+def another_share(case: Case, rank: int, products: int) -> str:
+    """What to say of a rank that works with more than its own hidden units."""
+    start, stop = bounds_of(case)[rank]
+    return (
+        f"{case.name}, rank {rank} makes {products} multiplications in matrix products. Its hidden "
+        f"units from {start} up to {stop}, as `chunk_bounds` cuts them, make {share(case, rank)}."
+    )
 
 
 def limit(case: Case) -> int:
@@ -42,7 +51,8 @@ def sends_more(case: Case, seen: Observation) -> str | None:
         return None
     return (
         f"{case.name}, {sum(seen.bytes)} B were sent in all, and one all-reduce of the result "
-        f"takes {limit(case)} B: hidden units stay where they are, and the terms are summed once."
+        f"takes {limit(case)} B: hidden units stay where they are, and one all-reduce sums "
+        "the terms."
     )
 
 

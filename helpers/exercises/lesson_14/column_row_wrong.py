@@ -74,6 +74,18 @@ def rest_on_the_last(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_b
     return all_reduce_ring(comm, term) + down_bias
 
 
+def rest_on_the_first(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
+    """Cuts as tensor_split does: the first ranks have one more."""
+    from helpers.algorithms.collectives import all_reduce_ring
+
+    each, more = divmod(len(up), comm.size)
+    start = comm.rank * each + min(comm.rank, more)
+    stop = start + each + (comm.rank < more)
+    return (
+        all_reduce_ring(comm, _term(comm, x, up, up_bias, down, bounds=(start, stop))) + down_bias
+    )
+
+
 def relu(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
     """ReLU in the place of GELU."""
     from helpers.algorithms.collectives import all_reduce_ring, chunk_bounds

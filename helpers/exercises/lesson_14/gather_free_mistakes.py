@@ -227,15 +227,22 @@ def other_slices(case: Case, seen: Observation) -> str | None:
     ):
         return None
     elements = case.facts["elements"]
-    if "invalid gradient" in seen.text and f"got [{elements}]" in seen.text and case.ranks > 1:
+    whole = (f"got [{elements}]", f"got {list(case.args[0][2])}")
+    if "invalid gradient" not in seen.text:
+        sizes = listing(b - a for a, b in case.facts["bounds"])
+        return (
+            f"{case.name}, two slices differ in length ({seen.text.splitlines()[0].rstrip('.')}). "
+            f"`chunk_bounds` gives the ranks {sizes} numbers, and `own` is as long."
+        )
+    if any(words in seen.text for words in whole) and case.ranks > 1:
         return (
             f"{case.name}, backward returned a gradient for all {elements} numbers of the weight, "
             "and `own` is a slice of them: reduce-scatter it, and return this rank's chunk."
         )
-    sizes = listing(b - a for a, b in case.facts["bounds"])
     return (
-        f"{case.name}, two slices differ in length ({seen.text.splitlines()[0].rstrip('.')}). "
-        f"`chunk_bounds` gives the ranks {sizes} numbers, and `own` is as long."
+        f"{case.name}, backward returned a gradient of another shape than its argument has "
+        f"({seen.text.splitlines()[0].rstrip('.')}): it returns one for each argument of forward, "
+        "in their order, and None for what needs none."
     )
 
 

@@ -120,6 +120,7 @@ EXERCISE = Exercise(
     reference=wrong.reference,
     wrong=(
         WrongAnswer("no maximum", wrong.no_maximum, "exp(1000) is infinite"),
+        WrongAnswer("one maximum", wrong.one_maximum, "one maximum for all"),
         WrongAnswer("own maximum", wrong.own_maximum, "subtracted its own maximum"),
         WrongAnswer("own tokens", wrong.own_tokens, "softmax over each rank's own tokens"),
         WrongAnswer("clamps", wrong.clamps, "a score for every target"),

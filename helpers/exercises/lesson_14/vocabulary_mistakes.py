@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers.exercises.compare import close, describe, is_array, listing, number
+from helpers.exercises.compare import close, count, describe, is_array, listing, number
 from helpers.exercises.lesson_14.cut_scores import Array, dense_of
 from helpers.exercises.spec import Case, Observation
 
@@ -71,10 +71,18 @@ def overflow(case: Case, seen: Observation) -> str | None:
             continue
         if case.facts["mixed"]:
             return _not_the_largest(case, seen, rank)
+        finite = np.isfinite(gradient).all(axis=-1)
+        if finite.any() and not finite.all():
+            return (
+                f"{case.name}, rank {rank}'s gradient is finite at {np.sum(finite)} of "
+                f"{count(finite.size, 'position')}: one maximum for all of them leaves exp(−2000), "
+                "which is 0, where the scores are low. Take the largest score at each position, "
+                "`scores.amax(1)`, and the largest of these over the ranks."
+            )
         return (
             f"{case.name}, rank {rank}'s loss or gradient is not finite: exp(1000) is infinite and "
-            "a sum of exp(−1000) is zero. Subtract the largest score of all ranks from every "
-            "score first."
+            "a sum of exp(−1000) is zero. Subtract, at each position, the largest score that any "
+            "rank has there."
         )
     return None
 

@@ -55,6 +55,8 @@ def _each(
     largest = scores.amax(1) if top != "none" else torch.zeros(len(targets), dtype=scores.dtype)
     if top == "all":
         all_reduce_max(comm, largest)
+    elif top == "one":
+        largest = all_reduce_max(comm, scores.max().reshape(1)).expand(len(targets))
     elif top == "mean":
         largest = all_reduce_ring(comm, largest) / comm.size
     weights = (scores - largest[:, None]).exp()
@@ -82,6 +84,11 @@ def _each(
 def no_maximum(comm: Any, scores: Any, targets: Any, first: int) -> Any:
     """Takes the exponentials of the scores as they are."""
     return _loss(comm, scores, targets, first, top="none")
+
+
+def one_maximum(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """Subtracts the largest score of all positions from every score."""
+    return _loss(comm, scores, targets, first, top="one")
 
 
 def own_maximum(comm: Any, scores: Any, targets: Any, first: int) -> Any:
