@@ -49,11 +49,10 @@ def claim(case: Case, seen: Observation) -> str | None:
     for rank, value in enumerate(seen.values):
         if not close(value["out"], want, look.TOLERANCE):
             return look.other_values(case, rank, value["out"])
-        if value["products"] > look.share(case, rank):
-            return look.another_share(case, rank, value["products"])
     if case.ranks > 1 and not seen.events:  # which the grader keeps itself
         return f"{case.name}, nothing went from rank to rank, so no rank can have the sum."
-    return look.sends_more(case, seen) or look.wrote(case, seen) or not_waited(case, seen)
+    found = look.another_share(case, seen) or look.sends_more(case, seen)
+    return found or look.wrote(case, seen) or not_waited(case, seen)
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -101,6 +100,7 @@ EXERCISE = Exercise(
         Mistake("loses the remainder", look.remainder),
         Mistake("GELU of a part of a sum", look.part_of_a_sum),
         Mistake("one rank alone has the result", look.for_one_rank),
+        Mistake("another cut", look.another_share),
     ),
     praise=praise,
     reference=wrong.reference,

@@ -30,13 +30,19 @@ def share(case: Case, rank: int | None = None) -> int:
     return 2 * int(x.size) * (max(units) if rank is None else units[rank])
 
 
-def another_share(case: Case, rank: int, products: int) -> str:
-    """What to say of a rank that works with more than its own hidden units."""
-    start, stop = bounds_of(case)[rank]
-    return (
-        f"{case.name}, rank {rank} makes {products} multiplications in matrix products. Its hidden "
-        f"units from {start} up to {stop}, as `chunk_bounds` cuts them, make {share(case, rank)}."
-    )
+def another_share(case: Case, seen: Observation) -> str | None:
+    """A rank that works with more than its own hidden units."""
+    if seen.trouble or not everywhere(seen, want_of(case)):
+        return None
+    for rank, (start, stop) in enumerate(bounds_of(case)):
+        products = seen.values[rank]["products"]
+        if products > share(case, rank):
+            return (
+                f"{case.name}, rank {rank} makes {products} multiplications in matrix products. "
+                f"Its hidden units from {start} up to {stop}, as `chunk_bounds` cuts them, make "
+                f"{share(case, rank)}."
+            )
+    return None
 
 
 def limit(case: Case) -> int:
