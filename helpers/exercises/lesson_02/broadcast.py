@@ -136,6 +136,11 @@ def _lost(case: Case, seen: Observation) -> str | None:
 def _no_partner(case: Case, seen: Observation) -> str | None:
     if seen.trouble != "failed" or "the ranks are 0 to" not in seen.text:
         return None
+    if case.ranks & (case.ranks - 1) == 0:
+        return (
+            f"{case.name}, rank {seen.rank} asks for a rank that does not exist: from a root in "
+            "the middle, ranks are counted round the circle. Take the partner's number `% N`."
+        )
     return (
         f"{case.name}, rank {seen.rank} asks for a rank that does not exist: where N is no power "
         "of two, some partners of the last round are missing. Ask whether place + distance < N."

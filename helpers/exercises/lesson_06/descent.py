@@ -93,6 +93,8 @@ def _like(name: str, words: str) -> Mistake:
 def _before_the_start(case: Case, seen: Observation) -> str | None:
     if seen.kind != "IndexError":
         return None
+    if "assignment" in seen.text:
+        return f"{case.name}, a list has no places to come: let it grow with `path.append(…)`."
     return (
         f"{case.name}, there is no w that long ago in the first updates: all workers computed "
         "their first gradient at the start, so take `path[max(step - staleness, 0)]`."

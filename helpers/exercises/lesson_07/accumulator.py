@@ -137,7 +137,10 @@ def _too_early(case: Case, gave: Any, step: Any, fact: Any) -> str | None:
 def _never_counts(case: Case, gave: Any, step: Any, fact: Any) -> str | None:
     if gave is not None or fact["held"] != case.facts["required"]:
         return None
-    return "it gave None, though enough are there. Raise `count` with each gradient that counts."
+    return (
+        f"it gave None, though {fact['held']} are there, and that is enough. Raise `count` with "
+        "each gradient that counts, and give None only where it is *below* what is required."
+    )
 
 
 @_asked("take")
