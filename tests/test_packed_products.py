@@ -128,6 +128,20 @@ def test_a_packed_layer_is_copied_saved_and_loaded_like_any(tmp_path):
 
 
 @needs_it
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_a_packed_layer_may_go_to_another_type_and_back(dtype):
+    torch.manual_seed(0)
+    source, x = nn.Linear(30, 20), torch.randn(4, 30)
+    layer = DynamicLinear.of(source)
+    expected = layer(x)
+    moved = layer.to(dtype)(x.to(dtype))
+    assert moved.dtype == dtype
+    torch.testing.assert_close(moved.float(), source(x).detach(), rtol=0, atol=0.05)
+    if dtype == torch.float64:  # which loses none of a scale's digits
+        assert torch.equal(layer.float()(x), expected)
+
+
+@needs_it
 def test_layers_of_other_types_keep_8_bits():
     for dtype in (torch.float64, torch.float32):
         layer = DynamicLinear.of(nn.Linear(4, 3).to(dtype))

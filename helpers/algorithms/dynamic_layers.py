@@ -96,7 +96,9 @@ class DynamicLinear(DynamicLayer):
     @torch.no_grad()
     def forward(self, x: Tensor) -> Tensor:
         rows = x.detach().reshape(-1, self.codes.shape[1]).to(self.scale.dtype)
-        if self.packed is not None and rows.device.type == "cpu":
+        # The layer may have gone to a GPU, or to another type, since its weight was packed.
+        here = rows.device.type == "cpu" and rows.dtype == torch.float32
+        if self.packed is not None and here:
             found = self._of_7_bits(rows, self.packed)
         else:
             found = self._of_8_bits(rows)
