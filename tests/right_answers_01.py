@@ -59,17 +59,14 @@ def log_by_hand(weight: Any, value: Any, log: Any) -> Any:
     return tf.group(weight.assign(late))
 
 
-def find_by_handle(container: str, model: Any) -> Any:
-    """The variables' handles by themselves, read at once."""
+def find_by_tf_variable(container: str, model: Any) -> Any:
+    """Variables of TensorFlow 2 with the names given, whose initial values nobody asks for."""
     import tensorflow as tf
 
     found = {}
     for name, (shape, device) in model.items():
-        with tf.device(device):
-            handle = tf.raw_ops.VarHandleOp(
-                container=container, shared_name=name, dtype=tf.float32, shape=shape
-            )
-            found[name] = tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)
+        with tf.compat.v1.container(container), tf.device(device):
+            found[name] = tf.Variable(tf.zeros(shape), name=name)
     return found
 
 
@@ -78,5 +75,5 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("01.2", place_by_cases),
     ("01.3", least_by_search),
     ("01.4", log_by_hand),
-    ("01.5", find_by_handle),
+    ("01.5", find_by_tf_variable),
 ]

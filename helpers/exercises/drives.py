@@ -87,9 +87,13 @@ def _on_ranks(fn: Function, comm: Any, *args: Any) -> Any:
 
 
 def _in_place(fn: Function, comm: Any, *args: Any) -> Any:
-    """`{"after": the first argument afterwards, "returned": what was returned}`."""
+    """The first argument afterwards, what was returned, and how many messages were left open."""
+    from helpers.exercises.drives_requests import OPEN, Requests
+
+    requests = Requests(comm)
     returned = fn(comm, *args)
-    return {"after": args[0], "returned": None if returned is args[0] else returned}
+    given = None if returned is args[0] else returned
+    return {"after": args[0], "returned": given, OPEN: requests.end()}
 
 
 on_ranks = Ranked(_on_ranks)  # `values` are what the ranks returned

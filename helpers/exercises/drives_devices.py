@@ -120,7 +120,8 @@ def looks_for_a_model(fn: Function, case: Case) -> Observation:
     tasks, and what the others leave: a list of (container, {name: device}, {name: value}).
     `values[0]` is {"kind", "found": for each name its value or the kind of an error, "after": the
     values of the first model that was left, when all is over, "handles": (container, name,
-    device) of each variable that the graph names, "initialised": whether a run assigns}.
+    device) of each variable that the graph names, "shapes": for each name its shape, None for what
+    is no variable}.
     """
     trouble = wrong_signature(fn, 2)
     if trouble:
@@ -139,10 +140,21 @@ def looks_for_a_model(fn: Function, case: Case) -> Observation:
             given = fn(container, dict(model))
         found = given if isinstance(given, dict) else {}
         seen: dict[str, Any] = {"kind": type(given).__name__, "handles": handles(graph)}
+        seen["shapes"] = {str(name): _shape(each) for name, each in found.items()}
         seen |= _look([*graphs, graph], inits, variables, found, tasks)
     except Exception as error:
         return failed(error, fn)
     return Observation(values=[plain(seen)])
+
+
+def _shape(each: Any) -> list[int] | str | None:
+    """A variable's shape, "unknown" where it has none; None for what is no variable."""
+    import tensorflow as tf
+
+    if not isinstance(each, tf.Variable):
+        return None
+    known = each.shape.is_fully_defined()
+    return [int(size) for size in each.shape] if known else "unknown"
 
 
 def _leave(graph: Any, container: str, devices: dict[str, str], values: dict[str, Any]) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from helpers.algorithms.rule import Decision, Rule
+from helpers.algorithms.rule import Decision, Push, Rule
 from helpers.exercises.drives import Function, failed, plain, wrong_signature
 from helpers.exercises.spec import Case, Observation
 
@@ -76,6 +76,14 @@ class Halving(Given):
         return super().arrive(worker, gradient / 2, version)
 
 
+class Resumed(Given):
+    """Its first worker waits for something since before a restart, and does not start."""
+
+    def start(self) -> tuple[int, ...]:
+        """All but the first."""
+        return super().start()[1:]
+
+
 _PARTS = ("release", "applied", "dropped")
 
 
@@ -93,9 +101,11 @@ def rule_turns(fn: Function, case: Case) -> Observation:
 def cure_turns(fn: Function, case: Case) -> Observation:
     """The same for a cure, `fn(rule, *extra)`, around a rule that applies what it is handed.
 
-    With the option "halves" the rule applies half of it.
+    With the option "halves" the rule applies half of it; with "resumed" its first worker does not
+    start.
     """
-    inside = Halving if case.options.get("halves") else Given
+    known = {"halves": Halving, "resumed": Resumed}
+    inside = next((known[name] for name in known if case.options.get(name)), Given)
     return _drive(fn, case, lambda *parts: [inside(*parts)], 1)
 
 
@@ -185,7 +195,5 @@ def _turns(rule: Any, goals: Tensor, order: Sequence[int], more: More | None = N
 
 
 def _push(push: Any) -> Any:
-    """A push as a list of its numbers; what is no push as it is."""
-    if isinstance(push, list | tuple):
-        return [int(number) for number in push]
-    return plain(push)
+    """A push as a list of its numbers; what is no push, such as a tuple of them, as it is."""
+    return [int(number) for number in push] if isinstance(push, Push) else plain(push)

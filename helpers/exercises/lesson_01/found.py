@@ -90,7 +90,7 @@ def claim(case: Case, seen: Observation) -> str | None:
     for name, want in case.facts["want"].items():
         if not close(_array(answer["after"][name]), want, 1e-6):
             return f"{case.name}, `{name}` was changed on the server."
-    return None
+    return _only_read(case, seen) or _other_shape(case, seen)
 
 
 def _handles(seen: Observation) -> list[tuple[str, str, str]]:
@@ -184,6 +184,29 @@ def _other_type(case: Case, seen: Observation) -> str | None:
     )
 
 
+def _only_read(case: Case, seen: Observation) -> str | None:
+    shapes = seen.values[0]["shapes"]
+    name = next((n for n in case.facts["want"] if n in shapes and shapes[n] is None), None)
+    if name is None or not _handles(seen):
+        return None
+    return (
+        f"{case.name}, `{name}` is no variable but something that reads one, and nobody could "
+        "train it further: nothing assigns to it. Return what `get_variable` gives."
+    )
+
+
+def _other_shape(case: Case, seen: Observation) -> str | None:
+    shapes = seen.values[0]["shapes"]
+    for name, want in case.facts["want"].items():
+        if shapes.get(name) not in (None, list(want.shape)):
+            said = shapes[name] if type(shapes[name]) is str else tuple(shapes[name])
+            return (
+                f"{case.name}, the shape of `{name}` is {said} in your graph and {want.shape} on "
+                "the server: the model says which shape each variable has."
+            )
+    return None
+
+
 def _task(device: str) -> str:
     parts = [part for part in device.split("/") if part.startswith(("job:", "task:"))]
     return "/" + "/".join(parts)
@@ -229,6 +252,8 @@ EXERCISE = Exercise(
         Mistake("another container", _default_container),
         Mistake("another device", _other_device),
         Mistake("another type", _other_type),
+        Mistake("no variable, but its value", _only_read),
+        Mistake("another shape", _other_shape),
     ),
     praise=praise,
     reference=reference,
@@ -238,6 +263,8 @@ EXERCISE = Exercise(
             "always the same container", wrong.always_spring, "use the argument `container`"
         ),
         WrongAnswer("in float64", wrong.in_double, "the type that was left"),
+        WrongAnswer("only reads them", wrong.only_reads, "is no variable but"),
+        WrongAnswer("without a shape", wrong.in_another_shape, "the model says which shape"),
         WrongAnswer("no device", wrong.no_device, "wherever the session likes"),
         WrongAnswer("unnamed", wrong.by_tf_variable, "there are Variable"),
         WrongAnswer("a scope", wrong.in_a_scope, "is called `weights`; there are spring/weights"),

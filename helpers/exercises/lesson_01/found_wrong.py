@@ -73,6 +73,18 @@ def in_double(container: str, model: Any) -> Any:
     return made
 
 
+def only_reads(container: str, model: Any) -> Any:
+    """Tensors that hold the variables' values."""
+    return {name: found.read_value() for name, found in find_model(container, model).items()}
+
+
+def in_another_shape(container: str, model: Any) -> Any:
+    """As if each were a vector of one more."""
+    for name, (shape, device) in model.items():
+        model[name] = ((sum(shape) + 1,), device)
+    return find_model(container, model)
+
+
 def constants(container: str, model: Any) -> Any:
     """Zeros."""
     import tensorflow as tf

@@ -16,6 +16,7 @@ import numpy as np
 from helpers.exercises.common import rng, self_hint
 from helpers.exercises.compare import close, count, listing, times, worlds
 from helpers.exercises.drives import in_place
+from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.lesson_02 import ring_wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
@@ -77,12 +78,19 @@ def claim(case: Case, seen: Observation) -> str | None:
             return f"{case.name}, rank {rank} sent {sent}; a ring sends 2(N − 1) = {2 * (n - 1)}."
         if len(set(seen.sent[rank])) > 1:
             return f"{case.name}, rank {rank} sent to several ranks; a ring has one neighbour."
-    return None
+    return not_waited(case, seen)
+
+
+def _sent(seen: Observation) -> list[tuple[int, int]]:
+    """Each rank's bytes and messages."""
+    return list(zip(seen.bytes, seen.messages, strict=True))
 
 
 def _whole_tensors(case: Case, seen: Observation) -> str | None:
-    sent = _length(case) * _ITEM * np.arange(1, 3) * (case.ranks - 1)
-    if case.ranks < 3 or len(set(seen.bytes)) != 1 or seen.bytes[0] not in sent:
+    each = _length(case) * _ITEM
+    if case.ranks < 3 or len(set(seen.bytes)) != 1 or not seen.bytes[0]:
+        return None
+    if any(sent != each * messages for sent, messages in _sent(seen)):
         return None
     least = 2 * (case.ranks - 1) * _length(case) * _ITEM / case.ranks
     return (
@@ -119,6 +127,43 @@ def _half_way(case: Case, seen: Observation) -> str | None:
         f"{case.name}, each rank holds one chunk of the sum after {n - 1} steps, and the others "
         "are partial. That is the first half (reduce-scatter); in the second (all-gather) the "
         "finished chunks go round once more."
+    )
+
+
+def _too_many_steps(case: Case, seen: Observation) -> str | None:
+    n = case.ranks
+    if seen.trouble or n < 2 or min(seen.messages) <= 2 * (n - 1):
+        return None
+    if any(sent >= _length(case) * _ITEM * messages for sent, messages in _sent(seen)):
+        return None
+    return (
+        f"{case.name}, rank 0 sent {count(seen.messages[0], 'message')} where the ring has "
+        f"2(N − 1) = {2 * (n - 1)}: each half has N − 1 steps. A step more adds a rank's values "
+        "a second time."
+    )
+
+
+def _renamed(case: Case, seen: Observation) -> str | None:
+    """Every chunk is the sum over some ranks up to this one, as if nothing had been written."""
+    n, length, held, open_ = case.ranks, _length(case), case.facts["held"], 0
+    if seen.trouble or n < 2 or set(seen.messages) != {2 * (n - 1)}:
+        return None
+    for rank, after in enumerate(_after(seen)):
+        sums = np.cumsum([held[(rank - back) % n] for back in range(n)], axis=0)
+        for low, high in ((c * length // n, (c + 1) * length // n) for c in range(n)):
+            ranks = [i + 1 for i in range(n) if close(after[low:high], sums[i][low:high], 1e-6)]
+            if not ranks:
+                return None
+            open_ += high > low and n not in ranks
+    if not open_:
+        return None
+    if all(close(v, own) for v, own in zip(_after(seen), held, strict=True)):
+        what = "all tensors stayed as they were"
+    else:
+        what = f"{count(open_, 'chunk')} of the ranks' tensors never got the sum that arrived"
+    return (
+        f"{case.name}, {what}: `chunks[i] = …` puts another tensor on the list and does not write "
+        "into the one that was given. Use `chunks[i] += …` and `comm.recv(left, into=chunks[i])`."
     )
 
 
@@ -226,8 +271,11 @@ EXERCISE = Exercise(
         Mistake("divides by the number of ranks", _averaged),
         Mistake("loses the remainder", _loses_rest),
         Mistake("stops after reduce-scatter", _half_way),
+        Mistake("a step too many", _too_many_steps),
         Mistake("one rank does the work", _one_rank_works),
+        Mistake("names a new tensor", _renamed),
         Mistake("adds in the second half", _added_twice),
+        Mistake("messages not waited for", not_waited),
     ),
     praise=praise,
     reference=reference,
@@ -236,6 +284,10 @@ EXERCISE = Exercise(
         WrongAnswer("reduce, then broadcast", ring_wrong.through_rank_0, "does most of the work"),
         WrongAnswer("half of it", ring_wrong.reduce_scatter_only, "That is the first half"),
         WrongAnswer("adds twice", ring_wrong.adds_in_both_halves, "it is not added to it"),
+        WrongAnswer("a step too many", ring_wrong.step_too_many, "each half has N − 1 steps"),
+        WrongAnswer("renames", ring_wrong.renames, "never got the sum"),
+        WrongAnswer("renames all", ring_wrong.renames_all, "stayed as they were"),
+        WrongAnswer("never waits", ring_wrong.never_waits, "returned without waiting for"),
         WrongAnswer("mean", ring_wrong.averages, "do not divide by N"),
         WrongAnswer("length // N", ring_wrong.loses_rest, "lose the remainder"),
         WrongAnswer("torch.chunk", ring_wrong.torch_chunk, "fewer than N pieces"),

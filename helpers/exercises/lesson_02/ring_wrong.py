@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 
-def _ring(comm: Any, chunks: Any, add_again: bool = False, halves: int = 2) -> None:
+def _ring(comm: Any, chunks: Any, add_again: bool = False, halves: int = 2, more: int = 0) -> None:
     """A ring over given chunks, with what may be wrong about it."""
     size, right, left = comm.size, (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
-    for step in range(size - 1):
+    for step in range(size - 1 + more):
         sending = comm.isend(chunks[(comm.rank - step) % size], right)
         chunks[(comm.rank - step - 1) % size].add_(comm.recv(left))
         sending.wait()
-    for step in range(size - 1 if halves == 2 else 0):
+    for step in range(size - 1 + more if halves == 2 else 0):
         sending = comm.isend(chunks[(comm.rank - step + 1) % size], right)
         got, mine = comm.recv(left), chunks[(comm.rank - step) % size]
         mine.copy_(mine + got if add_again else got)
@@ -89,3 +89,43 @@ def all_send_first(comm: Any, tensor: Any) -> None:
         comm.send(chunks[(comm.rank - step) % comm.size], (comm.rank + 1) % comm.size)
         got = comm.recv((comm.rank - 1) % comm.size)
         chunks[(comm.rank - step - 1) % comm.size] += got
+
+
+def step_too_many(comm: Any, tensor: Any) -> None:
+    """N steps in each half."""
+    _ring(comm, _cut(tensor, comm.size), more=comm.size > 1)
+
+
+def renames(comm: Any, tensor: Any, both: bool = False) -> None:
+    """Puts what arrives in the second half on the list of chunks, and not into the tensor."""
+    size, right, left = comm.size, (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    chunks = _cut(tensor, size)
+    for step in range(1, size):
+        sending = comm.isend(chunks[(comm.rank - step) % size], right)
+        mine, got = (comm.rank - step - 1) % size, comm.recv(left)
+        if both:
+            chunks[mine] = chunks[mine] + got
+        else:
+            chunks[mine] += got
+        sending.wait()
+    for step in range(size - 1):
+        sending = comm.isend(chunks[(comm.rank - step) % size], right)
+        chunks[(comm.rank - step - 1) % size] = comm.recv(left)
+        sending.wait()
+
+
+def renames_all(comm: Any, tensor: Any) -> None:
+    """The same, and in the first half too."""
+    renames(comm, tensor, both=True)
+
+
+def never_waits(comm: Any, tensor: Any) -> None:
+    """Starts its messages and does not wait for any."""
+    size, right, left = comm.size, (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    chunks = _cut(tensor, size)
+    for step in range(1, size):
+        comm.isend(chunks[(comm.rank - step) % size], right)
+        chunks[(comm.rank - step - 1) % size] += comm.recv(left)
+    for step in range(size - 1):
+        comm.isend(chunks[(comm.rank - step) % size], right)
+        comm.recv(left, into=chunks[(comm.rank - step - 1) % size])

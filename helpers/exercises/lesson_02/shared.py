@@ -75,8 +75,9 @@ def _work(case: Case, seen: Observation) -> str | None:
         return None
     return (
         f"{case.name}, the sum is right, but rank {busiest} worked through {worked[busiest]:.2g} "
-        "tensors' worth of elements: all the additions are done on every rank. Let each rank sum "
-        "its slice alone and write that to every buffer, which takes 2."
+        "tensors' worth of elements: whole buffers are added, or copied, on every rank. Let each "
+        "rank cut its slice of every buffer first, sum those alone and write the sum to every "
+        "buffer, which takes 2."
     )
 
 
@@ -278,7 +279,7 @@ EXERCISE = Exercise(
         WrongAnswer("gathers late", shared_wrong.gathers_late, "before all have read"),
         WrongAnswer("own buffer only", shared_wrong.own_buffer_only, "not only to your own"),
         WrongAnswer("all in place", shared_wrong.everything_in_place, "may still read"),
-        WrongAnswer("all aside", shared_wrong.everything_aside, "done on every rank"),
+        WrongAnswer("all aside", shared_wrong.everything_aside, "on every rank"),
         WrongAnswer("length // N", shared_wrong.loses_rest, "lose the remainder"),
         WrongAnswer("itself twice", shared_wrong.itself_twice, "its own buffer twice"),
         WrongAnswer("one barrier too few", shared_wrong.only_rank_0_waits, "never come"),

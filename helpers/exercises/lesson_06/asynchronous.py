@@ -155,6 +155,16 @@ class NumberForPush(Rule):
         return Decision(release=(worker,), applied=(late,))  # type: ignore[arg-type]
 
 
+class TupleForPush(Rule):
+    """Notes a push's numbers in a tuple of its own."""
+
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        """No Push."""
+        late = self.version - version
+        self.apply(gradient)
+        return Decision((worker,), ((worker, version, late),))  # type: ignore[arg-type]
+
+
 class OnePush(Rule):
     """A push where a tuple of them belongs."""
 
@@ -262,6 +272,7 @@ EXERCISE = Exercise(
         WrongAnswer("drops late ones", OnlyFresh, "dropping is the cure"),
         WrongAnswer("no comma", NoTuple, "are tuples"),
         WrongAnswer("number for a push", NumberForPush, "where a Push belongs"),
+        WrongAnswer("tuple for a push", TupleForPush, "by its name"),
         WrongAnswer("one push", OnePush, "a comma makes it one"),
         WrongAnswer("present version", NoStaleness, "computed on"),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from helpers.exercises.compare import describe
 from helpers.exercises.lesson_06.turns import Turn, first_difference, updates
 from helpers.exercises.spec import Case, Mistake, Observation
 
@@ -46,17 +47,24 @@ def _no_push(case: Case, seen: Observation) -> str | None:
     for number, got, want in _pairs(case, seen):
         for part in ("applied", "dropped"):
             given, right = got[part], want[part]
-            if all(type(push) is list for push in given):
+            odd = [push for push in given if type(push) is not list]
+            if not odd:
                 continue
             if right and given == right[0]:
                 return (
                     f"{case.name}, `{part}` at turn {number} is one push where a tuple of them "
                     "belongs: a comma makes it one, `(push,)`."
                 )
+            if type(odd[0]) is tuple:
+                return (
+                    f"{case.name}, `{part}` at turn {number} holds {describe(odd[0])}, a plain "
+                    "tuple: who reads the decision asks for `push.staleness` by its name. "
+                    "`self.push(worker, version)` makes a Push, which has one."
+                )
             return (
-                f"{case.name}, `{part}` at turn {number} holds {given[0]} where a Push belongs: "
-                "`self.push(worker, version)` makes one, which says who gave the gradient, of "
-                f"which version, and that it is {updates(right[0][2]) if right else 'so many'} "
+                f"{case.name}, `{part}` at turn {number} holds {describe(odd[0])} where a Push "
+                "belongs: `self.push(worker, version)` makes one, which says who gave the gradient,"
+                f" of which version, and that it is {updates(right[0][2]) if right else 'so many'} "
                 "late."
             )
     return None

@@ -168,8 +168,9 @@ def people(workers: Sequence[int]) -> str:
 
 
 def pushes(found: Sequence[Any]) -> str:
-    """Pushes as Python writes a tuple of (worker, version, staleness)."""
-    return str(tuple(tuple(push) if type(push) is list else push for push in found))
+    """Pushes as in a tuple of Push(worker, version, staleness), anything else by its value."""
+    words = [f"Push{tuple(p)}" if type(p) is list else describe(p) for p in found]
+    return f"({', '.join(words)}{',' if len(words) == 1 else ''})"
 
 
 def like(name: str, words: str) -> Mistake:

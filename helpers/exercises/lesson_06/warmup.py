@@ -31,21 +31,28 @@ from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 def cases(seed: int) -> list[Case]:
     """Seed 0: 4, 2, 3 and 1 updates alone with 3, 1, 2 and 5 workers, then none; else others.
 
-    Where there is no warmup, the rule inside halves what it is handed.
+    Where there is no warmup, the rule inside halves what it is handed. In the last case its first
+    worker does not start.
     """
     random, made = rng(seed, "06.6"), []
     settings = [*zip(WORLDS, (4, 2, 3, 1), strict=True), (3, 0)]
     if seed:
         sizes = (*WORLDS, int(random.integers(6, 10)))
         settings = [(workers, int(random.integers(2, 7))) for workers in sizes] + [(4, 0)]
+    answers = wrong.reference, wrong.KNOWN
     for workers, alone in settings:
         length = 2 * workers + 4 + (int(random.integers(8, 13)) if seed else 0)
         after = arrivals(random, workers, length, set())
         order = [0] * alone + [*range(workers - 1, -1, -1), *after]
         name = named(workers, f" and a warmup of {updates(alone)}")
-        answers = wrong.reference, wrong.KNOWN
         options = {} if alone else {"halves": True}
         made.append(case(name, cure_turns, random, order, workers, (alone,), *answers, options))
+    workers, alone = (4, 2) if not seed else (int(random.integers(3, 7)), 3)
+    words = f", all but worker 0 started by the rule inside, and a warmup of {updates(alone)}"
+    name = named(workers, words)
+    order = [1] * alone + [*range(workers - 1, 0, -1), *range(1, workers)]
+    options = {"resumed": True}
+    made.append(case(name, cure_turns, random, order, workers, (alone,), *answers, options))
     return made
 
 
@@ -117,6 +124,16 @@ EXERCISE = Exercise(
             "first updates on. While the warmup goes on it gives the first worker only.",
         ),
         like(
+            "starts worker 0",
+            "`start` gives worker 0, which the rule inside would not start: it waits since before "
+            "a restart, and never comes. Take the first of `self.rule.start()`.",
+        ),
+        like(
+            "releases all workers",
+            "you release {released} at turn {turn}, and worker 0 is not of those that the rule "
+            "inside starts. Release {right}, as `self.rule.start()` names them.",
+        ),
+        like(
             "one worker alone for ever",
             "`start` gives one worker though no update of the warmup is left: a warmup of 0 "
             "updates is over at once, and so it is after a restart.",
@@ -159,6 +176,8 @@ EXERCISE = Exercise(
         WrongAnswer("not itself", wrong.NotItself, "worker 0 has given"),
         WrongAnswer("one more", wrong.NextOnly, "one after the other"),
         WrongAnswer("all start", wrong.AllStart, "nobody is alone"),
+        WrongAnswer("always worker 0", wrong.StartsZero, "and never comes"),
+        WrongAnswer("releases all", wrong.ReleasesWorkers, "is not of those"),
         WrongAnswer("always one", wrong.AlwaysOne, "no update of the warmup is left"),
         WrongAnswer("≤", wrong.OneLonger, "(<, not ≤)"),
         WrongAnswer("one too short", wrong.OneShorter, "one update before"),

@@ -81,6 +81,22 @@ class AllStart(WarmsUp):
         return decision
 
 
+class StartsZero(WarmsUp):
+    """Starts worker 0, whoever the rule inside would start."""
+
+    def start(self) -> tuple[int, ...]:
+        """By its number."""
+        return (0,) if self.alone else self.rule.start()
+
+
+class ReleasesWorkers(WarmsUp):
+    """Releases all workers once it is over."""
+
+    def over(self, decision: Decision) -> Decision:
+        """Those that do not start, too."""
+        return Decision(tuple(sorted(self.workers)), decision.applied, decision.dropped)
+
+
 class AlwaysOne(WarmsUp):
     """Starts one worker, whatever is left of the warmup."""
 
@@ -173,6 +189,8 @@ KNOWN = {
     "the lone worker stops": NotItself,
     "only one more begins": NextOnly,
     "everybody starts at once": AllStart,
+    "starts worker 0": StartsZero,
+    "releases all workers": ReleasesWorkers,
     "one worker alone for ever": AlwaysOne,
     "one update too long": OneLonger,
     "one update too short": OneShorter,

@@ -46,6 +46,7 @@ EXERCISE = Exercise(
         Mistake("no tuple", faults.not_a_tuple, unfinished=True),
         Mistake("no decision", faults.no_decision),
         Mistake("a late gradient counts", faults.counts_late),
+        Mistake("not a word of a late gradient", faults.says_nothing_of_late),
         Mistake("a late worker waits for ever", faults.not_released),
         Mistake("dropped without a word", faults.not_said),
         Mistake("drops gradients of this step", faults.drops_fresh),
@@ -66,6 +67,8 @@ EXERCISE = Exercise(
     wrong=(
         WrongAnswer("late gradients count", wrong.CountsLate, "kept for the next one"),
         WrongAnswer("late worker not released", wrong.NotReleased, "waits for ever"),
+        WrongAnswer("forgets late ones", wrong.SaysNothing, "neither names its gradient"),
+        WrongAnswer("names by tuples", wrong.NamesTuples, "by its name"),
         WrongAnswer("drops without a word", wrong.Silent, "left out without a word"),
         WrongAnswer("lower or equal is late", wrong.DropsEqual, "only a lower one is late"),
         WrongAnswer("waits for all", wrong.WaitsForAll, "Do not wait for all"),

@@ -28,11 +28,17 @@ def _fault(got: dict[str, Any], want: dict[str, Any]) -> str:
     if set(got) != set(want):
         return "decision"
     for part in ("applied", "dropped", "release"):
-        if sorted(got[part]) != want[part]:
+        if _in_order(got[part]) != want[part]:
             return part
     if got["made"] != want["made"]:
         return "made"
     return "" if close(got["weights"], want["weights"], _TOLERANCE) else "weights"
+
+
+def _in_order(found: Sequence[Any]) -> list[Any]:
+    """Pushes or workers sorted; as they are where some are something else."""
+    one_kind = all(type(each) is list for each in found) or all(type(e) is int for e in found)
+    return sorted(found) if one_kind else list(found)
 
 
 def claim(case: Case, seen: Observation) -> str | None:
@@ -57,8 +63,15 @@ def claim(case: Case, seen: Observation) -> str | None:
 
 def _workers(of: Sequence[Any]) -> str:
     """Workers as released, or as named by pushes, in words."""
-    named = [push if isinstance(push, int) else push[0] for push in of]
-    return f"those of worker {listing(sorted(named))}" if named else "none"
+    named = sorted({worker for worker in map(_worker, of) if worker is not None})
+    return f"those of worker {listing(named)}" if named else "none"
+
+
+def _worker(named: Any) -> int | None:
+    """Whose a push is, or who is released; None for what is neither."""
+    if type(named) is list:
+        return int(named[0])
+    return named if type(named) is int else None
 
 
 def _start(case: Case, turn: int, want: dict[str, Any]) -> str:
@@ -90,13 +103,27 @@ def no_decision(case: Case, turn: int, got: Any, want: Any) -> str | None:
     )
 
 
+def counts_late(case: Case, seen: Observation) -> str | None:
+    found = _first(case, seen)
+    if found is None or not found[2]["dropped"] or found[1].get("dropped", True):
+        return None
+    turn, got, want = found
+    later = [push for each in seen.values[0][turn:] for push in each.get("applied", ())]
+    if want["worker"] in got["release"] or want["worker"] not in [_worker(push) for push in later]:
+        return None
+    return (
+        f"{_start(case, turn, want)}: its step is over, but its gradient is kept for the next one. "
+        "Drop it: a gradient counts only where its version is the rule's."
+    )
+
+
 @_look_at("any")
-def counts_late(case: Case, turn: int, got: Any, want: Any) -> str | None:
+def says_nothing_of_late(case: Case, turn: int, got: Any, want: Any) -> str | None:
     if not want["dropped"] or got["dropped"] or want["worker"] in got["release"]:
         return None
     return (
-        "its step is over, but its gradient is kept for the next one. Drop it: a gradient counts "
-        "only where its version is the rule's."
+        "its step is over, and the decision neither names its gradient in `dropped` nor lets its "
+        "worker go on: an empty `Decision()` is for a gradient that is kept."
     )
 
 
@@ -157,15 +184,21 @@ def named_late(case: Case, turn: int, got: Any, want: Any) -> str | None:
     )
 
 
-@_look_at("applied")
+@_look_at("any")
 def named_by_number(case: Case, turn: int, got: Any, want: Any) -> str | None:
-    odd = [each for each in got["applied"] if not isinstance(each, list)]
-    if not odd or not want["applied"]:
-        return None
-    return (
-        f"`applied` holds {describe(odd[0])}, which is no gradient's name. Name each gradient by "
-        "`self.push(worker, version)`; numbers of workers belong in `release`."
-    )
+    for part in ("applied", "dropped"):
+        odd = [each for each in got[part] if type(each) is not list]
+        if odd and type(odd[0]) is tuple:
+            return (
+                f"`{part}` holds {describe(odd[0])}, a plain tuple: who reads the decision asks "
+                "for `push.worker` by its name. `self.push(worker, version)` makes a Push."
+            )
+        if odd:
+            return (
+                f"`{part}` holds {describe(odd[0])}, which is no gradient's name. Name each by "
+                "`self.push(worker, version)`; numbers of workers belong in `release`."
+            )
+    return None
 
 
 @_look_at("applied")

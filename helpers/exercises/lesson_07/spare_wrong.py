@@ -80,6 +80,22 @@ class NotReleased(Spare):
         return Decision(dropped=(self.push(worker, version),))
 
 
+class SaysNothing(Spare):
+    """Leaves a late gradient out, and its worker too."""
+
+    def late(self, worker: int, version: int) -> Any:
+        """As if it were kept."""
+        return Decision()
+
+
+class NamesTuples(Spare):
+    """Names gradients by tuples of its own."""
+
+    def late(self, worker: int, version: int) -> Any:
+        """A tuple of a push's numbers."""
+        return Decision((worker,), dropped=(tuple(self.push(worker, version)),))  # type: ignore[arg-type]
+
+
 class Silent(Spare):
     """Releases a late worker and does not say that its gradient is dropped."""
 
