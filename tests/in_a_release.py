@@ -1,12 +1,13 @@
 """Run inside an unpacked release: judge given observations, check given sources, try what is there.
 
 Reads a pickle of {"seen": {number: {name: observations}}, "sources": {number: code}} and prints
-JSON: the verdict on each, what `helpers.check` says to each source, and which of the release's own
-functions would pass as an answer.
+JSON: the verdict on each, what `helpers.check` says to each source, which of the release's own
+functions would pass as an answer, and what its notebook imports in vain.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import pickle
@@ -33,6 +34,22 @@ def own_functions() -> list[Any]:
     return found
 
 
+def missing_imports() -> list[str]:
+    """The import statements in the notebook's cells, at any depth, that fail."""
+    found = []
+    (path,) = Path("lessons").glob("*.ipynb")
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        for node in ast.walk(ast.parse("".join(cell["source"]))):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                try:
+                    exec(ast.unparse(node), {"__name__": "__main__"})
+                except ImportError as error:
+                    found.append(f"{cell['id']}: {error}")
+    return found
+
+
 def defined(source: str, name: str) -> Any:
     """A function that some code defines."""
     names: dict[str, Any] = {"__name__": "__main__"}
@@ -43,11 +60,10 @@ def defined(source: str, name: str) -> Any:
 def main() -> None:
     given = pickle.loads(Path(sys.argv[1]).read_bytes())
     told: dict[str, Any] = {"where": helpers.__file__, "verdicts": {}, "checks": {}, "passing": []}
+    told["missing"] = missing_imports()
     for number, answers in given["seen"].items():
-        exercise = find(number)
-        verdicts = {
-            name: exercise.judge_all(exercise.cases(0), seen) for name, seen in answers.items()
-        }
+        exercise, cases = find(number), find(number).cases(0)
+        verdicts = {name: exercise.judge_all(cases, seen) for name, seen in answers.items()}
         told["verdicts"][number] = {n: [v.status, v.hint] for n, v in verdicts.items()}
     for number, source in given["sources"].items():
         told["checks"][number] = helpers.check(

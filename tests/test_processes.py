@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -307,3 +309,14 @@ def test_the_trace_tells_computing_sending_and_waiting() -> None:
     labels = {(event.rank, event.label) for event in trace}
     assert {(0, "send to 1"), (1, "receive from 0")} <= labels
     assert all(0 <= event.start <= event.end for event in trace)
+
+
+def test_what_optimizers_import_is_loaded_between_the_runs() -> None:
+    def loaded(comm: Comm) -> bool:
+        return "torch._dynamo" in sys.modules
+
+    for _ in range(40):
+        if all(helpers.run(loaded, ranks=2)):
+            return
+        time.sleep(0.25)
+    raise AssertionError("every rank still imports it by itself")

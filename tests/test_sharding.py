@@ -134,8 +134,6 @@ def assert_equal(results: list, expected: list) -> None:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("case", CASES)
 def test_equal_to_one_big_batch(engine, case, size):
-    if (engine, size) == ("processes", 5):
-        pytest.skip("as many ranks on the virtual clock say as much")
     stages = {stage: ADAM if (size + stage) % 2 else MOMENTUM for stage in STAGES}
     results = helpers.run(parallel, case, stages, ranks=size, engine=engine)
     for number, optimizer in enumerate(stages.values()):

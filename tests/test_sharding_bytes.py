@@ -80,8 +80,6 @@ def test_bytes_held_on_real_ranks(kind):
 @pytest.mark.parametrize("size", SIZES)
 def test_a_step_sends_two_two_and_three_times_the_parameters(engine, size):
     """(N − 1)/N of 2Ψ, 2Ψ and 3Ψ, Ψ with its padding, from every rank."""
-    if (engine, size) == ("processes", 5):
-        pytest.skip("as many ranks on the virtual clock say as much")
     for kind, itemsize in (("mixed", 2), ("float32", 4)):
         for stage in STAGES:
             for seen in helpers.run(steps, kind, stage, ranks=size, engine=engine):

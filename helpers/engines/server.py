@@ -42,6 +42,10 @@ PRELOAD = {
     ),
 }
 
+# What an optimizer imports at its first use, in more than a second. It is loaded once the first
+# ranks are gone and nobody asks for others, so that the first run need not wait for it.
+SPARE_TIME = {"torch": ("torch._dynamo",), "tensorflow": (), "horovod": ()}
+
 
 class Server:
     """Forks ranks, reaps them, and ends what they leave behind."""
@@ -49,6 +53,8 @@ class Server:
     def __init__(self, framework: str, client: socket.socket) -> None:
         self.client = client
         self.ranks: dict[int, int] = {}
+        self.later = list(SPARE_TIME[framework])
+        self.served = False
         self.wakeup, self._signal_end = socket.socketpair()
         self.wakeup.setblocking(False)
         self._signal_end.setblocking(False)
@@ -59,7 +65,10 @@ class Server:
         """Answer requests until the client has gone."""
         self.tell("ready")
         while True:
-            ready, _, _ = select.select([self.client, self.wakeup], [], [])
+            spare = bool(self.later) and self.served and not self.ranks
+            ready, _, _ = select.select([self.client, self.wakeup], [], [], 0 if spare else None)
+            if not ready:
+                self.load()
             if self.wakeup in ready:
                 self.wakeup.recv(4096)
             self.reap()
@@ -75,6 +84,7 @@ class Server:
         else:
             end_descendants(self.ranks)
             self.ranks.clear()
+            self.served = True
             self.tell("ended")
 
     def start(self, plan: Plan, fds: list[int]) -> None:
@@ -92,6 +102,12 @@ class Server:
         for fd in fds:
             os.close(fd)
         self.tell("started", started)
+
+    def load(self) -> None:
+        """Import one of the modules that are left for spare time."""
+        with contextlib.suppress(Exception):  # a rank that needs it says what is wrong
+            importlib.import_module(self.later.pop(0))
+        share_pages()
 
     def reap(self) -> None:
         """Collect processes that have ended, and report the ranks among them."""
@@ -145,6 +161,12 @@ def has_children() -> bool:
     return True
 
 
+def share_pages() -> None:
+    """Keep the collector from touching, and so copying, the pages that ranks share."""
+    gc.collect()
+    gc.freeze()
+
+
 def adopt_orphans() -> None:
     """Become the parent of processes whose own parent has ended (Linux's child subreaper)."""
     if sys.platform == "linux":
@@ -178,8 +200,7 @@ def main() -> None:
     except Exception as error:  # a missing package, or a library that it cannot load
         send_message(client, pickle.dumps(("missing", f"{type(error).__name__}: {error}")))
         return
-    gc.collect()
-    gc.freeze()  # keeps the collector from touching, and so copying, pages that ranks share
+    share_pages()
     server = Server(framework, client)
     try:
         server.serve()

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from helpers.workloads.pictures import pictures
+
 WIDTHS = (64, 32, 10)
 BATCH = 60  # divides among 2, 3, 4, 5 and 6 ranks
 RATE = 0.5
@@ -45,16 +47,14 @@ class Part(NamedTuple):
 
 def task(steps: int = 50, widths: Sequence[int] = WIDTHS, seed: int = SEED) -> Task:
     """The batches of a run: the digits in a new order each epoch, the same on every machine."""
-    from sklearn.datasets import load_digits
-
     if steps < 1:
         raise ValueError(f"A run has 1 step or more, not {steps}.")
-    data, random = load_digits(), np.random.default_rng(seed)
-    an_epoch = len(data.target) // BATCH
-    orders = [random.permutation(len(data.target)) for _ in range(-(-steps // an_epoch))]
+    (pixels, classes), random = pictures(), np.random.default_rng(seed)
+    an_epoch = len(classes) // BATCH
+    orders = [random.permutation(len(classes)) for _ in range(-(-steps // an_epoch))]
     rows = np.concatenate([order[: an_epoch * BATCH] for order in orders])[: steps * BATCH]
-    x = (data.data[rows] / 16).astype(np.float32).reshape(steps, BATCH, -1)
-    return Task(x, data.target[rows].reshape(steps, BATCH), tuple(widths))
+    x = (pixels[rows] / 16).astype(np.float32).reshape(steps, BATCH, -1)
+    return Task(x, classes[rows].reshape(steps, BATCH), tuple(widths))
 
 
 def share(whole: Task, rank: int, size: int) -> Task:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from helpers.workloads.mnist import mnist
+from helpers.workloads.pictures import pictures
 
 PIXELS = 64
 CLASSES = 10
@@ -32,10 +33,8 @@ class Digits(NamedTuple):
 def _raw(mnist_at: str | None) -> tuple[Tensor, Tensor]:
     if mnist_at is not None:
         return mnist(mnist_at)
-    from sklearn.datasets import load_digits
-
-    data = load_digits()
-    return torch.from_numpy(data.data) / 16, torch.from_numpy(data.target).long()
+    pixels, classes = pictures()
+    return torch.from_numpy(pixels) / 16, torch.from_numpy(classes)
 
 
 def digits(
