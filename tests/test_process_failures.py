@@ -45,6 +45,10 @@ def below() -> set[psutil.Process]:
 
 @pytest.fixture(autouse=True)
 def others() -> None:
+    remember_others()
+
+
+def remember_others() -> None:
     """What earlier modules keep, such as a sandbox that stands by, is not of this test."""
     _before.clear()
     _before.update(below())

@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 
-from helpers.engines.errors import RunError
+from helpers.engines.errors import RunError, RunInterrupted
 from helpers.engines.rank import Plan
 from helpers.engines.wire import receive_message, send_message
 
@@ -28,6 +28,11 @@ _QUIET = {
     "TF_ENABLE_ONEDNN_OPTS": "0",
     "OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES",
 }
+START_SECONDS = 60
+SERVER_GONE = (
+    "The server process from which the ranks are forked has ended; the next run starts a new one. "
+    "Was memory short?"
+)
 
 
 class Client:
@@ -57,8 +62,12 @@ class Client:
         self.socket = ours
         try:
             what, detail = self._expect("ready", "missing")
-        except BaseException:
+        except BaseException as error:
             self.destroy()
+            if isinstance(error, KeyboardInterrupt):
+                raise RunInterrupted("The run was interrupted before its ranks started.") from None
+            if isinstance(error, OSError | EOFError):
+                raise RunError(SERVER_GONE) from None
             raise
         if what == "missing":
             self.destroy()
@@ -73,9 +82,24 @@ class Client:
         return self.process.poll() is None
 
     def start(self, plan: Plan, fds: list[int]) -> list[int]:
-        """Fork the ranks of a run; returns their process ids, by rank."""
-        send_message(self.socket, pickle.dumps(("start", plan)), tuple(fds))
-        return list(self._expect("started")[1])
+        """Fork the ranks of a run; returns their process ids, by rank.
+
+        Raises RunError where there cannot be so many, or where the server does not answer.
+        """
+        self.socket.settimeout(START_SECONDS)
+        try:
+            send_message(self.socket, pickle.dumps(("start", plan)), tuple(fds))
+            what, detail = self._expect("started", "refused")
+        except TimeoutError:
+            raise RunError(
+                f"The ranks did not start within {START_SECONDS} s. Is the machine overloaded?"
+            ) from None
+        except (EOFError, OSError):
+            raise RunError(SERVER_GONE) from None
+        self.socket.settimeout(None)
+        if what == "refused":
+            raise RunError(f"{plan.size} ranks cannot be started here: {detail}. Try fewer.")
+        return list(detail)
 
     def exits(self) -> tuple[int, int]:
         """The next report that a rank's process has ended: its rank and its exit code."""
@@ -94,7 +118,7 @@ class Client:
     def destroy(self) -> None:
         """End the server and everything below it, whatever state it is in."""
         self.socket.close()
-        if self.owner != os.getpid():
+        if self.owner != os.getpid() or self.process.poll() is not None:
             return
         with contextlib.suppress(psutil.NoSuchProcess):
             server = psutil.Process(self.process.pid)

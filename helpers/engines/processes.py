@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import select
 import selectors
 import socket
 import sys
@@ -13,7 +14,7 @@ from typing import Any
 
 from helpers.engines import report
 from helpers.engines.board import Board
-from helpers.engines.client import Client, client_for
+from helpers.engines.client import SERVER_GONE, Client, client_for
 from helpers.engines.errors import RunError, RunInterrupted
 from helpers.engines.output import show_output
 from helpers.engines.rank import Plan
@@ -27,6 +28,15 @@ from helpers.engines.wire import (
     receive_message,
     unpack_value,
 )
+
+DEATH_SECONDS = 0.03  # the server tells of a death before its peers' error can be here
+
+
+def readable(sock: socket.socket, seconds: float = 0.0) -> bool:
+    """Whether something, or the end, can be read from a socket within so many seconds."""
+    poll = select.poll()  # takes any descriptor, unlike select.select
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(1000 * seconds))
 
 
 def run_processes(
@@ -105,27 +115,36 @@ class LocalRun:
         self.selector = selectors.DefaultSelector()
         board = anonymous_file(Board.bytes(plan.size))
         self.board = Board(board, plan.size)
-        given, theirs = [board], []
-        for rank in range(plan.size):
-            mine, control = socket.socketpair()
-            reader, writer = os.pipe()
-            stack = anonymous_file()
-            self.controls.append(mine)
-            self.outputs.append(RankOutput(self.names[rank], reader, live=show and rank == 0))
-            self.stacks.append(stack)
-            given += [control.detach(), writer, stack]
-            theirs += [given[-3], writer]
-        # The last descriptor is the parcel's; where it has none, any will do.
-        given.append(parcel.fd if parcel.fd is not None else board)
         try:
-            self.pids = client.start(plan, given)
-        except BaseException:
+            self.pids = self.start(board, parcel)
+        except BaseException as error:
             client.destroy()
+            self.close()
+            if isinstance(error, KeyboardInterrupt):
+                raise RunInterrupted("The run was interrupted before its ranks started.") from None
             raise
-        finally:
-            for fd in (board, *theirs):
-                os.close(fd)
         self.deadline = time.monotonic() + plan.timeout
+
+    def start(self, board: int, parcel: Parcel) -> list[int]:
+        """Make what connects the ranks with this process, and fork them; returns their ids."""
+        given, theirs = [board], [board]
+        try:
+            for rank in range(self.plan.size):
+                mine, control = socket.socketpair()
+                self.controls.append(mine)
+                theirs.append(control.detach())
+                reader, writer = os.pipe()
+                theirs.append(writer)
+                live = self.show and rank == 0
+                self.outputs.append(RankOutput(self.names[rank], reader, live))
+                self.stacks.append(anonymous_file())
+                given += [*theirs[-2:], self.stacks[-1]]
+            # The last descriptor is the parcel's; where it has none, any will do.
+            given.append(parcel.fd if parcel.fd is not None else board)
+            return self.client.start(self.plan, given)
+        finally:
+            for fd in theirs:
+                os.close(fd)
 
     def results(self) -> Results:
         """Wait for every rank. Raises RunError or RunInterrupted as soon as one goes wrong."""
@@ -170,11 +189,9 @@ class LocalRun:
             try:
                 rank, code = self.client.exits()
             except (EOFError, OSError):
-                raise RunError(
-                    "The server process from which the ranks are forked has ended; "
-                    "the next run starts a new one. Was memory short?"
-                ) from None
-            if rank not in self.answers:
+                raise RunError(SERVER_GONE) from None
+            # A process that the rank had forked may hold its socket: read only what is there.
+            if rank not in self.answers and readable(self.controls[rank]):
                 self.receive(rank)
             if rank not in self.answers:
                 raise report.died(self, rank, code)
@@ -193,7 +210,7 @@ class LocalRun:
         what, head, account = pickle.loads(body)
         parcel = Parcel(head, fds[0] if fds else None)
         try:
-            value = unpack_value(parcel)
+            value = unpack_value(parcel, mapped=False)
         except Exception as error:
             raise RunError(
                 f"What rank {rank} returned or raised cannot be taken out of its pickle here: "
@@ -203,6 +220,9 @@ class LocalRun:
         finally:
             parcel.close()
         if what == "failure":
+            # What frameworks raise when a peer has died is not the cause.
+            if readable(self.client.socket, DEATH_SECONDS):
+                self.handle("server", -1)
             raise report.failed(self, rank, value)
         self.answers[rank] = value, account
         self.selector.unregister(control)

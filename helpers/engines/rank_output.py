@@ -29,8 +29,8 @@ class RankOutput:
         return "".join(self._parts)
 
     def read(self) -> bool:
-        """Take what is there; False where the rank has closed its end."""
-        while True:
+        """Take what is there, 1 MB at most; False where the rank has closed its end."""
+        for _ in range(16):  # one that prints without end must not keep us from the time-out
             try:
                 data = os.read(self.fd, 1 << 16)
             except BlockingIOError:
@@ -38,6 +38,7 @@ class RankOutput:
             if not data:
                 return False
             self._add(self._decoder.decode(data))
+        return True
 
     def finish(self) -> None:
         """Take the rest, once the rank has ended."""

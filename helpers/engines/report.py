@@ -43,7 +43,7 @@ def failed(run: LocalRun, rank: int, failure: Failure) -> RankFailed:
 def died(run: LocalRun, rank: int, code: int) -> RankDied:
     """A rank's process ended without an answer."""
     if code < 0:
-        name = signal.Signals(-code).name
+        name = next((s.name for s in signal.Signals if s == -code), "a real-time signal")
         how = f"was killed by signal {-code} ({name})"
     else:
         how = f"ended its process with exit code {code} and gave no answer"

@@ -29,22 +29,18 @@ from helpers.engines.wire import anonymous_file, receive_message, send_message
 
 MOST_FILES = 20_000
 
-# What ranks import anyway, and would each wait for.
+# What ranks import anyway, and would each wait for: torch._dynamo at the first use of an optimizer.
 PRELOAD = {
-    "torch": ("torch", "torch.distributed", "torch.nn"),
+    "torch": ("torch", "torch.distributed", "torch.nn", "torch._dynamo"),
     "tensorflow": ("torch", "torch._dynamo", "tensorflow", "tf_keras"),
     "horovod": (
         "torch",
         "torch.distributed",
-        "torch._dynamo",  # at the first use of an optimizer
+        "torch._dynamo",
         "horovod.torch",
         "horovod.tensorflow",
     ),
 }
-
-# What an optimizer imports at its first use, in more than a second. It is loaded once the first
-# ranks are gone and nobody asks for others, so that the first run need not wait for it.
-SPARE_TIME = {"torch": ("torch._dynamo",), "tensorflow": (), "horovod": ()}
 
 
 class Server:
@@ -53,8 +49,6 @@ class Server:
     def __init__(self, framework: str, client: socket.socket) -> None:
         self.client = client
         self.ranks: dict[int, int] = {}
-        self.later = list(SPARE_TIME[framework])
-        self.served = False
         self.wakeup, self._signal_end = socket.socketpair()
         self.wakeup.setblocking(False)
         self._signal_end.setblocking(False)
@@ -65,10 +59,7 @@ class Server:
         """Answer requests until the client has gone."""
         self.tell("ready")
         while True:
-            spare = bool(self.later) and self.served and not self.ranks
-            ready, _, _ = select.select([self.client, self.wakeup], [], [], 0 if spare else None)
-            if not ready:
-                self.load()
+            ready, _, _ = select.select([self.client, self.wakeup], [], [])
             if self.wakeup in ready:
                 self.wakeup.recv(4096)
             self.reap()
@@ -84,30 +75,37 @@ class Server:
         else:
             end_descendants(self.ranks)
             self.ranks.clear()
-            self.served = True
             self.tell("ended")
 
     def start(self, plan: Plan, fds: list[int]) -> None:
-        """Fork the ranks of one run."""
-        mailbox, started = make_mailbox(plan.size), []
-        for rank in range(plan.size):
-            pid = os.fork()
-            if pid == 0:
-                signal.set_wakeup_fd(-1)
-                self.client.close()
-                be_rank(rank, plan, fds, mailbox)  # does not return
-            self.ranks[pid] = rank
-            started.append(pid)
-        mailbox.close()
-        for fd in fds:
-            os.close(fd)
-        self.tell("started", started)
+        """Fork the ranks of one run, or say why there cannot be so many."""
+        try:
+            started = self.fork(plan, fds)
+        except OSError as error:
+            end_descendants(self.ranks)
+            self.ranks.clear()
+            self.tell("refused", str(error))
+        else:
+            self.tell("started", started)
+        finally:
+            for fd in fds:
+                os.close(fd)
 
-    def load(self) -> None:
-        """Import one of the modules that are left for spare time."""
-        with contextlib.suppress(Exception):  # a rank that needs it says what is wrong
-            importlib.import_module(self.later.pop(0))
-        share_pages()
+    def fork(self, plan: Plan, fds: list[int]) -> list[int]:
+        """Fork the ranks of one run; returns their process ids, by rank."""
+        mailbox, started = make_mailbox(plan.size), []
+        try:
+            for rank in range(plan.size):
+                pid = os.fork()
+                if pid == 0:
+                    signal.set_wakeup_fd(-1)
+                    self.client.close()
+                    be_rank(rank, plan, fds, mailbox)  # does not return
+                self.ranks[pid] = rank
+                started.append(pid)
+        finally:
+            mailbox.close()
+        return started
 
     def reap(self) -> None:
         """Collect processes that have ended, and report the ranks among them."""
@@ -161,12 +159,6 @@ def has_children() -> bool:
     return True
 
 
-def share_pages() -> None:
-    """Keep the collector from touching, and so copying, the pages that ranks share."""
-    gc.collect()
-    gc.freeze()
-
-
 def adopt_orphans() -> None:
     """Become the parent of processes whose own parent has ended (Linux's child subreaper)."""
     if sys.platform == "linux":
@@ -200,7 +192,8 @@ def main() -> None:
     except Exception as error:  # a missing package, or a library that it cannot load
         send_message(client, pickle.dumps(("missing", f"{type(error).__name__}: {error}")))
         return
-    share_pages()
+    gc.collect()
+    gc.freeze()  # keeps the collector from touching, and so copying, pages that ranks share
     server = Server(framework, client)
     try:
         server.serve()

@@ -108,16 +108,22 @@ def pack_value(value: Any) -> Parcel:
     return Parcel(pickle.dumps((b"", [], spans), protocol=5), fd)
 
 
-def unpack_value(parcel: Parcel) -> Any:
-    """The value of a parcel; its arrays are this process's own, mapped copy-on-write.
+def unpack_value(parcel: Parcel, mapped: bool = True) -> Any:
+    """The value of a parcel; its arrays are this process's own.
 
-    The parcel stays open: several processes may unpack the same one.
+    mapped: the file's own pages, copied when they are written to, which costs a descriptor as long
+    as an array lives; otherwise a copy. The parcel stays open: several processes may unpack the
+    same one.
     """
     stream, parts, spans = pickle.loads(parcel.head)
     if spans is None:
         return pickle.loads(stream, buffers=parts)
     assert parcel.fd is not None
     memory = memoryview(mmap.mmap(parcel.fd, 0, access=mmap.ACCESS_COPY))
+    if not mapped:
+        file = memory
+        memory = memoryview(mmap.mmap(-1, file.nbytes, flags=mmap.MAP_PRIVATE))
+        memory[:] = file
     pieces = [memory[start : start + length] for start, length in spans]
     return pickle.loads(pieces[0], buffers=pieces[1:])
 
@@ -136,6 +142,8 @@ def receive_message(sock: socket.socket) -> tuple[bytes, list[int]]:
     head, fds = b"", []
     while len(head) < _HEAD.size:
         part, new, _, _ = socket.recv_fds(sock, _HEAD.size - len(head), 253)
+        for fd in new:
+            os.set_inheritable(fd, False)
         fds += new
         if not part:
             raise EOFError("the other side of the socket has gone")

@@ -53,5 +53,5 @@ class Link:
     def send(self, now: float, size: float) -> float:
         """Start a message of `size` bytes as soon as the link is free. Returns: its arrival."""
         self._free = max(now, self._free) + size / self.bandwidth
-        self.carried += int(size)
+        self.carried += round(size)  # parts of a padded message need not be whole
         return self._free + self.latency
