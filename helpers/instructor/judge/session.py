@@ -52,6 +52,7 @@ class Session:
         self._at: tuple[int, int] | None = None
         self._states: dict[str, State] = {}
         self._only: list[list[int]] | None = None
+        self._ran = self._waited = False
         self.crashes = 0
 
     def states(self) -> dict[str, State]:
@@ -63,7 +64,8 @@ class Session:
         """Connections to so many processes, each of which has run the cells.
 
         Empty where the cells end or stall every process. The first one finds out what the functions
-        need; the others are told, which saves each of them the search.
+        need; the others are told, which saves each of them the search. Cells that ran before and
+        have no end in time now get one more try.
         """
         if ranks > 1 and not self._channels:
             self.channels(1)
@@ -75,8 +77,12 @@ class Session:
             self._channels += new
             fate = self._tell_cells(new)
             if fate is None:
+                self._ran = True
                 return self._channels[:ranks]
             self.give_up()
+            if fate == "time-out" and self._ran and not self._waited:
+                self._waited = True  # they were quick before: the machine may have stood still
+                continue
             if self._at is None or self._at in self._skip or len(self._skip) >= self._restarts:
                 self._states = {name: State(fate) for name in self._functions}
                 return []
