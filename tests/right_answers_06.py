@@ -86,10 +86,10 @@ class WarmupByApplying(Cure):
         self.updates = updates
 
     def start(self) -> tuple[int, ...]:
-        """The smallest number, or all."""
+        """The smallest number of those that start, or all."""
         if self.version >= self.updates:
-            return tuple(self.workers)
-        return (min(self.workers),)
+            return self.rule.start()
+        return (min(self.rule.start()),)
 
     def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
         """Apply while it is alone."""
@@ -98,7 +98,7 @@ class WarmupByApplying(Cure):
         push = self.push(worker, version)
         self.apply(gradient)
         over = self.version == self.updates
-        return Decision(tuple(self.workers) if over else (worker,), (push,))
+        return Decision(self.rule.start() if over else (worker,), (push,))
 
 
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
