@@ -128,11 +128,12 @@ def _on_hooks(
     done: list[int] = []
     ended, step = 0, 0
 
-    def reduce(its_comm: Any, flat: Tensor) -> None:
+    def reduce(its_comm: Any, flat: Tensor) -> Tensor:
         nonlocal ended
         sums.append((step, its_comm.time(), flat.numel()))
         _sum_in_place(its_comm, flat)
         ended += 1
+        return flat
 
     finish = fn(comm, [[parameters[i] for i in group] for group in groups], reduce)
     if callable(finish):

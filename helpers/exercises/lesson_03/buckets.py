@@ -125,10 +125,16 @@ def _lost(case: Case, seen: Observation) -> str | None:
     missing = sorted(set(range(len(sizes))) - {i for bucket in _got(seen) for i in bucket})
     if not missing:
         return None
-    return (
-        f"{case.name}, {'parameter' if len(missing) == 1 else 'parameters'} {listing(missing)} "
-        "are in no bucket: the last bucket is kept too, though it is not full."
+    who = (
+        f"parameter {missing[0]} is" if len(missing) == 1 else f"parameters {listing(missing)} are"
     )
+    if missing == sorted(case.facts["want"][-1]):
+        why = "the last bucket is kept too, though it is not full."
+    elif missing == [0]:
+        why = "your count ends before it. `reversed(range(n))` ends with 0."
+    else:
+        why = "each belongs into one."
+    return f"{case.name}, {who} in no bucket: {why}"
 
 
 def _empty(case: Case, seen: Observation) -> str | None:
@@ -216,7 +222,8 @@ EXERCISE = Exercise(
         WrongAnswer("turned inside", wrong.turned_inside, "Inside a bucket too"),
         WrongAnswer("uses up sizes", wrong.used_up, "another list afterwards"),
         WrongAnswer("by size", wrong.by_size, "sorted by size"),
-        WrongAnswer("loses the last", wrong.loses_last, "in no bucket"),
+        WrongAnswer("loses the last", wrong.loses_last, "though it is not full"),
+        WrongAnswer("counts to 1", wrong.counts_to_one, "your count ends before it"),
         WrongAnswer("leaves an empty one", wrong.leaves_empty, "one bucket is empty"),
         WrongAnswer("never above", wrong.never_above, "before the limit"),
         WrongAnswer("only above", wrong.only_above, "(≥, not >)"),

@@ -68,6 +68,18 @@ def loses_last(sizes: list[int], limit: int) -> Any:
     return found
 
 
+def counts_to_one(sizes: list[int], limit: int) -> Any:
+    """A range that ends before 0."""
+    found, bucket, held = [], [], 0
+    for number in range(len(sizes) - 1, 0, -1):
+        bucket.append(number)
+        held += sizes[number]
+        if held >= limit:
+            found.append(bucket)
+            bucket, held = [], 0
+    return [*found, bucket] if bucket else found
+
+
 def leaves_empty(sizes: list[int], limit: int) -> Any:
     """Opens the next bucket as soon as one is full."""
     found: list[list[int]] = [[]]

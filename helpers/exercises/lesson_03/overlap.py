@@ -188,7 +188,7 @@ def _more_and_more(case: Case, seen: Observation) -> str | None:
 
 
 def _too_early(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or "NoneType" not in seen.text:
+    if seen.trouble != "failed" or "NoneType" not in seen.text or "callable" in seen.text:
         return None
     return (
         f"{case.name}, rank {seen.rank} used a gradient that is not there yet (None): a bucket is "
@@ -196,6 +196,25 @@ def _too_early(case: Case, seen: Observation) -> str | None:
         "(`register_hook` calls before `.grad` is there, `register_post_accumulate_grad_hook` "
         "after. And a hook that reads a loop variable sees its last value: make each hook with a "
         "function.)"
+    )
+
+
+def _not_callable(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "not callable" not in seen.text:
+        return None
+    return (
+        f"{case.name}, rank {seen.rank}: {seen.text}. `comm.background(reduce, flat)` takes the "
+        "function itself and not its call, and a function that makes a hook has to return it."
+    )
+
+
+def _no_request(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "no attribute 'wait'" not in seen.text:
+        return None
+    return (
+        f"{case.name}, rank {seen.rank} waits for something that is no request: `reduce(comm, "
+        "flat)` sums at once, on the rank's own thread. `comm.background(reduce, flat)` starts it "
+        "on the communication thread and gives the request."
     )
 
 
@@ -235,6 +254,8 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(
         Mistake("buckets that never meet", _some_do_not_come, unfinished=True),
+        Mistake("a call where a function belongs", _not_callable, unfinished=True),
+        Mistake("no request", _no_request, unfinished=True),
         Mistake("starts before the bucket is full", _too_early, unfinished=True),
         Mistake("returns no function", _no_finish),
         Mistake("sums on the rank's own thread", _blocking),
@@ -259,6 +280,8 @@ EXERCISE = Exercise(
         WrongAnswer("not written back", wrong.not_written_back, "put the average back"),
         WrongAnswer("does not wait", wrong.does_not_wait, "still being summed"),
         WrongAnswer("first step only", wrong.first_step_only, "start again at every step"),
+        WrongAnswer("a call for a function", wrong.calls_it, "takes the function itself"),
+        WrongAnswer("waits for a sum", wrong.waits_for_a_sum, "is no request"),
         WrongAnswer("first gradient", wrong.first_gradient, "not there yet (None)"),
         WrongAnswer("no finish", wrong.no_finish, "returned nothing to call"),
         WrongAnswer("rank 0 alone", wrong.rank_0_alone, "the buckets never meet"),

@@ -24,6 +24,7 @@ def _overlap(
     background: bool = True,
     take_part: bool = True,
     patient: bool = True,
+    call: bool = False,
 ) -> Callable[[], None]:
     import torch
 
@@ -35,7 +36,8 @@ def _overlap(
             arrived[number] += 1
             if arrived[number] == (len(buckets[number]) if full else 1) and take_part:
                 flat = torch.cat([p.grad.reshape(-1) for p in buckets[number]])
-                request = comm.background(reduce, flat) if background else reduce(comm, flat)
+                work = reduce(comm, flat) if call or not background else reduce
+                request = comm.background(work, flat) if background else work
                 if not patient:
                     request.wait()
                 started.append((buckets[number], flat, request))
@@ -48,7 +50,7 @@ def _overlap(
 
     def finish() -> None:
         for bucket, flat, request in started:
-            if wait and request is not None:
+            if wait:
                 request.wait()
             parts = flat.split([p.numel() for p in bucket])
             for parameter, part in zip(bucket, parts, strict=True):
@@ -80,7 +82,17 @@ def after_backward(comm: Any, buckets: Any, reduce: Any) -> Any:
 
 def own_thread(comm: Any, buckets: Any, reduce: Any) -> Any:
     """Calls reduce in the hook."""
+    return _overlap(comm, buckets, reduce, background=False, wait=False)
+
+
+def waits_for_a_sum(comm: Any, buckets: Any, reduce: Any) -> Any:
+    """Takes what reduce gives for a request."""
     return _overlap(comm, buckets, reduce, background=False)
+
+
+def calls_it(comm: Any, buckets: Any, reduce: Any) -> Any:
+    """Hands on what reduce gives in the place of reduce."""
+    return _overlap(comm, buckets, reduce, call=True)
 
 
 def waits_in_the_hook(comm: Any, buckets: Any, reduce: Any) -> Any:

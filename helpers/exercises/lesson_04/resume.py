@@ -146,8 +146,8 @@ def _step(case: Case, seen: Observation) -> str | None:
         other = describe(seen.values[1]["step"])
         return (
             f"{case.name}, rank 0 goes on at step {steps[0]:.0f} and rank 1 at {other}: their "
-            "learning rates and their rows would differ. Send the step too, "
-            "`hvd.broadcast_object`."
+            "learning rates and their rows would differ. Return what "
+            "`hvd.broadcast_object` gives for the step: it changes nothing in place."
         )
     return None
 
@@ -193,7 +193,7 @@ EXERCISE = Exercise(
         WrongAnswer("sends before it loads", wrong.sends_first, "first load, then send"),
         WrongAnswer("no optimizer state", wrong.no_state, "half a checkpoint"),
         WrongAnswer("optimizer not loaded", wrong.not_loaded, "does not hold what was saved"),
-        WrongAnswer("step not sent", wrong.no_step, "Send the step too"),
+        WrongAnswer("step not sent", wrong.no_step, "it changes nothing in place"),
         WrongAnswer("averages the step", wrong.averaged, "the step was averaged"),
         WrongAnswer("loads three times", wrong.loads_often, "once on rank 0 is enough"),
         WrongAnswer("last rank is the root", wrong.last_root, "root_rank=0"),

@@ -170,10 +170,15 @@ def _no_launcher(case: Case, seen: Observation) -> str | None:
                 f"{case.name}, the cluster has no chief, which is often so: "
                 '`config["cluster"].get("chief", [])`.'
             )
-        return (
-            f"{case.name}, {seen.kind}: {seen.text}. Look first which launcher it was: "
-            '`if "RANK" in environment`.'
-        )
+        names = ("RANK", "SIZE", "HOROVOD", "TF_CONFIG", "NoneType")
+        if any(name in seen.text for name in names):
+            why = 'Look first which launcher it was: `if "RANK" in environment`.'
+        else:
+            why = (
+                "TF_CONFIG is a text in JSON (`json.loads`): the numbers of tasks are in "
+                '`config["cluster"]`, this one\'s place is in `config["task"]`.'
+            )
+        return f"{case.name}, {seen.kind}: {seen.text}. {why}"
     return None
 
 

@@ -74,6 +74,18 @@ def claim(case: Case, seen: Observation) -> str | None:
     return None
 
 
+def _rounded(case: Case, seen: Observation) -> str | None:
+    for rank, want in enumerate(case.facts["want"]):
+        got = seen.values[rank]
+        if is_array(got, want.shape) and got.dtype == np.float32 and close(got, want, 1e-6):
+            return (
+                f"{case.name}, rank {rank}'s values are rounded: its tensor is float32, as "
+                "`torch.zeros` makes them, and `rows` is float64. `rows.new_zeros(…)` takes its "
+                "type."
+            )
+    return None
+
+
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     usual = [case for case in cases if case.ranks in WORLDS]  # nine are there for chains alone
@@ -104,6 +116,7 @@ EXERCISE = Exercise(
         Mistake("everybody waits for a neighbour", hints.all_wait, unfinished=True),
         Mistake("messages not waited for", not_waited),
         Mistake("writes into what it is given", hints.overwrites),
+        Mistake("rounded to float32", _rounded),
         Mistake("a ring", hints.ring),
         Mistake("the border of the other side", hints.wrong_side),
         Mistake("the halos on the wrong sides", hints.upside_down),
@@ -125,6 +138,7 @@ EXERCISE = Exercise(
         WrongAnswer("misses the last", wrong.misses_the_last, "without receiving them"),
         WrongAnswer("never waits", wrong.never_waits, "returned without waiting for"),
         WrongAnswer("in place", wrong.in_place, "you wrote into them"),
+        WrongAnswer("in float32", wrong.in_float32, "`rows.new_zeros(…)` takes"),
         WrongAnswer("wrong sides", wrong.wrong_sides, "the halos lie on the wrong sides"),
         WrongAnswer("neighbours swapped", wrong.swapped, "the rank after for the one above"),
         WrongAnswer("one side", wrong.one_side, "borrowed anything below its rows"),

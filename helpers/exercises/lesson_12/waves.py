@@ -155,10 +155,17 @@ def _fewer_pieces(case: Case, seen: Observation) -> str | None:
     """Rank 0 has ended, and the next one still waits for a chunk."""
     if 0 in seen.waiting or "receive" not in seen.waiting.get(1, ""):
         return None
+    steps, chunks = case.facts["steps"], case.facts["chunks"]
+    if -(-steps // -(-steps // chunks)) < chunks:
+        why = (
+            "`torch.chunk` makes pieces of ⌈steps/m⌉, and then there may be fewer of them; cut at "
+            "⌊k · steps/m⌋."
+        )
+    else:
+        why = "Send each chunk's outputs in the loop, as soon as `layer` has given them."
     return (
         f"{case.name}, rank 1 {seen.waiting[1]}, which has sent all that it has: fewer than "
-        f"{case.facts['chunks']} chunks. `torch.chunk` makes pieces of ⌈steps/m⌉, and then there "
-        "may be fewer of them; cut at ⌊k · steps/m⌋."
+        f"{chunks} chunks. {why}"
     )
 
 
@@ -305,6 +312,7 @@ EXERCISE = Exercise(
         WrongAnswer("last output", wrong.last_output, "something else than its state"),
         WrongAnswer("zeros at the start", wrong.zeros_first, "made up a state"),
         WrongAnswer("sends the state", wrong.sends_state, "it stays on its rank"),
+        WrongAnswer("sends them together", wrong.together, "as soon as `layer` has given them"),
         WrongAnswer("torch.chunk", wrong.by_torch, "makes pieces of ⌈steps/m⌉"),
         WrongAnswer("never waits", wrong.never_waits, "returned without waiting for"),
         WrongAnswer("cuts the rows", wrong.cuts_rows, "another dimension than the first"),

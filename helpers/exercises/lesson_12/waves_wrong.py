@@ -87,6 +87,24 @@ def by_torch(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
     return torch.cat(outputs) if outputs else None
 
 
+def together(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
+    """Sends all outputs in one message, after the loop."""
+    import torch
+
+    state, outputs = None, []
+    for chunk in range(chunks):
+        if comm.rank == 0:
+            x = inputs[chunk * len(inputs) // chunks : (chunk + 1) * len(inputs) // chunks]
+        else:
+            x = comm.recv(comm.rank - 1)
+        out, state = layer(x, state)
+        outputs.append(out)
+    if comm.rank < comm.size - 1:
+        comm.send(torch.cat(outputs), comm.rank + 1)
+        return None
+    return torch.cat(outputs)
+
+
 def last_chunk(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
     """Returns what came out last."""
     outputs = _run(comm, layer, inputs, chunks)
