@@ -41,7 +41,8 @@ def cases(seed: int) -> list[Case]:
         if seed:
             steps = int(random.integers(2, 4))
             known = [_GROUPS, [[5], [4, 3, 2], [1, 0]], _TWO_GROUPS]
-            groups = known[int(random.integers(3))]
+            chosen = known[int(random.integers(3))]
+            groups = _GROUPS if n == 5 else chosen  # where sums are slow they could queue up
         weights = random_weights(random, _LAYERS)
         inputs = random.standard_normal((n, steps, 4, _LAYERS[0]))
         targets = random.standard_normal((n, steps, 4, _LAYERS[-1]))
