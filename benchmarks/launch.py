@@ -3,8 +3,8 @@
 Ours is timed around `helpers.run` in a process that has run it before, as a second cell does. Of
 the peers, `torchrun` and `horovodrun` are commands and timed as such, and `mp.spawn` is timed
 around the call in a process that has torch already. `notebook_launcher` forks its caller, which may
-not have computed: in a course's notebook it comes with a restart of the kernel. It is timed with one, and its
-call alone in a process that has done nothing yet.
+not have computed: in a course's notebook it comes with a restart of the kernel. It is timed with
+one, and its call alone in a process that has done nothing yet.
 """
 
 from __future__ import annotations
