@@ -118,6 +118,12 @@ def metric_in_float32(hvd: Any, value: float, rows: int) -> Any:
     return total / hvd.allreduce(torch.tensor(float(rows)), name="rows")
 
 
+def metric_of_one(hvd: Any, value: float, rows: int) -> Any:
+    """Sums of tensors that hold one number each, and such a tensor back."""
+    mine, here = torch.tensor([value * rows]).double(), torch.tensor([rows])
+    return hvd.allreduce(mine, op=hvd.Sum) / hvd.allreduce(here, op=hvd.Sum)
+
+
 def resume_in_one(hvd: Any, model: Any, optimizer: Any, load: Any) -> Any:
     """Sends all of the checkpoint as one object."""
     saved = hvd.broadcast_object(load() if hvd.rank() == 0 else None, root_rank=0)
@@ -147,6 +153,7 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("04.3", replica_averaging),
     ("04.4", metric_of_all),
     ("04.4", metric_in_float32),
+    ("04.4", metric_of_one),
     ("04.5", resume_in_one),
     ("04.6", who_by_trying),
 ]

@@ -56,6 +56,10 @@ def test_without_a_sandbox_on_purpose(
         (["nowhere", "--out", "o", "--lesson", "02", "--sandbox", "none"], "There is no folder"),
         (["merge", "--out", "out"], "Name the folders of the parts"),
         (["merge", "in", "--out", "out"], "holds no finished part"),
+        (
+            ["merge", "in", "--out", "out", "--roster", "c"],
+            "give --roster where each part is graded",
+        ),
         (["--out", "out"], "Missing argument"),
         (["in"], "Missing option '--out'"),
     ],

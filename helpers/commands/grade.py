@@ -27,6 +27,7 @@ def grade(
     """Grade a folder, or merge parts; returns the exit status."""
     try:
         if what[0] == "merge":
+            _only_parts(shard, roster, key)
             return _merge(what[1:], out)
         if len(what) > 1:
             raise GradingError(f"Name one folder of submissions, not {len(what)}.")
@@ -97,6 +98,17 @@ def _grade(
         )
         return SOME_FAILED
     return 0
+
+
+def _only_parts(shard: str, roster: str | None, key: str | None) -> None:
+    """Refuse what a merge could only ignore. Raises GradingError."""
+    options = {"--shard": shard != "1/1", "--roster": roster, "--key": key}
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise GradingError(
+            f"A merge takes over what the parts hold: give {' and '.join(given)} where each part "
+            "is graded, the same class list and key for all of them."
+        )
 
 
 def _merge(parts: Sequence[str], out: str) -> int:

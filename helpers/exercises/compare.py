@@ -40,6 +40,12 @@ def all_close(got: Iterable[Any], want: Iterable[Any], tolerance: float = 1e-5) 
     )
 
 
+def in_single_precision(got: Iterable[Any], want: Iterable[Any]) -> bool:
+    """Whether arrays are as wanted to float32's seven digits and no further."""
+    got, want = list(got), list(want)
+    return all_close(got, want, 1e-5) and not all_close(got, want, 1e-10)
+
+
 def number(value: Any) -> float | None:
     """A plain or zero-dimensional number as a float; None for anything else."""
     if type(value) in (int, float):

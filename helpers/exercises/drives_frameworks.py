@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from helpers.exercises.drives_frameworks_compression import Compression, travelling
+from helpers.exercises.drives_frameworks_tensors import as_before, as_torch, nbytes
 
 _ON_A_MACHINE = 2  # ranks
 
@@ -80,12 +81,12 @@ class StandIn:
         if op not in (self.Average, self.Sum):
             raise ValueError(f"Here op is hvd.Average or hvd.Sum, not {op!r}.")
         way = travelling(compression)
-        mine, context = way.compress(_as_torch(tensor).clone() * prescale_factor)
-        self.calls.append(("allreduce", _nbytes(mine)))
+        mine, context = way.compress(as_torch(tensor).clone() * prescale_factor)
+        self.calls.append(("allreduce", nbytes(mine)))
         total = self._sum(mine)
         if op == self.Average:
             total = total / self.size() if total.is_floating_point() else total // self.size()
-        return _as_before(way.decompress(total, context) * postscale_factor, tensor)
+        return as_before(way.decompress(total, context) * postscale_factor, tensor)
 
     def allreduce_(self, tensor: Tensor, *args: Any, **options: Any) -> Tensor:
         """As `allreduce`, in place."""
@@ -98,9 +99,9 @@ class StandIn:
 
     def broadcast(self, tensor: Any, root_rank: int, name: str | None = None) -> Any:
         """Rank `root_rank`'s tensor, on every rank."""
-        mine = _as_torch(tensor).clone()
-        self.calls.append(("broadcast", _nbytes(mine)))
-        return _as_before(self._from(mine, root_rank), tensor)
+        mine = as_torch(tensor).clone()
+        self.calls.append(("broadcast", nbytes(mine)))
+        return as_before(self._from(mine, root_rank), tensor)
 
     def broadcast_(self, tensor: Tensor, root_rank: int, name: str | None = None) -> Tensor:
         """As `broadcast`, in place."""
@@ -112,7 +113,7 @@ class StandIn:
         if self.rank() != root_rank:
             return pickle.loads(self._from(torch.empty(0), root_rank, 0).numpy().tobytes())
         held = torch.frombuffer(bytearray(pickle.dumps(obj)), dtype=torch.uint8)
-        self.calls.append(("broadcast object", _nbytes(held)))
+        self.calls.append(("broadcast object", nbytes(held)))
         self._from(held, root_rank, 0)
         return obj
 
@@ -122,10 +123,10 @@ class StandIn:
 
     def allgather(self, tensor: Any, name: str | None = None) -> Any:
         """The ranks' tensors one below the other, on every rank."""
-        mine = _as_torch(tensor).clone()
+        mine = as_torch(tensor).clone()
         parts = [self._from(mine, rank, 0) for rank in range(self.size())]
-        self.calls.append(("allgather", _nbytes(mine)))
-        return _as_before(torch.cat([torch.atleast_1d(part) for part in parts]), tensor)
+        self.calls.append(("allgather", nbytes(mine)))
+        return as_before(torch.cat([torch.atleast_1d(part) for part in parts]), tensor)
 
     # --- torch ------------------------------------------------------------------------------------
 
@@ -215,9 +216,9 @@ class StandIn:
             self._comm.send(mine, other)
         return mine
 
-    def _from(self, mine: Tensor, root: int, nbytes: int | None = None) -> Tensor:
-        """Rank `root`'s tensor. nbytes: how long all know it to be, 0 where only the root does."""
-        expected = torch.tensor([-1, root, _nbytes(mine) if nbytes is None else nbytes])
+    def _from(self, mine: Tensor, root: int, known: int | None = None) -> Tensor:
+        """Rank `root`'s tensor. known: its bytes as all know them, 0 where only the root does."""
+        expected = torch.tensor([-1, root, nbytes(mine) if known is None else known])
         if self.rank() != root:
             self._comm.send(expected, root)
             return self._comm.recv(root)
@@ -290,24 +291,3 @@ def _plan(value: Any) -> tuple[Any, bool]:
     """A value of an optimizer's state, or None for a tensor; and whether it is one."""
     is_tensor = isinstance(value, Tensor) and value.dim() > 0
     return (None if is_tensor else value), is_tensor
-
-
-def _as_torch(value: Any) -> Tensor:
-    """A tensor of torch or TensorFlow, an array or a number as a torch tensor."""
-    if isinstance(value, Tensor):
-        return value.detach()
-    held = value.numpy() if hasattr(value, "numpy") else value
-    return torch.as_tensor(held)
-
-
-def _as_before(found: Tensor, given: Any) -> Any:
-    """A result as the kind of tensor that was given."""
-    if isinstance(given, Tensor):
-        return found.to(given.dtype) if given.is_floating_point() else found
-    import tensorflow as tf
-
-    return tf.convert_to_tensor(found.numpy())
-
-
-def _nbytes(tensor: Tensor) -> int:
-    return tensor.numel() * tensor.element_size()

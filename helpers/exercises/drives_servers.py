@@ -12,6 +12,7 @@ from torch import Tensor
 
 from helpers.algorithms.rule import Decision
 from helpers.exercises.drives import Function, Ranked, failed, plain, tensors, wrong_signature
+from helpers.exercises.drives_requests import OPEN, Requests
 from helpers.exercises.spec import Case, Observation
 
 
@@ -138,11 +139,12 @@ def _on_push_and_pull(
 ) -> Any:
     """`fn(comm, weights, gradient, steps, rate)`, with the gradient p − goal.
 
-    `values[rank]`: `{"returned", "at", "changed"}`: what it gave, the weights that a gradient was
-    asked for at, one after the other, and whether it changed the weights that it was given. A
-    gradient takes `seconds` of the rank's clock.
+    `values[rank]`: `{"returned", "at", "changed", "open"}`: what it gave, the weights that a
+    gradient was asked for at, one after the other, whether it changed the weights that it was
+    given, and how many messages it did not wait for. A gradient takes `seconds` of its clock.
     """
     at: list[Any] = []
+    requests = Requests(comm)
     before = weights.clone()
 
     def gradient(place: Tensor) -> Tensor:
@@ -151,7 +153,8 @@ def _on_push_and_pull(
         return place - goal
 
     returned = fn(comm, weights, gradient, steps, rate)
-    return {"returned": plain(returned), "at": at, "changed": not _equal(before, weights)}
+    changed = not _equal(before, weights)
+    return {"returned": plain(returned), "at": at, "changed": changed, OPEN: requests.end()}
 
 
 push_and_pull = Ranked(_on_push_and_pull, arguments=5)

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from helpers.exercises.common import rng
-from helpers.exercises.compare import all_close, count, worlds
+from helpers.exercises.compare import all_close, count, in_single_precision, worlds
 from helpers.exercises.drives_training import on_hooks
+from helpers.exercises.lesson_03 import overlap_failed as failed
 from helpers.exercises.lesson_03 import overlap_timing as timing
 from helpers.exercises.lesson_03 import overlap_wrong as wrong
 from helpers.exercises.lesson_03.replicas import random_weights, train
@@ -66,10 +67,14 @@ def _is(case: Case, seen: Observation, shares: list[float] | None) -> bool:
     """Whether all ranks ended where gradients combined so would have led."""
     if seen.trouble:
         return False
-    starts = [case.facts["weights"]] * case.ranks
-    ends = train(starts, case.facts["batches"], _RATE, shares)
-    pairs = zip(seen.values, ends, strict=True)
+    pairs = zip(seen.values, _ends(case, shares), strict=True)
     return all(all_close(got["weights"], want, _TOLERANCE) for got, want in pairs)
+
+
+def _ends(case: Case, shares: list[float] | None) -> list[list[Any]]:
+    """Every rank's weights at the end, with gradients combined so."""
+    starts = [case.facts["weights"]] * case.ranks
+    return train(starts, case.facts["batches"], _RATE, shares)
 
 
 def _sums(seen: Observation, rank: int, step: int) -> list[Any]:
@@ -139,6 +144,19 @@ def _summed(case: Case, seen: Observation) -> str | None:
     )
 
 
+def _rounded(case: Case, seen: Observation) -> str | None:
+    if seen.trouble:
+        return None
+    pairs = zip(seen.values, _ends(case, [1 / case.ranks] * case.ranks), strict=True)
+    if not all(in_single_precision(got["weights"], want) for got, want in pairs):
+        return None
+    return (
+        f"{case.name}, the weights are those of one big batch to seven digits only: `flat` is "
+        "float32, as `torch.zeros` makes it, and the gradients are float64. `torch.cat` of the "
+        "gradients takes their type."
+    )
+
+
 def _own_gradients(case: Case, seen: Observation) -> str | None:
     if case.ranks == 1 or not _is(case, seen, None):
         return None
@@ -188,47 +206,6 @@ def _more_and_more(case: Case, seen: Observation) -> str | None:
     )
 
 
-def _too_early(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or "NoneType" not in seen.text or "callable" in seen.text:
-        return None
-    return (
-        f"{case.name}, rank {seen.rank} used a gradient that is not there yet (None): a bucket is "
-        "full when the hook of each of its parameters has been called, not of the first one. "
-        "(`register_hook` calls before `.grad` is there, `register_post_accumulate_grad_hook` "
-        "after. And a hook that reads a loop variable sees its last value: make each hook with a "
-        "function.)"
-    )
-
-
-def _not_callable(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or "not callable" not in seen.text:
-        return None
-    return (
-        f"{case.name}, rank {seen.rank}: {seen.text}. `comm.background(reduce, flat)` takes the "
-        "function itself and not its call, and a function that makes a hook has to return it."
-    )
-
-
-def _no_request(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or "no attribute 'wait'" not in seen.text:
-        return None
-    return (
-        f"{case.name}, rank {seen.rank} waits for something that is no request: `reduce(comm, "
-        "flat)` sums at once, on the rank's own thread. `comm.background(reduce, flat)` starts it "
-        "on the communication thread and gives the request."
-    )
-
-
-def _some_do_not_come(case: Case, seen: Observation) -> str | None:
-    if not seen.waiting:
-        return None
-    waits = "; ".join(f"rank {r} {words}" for r, words in sorted(seen.waiting.items()))
-    return (
-        f"{case.name}, the buckets never meet: {waits}. Every rank starts every bucket, in the "
-        "same order."
-    )
-
-
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     first, end = _sums(seen[0], 0, 0)[0][0], seen[0].values[0]["ends"][0]
@@ -254,10 +231,10 @@ EXERCISE = Exercise(
     drive=on_hooks,
     claim=claim,
     mistakes=(
-        Mistake("buckets that never meet", _some_do_not_come, unfinished=True),
-        Mistake("a call where a function belongs", _not_callable, unfinished=True),
-        Mistake("no request", _no_request, unfinished=True),
-        Mistake("starts before the bucket is full", _too_early, unfinished=True),
+        Mistake("buckets that never meet", failed.some_do_not_come, unfinished=True),
+        Mistake("a call where a function belongs", failed.not_callable, unfinished=True),
+        Mistake("no request", failed.no_request, unfinished=True),
+        Mistake("starts before the bucket is full", failed.too_early, unfinished=True),
         Mistake("returns no function", _no_finish),
         Mistake("sums on the rank's own thread", _blocking),
         Mistake("one sum for each parameter", _each_parameter),
@@ -266,6 +243,7 @@ EXERCISE = Exercise(
         Mistake("sums in the first step only", _one_step_only),
         Mistake("starts a bucket more than once", _more_and_more),
         Mistake("sums without dividing", _summed),
+        Mistake("rounded to float32", _rounded),
         Mistake("steps with its own gradients", _own_gradients),
         Mistake("starts after backward", timing.no_overlap),
         Mistake("starts with the next bucket", timing.late),
@@ -290,6 +268,7 @@ EXERCISE = Exercise(
         WrongAnswer("hooks on rank 0 alone", wrong.hooks_on_rank_0, "belong on every rank"),
         WrongAnswer("with the next bucket", wrong.with_the_next, "the next bucket's first one"),
         WrongAnswer("waits for the last one", wrong.waits_for_the_last, "sums queue up"),
+        WrongAnswer("flat in float32", wrong.in_float32, "to seven digits only"),
     ),
     figure=0,
 )

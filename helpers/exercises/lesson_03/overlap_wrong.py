@@ -25,6 +25,7 @@ def _overlap(
     take_part: bool = True,
     patient: bool = True,
     call: bool = False,
+    single: bool = False,
 ) -> Callable[[], None]:
     import torch
 
@@ -36,6 +37,7 @@ def _overlap(
             arrived[number] += 1
             if arrived[number] == (len(buckets[number]) if full else 1) and take_part:
                 flat = torch.cat([p.grad.reshape(-1) for p in buckets[number]])
+                flat = flat.float() if single else flat
                 work = reduce(comm, flat) if call or not background else reduce
                 request = comm.background(work, flat) if background else work
                 if not patient:
@@ -56,7 +58,7 @@ def _overlap(
             for parameter, part in zip(bucket, parts, strict=True):
                 if write:
                     mean = part / comm.size if divide else part
-                    parameter.grad = mean.reshape(parameter.shape)
+                    parameter.grad = mean.reshape(parameter.shape).to(parameter.dtype)
         started.clear()
         if again:
             arrived[:] = [0] * len(buckets)
@@ -118,6 +120,11 @@ def not_written_back(comm: Any, buckets: Any, reduce: Any) -> Any:
 def does_not_wait(comm: Any, buckets: Any, reduce: Any) -> Any:
     """Uses the flat tensors before they are summed."""
     return _overlap(comm, buckets, reduce, wait=False)
+
+
+def in_float32(comm: Any, buckets: Any, reduce: Any) -> Any:
+    """Copies the gradients into a tensor made by torch.zeros."""
+    return _overlap(comm, buckets, reduce, single=True)
 
 
 def first_step_only(comm: Any, buckets: Any, reduce: Any) -> Any:

@@ -132,10 +132,13 @@ def _padded(case: Case, seen: Observation) -> str | None:
         return None
     if all(len(s) == case.facts["rows"] for s in shards):
         return f"{case.name}, every rank got all rows: keep only this rank's part of them."
-    return (
-        f"{case.name}, {count(len(twice), 'row')} {'is' if len(twice) == 1 else 'are'} on two "
-        "ranks, to make the shards equal. Here they may differ by one row, and no row counts twice."
-    )
+    told = f"{case.name}, {count(len(twice), 'row')} {'comes' if len(twice) == 1 else 'come'} twice"
+    if len({len(s) for s in shards}) > 1:
+        return (
+            f"{told}: a part reaches into the next one. It ends before row ⌊(r+1)·rows/size⌋ of "
+            "the permutation, where the next one begins."
+        )
+    return f"{told}, to make the shards equal. They may differ by one row, and no row counts twice."
 
 
 def _same_order(case: Case, seen: Observation) -> str | None:
@@ -215,6 +218,14 @@ def padded(rows: int, rank: int, size: int, epoch: int) -> Any:
     return torch.cat([order, order[: -rows % size]])[rank::size]
 
 
+def reaches_over(rows: int, rank: int, size: int, epoch: int) -> Any:
+    """Includes the end, as if a slice did."""
+    import torch
+
+    order = torch.randperm(rows, generator=torch.Generator().manual_seed(epoch))
+    return order[rank * rows // size : (rank + 1) * rows // size + 1]
+
+
 def same_order(rows: int, rank: int, size: int, epoch: int) -> Any:
     """Seeds with a constant."""
     return reference(rows, rank, size, 0)
@@ -280,6 +291,7 @@ EXERCISE = Exercise(
         WrongAnswer("own random state", own_random, "each rank shuffled in its own way"),
         WrongAnswer("rows // size", loses_rest, "loses the remainder"),
         WrongAnswer("padded", padded, "to make the shards equal"),
+        WrongAnswer("includes the end", reaches_over, "a part reaches into the next one"),
         WrongAnswer("constant seed", same_order, "seed the generator with the epoch"),
         WrongAnswer("no shuffle", in_order, "never shuffled"),
         WrongAnswer("shuffles inside", inside, "shuffle all rows first"),

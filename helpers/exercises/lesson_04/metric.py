@@ -39,8 +39,13 @@ def _want(case: Case) -> float:
     return float(sum(v * r for v, r in pairs) / sum(case.facts["rows"]))
 
 
+def _number(got: Any) -> float | None:
+    """A number, also from a tensor that holds nothing else."""
+    return number(got.reshape(()) if is_array(got) and got.size == 1 else got)
+
+
 def _near(got: Any, want: float) -> bool:
-    value = number(got)
+    value = _number(got)
     return value is not None and abs(value - want) <= _TOLERANCE * abs(want)
 
 
@@ -77,12 +82,21 @@ def _products(values: list[float], rows: list[int]) -> list[float]:
 
 
 def _nothing(case: Case, seen: Observation) -> str | None:
-    gone = [rank for rank, got in enumerate(seen.values) if number(got) is None]
+    gone = [rank for rank, got in enumerate(seen.values) if _number(got) is None]
     if not gone:
         return None
     return (
         f"{case.name}, rank {gone[0]} gave {describe(seen.values[gone[0]])}: every rank returns "
         "the mean, as a float."
+    )
+
+
+def _plain_number(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "hvd sends tensors" not in seen.text:
+        return None
+    return (
+        f"{case.name}, rank {seen.rank}: {seen.text} Put the number into one, "
+        "`torch.tensor([value], dtype=torch.float64)`."
     )
 
 
@@ -106,6 +120,11 @@ def _reduce(hvd: Any, value: float, sums: bool = True) -> float:
 
     given = torch.tensor([value], dtype=torch.float64)
     return float(hvd.allreduce(given, op=hvd.Sum if sums else hvd.Average))
+
+
+def no_tensor(hvd: Any, value: float, rows: int) -> Any:
+    """Gives Horovod numbers."""
+    return hvd.allreduce(value * rows, op=hvd.Sum) / hvd.allreduce(rows, op=hvd.Sum)
 
 
 def plain_mean(hvd: Any, value: float, rows: int) -> Any:
@@ -169,6 +188,7 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(
         Mistake("not every rank takes part", not_all_come, unfinished=True),
+        Mistake("no tensor", _plain_number, unfinished=True),
         Mistake("no number", _nothing),
         Mistake(
             "own value",
@@ -233,5 +253,6 @@ EXERCISE = Exercise(
         WrongAnswer("averages twice", averaged_twice, "averaged twice"),
         WrongAnswer("rank 0 asks", on_rank_0, "also by those that only receive"),
         WrongAnswer("rank 0 says it", returns_on_rank_0, "every rank returns"),
+        WrongAnswer("no tensor", no_tensor, "Put the number into one"),
     ),
 )

@@ -103,9 +103,9 @@ def _too_late(case: Case, seen: Observation) -> str | None:
     if replicas.factor(_used(case, seen), replicas.mean(case.facts["own"])) is None:
         return None
     return (
-        f"{case.name}, the broadcast came after the first step. The ranks are equal then, but that "
-        "step averaged gradients at different weights, and is no step of one process. Send the "
-        "variables before the first gradient."
+        f"{case.name}, the broadcast came after the first gradients. The ranks are equal now, but "
+        "those were taken at different weights, and their average is no step of one process. Send "
+        "the variables before the first gradient."
     )
 
 
@@ -268,7 +268,7 @@ EXERCISE = Exercise(
     reference=wrong.reference,
     wrong=(
         WrongAnswer("no broadcast", wrong.no_broadcast, "initial broadcast is missing"),
-        WrongAnswer("broadcast afterwards", wrong.afterwards, "came after the first step"),
+        WrongAnswer("broadcast afterwards", wrong.afterwards, "came after the first gradients"),
         WrongAnswer("no optimizer state", wrong.no_state, "variables were not sent"),
         WrongAnswer("the tape given", wrong.own_tape, "nothing is averaged"),
         WrongAnswer("divides again", wrong.divides_again, "do not divide again"),

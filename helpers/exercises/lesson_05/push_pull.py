@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array, worlds
+from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_servers import push_and_pull
 from helpers.exercises.lesson_05 import push_pull_wrong as wrong
 from helpers.exercises.lesson_05.recognise import as_known, same, seen_of
@@ -25,6 +26,7 @@ KNOWN = {
     "uphill": wrong.uphill,
     "pulls once": wrong.pulls_once,
     "pushes weights": wrong.pushes_weights,
+    "worker by worker": wrong.worker_by_worker,
 }
 
 
@@ -59,6 +61,8 @@ def claim(case: Case, seen: Observation) -> str | None:
     for rank, got in enumerate(seen.values):
         if got["changed"]:
             return f"{case.name}, rank {rank} changed the weights that it was given."
+    if not_waited(case, seen):
+        return not_waited(case, seen)
     returned = seen.values[0]["returned"]
     if not is_array(returned, want[0]["returned"].shape) or not same(seen.values[0], want[0]):
         return (
@@ -77,8 +81,8 @@ def _in_place(case: Case, seen: Observation) -> str | None:
     if not any(got["changed"] for got in seen.values):
         return None
     return (
-        f"{case.name}, the step was taken in place, in the very tensor that was given as "
-        "`weights`, which belongs to the caller. Make new ones, `weights = weights - rate * g`."
+        f"{case.name}, the tensor that was given as `weights` was written into, and belongs to the "
+        "caller. Make a new one at each push, `weights = weights - rate * g`."
     )
 
 
@@ -133,6 +137,7 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(
         Mistake("in place", _in_place),
+        Mistake("messages not waited for", not_waited),
         Mistake("nobody begins", _nobody_begins, unfinished=True),
         Mistake("answers the last push", _answers_the_last, unfinished=True),
         Mistake(
@@ -141,6 +146,14 @@ EXERCISE = Exercise(
                 "waits for all",
                 "every worker pulled the same weights, as if the server had waited for all "
                 "{workers} gradients. It answers each push at once, with what the weights are now.",
+            ),
+        ),
+        Mistake(
+            "one worker after the other",
+            as_known(
+                "worker by worker",
+                "the server took all {steps} pushes of one worker before it turned to the next: "
+                "the outer loop is over the steps, the inner one over the workers.",
             ),
         ),
         Mistake(
@@ -203,6 +216,8 @@ EXERCISE = Exercise(
         WrongAnswer("pushes weights", wrong.pushes_weights, "wins over all others"),
         WrongAnswer("in place", wrong.in_place, "belongs to the caller"),
         WrongAnswer("nobody begins", wrong.nobody_begins, "the server begins"),
+        WrongAnswer("worker by worker", wrong.worker_by_worker, "before it turned to the next"),
+        WrongAnswer("never waits", wrong.never_waits, "returned without waiting for"),
         WrongAnswer("answers the last", wrong.answers_the_last, "gets no answer"),
     ),
     figure=0,

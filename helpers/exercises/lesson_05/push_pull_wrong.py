@@ -107,6 +107,29 @@ def pushes_weights(comm: Any, weights: Any, gradient: Any, steps: int, rate: flo
     return weights
 
 
+def worker_by_worker(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
+    """Has its two loops the other way round."""
+    if comm.rank:
+        return _work(comm, gradient, steps)
+    for worker in range(1, comm.size):
+        comm.send(weights, worker)
+    for worker in range(1, comm.size):
+        for step in range(steps):
+            weights = weights - rate * comm.recv(worker)
+            if step < steps - 1:
+                comm.send(weights, worker)
+    return weights
+
+
+def never_waits(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
+    """Starts its sends and forgets them."""
+    if comm.rank:
+        for _ in range(steps):
+            comm.isend(gradient(comm.recv(0)), 0)
+        return None
+    return reference(comm, weights, gradient, steps, rate)
+
+
 def in_place(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
     """Takes the step in the tensor that it was given."""
     if comm.rank:

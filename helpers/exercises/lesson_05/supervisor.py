@@ -67,7 +67,7 @@ def _only_the_last(case: Case, seen: Observation) -> str | None:
     workers, turns = len(case.args[0][0]), seen.values[0]
     if "stuck" not in turns[-1] or any(turn["release"] for turn in turns[: workers - 1]):
         return None
-    last = turns[workers - 1]
+    last, right = turns[workers - 1], case.facts["known"]["right"][1][0][workers - 1]
     if last["release"]:
         return (
             f"{case.name}, only worker {listing(last['release'])} went on once all had pushed, and "
@@ -77,6 +77,13 @@ def _only_the_last(case: Case, seen: Observation) -> str | None:
         return (
             f"{case.name}, the mean was taken after all had pushed, and nobody went on: the "
             "decision names those who may, `Decision(release=tuple(self.workers))`."
+        )
+    if is_array(last["weights"], right["weights"].shape) and same(
+        last["weights"], right["weights"]
+    ):
+        return (
+            f"{case.name}, the mean was taken after all had pushed, but the version is still 0 and "
+            "nobody goes on: count the update, `self.version += 1`, and release all workers."
         )
     return (
         f"{case.name}, all have pushed, and there was no mean and nobody went on: what you ask is "
@@ -189,6 +196,7 @@ EXERCISE = Exercise(
         WrongAnswer("waits for nobody", wrong.WaitsForNobody, "made at every push"),
         WrongAnswer("releases one", wrong.ReleasesOne, "not only the last one"),
         WrongAnswer("releases nobody", wrong.ReleasesNobody, "the decision names those"),
+        WrongAnswer("only the mean", wrong.OnlyTheMean, "still 0 and nobody goes on"),
         WrongAnswer("a number is a set", wrong.NeverFull, "what you ask is never true"),
         WrongAnswer("a number below a set", wrong.BelowASet, "do not go together"),
     ),

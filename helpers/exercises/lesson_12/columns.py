@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from helpers.exercises.common import WORLDS, rng, self_hint
-from helpers.exercises.compare import close, count, times, worlds
+from helpers.exercises.compare import close, count, in_single_precision, times, worlds
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_split import changed, left_alone, returned
 from helpers.exercises.lesson_12 import columns_wrong as wrong
@@ -113,6 +113,18 @@ def _each(case: Case, seen: Observation, place: int, wanted: Sequence[np.ndarray
         pair is not None and close(pair[place], want, 1e-9)
         for pair, want in zip(pairs, wanted, strict=True)
     )
+
+
+def _rounded(case: Case, seen: Observation) -> str | None:
+    for rank, value in enumerate(seen.values):
+        for name, got in zip(("y", "dx"), _pair(value) or (), strict=False):
+            if in_single_precision([got], [case.facts[name]]):
+                return (
+                    f"{case.name}, rank {rank}'s {name} is that of the whole layer to seven digits "
+                    "only: a tensor on its way is float32, as `torch.zeros` makes them, and x is "
+                    "float64. `x.new_zeros(…)` takes its type."
+                )
+    return None
 
 
 def _own_part(case: Case, seen: Observation) -> str | None:
@@ -246,6 +258,7 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake("a rank sends to itself", self_hint, unfinished=True),
         Mistake("y not gathered", _not_gathered),
+        Mistake("rounded to float32", _rounded),
         Mistake("the bias forgotten", _no_bias),
         Mistake("slices in another order", _mine_first),
         Mistake("dx of the own units alone", _own_part),
@@ -271,6 +284,7 @@ EXERCISE = Exercise(
         WrongAnswer("sends weights", wrong.sends_weights, "Weights stay where they are"),
         WrongAnswer("through rank 0", wrong.through_rank_0, "sent all of it to everybody"),
         WrongAnswer("sums zeros", wrong.from_zeros, "mostly zeros moves whole layers"),
+        WrongAnswer("into zeros in float32", wrong.into_float32, "to seven digits only"),
     ),
     figure=0,
 )

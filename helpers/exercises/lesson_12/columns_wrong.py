@@ -105,6 +105,14 @@ def from_zeros(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
     return all_reduce_naive(comm, y), all_reduce_ring(comm, dx)
 
 
+def into_float32(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
+    """Writes the slices of y into torch.zeros."""
+    import torch
+
+    y, dx = reference(comm, x, weight, bias, gradient)
+    return torch.zeros(y.shape).copy_(y), dx
+
+
 def in_place(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
     """Puts dx where x was."""
     y, dx = reference(comm, x, weight, bias, gradient)

@@ -50,8 +50,9 @@ README = """\
 ./course doctor  # what this machine has, and what a missing thing costs you
 ```
 
-You need Linux or macOS (on Windows: WSL 2), Python 3.11, 3.12 or 3.13, and about 5 GB of disk. The
-first start takes about ten minutes. Unpack later lessons into the same folder, in order: they use
+You need Linux (glibc 2.28 or newer), macOS 14 on Apple silicon, or WSL 2 on Windows; Python 3.11,
+3.12 or 3.13, and about 5 GB of disk, twice that where Linux gets PyTorch's CUDA build. The first
+start takes about ten minutes. Unpack later lessons into the same folder, in order: they use
 the same set-up.
 
 Write your answers into `lessons/{name}` and hand in that file. `helpers.check` tells whether an
