@@ -15,10 +15,12 @@ from typing import Any
 
 import pytest
 
+from helpers.setup import system
+
 ROOT = Path(__file__).resolve().parents[1]
 LESSON = ROOT / "lessons" / "00_start_here.ipynb"
 TOKEN = "only-for-this-test"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+CHROMIUM = system.browser()
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",

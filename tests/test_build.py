@@ -107,6 +107,26 @@ def test_one_edited_alone_fails(
     assert "one of the two was edited alone" in capsys.readouterr().out
 
 
+def test_what_somebody_did_in_a_lesson_is_kept(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = root / "lessons" / NAME
+    built, mine = place.read_bytes(), []
+    for answer in ("first", "second"):
+        lesson = read(place)
+        cell_of(lesson, "exercise-00-1").source = f"def roll_call(comm):\n    return {answer!r}"
+        cell_of(lesson, "check-00-1").outputs = [new_output("stream", text="Passed\n")]
+        place.write_text(text(lesson), encoding="utf-8")
+        mine.append(place.read_bytes())
+        assert build(check=True, root=root) == 1
+        assert "has been worked in" in capsys.readouterr().out
+        assert build(root=root) == 0
+        assert place.read_bytes() == built
+    kept = [place.with_name(f"{NAME}.yours"), place.with_name(f"{NAME}.yours2")]
+    assert [path.read_bytes() for path in kept] == mine
+    assert build(check=True, root=root) == 0
+
+
 def test_an_edited_solution_region_fails(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     edit(root, "solutions", new_solution)
     assert build(check=True, root=root) == 1

@@ -34,6 +34,7 @@ def complete() -> dict[str, Any]:
         "packages": state.key(),
         "checked": state.key(),
         "python": state.version(),
+        "root": str(places.ROOT),
         "horovod": {"wheel": "horovod.whl"},
     }
 
@@ -52,6 +53,7 @@ def test_a_complete_environment_is_ready(environment: Path) -> None:
         {"packages": "other pins"},
         {"checked": None},
         {"python": "3.10"},
+        {"root": "/elsewhere"},
         {"horovod": None},
     ],
 )
@@ -117,6 +119,47 @@ def test_a_half_made_environment_is_made_anew(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".venv.old-*"))
     # Until packages are in, it still counts as half made.
     assert json.loads(state.path(folder).read_text()) == {"packages": None}
+
+
+def test_an_environment_from_elsewhere_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packages, "run", lambda *_, **__: 0)
+    monkeypatch.setattr(packages, "python_version", lambda python: state.version())
+    folder = tmp_path / ".venv"
+    for root, kept in ((str(places.ROOT), True), ("/elsewhere", False)):
+        folder.mkdir(exist_ok=True)
+        (folder / "packages").write_text("")
+        state.save(folder, {**complete(), "root": root})
+        packages.make_environment(folder, tmp_path / "log")
+        assert (folder / "packages").exists() == kept
+
+
+def test_an_environment_that_cannot_be_made_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packages, "run", lambda *_, **__: 1)
+    (tmp_path / "log").write_text("no ensurepip")
+    with pytest.raises(SetupFailed, match="COURSE_PYTHON="):
+        packages.make_environment(tmp_path / ".venv", tmp_path / "log")
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_pip_keeps_its_downloads_out_of_tmp(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders: list[Path] = []
+
+    def run(call: object, log: object, step: object, told: object, env: dict[str, str]) -> int:
+        folders.append(Path(env["TMPDIR"]))
+        assert folders[-1].is_dir()
+        return 0
+
+    monkeypatch.setattr(packages, "run", run)
+    monkeypatch.setattr(packages, "site", lambda python: tmp_path)
+    packages.install(tmp_path, tmp_path / "log")
+    assert {folder.parent for folder in folders} == {tmp_path}
+    assert not any(folder.exists() for folder in folders)
 
 
 def test_the_conda_environment_is_used_where_it_is_active(
@@ -245,7 +288,7 @@ def test_help_and_doctor_need_no_set_up(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(state, "ready", lambda: False)
-    monkeypatch.setattr(door, "_set_up", lambda: pytest.fail("set-up was started"))
+    monkeypatch.setattr(steps, "ensure", lambda: pytest.fail("set-up was started"))
     monkeypatch.setattr("helpers.doctor.show", lambda: 0)
     handler = signal.getsignal(signal.SIGTERM)
     try:
@@ -256,12 +299,30 @@ def test_help_and_doctor_need_no_set_up(
     assert "./course lab" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (SetupFailed("The disk is full; free 5 GB."), 1, "The disk is full; free 5 GB."),
+        (PermissionError(13, "Permission denied", ".venv.lock"), 1, "cannot write: Permission"),
+        (KeyboardInterrupt(), 130, "the same command goes on"),
+    ],
+)
 def test_a_failed_set_up_is_one_message(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    error: BaseException,
+    status: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def fail() -> None:
-        raise SetupFailed("The disk is full; free 5 GB.")
+        raise error
 
+    monkeypatch.setattr(state, "ready", lambda: False)
     monkeypatch.setattr(steps, "ensure", fail)
-    assert door._set_up() == 1
-    assert capsys.readouterr().err.strip() == "The disk is full; free 5 GB."
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        assert door.main(["lab"]) == status
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    told = capsys.readouterr().err.strip()
+    assert said in told and len(told.splitlines()) == 1

@@ -45,9 +45,11 @@ def command(folder: Path, name: str, text: str) -> Path:
     return path
 
 
-def course(project: Path, bin_folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
+def course(
+    project: Path, bin_folder: Path, script: Path | None = None, **env: str
+) -> subprocess.CompletedProcess[str]:
     """Run the script with nothing but its own tools and those of `bin_folder` on the path."""
-    for tool in ("dirname", "id", "sh"):
+    for tool in ("dirname", "id", "readlink", "sh"):
         found = shutil.which(tool)
         assert found is not None
         if not (bin_folder / tool).exists():
@@ -55,7 +57,11 @@ def course(project: Path, bin_folder: Path, **env: str) -> subprocess.CompletedP
             (bin_folder / tool).symlink_to(found)
     clean = {"PATH": str(bin_folder), "HOME": str(project), **env}
     return subprocess.run(
-        [str(project / "course"), "lab"], env=clean, capture_output=True, text=True, timeout=60
+        [str(script or project / "course"), "lab"],
+        env=clean,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
 
 
@@ -67,6 +73,16 @@ def test_a_python_that_only_prints_an_error_is_passed_over(clone: Path, tmp_path
     told = course(clone, bin_folder)
     assert good.exists() and told.stdout.startswith("started by"), told.stderr
     assert "['lab']" in told.stdout
+
+
+@posix
+def test_a_link_to_the_script_leads_to_its_folder(clone: Path, tmp_path: Path) -> None:
+    bin_folder = tmp_path / "bin"
+    command(bin_folder, "python3", f'exec "{progress.base_python()}" "$@"')
+    (tmp_path / "near").symlink_to(clone / "course")
+    (tmp_path / "far").symlink_to("near")
+    told = course(clone, bin_folder, script=tmp_path / "far")
+    assert told.stdout.startswith("started by"), told.stderr
 
 
 @posix

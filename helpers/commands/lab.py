@@ -69,7 +69,7 @@ def address(port: int, token: str) -> str:
     return f"http://127.0.0.1:{port}/{page}?token={token}"
 
 
-def when_it_answers(port: int, then: Callable[[], None], patience: float = 60.0) -> None:
+def when_it_answers(port: int, then: Callable[[], None], patience: float = 600.0) -> None:
     """Call `then` once the server answers, from a thread; give up after `patience` seconds."""
 
     def wait() -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 
 from nbformat import NotebookNode
 
 from helpers.instructor.build_check import lesson_problems, solution_problems
 from helpers.instructor.build_lesson import lesson_of
-from helpers.instructor.build_notebook import execute, normalise, read, say, text
+from helpers.instructor.build_notebook import code_cells, execute, normalise, read, say, text
 
 ROOT = Path(__file__).parents[2]
 
@@ -67,8 +69,26 @@ def _build_one(path: Path, root: Path, run: bool) -> list[str]:
     path.write_text(text(solution), encoding="utf-8")
     target = root / "lessons" / path.name
     target.parent.mkdir(exist_ok=True)
+    if worked_in(target):
+        kept = _free(target.with_name(f"{target.name}.yours"))
+        os.replace(target, kept)
+        say(f"lessons/{path.name} had been worked in; it is kept as lessons/{kept.name}")
     target.write_text(text(lesson), encoding="utf-8")
     return list(solution_problems(solution, path.name[:2])) if run else []
+
+
+def worked_in(lesson: Path) -> bool:
+    """Whether somebody ran cells of a lesson; as it is built it has no outputs."""
+    try:
+        return any(cell.execution_count or cell.outputs for cell in code_cells(read(lesson)))
+    except (OSError, ValueError):
+        return False
+
+
+def _free(path: Path) -> Path:
+    """This path, or one with a number behind it, where nothing is yet."""
+    names = (path.with_name(f"{path.name}{'' if i == 1 else i}") for i in count(1))
+    return next(name for name in names if not name.exists())
 
 
 def _run(solution: NotebookNode, path: Path) -> str:
@@ -92,7 +112,12 @@ def _check_one(path: Path, root: Path) -> list[str]:
     target = root / "lessons" / path.name
     if not target.exists():
         return [*found, f"lessons/{path.name} is missing: run `./course build`"]
-    if target.read_text(encoding="utf-8") != text(built):
+    if worked_in(target):
+        found.append(
+            f"lessons/{path.name} has been worked in. Test a copy of the course in which nobody "
+            "learns; `./course build` makes the lesson anew and keeps this one beside it"
+        )
+    elif target.read_text(encoding="utf-8") != text(built):
         found.append(
             f"lessons/{path.name} is not what it builds: one of the two was edited alone. "
             "Edit the solution and run `./course build`"

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 
 from helpers.setup import places, state
 from helpers.setup.errors import SetupFailed
@@ -36,29 +37,44 @@ def main(arguments: list[str]) -> int:
         if asked.startswith("-") or "--help" in arguments:
             print(HELP, end="")
             return 0
-        code = _set_up()
+        from helpers.setup.steps import ensure
+
+        code = _told(ensure)
         if code:
             return code
         return _go_over(arguments)
     if asked in ("test", "grade"):
-        from helpers.setup.steps import ensure_browser, ensure_sandbox
-
-        if asked == "test":
-            ensure_browser()
-        ensure_sandbox()
+        code = _told(lambda: _what_it_needs(asked))
+        if code:
+            return code
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     from helpers.cli import main as command
 
     return command(arguments)
 
 
-def _set_up() -> int:
-    from helpers.setup.steps import ensure
+def _what_it_needs(command: str) -> None:
+    """Install what only this command needs."""
+    from helpers.setup.steps import ensure_browser, ensure_sandbox
 
+    if command == "test" and (places.ROOT / "tests").is_dir():
+        ensure_browser()
+    ensure_sandbox()
+
+
+def _told(part: Callable[[], None]) -> int:
+    """Do a part of set-up; returns the exit status, and says in a sentence what went wrong."""
     try:
-        ensure()
+        part()
     except SetupFailed as failure:
         print(f"\n{failure}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(
+            f"\nSet-up cannot write: {error.strerror or error} ({error.filename}). Free some disk "
+            "space, or see that the folder is yours: after a set-up with sudo it is root's.",
+            file=sys.stderr,
+        )
         return 1
     except KeyboardInterrupt:
         print("\nSet-up was interrupted; the same command goes on with it.", file=sys.stderr)

@@ -100,12 +100,9 @@ def cached(key: str) -> Path | None:
 
 def jobs() -> int:
     """Compilers at once: one a core, and no more than memory allows at 2 GB each."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        memory = 4 << 30
-    return max(1, min(cores or 1, memory // (2 << 30)))
+    from helpers.doctor import usable_cores, usable_memory
+
+    return max(1, min(round(usable_cores()), (usable_memory() or 4 << 30) // (2 << 30)))
 
 
 def told_by_make(line: str) -> str | None:

@@ -13,7 +13,7 @@ def locked(path: Path, waiting: str) -> Iterator[None]:
     """Hold the lock file at `path`; where another process holds it, say `waiting` and wait.
 
     The file stays: removing it would let two processes lock two files of the same name.
-    Where the system has no `flock` (Windows), nothing is locked.
+    Where the system has no `flock` (Windows, some network disks), nothing is locked.
     """
     try:
         import fcntl
@@ -25,9 +25,11 @@ def locked(path: Path, waiting: str) -> Iterator[None]:
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             print(waiting, flush=True)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError:
+            pass
         yield
     finally:
         os.close(descriptor)

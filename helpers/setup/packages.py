@@ -13,7 +13,8 @@ from helpers.setup import places, state
 from helpers.setup.errors import SetupFailed
 from helpers.setup.progress import Step, base_python, run, tail
 
-WORKS = "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])"
+# A Python that was built without ssl or sqlite3 would fail later, in pip or in JupyterLab.
+WORKS = "import ensurepip, sqlite3, ssl, sys, venv; print('%d.%d' % sys.version_info[:2])"
 
 
 def clean_env() -> dict[str, str]:
@@ -57,7 +58,8 @@ def make_environment(environment: Path, log: Path) -> dict[str, Any]:
     """Make `.venv` unless a sound one is there. Returns its recorded state.
 
     An environment whose packages were being written when set-up was cut off is made anew:
-    pip cannot tell a package that is half there from a whole one.
+    pip cannot tell a package that is half there from a whole one. So is one that was moved or
+    copied with the folder that it is in: its commands start the Python of the old place.
     """
     for old in environment.parent.glob(".venv.old-*"):
         shutil.rmtree(old, ignore_errors=True)
@@ -66,7 +68,9 @@ def make_environment(environment: Path, log: Path) -> dict[str, Any]:
     if places.in_conda():
         return known or {}
     half_made = known is not None and known.get("packages") is None
-    if environment.exists() and (half_made or python_version(python) not in state.VERSIONS):
+    moved = known is not None and known.get("root", str(places.ROOT)) != str(places.ROOT)
+    unsound = half_made or moved or python_version(python) not in state.VERSIONS
+    if environment.exists() and unsound:
         remove(environment)
         known = None
     if environment.exists():
@@ -77,6 +81,7 @@ def make_environment(environment: Path, log: Path) -> dict[str, Any]:
     state.save(environment, {"packages": None})
     base = base_python()
     if run([base, "-m", "venv", environment], log, step, env=clean_env()) != 0:
+        remove(environment)  # or it would be taken before the Python that is named next
         raise SetupFailed(
             f"{base} could not make an environment in {environment}:\n{tail(log)}\n"
             "Free some disk space, or name another Python 3.11, 3.12 or 3.13 with "
@@ -107,21 +112,27 @@ def install(environment: Path, log: Path) -> None:
     Raises SetupFailed with the end of the log where pip fails.
     """
     step = Step("[2/4] Python packages")
+    # pip holds all downloads in a temporary folder: /tmp may be small, and in memory.
+    temporary = environment / "pip-tmp"
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    env = {**clean_env(), "TMPDIR": str(temporary)}
     constraints = places.ROOT / "constraints.txt"
     call = [*pip(environment), "install", "--progress-bar", "off", "-c", str(constraints)]
     # pip itself first: the one that came with Python may be years older than the pinned set.
     for wanted in (["pip"], state.dependencies()):
-        if run(call + wanted, log, step, told_by_pip, clean_env()) != 0:
+        if run(call + wanted, log, step, told_by_pip, env) != 0:
             raise SetupFailed(
                 f"pip could not install the packages:\n{tail(log)}\n"
                 f"The whole log is {log}. Check the network and the disk, then repeat the "
                 "command: what was downloaded is kept."
             )
+    shutil.rmtree(temporary, ignore_errors=True)
     # A path file makes `import helpers` work from every folder, with nothing to build.
     pth = site(places.python(environment)) / "course.pth"
-    temporary = pth.with_suffix(".new")
-    temporary.write_text(f"{places.ROOT}\n", encoding="utf-8")
-    os.replace(temporary, pth)
+    new = pth.with_suffix(".new")
+    new.write_text(f"{places.ROOT}\n", encoding="utf-8")
+    os.replace(new, pth)
     step.done()
 
 

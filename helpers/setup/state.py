@@ -82,6 +82,7 @@ def ready() -> bool:
     return (
         state is not None
         and state.get("python") == version()
+        and state.get("root") == str(places.ROOT)
         and state.get("packages") == key()
         and state.get("checked") == state.get("packages")
         and horovod_settled(state)

@@ -43,7 +43,15 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 
 def compiler() -> str | None:
-    """The C++ compiler that CMake would take."""
+    """The C++ compiler that CMake would take.
+
+    macOS has commands of these names that only offer to install the developer tools.
+    """
+    if (
+        sys.platform == "darwin"
+        and subprocess.run(["xcode-select", "-p"], capture_output=True).returncode
+    ):
+        return None
     for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
         if name and (found := shutil.which(name)):
             return found
@@ -102,10 +110,17 @@ def install_line(tools: Sequence[str]) -> str:
         return "xcode-select --install"
     for manager, names in PACKAGES.items():
         if shutil.which(manager):
-            wanted = " ".join(name for tool in tools if (name := names[tool]))
+            wanted = " ".join(_packages(names, tools))
             verb = "-S" if manager == "pacman" else "install"
             return f"sudo {manager} {verb} {wanted}"
     return f"install {', '.join(tools)} with your system's package manager"
+
+
+def _packages(names: dict[str, str | None], tools: Sequence[str]) -> list[str]:
+    """What a package manager calls these tools; the headers are those of the running Python."""
+    found = [name for tool in tools if (name := names[tool])]
+    own = f"python3.{sys.version_info[1]}-dev"
+    return [own if name == "python3-dev" else name for name in found]
 
 
 def is_debian() -> bool:
@@ -128,12 +143,16 @@ def is_root() -> bool:
 
 def install(tools: Sequence[str], log: Path, step: Step) -> bool:
     """Install these tools with apt-get. Returns whether that worked."""
-    names = [name for tool in tools if (name := PACKAGES["apt-get"][tool])]
+    names = _packages(PACKAGES["apt-get"], tools)
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     step.note(f"apt-get install {' '.join(names)}")
     # Lists may be old or missing in a container; where they cannot be renewed, try the old ones.
     run(["apt-get", "update"], log, step, env=env)
-    return run(["apt-get", "install", "-y", *names], log, step, env=env) == 0
+    # An installation that was interrupted is ended first; one at work, as after a start, is
+    # waited for.
+    run(["dpkg", "--configure", "-a"], log, step, env=env)
+    call = ["apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", *names]
+    return run(call, log, step, env=env) == 0
 
 
 def header_of(python: Path) -> Path:
