@@ -230,6 +230,19 @@ def rate_in_one_line(step: int, base: float, times: int, warmup: int) -> Any:
     return torch.tensor(base * (1 - part) + base * times * part, dtype=torch.float64)
 
 
+def shard_of_single_rows(rows: int, rank: int, size: int, epoch: int) -> Any:
+    """Numpy's numbers, one by one."""
+    order = np.random.default_rng(epoch).permutation(rows)
+    return [order[i] for i in range(rank * rows // size, (rank + 1) * rows // size)]
+
+
+def rate_in_float32(step: int, base: float, times: int, warmup: int) -> Any:
+    """Looked up in a table of float32."""
+    if not warmup:
+        return base * times
+    return torch.linspace(base, base * times, warmup + 1)[min(step, warmup)].item()
+
+
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("00.1", roll_call_without_order),
     ("02.1", scatter_without_waiting),
@@ -241,11 +254,13 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("02.5", shared_by_stacking),
     ("02.5", shared_every_nth),
     ("03.1", shard_every_nth),
+    ("03.1", shard_of_single_rows),
     ("03.2", average_in_one_tensor),
     ("03.3", train_by_averaging_weights),
     ("03.4", buckets_by_hand),
     ("03.5", overlap_in_views),
     ("03.6", rate_in_one_line),
+    ("03.6", rate_in_float32),
     *right_answers_01.RIGHT,
     *right_answers_04.RIGHT,
     *right_answers_05.RIGHT,

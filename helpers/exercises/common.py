@@ -26,10 +26,17 @@ def sends_to_itself(case: Case, seen: Observation) -> int | None:
 
 
 def self_hint(case: Case, seen: Observation) -> str | None:
-    """The hint for a rank that sends to itself."""
+    """The hint for a rank that sends to itself, or waits for what it never sent."""
     rank = sends_to_itself(case, seen)
     if rank is None:
         return None
+    if "receive" in seen.waiting.get(rank, "") and all(
+        r not in to for r, to in enumerate(seen.sent)
+    ):
+        return (
+            f"Rank {rank} waits for a message from rank {rank}, which nobody sends. It has its own "
+            "part already: receive from the others alone."
+        )
     return (
         f"Rank {rank} waits for a message from rank {rank}, which nobody will receive. "
         "Keep your own part without sending it."

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers.exercises.common import rng, self_hint
+from helpers.exercises.common import rng, self_hint, sends_to_itself
 from helpers.exercises.compare import close, count, worlds
 from helpers.exercises.drives import in_place
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
@@ -173,6 +173,17 @@ def _all_wait(case: Case, seen: Observation) -> str | None:
     )
 
 
+def _place_for_rank(case: Case, seen: Observation) -> str | None:
+    """A message to oneself in a tree that does not begin at rank 0."""
+    rank, root = sends_to_itself(case, seen), case.facts["root"]
+    if rank is None or root == 0:
+        return None
+    return (
+        f"{case.name}, rank {rank} sends to itself, or waits for a message of its own: a place in "
+        f"the tree was taken for a rank. Place p is rank (p + {root}) % {case.ranks}."
+    )
+
+
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     return (
@@ -263,6 +274,17 @@ def wrong_partner(comm: Any, tensor: Any, root: int) -> None:
         have *= 2
 
 
+def places_for_ranks(comm: Any, tensor: Any, root: int) -> None:
+    """Counts places from the root, and sends to the places."""
+    place, have = (comm.rank - root) % comm.size, 1
+    while have < comm.size:
+        if place < have and place + have < comm.size:
+            comm.send(tensor, place + have)
+        elif have <= place < 2 * have:
+            comm.recv(place - have, into=tensor)
+        have *= 2
+
+
 EXERCISE = Exercise(
     number="02.2",
     title="Broadcast along a tree",
@@ -278,6 +300,7 @@ EXERCISE = Exercise(
     drive=in_place,
     claim=claim,
     mistakes=(
+        Mistake("takes a place for a rank", _place_for_rank, unfinished=True),
         Mistake("a rank sends to itself", self_hint, unfinished=True),
         Mistake("the root sends to everybody", _naive),
         Mistake("hand to hand along a chain", _chain),
@@ -294,6 +317,7 @@ EXERCISE = Exercise(
         WrongAnswer("naive", naive, "the root sent all 4 messages itself"),
         WrongAnswer("chain", chain, "hand to hand through 4 rounds"),
         WrongAnswer("always from rank 0", from_rank_0, "Count places from the root"),
+        WrongAnswer("places for ranks", places_for_ranks, "was taken for a rank"),
         WrongAnswer("returns a new tensor", returns_new, "the right tensor was returned"),
         WrongAnswer("receives into a new name", rebinds, "only names a new tensor"),
         WrongAnswer("powers of two only", no_bound, "a rank that does not exist"),

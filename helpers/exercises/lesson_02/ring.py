@@ -17,7 +17,7 @@ from helpers.exercises.common import rng, self_hint
 from helpers.exercises.compare import close, count, listing, times, worlds
 from helpers.exercises.drives import in_place
 from helpers.exercises.drives_requests import not_waited
-from helpers.exercises.lesson_02 import ring_wrong
+from helpers.exercises.lesson_02 import ring_second_half, ring_wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _ITEM = 4  # bytes of a float32
@@ -158,9 +158,12 @@ def _renamed(case: Case, seen: Observation) -> str | None:
     if not open_:
         return None
     if all(close(v, own) for v, own in zip(_after(seen), held, strict=True)):
-        what = "all tensors stayed as they were"
-    else:
-        what = f"{count(open_, 'chunk')} of the ranks' tensors never got the sum that arrived"
+        return (
+            f"{case.name}, all tensors stayed as they were: what was summed is another tensor. "
+            "`chunks[i] = …` puts a new one on the list, `clone` and `pad` make one. Write "
+            "into the tensor that was given, as `chunks[i] += …` does, or copy into it at the end."
+        )
+    what = f"{count(open_, 'chunk')} of the ranks' tensors never got the sum that arrived"
     return (
         f"{case.name}, {what}: `chunks[i] = …` puts another tensor on the list and does not write "
         "into the one that was given. Use `chunks[i] += …` and `comm.recv(left, into=chunks[i])`."
@@ -274,6 +277,8 @@ EXERCISE = Exercise(
         Mistake("a step too many", _too_many_steps),
         Mistake("one rank does the work", _one_rank_works),
         Mistake("names a new tensor", _renamed),
+        Mistake("sends one chunk again and again", ring_second_half.another_chunk),
+        Mistake("begins the second half too early", ring_second_half.not_complete),
         Mistake("adds in the second half", _added_twice),
         Mistake("messages not waited for", not_waited),
     ),
@@ -286,7 +291,11 @@ EXERCISE = Exercise(
         WrongAnswer("adds twice", ring_wrong.adds_in_both_halves, "it is not added to it"),
         WrongAnswer("a step too many", ring_wrong.step_too_many, "each half has N − 1 steps"),
         WrongAnswer("renames", ring_wrong.renames, "never got the sum"),
-        WrongAnswer("renames all", ring_wrong.renames_all, "stayed as they were"),
+        WrongAnswer("renames all", ring_wrong.renames_all, "what was summed is another tensor"),
+        WrongAnswer(
+            "one chunk again", ring_wrong.one_chunk_again, "sends another chunk at each step"
+        ),
+        WrongAnswer("second half as first", ring_wrong.as_the_first, "that is not complete"),
         WrongAnswer("never waits", ring_wrong.never_waits, "returned without waiting for"),
         WrongAnswer("mean", ring_wrong.averages, "do not divide by N"),
         WrongAnswer("length // N", ring_wrong.loses_rest, "lose the remainder"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 
@@ -89,6 +90,31 @@ def all_send_first(comm: Any, tensor: Any) -> None:
         comm.send(chunks[(comm.rank - step) % comm.size], (comm.rank + 1) % comm.size)
         got = comm.recv((comm.rank - 1) % comm.size)
         chunks[(comm.rank - step - 1) % comm.size] += got
+
+
+def one_chunk_again(comm: Any, tensor: Any) -> None:
+    """Sends its finished chunk at every step of the second half."""
+    _second_half(comm, tensor, lambda step: (comm.rank, comm.rank - step - 1))
+
+
+def as_the_first(comm: Any, tensor: Any) -> None:
+    """Counts the second half's steps from 1, as the first half's."""
+    _second_half(comm, tensor, lambda step: (comm.rank - step - 1, comm.rank - step - 2))
+
+
+def _second_half(comm: Any, tensor: Any, places: Callable[[int], tuple[int, int]]) -> None:
+    """A ring whose first half finishes chunk `rank`, then steps with places to send and to fill."""
+    size, right, left = comm.size, (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    chunks = _cut(tensor, size)
+    for step in range(1, size):
+        sending = comm.isend(chunks[(comm.rank - step) % size], right)
+        chunks[(comm.rank - step - 1) % size] += comm.recv(left)
+        sending.wait()
+    for step in range(size - 1):
+        send, fill = (place % size for place in places(step))
+        sending = comm.isend(chunks[send].clone(), right)
+        chunks[fill].copy_(comm.recv(left))
+        sending.wait()
 
 
 def step_too_many(comm: Any, tensor: Any) -> None:

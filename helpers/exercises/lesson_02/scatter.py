@@ -109,8 +109,11 @@ def _whole_batch(case: Case, seen: Observation) -> str | None:
     whole, needed = (case.ranks - 1) * case.facts["batch"].nbytes, _needed(case)
     if not seen.bytes or seen.bytes[0] != whole or whole == needed:
         return None
+    cuts = bounds(case.facts["rows"], case.ranks)
+    right = _sizes(seen) == [high - low for low, high in cuts]
     return (
-        f"The slices are right, but rank 0 sent {times(whole, needed)} the bytes it had to "
+        f"{'The slices are right, but' if right else case.name + ','} rank 0 sent "
+        f"{times(whole, needed)} the bytes it had to "
         f"({whole} B instead of {needed} B): send each rank only its slice."
     )
 

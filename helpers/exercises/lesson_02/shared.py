@@ -73,6 +73,11 @@ def _work(case: Case, seen: Observation) -> str | None:
     busiest = int(np.argmax(worked))
     if worked[busiest] <= _MOST_WORK:
         return None
+    if min(worked) == 0:
+        return (
+            f"{case.name}, the sum is right, but rank {busiest} made it alone while others waited: "
+            "each rank sums its own slice, so that all of them work at a time."
+        )
     return (
         f"{case.name}, the sum is right, but rank {busiest} worked through {worked[busiest]:.2g} "
         "tensors' worth of elements: whole buffers are added, or copied, on every rank. Let each "
@@ -150,6 +155,17 @@ def _few(number: int) -> str:
     return "element was" if number == 1 else f"{number} elements were"
 
 
+def _all_but_own(case: Case, seen: Observation) -> str | None:
+    stale = _stale(case, seen)
+    parts = [list(range(part.start, part.stop)) for part in _slices(case)]
+    if case.ranks < 2 or [stale.get(rank) for rank in range(case.ranks)] != parts:
+        return None
+    return (
+        f"{case.name}, each rank's slice of the sum is in all buffers but its own: a `clone()` is "
+        "no view, so write the sum to your own buffer as well."
+    )
+
+
 def _own_only(case: Case, seen: Observation) -> str | None:
     stale = _stale(case, seen)
     length = case.facts["held"].shape[1]
@@ -211,11 +227,25 @@ def _reads_sums(case: Case, seen: Observation) -> str | None:
 def _itself_twice(case: Case, seen: Observation) -> str | None:
     if seen.trouble:
         return None
+    if _doubles(case, seen):
+        return (
+            f"{case.name}, `total` is your own slice itself and no copy, and the loop over all "
+            "buffers adds it to itself: leave your own buffer out of it."
+        )
     for rank, part in enumerate(_slices(case)):
         want = _sum(case)[part] + case.facts["held"][rank][part]
         if not close(_after(seen)[rank][part], want, 1e-6):
             return None
     return f"{case.name}, every rank counts its own buffer twice: it is among `buffers` already."
+
+
+def _doubles(case: Case, seen: Observation) -> bool:
+    """Whether each rank doubled what it had when it came to its own buffer."""
+    held, slices = case.facts["held"], _slices(case)
+    return case.ranks > 1 and all(
+        close(after[part], (_sum(case) + held[: rank + 1].sum(axis=0))[part], 1e-6)
+        for rank, (after, part) in enumerate(zip(_after(seen), slices, strict=True))
+    )
 
 
 def _not_everybody(case: Case, seen: Observation) -> str | None:
@@ -266,6 +296,7 @@ EXERCISE = Exercise(
         Mistake("reads when others have returned", _read_too_late),
         Mistake("loses the remainder", _loses_rest),
         Mistake("writes to its own buffer alone", _own_only),
+        Mistake("leaves its own buffer out", _all_but_own),
         Mistake("no barrier after writing", _no_last_barrier),
         Mistake("no barrier before reading", _no_first_barrier),
         Mistake("overwrites what others still read", _reads_sums),
@@ -282,6 +313,9 @@ EXERCISE = Exercise(
         WrongAnswer("all aside", shared_wrong.everything_aside, "on every rank"),
         WrongAnswer("length // N", shared_wrong.loses_rest, "lose the remainder"),
         WrongAnswer("itself twice", shared_wrong.itself_twice, "its own buffer twice"),
+        WrongAnswer("all but its own", shared_wrong.all_but_own, "a `clone()` is no view"),
+        WrongAnswer("rank 0 alone", shared_wrong.rank_0_alone, "made it alone"),
+        WrongAnswer("adds a view", shared_wrong.adds_a_view, "no copy, and the loop"),
         WrongAnswer("one barrier too few", shared_wrong.only_rank_0_waits, "never come"),
     ),
     figure=0,

@@ -92,6 +92,39 @@ def itself_twice(comm: Any, buffers: Any) -> None:
     comm.barrier()
 
 
+def all_but_own(comm: Any, buffers: Any) -> None:
+    """Sums in a copy and writes it to the others' buffers."""
+    comm.barrier()
+    part = _slice(comm, len(buffers[0]))
+    total = _sum_slice(comm, buffers, part)
+    for rank, buffer in enumerate(buffers):
+        if rank != comm.rank:
+            buffer[part] = total
+    comm.barrier()
+
+
+def rank_0_alone(comm: Any, buffers: Any) -> None:
+    """Rank 0 sums everything and writes it to all."""
+    comm.barrier()
+    if comm.rank == 0:
+        total = _sum_slice(comm, buffers, slice(None))
+        for buffer in buffers:
+            buffer.copy_(total)
+    comm.barrier()
+
+
+def adds_a_view(comm: Any, buffers: Any) -> None:
+    """Adds all buffers, its own too, to its own slice in place."""
+    comm.barrier()
+    part = _slice(comm, len(buffers[0]))
+    total = buffers[comm.rank][part]
+    for buffer in buffers:
+        total += buffer[part]
+    for buffer in buffers:
+        buffer[part] = total
+    comm.barrier()
+
+
 def only_rank_0_waits(comm: Any, buffers: Any) -> None:
     """Only rank 0 comes to the barrier: a deadlock."""
     if comm.rank == 0:

@@ -120,6 +120,16 @@ def _sorted_by_size(case: Case, seen: Observation) -> str | None:
     )
 
 
+def _bytes(case: Case, seen: Observation) -> str | None:
+    sizes, _ = _parts(case)
+    if not sizes or _got(seen) != [[sizes[i] for i in b] for b in case.facts["want"]]:
+        return None
+    return (
+        f"{case.name}, the groups are right, and hold the parameters' bytes: a bucket is a list of "
+        "their numbers."
+    )
+
+
 def _lost(case: Case, seen: Observation) -> str | None:
     sizes, _ = _parts(case)
     missing = sorted(set(range(len(sizes))) - {i for bucket in _got(seen) for i in bucket})
@@ -206,6 +216,7 @@ EXERCISE = Exercise(
         Mistake("no list of lists", _not_lists),
         Mistake("uses up the list", _used_up),
         Mistake("an empty bucket", _empty),
+        Mistake("bytes for numbers", _bytes),
         Mistake("loses the last bucket", _lost),
         Mistake("numbered from the end", _numbered_from_the_end),
         Mistake("turned round inside a bucket", _turned_inside),
@@ -219,6 +230,7 @@ EXERCISE = Exercise(
     wrong=(
         WrongAnswer("first first", wrong.forward, "Backward comes to the last layer first"),
         WrongAnswer("numbers from the end", wrong.numbered_from_the_end, "they count from the end"),
+        WrongAnswer("bytes for numbers", wrong.bytes_for_numbers, "hold the parameters' bytes"),
         WrongAnswer("turned inside", wrong.turned_inside, "Inside a bucket too"),
         WrongAnswer("uses up sizes", wrong.used_up, "another list afterwards"),
         WrongAnswer("by size", wrong.by_size, "sorted by size"),

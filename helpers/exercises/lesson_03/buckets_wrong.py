@@ -106,3 +106,8 @@ def never_above(sizes: list[int], limit: int) -> Any:
 def only_above(sizes: list[int], limit: int) -> Any:
     """Closes a bucket only when it is above the limit."""
     return reference(sizes, limit + 1)
+
+
+def bytes_for_numbers(sizes: list[int], limit: int) -> list[list[int]]:
+    """Puts the sizes into the buckets."""
+    return [[sizes[i] for i in bucket] for bucket in reference(sizes, limit)]

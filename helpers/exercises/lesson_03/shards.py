@@ -52,9 +52,14 @@ def _asked_again(seen: Observation) -> list[list[int]]:
 def _rows(shard: Any) -> list[int]:
     if is_array(shard) and shard.ndim == 1 and (shard.dtype.kind in "iu" or not shard.size):
         return [int(i) for i in shard]
-    if type(shard) is list and all(type(i) is int for i in shard):
-        return list(shard)
+    if type(shard) in (list, tuple) and all(_is_whole(i) for i in shard):
+        return [int(i) for i in shard]
     raise TypeError(describe(shard))
+
+
+def _is_whole(value: Any) -> bool:
+    """A whole number, also as a tensor that holds one."""
+    return type(value) is int or (is_array(value, ()) and value.dtype.kind in "iu")
 
 
 def claim(case: Case, seen: Observation) -> str | None:
