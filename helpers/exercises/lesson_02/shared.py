@@ -17,10 +17,8 @@ import numpy as np
 from helpers.exercises.common import rng
 from helpers.exercises.compare import close, count, listing, worlds
 from helpers.exercises.drives_shared import on_buffers
-from helpers.exercises.lesson_02 import shared_wrong
+from helpers.exercises.lesson_02 import shared_work, shared_wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
-
-_MOST_WORK = 4  # tensors' worth of elements on many ranks; split, it is 2; alone, N and more
 
 
 def cases(seed: int) -> list[Case]:
@@ -62,44 +60,7 @@ def claim(case: Case, seen: Observation) -> str | None:
             return f"{case.name}, rank {rank}'s buffer does not hold the sum when it returns."
     if sum(seen.messages):
         return f"{case.name}, {sum(seen.messages)} messages were sent; shared memory needs none."
-    return _work(case, seen) or _everything_at_once(case, seen)
-
-
-def _work(case: Case, seen: Observation) -> str | None:
-    if case.ranks < 8 or not all(close(v, _sum(case), 1e-6) for v in _after(seen)):
-        return None
-    length = case.facts["held"].shape[1]
-    worked = [v["worked"] / length for v in seen.values]
-    busiest = int(np.argmax(worked))
-    if worked[busiest] <= _MOST_WORK:
-        return None
-    if min(worked) == 0:
-        return (
-            f"{case.name}, the sum is right, but rank {busiest} made it alone while others waited: "
-            "each rank sums its own slice, so that all of them work at a time."
-        )
-    return (
-        f"{case.name}, the sum is right, but rank {busiest} worked through {worked[busiest]:.2g} "
-        "tensors' worth of elements: whole buffers are added, or copied, on every rank. Let each "
-        "rank cut its slice of every buffer first, sum those alone and write the sum to every "
-        "buffer, which takes 2."
-    )
-
-
-def _everything_at_once(case: Case, seen: Observation) -> str | None:
-    """The same by who wrote where, as the grader saw it: `worked` is the rank's own word.
-
-    A rank's first turn fills its buffer. In the next one it can write sums of its own slice alone,
-    or of half the tensor on the way there; who has all of them has made them all.
-    """
-    length = case.facts["held"].shape[1]
-    for rank, turns in enumerate(seen.writes if case.ranks >= 8 else []):
-        if len({i % length for i in (turns[1:] or [[]])[0]}) > 0.75 * length:
-            return (
-                f"{case.name}, rank {rank} writes the whole sum at once: all the additions are "
-                "done on every rank."
-            )
-    return None
+    return shared_work.too_much(case, seen) or shared_work.everything_at_once(case, seen)
 
 
 def _no_first_barrier(case: Case, seen: Observation) -> str | None:
@@ -292,7 +253,7 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(
         Mistake("not every rank comes to the barrier", _not_everybody, unfinished=True),
-        Mistake("every rank does all the work", _work),
+        Mistake("every rank does all the work", shared_work.too_much),
         Mistake("reads when others have returned", _read_too_late),
         Mistake("loses the remainder", _loses_rest),
         Mistake("writes to its own buffer alone", _own_only),
