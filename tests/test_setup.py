@@ -184,14 +184,16 @@ def source(folder: Path) -> Path:
     for edit in horovod.EDITS:
         path = folder / edit.file
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"before\n{edit.old}\nafter\n")
+        with path.open("a") as file:
+            file.write(f"before\n{edit.old}\nafter\n")
     return folder
 
 
 def test_the_edits_change_what_they_name(tmp_path: Path) -> None:
     horovod.apply_edits(source(tmp_path))
     assert "STANDARD 17" in (tmp_path / "CMakeLists.txt").read_text()
-    assert "xla_mpi_ops" not in (tmp_path / "horovod/tensorflow/CMakeLists.txt").read_text()
+    of_tensorflow = (tmp_path / "horovod/tensorflow/CMakeLists.txt").read_text()
+    assert "xla_mpi_ops" not in of_tensorflow and "compatible17_gloo" not in of_tensorflow
     for name in ("__init__.py", "callbacks.py"):
         text = (tmp_path / "horovod/tensorflow/keras" / name).read_text()
         assert "from tf_keras import backend" in text

@@ -43,10 +43,11 @@ def errors_after_training(
             if rows.shape[1] < batch:
                 continue  # what fills no batch is left out, as in `digits.batches`
             slopes = torch.autograd.grad(_loss(weights, data, rows), weights)
+            size = rate(step)
             with torch.no_grad():
                 for weight, speed, slope in zip(weights, speeds, slopes, strict=True):
                     speed.mul_(momentum).add_(slope)
-                    weight.sub_(speed, alpha=rate(step))
+                    weight.sub_(speed, alpha=size)
             step += 1
     with torch.no_grad():
         guesses = _outputs(weights, data.test_x.expand(seeds, -1, -1)).argmax(-1)
