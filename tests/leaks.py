@@ -9,11 +9,12 @@ import json
 import textwrap
 import zipfile
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from helpers.exercises import everything, provided
+from helpers.exercises import everything, find, provided
 from helpers.exercises.spec import Exercise
 from helpers.instructor.build_check import _REGION
 from helpers.instructor.build_notebook import code_cells, read
@@ -134,37 +135,40 @@ def bare(source: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def solution_regions(lesson: str) -> Iterator[str]:
-    """What the solutions of this lesson and later ones have between their marks."""
-    for path in sorted((ROOT / "solutions").glob("*.ipynb")):
-        if path.name[:2] >= lesson:
-            for cell in code_cells(read(path)):
-                yield from (bare(region) for region in _REGION.findall(cell.source))
+@cache
+def answer_shapes(number: str) -> dict[str, str]:
+    """The shapes of an exercise's answers, and what each is."""
+    return {
+        shape(node): f"{number}: {node.name}"
+        for node in answer_functions(find(number))
+        if sum(1 for part in node.body for _ in ast.walk(part)) >= FEW_NODES
+    }
 
 
-def hidden_values(lesson: str) -> Iterator[str]:
-    """Arrays and lists of the hidden cases, as they would be written down."""
-    for exercise in withheld(lesson):
-        shown = json.dumps([encode(case.args) for case in exercise.cases(0)])
-        for seed in HIDDEN_SEEDS:
-            for case in exercise.cases(seed):
-                for arguments in case.args:
-                    for value in arguments:
-                        text = json.dumps(encode(value))
-                        if len(text) > 30 and text not in shown:
-                            yield text
+@cache
+def solution_regions(path: Path) -> list[str]:
+    """What a solution has between its marks, but for single lines."""
+    regions = [r for cell in code_cells(read(path)) for r in _REGION.findall(cell.source)]
+    return [region for region in map(bare, regions) if region.count("\n") >= 1]
+
+
+@cache
+def hidden_values(number: str) -> list[str]:
+    """Arrays and lists of an exercise's hidden cases, as they would be written down."""
+    exercise = find(number)
+    shown = json.dumps([encode(case.args) for case in exercise.cases(0)])
+    hidden = [case.args for seed in HIDDEN_SEEDS for case in exercise.cases(seed)]
+    texts = [json.dumps(encode(v)) for args in hidden for arguments in args for v in arguments]
+    return [text for text in texts if len(text) > 30 and text not in shown]
 
 
 def leaks(data: bytes, lesson: str) -> list[str]:
     """Everything in a ZIP that students must not get with this lesson, in words."""
-    known = {
-        shape(node): f"{exercise.number}: {node.name}"
-        for exercise in withheld(lesson)
-        for node in answer_functions(exercise)
-        if sum(1 for part in node.body for _ in ast.walk(part)) >= FEW_NODES
-    }
-    regions = [region for region in solution_regions(lesson) if region.count("\n") >= 1]
-    hidden = list(hidden_values(lesson))
+    exercises = [exercise.number for exercise in withheld(lesson)]
+    solutions = [p for p in sorted((ROOT / "solutions").glob("*.ipynb")) if p.name[:2] >= lesson]
+    known = {s: what for number in exercises for s, what in answer_shapes(number).items()}
+    regions = [region for path in solutions for region in solution_regions(path)]
+    hidden = [text for number in exercises for text in hidden_values(number)]
     found = []
     for name, held in members(data):
         if zipfile.is_zipfile(io.BytesIO(held)):

@@ -23,6 +23,7 @@ from typing import Any
 
 import psutil
 
+from helpers.engines import pages
 from helpers.engines.local import Mailbox
 from helpers.engines.rank import Plan, be_rank
 from helpers.engines.wire import anonymous_file, receive_message, send_message
@@ -194,6 +195,7 @@ def main() -> None:
         return
     gc.collect()
     gc.freeze()  # keeps the collector from touching, and so copying, pages that ranks share
+    pages.collapse()
     server = Server(framework, client)
     try:
         server.serve()

@@ -27,8 +27,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from helpers.engines import pages
 from helpers.engines.server import adopt_orphans, has_children
-from helpers.worker import child, pages
+from helpers.worker import child
 
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _MESSAGE = 4096

@@ -141,10 +141,20 @@ def answers_in(algorithms: Modules, lesson: str, root: Path = ROOT) -> set[Name]
         if number < lesson:
             continue
         for text in sources(root / "helpers" / "exercises" / f"lesson_{number}", "spec").values():
-            for node in ast.walk(ast.parse(text)):
-                if isinstance(node, ast.ImportFrom) and node.module in built:
-                    found |= {(node.module, alias.name) for alias in node.names}
+            found |= {name for name in _imports(text) if name[0] in built}
     return {home for name in found if (home := algorithms.home(name)) is not None}
+
+
+def _imports(text: str) -> set[Name]:
+    """What a module imports of `helpers.algorithms`."""
+    if ALGORITHMS not in text:  # quicker than to parse it
+        return set()
+    return {
+        (str(node.module), alias.name)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(ALGORITHMS)
+        for alias in node.names
+    }
 
 
 def _built(lesson: str) -> set[str]:
@@ -177,13 +187,8 @@ def _algorithms(
 
 def _named_by(files: Mapping[str, bytes]) -> set[Name]:
     """What the other modules of the ZIP import of `helpers.algorithms`."""
-    found: set[Name] = set()
-    for name, text in files.items():
-        if name.endswith(".py"):
-            for node in ast.walk(ast.parse(text)):
-                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(ALGORITHMS):
-                    found |= {(str(node.module), alias.name) for alias in node.names}
-    return found
+    modules = [text.decode() for name, text in files.items() if name.endswith(".py")]
+    return set().union(*map(_imports, modules))
 
 
 def _stubs(names: Iterable[str]) -> str:

@@ -100,6 +100,7 @@ class Modules:
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self.modules = {name: Module(name, text) for name, text in texts.items()}
+        self._uses: dict[Name, set[Name]] = {}  # those that were asked for, which takes a while
 
     def home(self, name: Name) -> Name | None:
         """The definition that a name stands for, through imports; None for what is elsewhere."""
@@ -115,9 +116,11 @@ class Modules:
 
     def uses(self, name: Name) -> set[Name]:
         """The definitions that a definition names, in any of the modules."""
-        module = self.modules[name[0]]
-        found = {self.home(other) for other in module.named(module.defines[name[1]])}
-        return {other for other in found if other is not None and other != name}
+        if name not in self._uses:
+            module = self.modules[name[0]]
+            found = {self.home(other) for other in module.named(module.defines[name[1]])}
+            self._uses[name] = {other for other in found if other is not None and other != name}
+        return self._uses[name]
 
     def reached(self, roots: Iterable[Name]) -> set[Name]:
         """All definitions that these need, themselves among them."""
