@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,13 @@ LONGEST = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Share the cores out where several workers share the tests.
+    """Share the cores out where several workers share the tests, and let interrupts through.
 
-    More threads than cores wait for each other at the end of every small product.
+    More threads than cores wait for each other at the end of every small product. What a shell
+    script starts with `&` ignores interrupts, and so would all that the tests start and interrupt.
     """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if workers > 1:
         import torch

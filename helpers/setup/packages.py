@@ -118,7 +118,9 @@ def install(environment: Path, log: Path) -> None:
     temporary.mkdir()
     env = {**clean_env(), "TMPDIR": str(temporary)}
     constraints = places.ROOT / "constraints.txt"
-    call = [*pip(environment), "install", "--progress-bar", "off", "-c", str(constraints)]
+    # pip would compile one module after the other; below, all cores do.
+    call = [*pip(environment), "install", "--no-compile", "--progress-bar", "off"]
+    call += ["-c", str(constraints)]
     # pip itself first: the one that came with Python may be years older than the pinned set.
     for wanted in (["pip"], state.dependencies()):
         if run(call + wanted, log, step, told_by_pip, env) != 0:
@@ -127,6 +129,7 @@ def install(environment: Path, log: Path) -> None:
                 f"The whole log is {log}. Check the network and the disk, then repeat the "
                 "command: what was downloaded is kept."
             )
+    compile_modules(environment, log, step, env)
     shutil.rmtree(temporary, ignore_errors=True)
     # A path file makes `import helpers` work from every folder, with nothing to build.
     pth = site(places.python(environment)) / "course.pth"
@@ -134,6 +137,19 @@ def install(environment: Path, log: Path) -> None:
     new.write_text(f"{places.ROOT}\n", encoding="utf-8")
     os.replace(new, pth)
     step.done()
+
+
+def compile_modules(environment: Path, log: Path, step: Step, env: dict[str, str]) -> None:
+    """Compile all installed modules to byte code, on all cores.
+
+    Its exit status says nothing: some packages bring templates and tests that are no Python.
+    """
+    from helpers.doctor import usable_cores
+
+    python = places.python(environment)
+    cores = str(max(1, round(usable_cores())))
+    call = [str(python), "-m", "compileall", "-q", "-j", cores, str(site(python))]
+    run(call, log, step, lambda line: "compiling", env)
 
 
 CHECK = """
