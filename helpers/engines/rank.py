@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import os
 import pickle
@@ -108,7 +109,7 @@ def die_with_server() -> None:
 def answer(rank: int, plan: Plan, fds: list[int], mailbox: Mailbox, control: socket.socket) -> None:
     """Run the function and send what it returned, or what it raised."""
     recorder = Recorder(rank, Board(fds[0], plan.size))
-    span = (0.0, 0.0)
+    span, me = (0.0, 0.0), os.getpid()
     try:
         comm = make_comm(rank, plan, mailbox, recorder)
         fn, args = unpack_value(Parcel(plan.head, fds[-1]))
@@ -120,13 +121,29 @@ def answer(rank: int, plan: Plan, fds: list[int], mailbox: Mailbox, control: soc
         recorder.goes_on(0, "returned")
         parcel, what = pack_answer(rank, value), "value"
     except BaseException as error:
+        if os.getpid() != me:
+            end_child(error)
         parcel, what = pack_value(describe_failure(error, recorder)), "failure"
+    if os.getpid() != me:
+        end_child(None)
     events = [tuple(getattr(e, name) for name in e.__slots__) for e in recorder.events]
     account = (events, recorder.bytes, recorder.messages, span)
     body = pickle.dumps((what, parcel.head, account), protocol=5)
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # the function may have closed or replaced it
+            stream.flush()
     send_message(control, body, () if parcel.fd is None else (parcel.fd,))
+
+
+def end_child(error: BaseException | None) -> NoReturn:
+    """End a process that the function has forked and that came back: the answer is its parent's."""
+    code = 0
+    if isinstance(error, SystemExit) and isinstance(error.code, int | None):
+        code = error.code or 0
+    elif error is not None:
+        traceback.print_exception(error)
+        code = 1
+    os._exit(code)
 
 
 def pack_answer(rank: int, value: Any) -> Parcel:

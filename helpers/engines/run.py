@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 from helpers.engines.trace import Results
@@ -51,6 +52,8 @@ def run(
         raise ValueError(f"There is no framework {framework!r}; there are {known}.")
     if not 1 <= int(ranks) <= most:
         raise ValueError(f"ranks={ranks} is not possible: the {engine} engine takes 1 to {most}.")
+    if isinstance(timeout, bool) or not isinstance(timeout, Real):
+        raise TypeError(f"timeout is a number of seconds, not {timeout!r}.")
     if not timeout > 0:
         raise ValueError(f"timeout={timeout} is not a time; give seconds above 0.")
     start: Callable[..., Results]

@@ -182,6 +182,11 @@ class VirtualComm(Comm):
             if scheduler.stopping:
                 scheduler.check(task)
             return task
+        if task.left:
+            raise RuntimeError(
+                f"Rank {self.rank}'s comm belongs to a run that is over. Use it inside the "
+                "function; a generator that it returns runs only afterwards."
+            )
         scheduler.check(task)
         raise RuntimeError(
             f"Rank {self.rank}'s comm is used from elsewhere than where it belongs. A background "

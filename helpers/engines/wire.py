@@ -100,11 +100,17 @@ def pack_value(value: Any) -> Parcel:
         spans.append((at, raw.nbytes))
         at += -(-raw.nbytes // _ALIGN) * _ALIGN
     fd = anonymous_file(max(at, 1))
-    with mmap.mmap(fd, max(at, 1)) as memory:
-        target = np.frombuffer(memory, np.uint8)
-        for (start, length), raw in zip(spans, (stream.getbuffer(), *raws), strict=True):
-            target[start : start + length] = np.frombuffer(raw, np.uint8)
-        del target
+    try:
+        with mmap.mmap(fd, max(at, 1)) as memory:
+            target = np.frombuffer(memory, np.uint8)
+            try:
+                for (start, length), raw in zip(spans, (stream.getbuffer(), *raws), strict=True):
+                    target[start : start + length] = np.frombuffer(raw, np.uint8)
+            finally:
+                del target  # memory that an array lies on cannot be closed
+    except BaseException:  # an interrupt, too
+        os.close(fd)
+        raise
     return Parcel(pickle.dumps((b"", [], spans), protocol=5), fd)
 
 

@@ -151,7 +151,7 @@ def join_horovod(comm: LocalComm, plan: Plan) -> Any:
         HOROVOD_HOSTNAME="localhost",
         HOROVOD_GLOO_RENDEZVOUS_ADDR="127.0.0.1",
         HOROVOD_GLOO_RENDEZVOUS_PORT=str(first),
-        HOROVOD_GLOO_TIMEOUT_SECONDS=str(int(plan.timeout) + 1),
+        HOROVOD_GLOO_TIMEOUT_SECONDS=str(int(min(plan.timeout, LONGEST)) + 1),
     )
     # Horovod asks the binding that was imported last who is in the world; only torch's is up, and
     # DistributedOptimizer would otherwise average nothing without saying so.
