@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import sys
+import threading
+import time
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from helpers.engines import wire
+from helpers.engines.client import close_all
+from helpers.engines.errors import Deadlock, RankFailed, RunError, RunTimeout
 from helpers.engines.run import run
 
 
@@ -75,3 +83,119 @@ def test_what_is_interrupted_while_it_is_packed_leaves_no_file(
     with pytest.raises(KeyboardInterrupt):
         wire.pack_value(np.ones(1_000_000))
     assert len(os.listdir("/proc/self/fd") if before else []) == len(before)
+
+
+def test_what_lies_behind_an_exception_is_told_with_its_lines() -> None:
+    def deep() -> None:
+        raise KeyError("deep down")
+
+    def fn(comm: Any) -> None:
+        if comm.rank:
+            return
+        try:
+            deep()
+        except KeyError as cause:
+            held = [ValueError("of the group"), OSError("as well")]
+            raise ExceptionGroup("several", held) from cause
+
+    with pytest.raises(RankFailed) as caught:
+        run(fn, ranks=2)
+    told = caught.value.report
+    assert "It came of: KeyError: 'deep down'\nraised here (most recent call last):" in told
+    assert 'raise KeyError("deep down")' in told
+    assert "The group holds: ValueError: of the group" in told
+    assert "The group holds: OSError: as well" in told
+
+
+def test_a_failed_background_function_ends_the_wait_for_another() -> None:
+    def fails(comm: Any) -> None:
+        raise ValueError("of rank 1")
+
+    def waits(comm: Any) -> None:
+        comm.recv((comm.rank + 1) % comm.size)
+
+    def fn(comm: Any) -> None:
+        if comm.rank == 1:
+            comm.background(fails)
+        comm.background(waits).wait()
+
+    with pytest.raises(RankFailed, match="of rank 1") as caught:
+        run(fn, ranks=2, timeout=30)
+    assert caught.value.rank == 1
+
+
+def test_two_threads_cannot_use_a_comm_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    def fn(comm: Any) -> None:
+        if comm.rank:
+            comm.recv(0)
+            return
+        before = comm.recorder._steps[0]
+        # It waits for what rank 1 never sends.
+        threading.Thread(target=comm.recv, args=(1,), daemon=True).start()
+        while comm.recorder._steps[0] == before:
+            time.sleep(0.001)
+        try:
+            comm.barrier()
+        except RuntimeError as error:
+            print(error)
+        comm.send(np.zeros(1), 0)
+
+    with pytest.raises(RankFailed, match="sends to rank 0"):
+        run(fn, ranks=2, timeout=30)
+    assert "Rank 0's comm is used by two threads at once" in capsys.readouterr().out
+
+
+def test_what_the_notebook_deletes_from_its_environment_is_gone_in_the_ranks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COURSE_TEST", "set")
+    close_all()  # the next server is started with it
+    read = partial(_read_environment, "COURSE_TEST")
+    assert list(run(read, ranks=1)) == ["set"]
+    monkeypatch.delenv("COURSE_TEST")
+    assert list(run(read, ranks=1)) == [None]
+
+
+def _read_environment(name: str, comm: Any) -> str | None:
+    return os.environ.get(name)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"transport": "sockets", "framework": "horovod"}, "torch's gloo"),
+        ({"transport": "sockets", "framework": "tensorflow"}, "torch's gloo"),
+        ({"device": "gpu"}, 'device is "cpu"'),
+        ({"threads": 0}, "threads is a whole number"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(options: Any, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        run(lambda comm: 0, ranks=1, **options)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RankFailed("report", 1, "ValueError", "text"),
+        Deadlock("report", {0: "to receive from rank 1"}),
+        RunTimeout("report", (2, 0)),
+    ],
+)
+def test_an_error_of_a_run_can_be_pickled_and_copied(error: RunError) -> None:
+    for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert type(again) is type(error)
+        assert (str(again), vars(again)) == (str(error), vars(error))
+
+
+def test_a_rank_may_be_named_by_a_tensor(engine: str) -> None:
+    def fn(comm: Any) -> list[float]:
+        other = torch.tensor(1 - comm.rank)
+        sent = comm.isend(torch.full((2,), float(comm.rank)), other)
+        got = comm.recv(other)
+        sent.wait()
+        return list(got.tolist())
+
+    options = [{}] if engine == "virtual" else [{}, {"transport": "sockets"}]
+    for option in options:
+        assert list(run(fn, ranks=2, engine=engine, **option)) == [[1.0, 1.0], [0.0, 0.0]]

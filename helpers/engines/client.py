@@ -45,6 +45,7 @@ class Client:
         ours, theirs = socket.socketpair()
         with theirs:
             environment = {**os.environ, **_QUIET}
+            self.given = os.environ.keys() - _QUIET.keys()
             environment["PYTHONPATH"] = os.pathsep.join(
                 [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
             )

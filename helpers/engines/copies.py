@@ -11,10 +11,17 @@ import io
 import pickle
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
+from helpers.engines import classes
 from helpers.engines.comm import Comm
 from helpers.engines.wire import Pickler
+
+
+class _Original(NamedTuple):
+    """Stands for a class itself where the class would be taken apart."""
+
+    cls: type
 
 
 class _Copier(Pickler):
@@ -23,19 +30,54 @@ class _Copier(Pickler):
     def __init__(self, stream: io.BytesIO, **options: Any) -> None:
         super().__init__(stream, **options)
         self.kept: list[Any] = []
+        self.of_cells = False  # whether there are classes of cells among what it has copied
 
     def persistent_id(self, obj: Any) -> int | None:
+        if isinstance(obj, _Original):
+            return self.keep(obj.cls)
         if isinstance(obj, Comm) or (
             isinstance(obj, FunctionType) and obj.__module__ != "__main__"
         ):
-            self.kept.append(obj)
-            return len(self.kept) - 1
+            return self.keep(obj)
         return None
 
+    def keep(self, obj: Any) -> int:
+        """Share an object; returns its number."""
+        self.kept.append(obj)
+        return len(self.kept) - 1
 
-class _Uncopier(pickle.Unpickler):
-    def __init__(self, stream: io.BytesIO, kept: list[Any], buffers: list[bytearray]) -> None:
-        super().__init__(stream, buffers=buffers)
+    def reducer_override(self, obj: Any) -> Any:
+        reduced = super().reducer_override(obj)
+        if not classes.is_sent_by_value(reduced):
+            return reduced
+        self.of_cells = True
+        return classes.for_copy(_Original(obj), reduced)
+
+
+class _Returner(Pickler):
+    """Puts the notebook's own classes in the place of a rank's copies of them."""
+
+    def __init__(self, stream: io.BytesIO, **options: Any) -> None:
+        super().__init__(stream, **options)
+        self.kept: list[Any] = []
+
+    def persistent_id(self, obj: Any) -> int | None:
+        original = classes.original_of(obj)
+        if original is None:
+            return None
+        self.kept.append(original)
+        return len(self.kept) - 1
+
+    def reducer_override(self, obj: Any) -> Any:
+        reduced = super().reducer_override(obj)
+        if classes.is_sent_by_value(reduced) and any(map(classes.original_of, obj.__mro__)):
+            return classes.anew(reduced)  # a class that the rank has made of a copy
+        return reduced
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, stream: bytes, kept: list[Any], buffers: list[Any]) -> None:
+        super().__init__(io.BytesIO(stream), buffers=buffers)
         self._kept = kept
 
     def persistent_load(self, number: Any) -> Any:
@@ -49,6 +91,7 @@ class Copies:
     """
 
     def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self._of_cells = False
         self._same = (fn, args) if not args and not _from_cell(fn) else None
         if self._same is not None:
             return
@@ -62,7 +105,7 @@ class Copies:
                 f"{error}. Open files, locks and generators stay in the notebook: make them inside "
                 "the function."
             ) from error
-        self._kept = pickler.kept
+        self._kept, self._of_cells = pickler.kept, pickler.of_cells
         self._stream = stream.getvalue()
         self._buffers = [bytes(buffer.raw()) for buffer in buffers]
 
@@ -71,8 +114,25 @@ class Copies:
         if self._same is not None:
             return self._same
         buffers = [bytearray(buffer) for buffer in self._buffers]
-        fn, args = _Uncopier(io.BytesIO(self._stream), self._kept, buffers).load()
+        fn, args = _Unpickler(self._stream, self._kept, buffers).load()
         return fn, args
+
+    def returned(self, value: Any) -> Any:
+        """What a rank has returned, made of the notebook's own classes instead of copies.
+
+        Its arrays stay where they are. What cannot be pickled stays as it is.
+        """
+        if not self._of_cells:
+            return value
+        stream, buffers = io.BytesIO(), list[pickle.PickleBuffer]()
+        pickler = _Returner(stream, protocol=5, buffer_callback=buffers.append)
+        try:
+            pickler.dump(value)
+        except Exception:
+            return value
+        if not pickler.kept:
+            return value
+        return _Unpickler(stream.getvalue(), pickler.kept, buffers).load()
 
 
 def _from_cell(fn: Callable[..., Any]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class RunError(RuntimeError):
     """A run that did not return.
@@ -13,6 +15,10 @@ class RunError(RuntimeError):
         super().__init__(report)
         self.report = report
         self.ranks = ranks
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # BaseException's own would call the class with the report alone.
+        return _restored, (type(self), self.args, self.__dict__)
 
     @property
     def rank(self) -> int | None:
@@ -61,3 +67,10 @@ class RunInterrupted(KeyboardInterrupt):
 
     def _render_traceback_(self) -> list[str]:
         return [f"{type(self).__name__}: {self.report}"]
+
+
+def _restored(kind: type[RunError], args: tuple[Any, ...], fields: dict[str, Any]) -> RunError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(fields)
+    return error

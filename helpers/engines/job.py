@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 
 from helpers.engines import tensors
-from helpers.engines.real import RealComm, Recorder, label
+from helpers.engines.real import RealComm, Recorder, by_one_thread, label
 
 _KINDS = ("torch", "numpy", "tensorflow")
 _HEADER = 12  # kind, type's name in two words, number of dimensions, dimensions
@@ -88,6 +88,7 @@ class DistributedComm(RealComm):
     def on_lane(self, lane: int) -> DistributedComm:
         return DistributedComm(self.rank, self.size, self.device, self.recorder, lane, self.group)
 
+    @by_one_thread
     def isend(self, tensor: Any, to: int) -> SendRequest:
         to = self.peer(to, "sends to")
         start = time.perf_counter()
@@ -106,11 +107,14 @@ class DistributedComm(RealComm):
         self.open.append(request)
         return request
 
+    @by_one_thread
     def irecv(self, source: int, into: Any = None) -> ReceiveRequest:
-        request = ReceiveRequest(self, self.peer(source, "receives from"), into)
+        source = self.peer(source, "receives from")
+        request = ReceiveRequest(self, source, into)
         self.asked[source].append(request)
         return request
 
+    @by_one_thread
     def barrier(self) -> None:
         start = time.perf_counter()
         self.recorder.waits(self.lane, "barrier")

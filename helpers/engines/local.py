@@ -8,14 +8,9 @@ ends, the kernel frees it all.
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
-import pickle
-import select
 import socket
 import time
-from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,9 +18,8 @@ from typing import Any, NamedTuple
 from helpers.engines import tensors
 from helpers.engines.blocks import Block, Memory
 from helpers.engines.deadlock import Doing
-from helpers.engines.real import Job, RealComm, Recorder, label
-
-_NOTICE_BYTES = 4096
+from helpers.engines.inbox import Inbox
+from helpers.engines.real import Job, RealComm, Recorder, by_one_thread, label
 
 
 class Mailbox(NamedTuple):
@@ -57,7 +51,7 @@ class SendRequest:
 
     def done(self) -> bool:
         """Whether the receiver has taken the message."""
-        self._comm.inbox.read(block=False)
+        self._comm.look()
         return self.received
 
     def wait(self) -> None:
@@ -91,7 +85,7 @@ class ReceiveRequest:
 
     def done(self) -> bool:
         """Whether the message has come."""
-        self._comm.inbox.read(block=False)
+        self._comm.look()
         return self._filled
 
     def wait(self) -> Any:
@@ -100,86 +94,6 @@ class ReceiveRequest:
         if self._error is not None:
             raise self._error
         return self._value
-
-
-class Inbox:
-    """The notices that come to one lane of a rank, sorted by what they are."""
-
-    def __init__(self, rank: int, sockets: Sequence[tuple[socket.socket, socket.socket]]) -> None:
-        self.tokens: set[tuple[int, int]] = set()
-        self.windows: dict[tuple[int, int], Any] = {}
-        self._arrived: dict[int, deque[Any]] = defaultdict(deque)
-        self._asked: dict[int, deque[ReceiveRequest]] = defaultdict(deque)
-        self._sent: dict[int, SendRequest] = {}
-        self._unsorted: deque[bytes] = deque()
-        self._sorting = False
-        self._count = 0
-        self._mine = sockets[rank][0]
-        self._others = [writer for _, writer in sockets]
-        self._own = self._others[rank]
-
-    def ask(self, request: ReceiveRequest, source: int) -> None:
-        """Give a request the oldest message from `source` that nobody has asked for yet."""
-        if self._arrived[source]:
-            request.fill(self._arrived[source].popleft())
-        else:
-            self._asked[source].append(request)
-
-    def track(self, request: SendRequest) -> int:
-        """A number for a message, to know its receipt by."""
-        self._count += 1
-        self._sent[self._count] = request
-        return self._count
-
-    def post(self, to: int, *notice: Any) -> None:
-        """Put a notice into another rank's inbox, reading our own while theirs is full."""
-        data = pickle.dumps(notice, protocol=5)
-        while True:
-            try:
-                self._others[to].send(data, socket.MSG_DONTWAIT)
-                return
-            except (BlockingIOError, OSError) as error:
-                if not isinstance(error, BlockingIOError) and error.errno != errno.ENOBUFS:
-                    raise
-            self.read(block=False)
-            select.select([], [self._others[to]], [], 0.001)
-
-    def read(self, block: bool) -> None:
-        """Sort the notices that are there; with `block`, wait until there is one."""
-        flags = 0 if block else socket.MSG_DONTWAIT
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                self._unsorted.append(self._mine.recv(_NOTICE_BYTES, flags))
-                flags = socket.MSG_DONTWAIT
-        # Sorting posts receipts, which reads where the other inbox is full: that only collects, or
-        # every message would be sorted inside the one before.
-        if self._sorting:
-            return
-        self._sorting = True
-        try:
-            while self._unsorted:
-                self._sort(*pickle.loads(self._unsorted.popleft()))
-        finally:
-            self._sorting = False
-
-    def wake(self) -> None:
-        """From another thread: end a read that blocks. A full inbox does not block."""
-        with contextlib.suppress(OSError):
-            self._own.send(pickle.dumps(("wake", 0), protocol=5), socket.MSG_DONTWAIT)
-
-    def _sort(self, kind: str, source: int, *rest: Any) -> None:
-        if kind == "message" and self._asked[source]:
-            self._asked[source].popleft().fill(rest)
-        elif kind == "message":
-            self._arrived[source].append(rest)
-        elif kind == "receipt":
-            self._sent.pop(rest[0]).receipt()
-        elif kind == "token":
-            self.tokens.add((rest[0], source))
-        elif kind == "wake":
-            return
-        else:
-            self.windows[rest[0], source] = rest[1:]
 
 
 class LocalComm(RealComm):
@@ -199,17 +113,17 @@ class LocalComm(RealComm):
         # Each lane has a file view of its own; lane 1 allocates from a file of its own too.
         self.memory = Memory(rank + lane * size, mailbox.files)
         self.inbox = Inbox(rank, mailbox.inboxes[lane])
-        self.failed: list[Job] = []  # background functions that nobody has been told of
         self._barriers = 0
         self._windows = 0
 
     def wake(self, job: Job) -> None:
-        self.failed.append(job)
+        super().wake(job)
         self.inbox.wake()
 
     def on_lane(self, lane: int) -> LocalComm:
         return LocalComm(self.rank, self.size, self.device, self.recorder, self._mailbox, lane)
 
+    @by_one_thread
     def isend(self, tensor: Any, to: int) -> SendRequest:
         to = self.peer(to, "sends to")
         start = time.perf_counter()
@@ -225,6 +139,7 @@ class LocalComm(RealComm):
         self.recorder.event("sending", start, label("sending", to), to, header.nbytes, self.lane)
         return request
 
+    @by_one_thread
     def irecv(self, source: int, into: Any = None) -> ReceiveRequest:
         source = self.peer(source, "receives from")
         request = ReceiveRequest(self, source, into)
@@ -262,6 +177,12 @@ class LocalComm(RealComm):
             tensors.store(into, value)
         return into
 
+    @by_one_thread
+    def look(self) -> None:
+        """Sort what has come, without waiting."""
+        self.inbox.read(block=False)
+
+    @by_one_thread
     def wait_for(
         self, ready: Callable[[], bool], doing: Doing, peer: int | None = None, nbytes: int = 0
     ) -> None:
@@ -272,18 +193,12 @@ class LocalComm(RealComm):
         start = time.perf_counter()
         self.recorder.waits(self.lane, doing, peer, nbytes)
         while not ready():
-            self._raise_failed()
+            self.raise_failed()
             self.inbox.read(block=True)
         self.recorder.goes_on(self.lane)
         self.recorder.event("waiting", start, label(doing, peer), peer, nbytes, self.lane)
 
-    def _raise_failed(self) -> None:
-        """Raise what a background function has raised, unless its `wait()` has told it already."""
-        while self.failed:
-            job = self.failed.pop()
-            if not job.settled():
-                job.wait()
-
+    @by_one_thread
     def barrier(self) -> None:
         # Dissemination barrier: after round k everyone has heard of 2^(k+1) ranks.
         distance = 1
@@ -295,6 +210,7 @@ class LocalComm(RealComm):
             self.inbox.tokens.discard(token)
             distance *= 2
 
+    @by_one_thread
     def shared(self, shape: Sequence[int], dtype: Any = None) -> list[Any]:
         import torch
 

@@ -9,7 +9,7 @@ import selectors
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from helpers.engines import report
@@ -69,7 +69,7 @@ def run_processes(
                     device,
                     threads,
                     timeout,
-                    environment(),
+                    environment(client.given),
                     [path or os.getcwd() for path in sys.path],
                     os.getcwd(),
                     parcel.head,
@@ -94,10 +94,14 @@ def pack_function(fn: Callable[..., Any], args: Sequence[Any]) -> Parcel:
         ) from error
 
 
-def environment() -> dict[str, str]:
-    """The notebook's environment as the ranks see it, without what belongs to another job."""
+def environment(given: Collection[str]) -> dict[str, str | None]:
+    """The notebook's environment as the ranks see it, without what belongs to another job.
+
+    given: what the server was started with; None for what the notebook has deleted since.
+    """
     private = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "TF_CONFIG")
-    return {k: v for k, v in os.environ.items() if k not in private}
+    now = {name: value for name, value in os.environ.items() if name not in private}
+    return {**dict.fromkeys(given), **now}
 
 
 class LocalRun:

@@ -11,6 +11,7 @@ import socket
 import sys
 import time
 import traceback
+from collections import deque
 from typing import Any, NamedTuple, NoReturn
 
 from helpers.engines.board import Board
@@ -18,6 +19,8 @@ from helpers.engines.chatter import NOISY, keep_apart, shorten
 from helpers.engines.local import LocalComm, Mailbox
 from helpers.engines.real import RealComm, Recorder
 from helpers.engines.wire import Parcel, pack_value, send_message, unpack_value
+
+_MOST_ORIGINS = 8
 
 
 class Plan(NamedTuple):
@@ -33,7 +36,7 @@ class Plan(NamedTuple):
     device: str | None
     threads: int
     timeout: float
-    environment: dict[str, str]
+    environment: dict[str, str | None]
     path: list[str]
     folder: str
     head: bytes
@@ -45,8 +48,16 @@ class Failure(NamedTuple):
     kind: str
     message: str
     frames: traceback.StackSummary
-    chained: str
+    origins: list[Origin]
     doing: str
+
+
+class Origin(NamedTuple):
+    """An exception behind another: what it came of, or one of a group's."""
+
+    how: str
+    text: str
+    frames: traceback.StackSummary
 
 
 def be_rank(rank: int, plan: Plan, fds: list[int], mailbox: Mailbox) -> NoReturn:
@@ -84,7 +95,11 @@ def settle(rank: int, plan: Plan, fds: list[int]) -> socket.socket:
         keep_apart(stack, output)
     faulthandler.enable(stack, all_threads=True)
     faulthandler.register(signal.SIGUSR1, stack, all_threads=True)
-    os.environ.update(plan.environment)
+    for name, value in plan.environment.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
     sys.path[:] = plan.path
     os.chdir(plan.folder)
     sys.setswitchinterval(0.0005)  # the communication thread should not wait 5 ms for its turn
@@ -181,12 +196,28 @@ def describe_failure(error: BaseException, recorder: Recorder) -> Failure:
     frames = traceback.extract_tb(error.__traceback__)
     while frames and frames[0].filename == __file__:
         frames.pop(0)
-    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    chained = "".join(traceback.format_exception_only(cause)) if cause else ""
     last = recorder.events[-1] if recorder.events else None
     doing = f"after: {last.label}" if last else ""
     try:
         message = str(error)
     except Exception as another:
         message = f"(its text cannot be made: {type(another).__name__})"
-    return Failure(type(error).__name__, message, frames, chained, doing)
+    return Failure(type(error).__name__, message, frames, origins(error), doing)
+
+
+def origins(error: BaseException) -> list[Origin]:
+    """What an exception came of, and what a group of exceptions holds, the nearest first."""
+    found: list[Origin] = []
+    seen, todo = {id(error)}, deque([error])
+    while todo and len(found) < _MOST_ORIGINS:
+        error = todo.popleft()
+        cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        behind = [("It came of", cause)] if cause else []
+        behind += [("The group holds", held) for held in getattr(error, "exceptions", ())]
+        for how, other in behind:
+            if isinstance(other, BaseException) and id(other) not in seen:
+                seen.add(id(other))
+                todo.append(other)
+                text = "".join(traceback.format_exception_only(other)).strip()
+                found.append(Origin(how, text, traceback.extract_tb(other.__traceback__)))
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import queue
 import threading
 import time
@@ -14,11 +15,32 @@ from helpers.engines.comm import Comm, Request
 from helpers.engines.deadlock import Doing
 from helpers.engines.trace import Event, Kind
 
+_LOOK_SECONDS = 0.1
+
 
 def label(doing: Doing, peer: int | None = None) -> str:
     """The name of a trace event: "send to 1", "receive from 0", "barrier"."""
     words = {"sending": "send to", "receiving": "receive from"}.get(doing, doing)
     return words if peer is None else f"{words} {peer}"
+
+
+def by_one_thread(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A comm's method that raises RuntimeError while another thread is inside the same comm."""
+
+    @functools.wraps(method)
+    def guarded(comm: RealComm, *args: Any, **options: Any) -> Any:
+        if not comm.turn.acquire(blocking=False):
+            raise RuntimeError(
+                f"Rank {comm.rank}'s comm is used by two threads at once, which would mix their "
+                "messages. A background function uses the comm that it is given; threads that a "
+                "rank starts itself leave the comm alone."
+            )
+        try:
+            return method(comm, *args, **options)
+        finally:
+            comm.turn.release()
+
+    return guarded
 
 
 class Recorder:
@@ -70,7 +92,9 @@ class RealComm(Comm):
         self.recorder = recorder
         self.lane = lane
         self.open: list[Request] = []
+        self.turn = threading.RLock()
         self._thread: CommunicationThread | None = None
+        self._failed: list[Job] = []  # background functions that nobody has been told of
 
     @abstractmethod
     def on_lane(self, lane: int) -> RealComm:
@@ -92,10 +116,18 @@ class RealComm(Comm):
         return self._thread.submit(self, fn, args)
 
     def wake(self, job: Job) -> None:
-        """Tell the rank's own thread that a background function has failed, where it can be told.
+        """Tell the rank's own thread that a background function has failed.
 
         Called on the communication thread. Whoever waits for a message would wait in vain.
         """
+        self._failed.append(job)
+
+    def raise_failed(self) -> None:
+        """Raise what a background function has raised, unless its `wait()` has told it already."""
+        while self._failed:
+            job = self._failed.pop()
+            if not job.settled():
+                job.wait()
 
     def finish(self) -> None:
         """Wait for what the function has left open: background work, then messages sent."""
@@ -177,9 +209,8 @@ class Job:
             recorder, lane = self._caller.recorder, self._caller.lane
             start = time.perf_counter()
             recorder.waits(lane, "background")
-            # A wait without an end cannot be interrupted on every platform; short ones can.
-            while not self._done.wait(3600):
-                pass
+            while not self._done.wait(_LOOK_SECONDS):
+                self._caller.raise_failed()  # another's, without which this one may wait for ever
             recorder.goes_on(lane)
             recorder.event("waiting", start, label("background"), None, 0, lane)
         if self._error is not None:

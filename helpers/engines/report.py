@@ -20,7 +20,7 @@ from helpers.engines.places import file_name, is_engine, is_library
 
 if TYPE_CHECKING:
     from helpers.engines.processes import LocalRun
-    from helpers.engines.rank import Failure
+    from helpers.engines.rank import Failure, Origin
 
 _FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
 _DUMP_SECONDS = 0.5
@@ -34,10 +34,16 @@ def failed(run: LocalRun, rank: int, failure: Failure) -> RankFailed:
     report = f"Rank {rank} of {run.plan.size} raised {text}{doing}\n"
     if lines:
         report += f"Traceback of rank {rank} (most recent call last):\n{lines}{text}"
-    if failure.chained:
-        report += f"\nIt came of: {failure.chained.strip()}"
+    report += "".join(map(behind, failure.origins))
     report += kept(run.stacks[rank], f"rank {rank}")
     return RankFailed(report, rank, failure.kind, failure.message)
+
+
+def behind(origin: Origin) -> str:
+    """What an exception came of, in lines of its own, with where it was raised."""
+    told = f"\n{origin.how}: {origin.text}"
+    lines = "".join(clean(origin.frames).format()).rstrip()
+    return f"{told}\nraised here (most recent call last):\n{lines}" if lines else told
 
 
 def died(run: LocalRun, rank: int, code: int) -> RankDied:

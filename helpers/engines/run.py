@@ -84,3 +84,14 @@ def check_options(start: Callable[..., Results], engine: str, options: dict[str,
     transport = options.get("transport", "shared memory")
     if transport not in ("shared memory", "sockets"):
         raise ValueError(f'transport is "shared memory" or "sockets", not {transport!r}.')
+    framework = options.get("framework", "torch")
+    if transport == "sockets" and framework != "torch":
+        raise ValueError(
+            f'transport="sockets" is torch\'s gloo; ranks of {framework} have shared memory.'
+        )
+    device = options.get("device")
+    if device not in (None, "cpu"):
+        raise ValueError(f'device is "cpu", or is left out to use GPUs, not {device!r}.')
+    threads = options.get("threads", 1)
+    if isinstance(threads, bool) or not hasattr(threads, "__index__") or threads < 1:
+        raise ValueError(f"threads is a whole number, 1 or more, not {threads!r}.")

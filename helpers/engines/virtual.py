@@ -163,7 +163,8 @@ class VirtualRun:
         clocks = [comm.task.clock for comm in self._comms]
         rows = map(RankStats, links.bytes, links.messages, clocks)
         trace = Trace(self._world.events, self.size, virtual=True)
-        return Results(self._values, trace, Stats(rows), self.output())
+        values = [self._copies.returned(value) for value in self._values]
+        return Results(values, trace, Stats(rows), self.output())
 
     def _trouble(self) -> RunError | None:
         """What went wrong in a run in which no task can go on."""

@@ -20,6 +20,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
+from helpers.engines import classes
 from helpers.engines.tensors import memory_of
 
 INLINE_BYTES = 1 << 16
@@ -41,7 +42,10 @@ def anonymous_file(size: int = 0) -> int:
 
 
 class Pickler(cloudpickle.CloudPickler):
-    """cloudpickle that hands out a torch tensor's memory as a buffer instead of copying it."""
+    """cloudpickle that hands out a torch tensor's memory as a buffer instead of copying it.
+
+    A class of a cell that comes back with a value is the notebook's own, as it is there.
+    """
 
     def reducer_override(self, obj: Any) -> Any:
         torch = sys.modules.get("torch")
@@ -49,7 +53,8 @@ class Pickler(cloudpickle.CloudPickler):
             plain = obj.layout is torch.strided and not obj.is_quantized
             if plain and obj.device.type != "meta":
                 return _reduce_tensor(torch, obj)
-        return super().reducer_override(obj)
+        reduced = super().reducer_override(obj)
+        return classes.for_ranks(obj, reduced) if classes.is_sent_by_value(reduced) else reduced
 
 
 def _reduce_tensor(torch: Any, tensor: Any) -> tuple[Any, ...]:

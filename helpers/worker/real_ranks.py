@@ -80,7 +80,7 @@ def _run(
             device="cpu",
             threads=1,
             timeout=timeout,
-            environment=environment(),
+            environment=environment(()),
             path=list(sys.path),
             folder=os.getcwd(),
             head=parcel.head,

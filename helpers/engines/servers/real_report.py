@@ -38,8 +38,7 @@ def failed(name: str, failure: Failure) -> TrainingFailed:
     lines = "".join(own(failure.frames).format())
     if lines:
         told += f"\nTraceback of {name} (most recent call last):\n{lines}{text}"
-    if failure.chained:
-        told += f"\nIt came of: {failure.chained.strip()}"
+    told += "".join(map(report.behind, failure.origins))
     return TrainingFailed(told, name, failure.kind, failure.message)
 
 
