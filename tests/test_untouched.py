@@ -11,13 +11,17 @@ from helpers.exercises import of_lesson
 from helpers.instructor.build import notebooks
 from helpers.instructor.build_notebook import code_cells, execute, read
 
+# These run untouched where a student has them, in a release that has less to import: see
+# test_release_runs. Twice would take minutes more.
+AS_RELEASED = ["06", "08", "13"]
 LESSONS = notebooks(Path(__file__).parents[1] / "lessons")
+HERE = [path for path in LESSONS if path.name[:2] not in AS_RELEASED]
 SECONDS = 400  # ends one that hangs; other tests run beside it
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(SECONDS + 120)
-@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", HERE, ids=lambda path: path.stem)
 def test_an_untouched_lesson_runs_to_the_end(path: Path) -> None:
     lesson = read(path)
     execute(lesson, path.parent, timeout=SECONDS)

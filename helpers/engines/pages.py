@@ -5,8 +5,10 @@ from __future__ import annotations
 import ctypes
 import re
 import sys
+from collections.abc import Iterator
 
 _HUGE = 2 * 2**20
+_PART = 8  # huge pages at a time
 _MADV_COLLAPSE = 25  # Linux 6.1
 # Private memory of no file, and the heap.
 _LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) rw-p \S+ \S+ 0\s*(?:\[heap\])?")
@@ -17,16 +19,21 @@ def collapse() -> int:
 
     A part that the kernel refuses stays as it was, as all of it does before Linux 6.1.
     """
+    return sum(by_parts())
+
+
+def by_parts() -> Iterator[int]:
+    """As `collapse`, some MiB at a time: how many huge pages each part has come to."""
     if sys.platform != "linux":
-        return 0
+        return
     madvise = ctypes.CDLL(None).madvise
     madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-    count = 0
     with open("/proc/self/maps") as file:
         found = [_LINE.fullmatch(line.rstrip()) for line in file]
     for match in filter(None, found):
         start, end = (int(text, 16) for text in match.groups())
         first, last = -(-start // _HUGE), end // _HUGE  # only whole ones
-        if last > first and madvise(first * _HUGE, (last - first) * _HUGE, _MADV_COLLAPSE) == 0:
-            count += last - first
-    return count
+        for part in range(first, last, _PART):
+            count = min(_PART, last - part)
+            done = madvise(part * _HUGE, count * _HUGE, _MADV_COLLAPSE) == 0
+            yield count if done else 0

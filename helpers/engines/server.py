@@ -18,7 +18,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import psutil
@@ -29,6 +29,7 @@ from helpers.engines.rank import Plan, be_rank
 from helpers.engines.wire import anonymous_file, receive_message, send_message
 
 MOST_FILES = 20_000
+_IDLE_SECONDS = 0.02
 
 # What ranks import anyway, and would each wait for: torch._dynamo at the first use of an optimizer.
 PRELOAD = {
@@ -50,6 +51,7 @@ class Server:
     def __init__(self, framework: str, client: socket.socket) -> None:
         self.client = client
         self.ranks: dict[int, int] = {}
+        self.parts: Iterator[int] | None = pages.by_parts()
         self.wakeup, self._signal_end = socket.socketpair()
         self.wakeup.setblocking(False)
         self._signal_end.setblocking(False)
@@ -60,7 +62,11 @@ class Server:
         """Answer requests until the client has gone."""
         self.tell("ready")
         while True:
-            ready, _, _ = select.select([self.client, self.wakeup], [], [])
+            idle = self.parts is not None and not self.ranks
+            wait = _IDLE_SECONDS if idle else None
+            ready, _, _ = select.select([self.client, self.wakeup], [], [], wait)
+            if not ready:
+                self.tidy()
             if self.wakeup in ready:
                 self.wakeup.recv(4096)
             self.reap()
@@ -77,6 +83,15 @@ class Server:
             end_descendants(self.ranks)
             self.ranks.clear()
             self.tell("ended")
+            self.tidy()
+
+    def tidy(self) -> None:
+        """Put a little more memory into huge pages: after a run and while nothing is asked for.
+
+        Later forks are quicker for it; all at once, the first run would wait for it.
+        """
+        if self.parts is not None and next(self.parts, None) is None:
+            self.parts = None
 
     def start(self, plan: Plan, fds: list[int]) -> None:
         """Fork the ranks of one run, or say why there cannot be so many."""
@@ -195,7 +210,6 @@ def main() -> None:
         return
     gc.collect()
     gc.freeze()  # keeps the collector from touching, and so copying, pages that ranks share
-    pages.collapse()
     server = Server(framework, client)
     try:
         server.serve()

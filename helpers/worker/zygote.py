@@ -52,6 +52,7 @@ class Zygote:
     ) -> None:
         self.control, self.limits, self.scratch = control, limits, scratch
         self.children: set[int] = set()
+        self.parts = pages.by_parts()
         self.before = self.surroundings()
 
     def serve(self) -> None:
@@ -66,6 +67,8 @@ class Zygote:
             else:
                 answer = {"dirty": self.end(request["pid"])}
             self.control.send(json.dumps(answer).encode())
+            if not self.children:
+                next(self.parts, None)  # a little for each submission: many sandboxes see but few
 
     def receive(self) -> tuple[bytes, list[int]]:
         """The next request and the descriptors that came with it; nothing at the end."""
@@ -222,7 +225,6 @@ def settle(scratch: Sequence[str], frameworks: Sequence[str]) -> None:
             shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
     gc.collect()
     gc.freeze()  # keeps the collector from touching, and so copying, pages that children share
-    pages.collapse()
     if sys.platform == "linux" and len(os.listdir("/proc/self/task")) > 1:
         raise RuntimeError("A library has started a thread: a fork would be unsafe.")
 

@@ -33,6 +33,7 @@ class DigitsTask:
     ) -> None:
         self.widths, self.seed, self.dtype = tuple(widths), seed, dtype
         self.data = digits(dtype)
+        self._wanted = functional.one_hot(self.data.train_y, self.widths[-1]).to(dtype)
         self._orders: dict[int, tuple[int, Tensor]] = {}
 
     def initial(self) -> Tensor:
@@ -64,16 +65,16 @@ class DigitsTask:
         inputs = [self.data.train_x[rows]]
         for number, (matrix, bias) in enumerate(layers):
             out = torch.baddbmm(bias, inputs[-1], matrix.mT)
-            inputs.append(functional.relu(out) if number < len(layers) - 1 else out)
-        classes = self.data.train_y[rows]
+            inputs.append(out.relu_() if number < len(layers) - 1 else out)
         slope = functional.softmax(inputs.pop(), dim=-1)
-        slope -= functional.one_hot(classes, self.widths[-1])
+        slope -= self._wanted[rows]
         slope /= rows.shape[1]
         found: list[Tensor] = []
         for number in reversed(range(len(layers))):
-            found[:0] = [(slope.mT @ inputs[number]).flatten(1), slope.sum(1)]
+            found[:0] = [torch.bmm(slope.mT, inputs[number]).flatten(1), slope.sum(1)]
             if number:
-                slope = (slope @ layers[number][0]) * (inputs[number] > 0)
+                slope = torch.bmm(slope, layers[number][0])
+                slope *= inputs[number] > 0
         return torch.cat(found, dim=1)
 
     def error(self, weights: Tensor) -> float:
