@@ -18,7 +18,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import psutil
@@ -29,7 +29,6 @@ from helpers.engines.rank import Plan, be_rank
 from helpers.engines.wire import anonymous_file, receive_message, send_message
 
 MOST_FILES = 20_000
-_IDLE_SECONDS = 0.02
 
 # What ranks import anyway, and would each wait for: torch._dynamo at the first use of an optimizer.
 PRELOAD = {
@@ -51,7 +50,7 @@ class Server:
     def __init__(self, framework: str, client: socket.socket) -> None:
         self.client = client
         self.ranks: dict[int, int] = {}
-        self.parts: Iterator[int] | None = pages.by_parts()
+        self.tidy = False
         self.wakeup, self._signal_end = socket.socketpair()
         self.wakeup.setblocking(False)
         self._signal_end.setblocking(False)
@@ -62,11 +61,7 @@ class Server:
         """Answer requests until the client has gone."""
         self.tell("ready")
         while True:
-            idle = self.parts is not None and not self.ranks
-            wait = _IDLE_SECONDS if idle else None
-            ready, _, _ = select.select([self.client, self.wakeup], [], [], wait)
-            if not ready:
-                self.tidy()
+            ready, _, _ = select.select([self.client, self.wakeup], [], [])
             if self.wakeup in ready:
                 self.wakeup.recv(4096)
             self.reap()
@@ -83,15 +78,10 @@ class Server:
             end_descendants(self.ranks)
             self.ranks.clear()
             self.tell("ended")
-            self.tidy()
-
-    def tidy(self) -> None:
-        """Put a little more memory into huge pages: after a run and while nothing is asked for.
-
-        Later forks are quicker for it; all at once, the first run would wait for it.
-        """
-        if self.parts is not None and next(self.parts, None) is None:
-            self.parts = None
+            if not self.tidy:
+                # Later forks are quicker for it. It takes a second, which the first run is spared.
+                pages.collapse()
+                self.tidy = True
 
     def start(self, plan: Plan, fds: list[int]) -> None:
         """Fork the ranks of one run, or say why there cannot be so many."""
