@@ -133,6 +133,17 @@ def daemon_that_keeps_the_connection():
         time.sleep(1)
 
 
+def exception_after_a_copy_that_talks_on():
+    import os
+    import time
+
+    if os.fork():
+        raise OSError("the copy goes on")
+    time.sleep(0.01)
+    while True:
+        os.write(3, b"words into the connection to the judge")
+
+
 def never_ends():
     while True:
         pass
@@ -198,6 +209,7 @@ ENDINGS: list[Attack] = [
         fork_bomb,
         double_forked_daemon,
         daemon_that_keeps_the_connection,
+        exception_after_a_copy_that_talks_on,
         never_ends,
         swallows_every_interrupt,
         waits_in_the_kernel,

@@ -21,7 +21,7 @@ from helpers.worker.frames import Closed, Late
 def observe(exercise: Exercise, case: Case, session: Session, clock: Clock) -> Observation:
     """What the submission does in one case, a function's value or a run of ranks.
 
-    After trouble that leaves its processes in no known state they are ended.
+    After trouble its processes are in no known state: they are ended.
     """
     with clock.stopped():
         channels = session.channels(case.ranks)
@@ -37,9 +37,8 @@ def observe(exercise: Exercise, case: Case, session: Session, clock: Clock) -> O
         seen = observe_apart(channels, exercise, case, seconds)
     else:
         seen = _ask_case(channels[0], exercise, case, seconds)
-    broken = seen.trouble in ("timeout", "died")
-    if broken or (seen.trouble and exercise.ranked):  # the other ranks are in the middle of theirs
-        session.give_up(broken)
+    if seen.trouble:  # other ranks are in the middle of theirs, or what it has forked goes on
+        session.give_up(seen.trouble in ("timeout", "died"))
     return seen
 
 

@@ -115,18 +115,19 @@ class Judge:
     ) -> ExerciseGrade:
         """The hidden cases of an exercise, one call at a time, and one of them on real ranks.
 
-        The first that has no end in time gets a second try.
+        The first that has no end in time, or whose process is gone, gets a second try.
         """
         if clock.up:
             return verdicts.out_of_time(exercise)
         clock.exercise()
-        late = False
+        again = False
         right: list[tuple[Case, Observation]] = []
         for case in exercise.cases(seed):
             seen = observe(exercise, case, session, clock)
-            if seen.trouble == "timeout" and not late:
-                # It was quick on the lesson's cases: the machine may have stood still.
-                late, seen = True, observe(exercise, case, session, clock)
+            if seen.trouble in ("timeout", "died") and not again:
+                # It went well on the lesson's cases: the machine may have stood still, or what
+                # another answer has left may have had the sandbox ended.
+                again, seen = True, observe(exercise, case, session, clock)
             verdict = exercise.judge(case, seen)
             if verdict.status != "passed":
                 return verdicts.on_hidden(exercise, seen, verdict)
