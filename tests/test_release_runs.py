@@ -17,12 +17,11 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 from helpers.exercises import find, lessons, of_lesson
-from helpers.exercises.observe import observe
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Exercise, WrongAnswer
 from helpers.instructor.build_lesson import number_of
 from helpers.instructor.build_notebook import code_cells, read
 from helpers.instructor.release import release
-from tests.test_exercises import LIMIT
+from tests.test_exercises import as_far_as_right
 from tests.test_untouched import AS_RELEASED
 
 ROOT = Path(__file__).parents[1]
@@ -73,16 +72,6 @@ def asked(exercise: Exercise) -> tuple[WrongAnswer, ...]:
     What is new in a release is that hints are there without the answers; test_exercises asks all.
     """
     return exercise.wrong[: 3 if exercise.framework == "tensorflow" else None]
-
-
-def as_far_as_right(exercise: Exercise, cases: list[Case], function: Any) -> list[Observation]:
-    """What a function does in some cases, up to the first where it is wrong."""
-    seen: list[Observation] = []
-    for case in cases:
-        seen += observe(exercise.drive, function, [case], LIMIT[exercise.framework])
-        if exercise.judge(case, seen[-1]).status != "passed":
-            break
-    return seen
 
 
 @pytest.mark.timeout(600)
