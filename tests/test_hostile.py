@@ -1,6 +1,7 @@
 """The bank of hostile submissions: each verdict as it has to be, the judge alive, nobody harmed.
 
-Every attack is followed by a right answer in the same slot, which has to get all its points. After
+Attacks come one after the other in the same slot, most with right answers beside them; those that
+reach for the machine are followed by a right answer alone, which has to get all its points. After
 the bank no process is left and no file changed.
 """
 
@@ -86,7 +87,8 @@ def outside(folder: Path) -> Iterator[Listeners]:
 @pytest.mark.parametrize("attack", BANK, ids=lambda a: a.name)
 def test_an_attack_changes_no_verdict(attack: Attack, bench: Bench, tmp_path: Path) -> None:
     told = bench.submit(attack, tmp_path / "attack")
-    bench.next_student(tmp_path / "next")
+    if attack in REACHING:
+        bench.next_student(tmp_path / "next")
     assert told["peak"] < MEMORY
     assert told["open_files"] < 100
 
@@ -105,7 +107,6 @@ def test_a_file_is_read_as_data(file: File, bench: Bench, tmp_path: Path) -> Non
     hold(Attack(file.name, [], full=file.full), told["grade"])
     assert bool(told["grade"]["note"]) == file.noted
     assert told["peak"] < MEMORY
-    bench.next_student(tmp_path / "next")
 
 
 @pytest.mark.parametrize("key", CODE)

@@ -19,12 +19,12 @@ MISSING = missing()
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
 
 EXERCISES = everything()
-# The n-th wrong answers of a lesson's exercises make one submission. Every third of them: what all
+# The n-th wrong answers of a lesson's exercises make one submission. Every sixth of them: what all
 # are told is held by test_exercises, and here that it is told through the sandbox, too.
 WRONG = [
     pytest.param([e for e in of_lesson(lesson) if len(e.wrong) > n], n, id=f"{lesson}-{n}")
     for lesson in lessons()
-    for n in range(0, max(len(e.wrong) for e in of_lesson(lesson)), 3)
+    for n in range(0, max(len(e.wrong) for e in of_lesson(lesson)), 6)
 ]
 # The second exercise of each lesson, which others come before and after.
 ONE_EACH = [e for e in EXERCISES if e.number in {of_lesson(n)[:2][-1].number for n in lessons()}]

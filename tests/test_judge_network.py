@@ -80,8 +80,8 @@ def test_real_ranks_in_a_sandbox_give_the_same(session: tuple[Exercise, Session]
         assert alike(there.values, here.values, exercise.drive.clocked)
 
 
-# All of the lessons about messages; of the others one each, since their messages are the same kind.
-WRONG = [(e, w) for e in RANKED for w in e.wrong[: None if e.lesson in ("02", "03") else 1]]
+# Many of the lessons about messages; of the others one each, since theirs are the same kind.
+WRONG = [(e, w) for e in RANKED for w in e.wrong[:: 2 if e.lesson in ("02", "03") else 99]]
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from helpers.workloads.patients import (
     wild_picture,
 )
 
-SEEDS = range(5)
+SEEDS = range(3)
 PATIENTS: dict[str, Callable[[int], Patient]] = {"separable": separable, "reader": reader}
 
 pytestmark = pytest.mark.timeout(300)  # patients are trained where they are first asked for

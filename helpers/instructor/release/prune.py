@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import symtable
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 Name = tuple[str, str]  # a module and a name in it
@@ -124,20 +124,17 @@ class Modules:
 
     def reached(self, roots: Iterable[Name]) -> set[Name]:
         """All definitions that these need, themselves among them."""
-        waiting = [home for root in roots if (home := self.home(root)) is not None]
-        seen: set[Name] = set()
-        while waiting:
-            name = waiting.pop()
-            if name not in seen:
-                seen.add(name)
-                waiting += self.uses(name)
-        return seen
+        return closure((h for root in roots if (h := self.home(root)) is not None), self.uses)
 
     def needing(self, names: set[Name]) -> set[Name]:
         """These definitions, and all that cannot work without one of them."""
         everything = [(m.name, name) for m in self.modules.values() for name in m.defines]
-        own = {name for name in everything if self.home(name) == name}
-        return {name for name in own if self.reached([name]) & names}
+        users: dict[Name, set[Name]] = {name: set() for name in everything}
+        for name in everything:
+            if self.home(name) == name:
+                for used in self.uses(name):
+                    users[used].add(name)
+        return closure(names, users.__getitem__)
 
     def cut(self, name: str, kept: set[Name]) -> str:
         """A module's text with the definitions in `kept`, and the imports that these name."""
@@ -179,6 +176,17 @@ class Modules:
         if isinstance(statement, ast.Import):
             return ast.unparse(ast.Import(names))
         return ast.unparse(ast.ImportFrom(statement.module, names, statement.level))
+
+
+def closure(start: Iterable[Name], beyond: Callable[[Name], Iterable[Name]]) -> set[Name]:
+    """These names, and all that lie beyond them, step by step."""
+    waiting, seen = list(start), set[Name]()
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting += beyond(name)
+    return seen
 
 
 def _always(statement: ast.stmt, at: int) -> bool:
