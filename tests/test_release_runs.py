@@ -27,7 +27,7 @@ from tests.test_untouched import AS_RELEASED
 ROOT = Path(__file__).parents[1]
 # Of the cells of every lesson the imports are tried, in `test_checks_say_what_they_say_here`. Run
 # to the end, which takes as long as a lesson does, is one of each kind: with answers (ranks,
-# splits) and untouched (the engines, the virtual clock, TensorFlow, pipelines).
+# splits) and untouched (the engines, and the long ones: the virtual clock, TensorFlow, pipelines).
 ANSWERED = ["02", "14"]
 
 
