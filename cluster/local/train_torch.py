@@ -5,6 +5,8 @@ OMP_NUM_THREADS=1 torchrun --standalone --nproc-per-node 2 cluster/local/train_t
 
 from __future__ import annotations
 
+import gc
+
 import torch
 import torch.distributed as dist
 
@@ -20,6 +22,9 @@ def main() -> None:
     dist.all_reduce(loss)
     if dist.get_rank() == 0:
         script.tell(dist.get_world_size(), part, loss.item() / dist.get_world_size())
+    # The replica's reference cycles hold the process group. While they do, destroying it does not
+    # end gloo's threads, and one that lets go of a tensor as Python ends aborts the rank.
+    gc.collect()
     dist.destroy_process_group()
 
 
