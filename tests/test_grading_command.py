@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_grader import JUDGE, ROOT, hand_in, start
+from fake_grader import FILE, JUDGE, ROOT, hand_in, start
 
 from helpers import cli
 from helpers.commands.paths import typed
@@ -117,6 +117,27 @@ def test_it_says_what_was_done(tmp_path: Path) -> None:
         assert before in said
         assert "At 1 of them the grader itself failed (dora)" in said
         assert str(tmp_path / "out" / "class.html") in said
+
+
+def test_a_second_download_is_told_to_instructor_and_student(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hand_in(tmp_path / "in", "ann").with_name("02_messages (1).ipynb").write_text("{}")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setattr("helpers.instructor.grading.run.JUDGE", JUDGE)
+    out = tmp_path / "out"
+    asked = ["grade", str(tmp_path / "in"), "--lesson", "02", "--out", str(out)]
+    assert cli.main([*asked, "--sandbox", "none"]) == 0
+    said = "02_messages.ipynb was graded, since it has the lesson"
+    assert f"ann: The folder holds {FILE} and also" in (told := capsys.readouterr().out)
+    assert said in told
+    pages = ["class.html", "grades.json", *(f"students/{p.name}" for p in out.glob("students/*"))]
+    pages += [str(p.relative_to(out)) for p in out.glob("gradescope/*/results.json")]
+    assert len(pages) == 4 and all(said in (out / page).read_text() for page in pages)
+    merged = ["grade", "merge", str(out), "--out", str(tmp_path / "merged")]
+    assert cli.main(merged) == 0
+    assert said in capsys.readouterr().out
+    assert (tmp_path / "merged" / "grades.json").read_bytes() == (out / "grades.json").read_bytes()
 
 
 def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

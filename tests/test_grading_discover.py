@@ -79,8 +79,47 @@ def test_a_folder_and_a_file_of_one_student(tmp_path: Path) -> None:
     (tmp_path / "bob").mkdir()
     (tmp_path / "bob.ipynb").write_text(notebook())
     there = by_name(tmp_path)
-    assert there["ann"].path == path and "the folder was graded" in there["ann"].note
+    assert there["ann"].path == path and "the folder was graded" in there["ann"].taken
     assert there["bob"].path == tmp_path / "bob.ipynb"
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        "02_messages (1).ipynb",
+        "02_messages-1.ipynb",
+        "02_messages - Copy.ipynb",
+        "02_messages copy.ipynb",
+        "02_messages-Copy1.ipynb",
+        "Copy of 02_messages.ipynb",
+    ],
+)
+@pytest.mark.parametrize(("same", "said"), [(True, "the same file"), (False, "differs from it")])
+def test_of_two_notebooks_it_is_told_which_was_taken_and_why(
+    tmp_path: Path, copy: str, same: bool, said: str
+) -> None:
+    path = hand_in(tmp_path, "ann")
+    path.with_name(copy).write_text(notebook() if same else notebook(do="die"))
+    (ann,) = discover(tmp_path, "02")
+    assert ann.path == path
+    assert f"{FILE} was graded, since it has the lesson's own name" in ann.taken
+    assert copy in ann.taken and said in ann.taken
+
+
+def test_a_copy_that_is_a_link_is_not_read(tmp_path: Path) -> None:
+    path = hand_in(tmp_path, "ann")
+    path.with_name("02_messages (1).ipynb").symlink_to("/dev/zero")
+    (ann,) = discover(tmp_path, "02")
+    assert ann.path == path and "which was not read" in ann.taken
+
+
+@pytest.mark.parametrize("copy", ["ann (1)", "ann-1", "ann - Copy", "ann copy 2", "Copy of ann"])
+def test_files_that_may_be_one_students_are_both_graded_and_told(tmp_path: Path, copy: str) -> None:
+    for name in ("ann", copy, "anna", "bob"):
+        (tmp_path / f"{name}.ipynb").write_text(notebook())
+    told = {one.name for one in discover(tmp_path, "02") if f"{copy}.ipynb is called" in one.taken}
+    assert told == {"ann", copy}
+    assert all(one.path for one in discover(tmp_path, "02"))
 
 
 def test_names_may_hold_anything(tmp_path: Path) -> None:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from helpers.commands.paths import typed
 from helpers.instructor.grades import Mode
 from helpers.instructor.grading import GradingError, Interrupted
 
+if TYPE_CHECKING:
+    from helpers.instructor.report.sheet import Sheet
+
 WRONG = 2  # the exit status where grading cannot begin
 SOME_FAILED = 1
+MOST_CHOICES = 10  # lines about which notebook was taken
 
 
 def grade(
@@ -90,6 +95,7 @@ def _grade(
     if done.sheet.stamp:
         print(done.sheet.stamp)
     print(f"Grades: {wish.out / 'grades.csv'}\nThe class: {wish.out / 'class.html'}")
+    _tell_choices(done.sheet)
     if done.failed:
         print(
             f"At {len(done.failed)} of them the grader itself failed ({', '.join(done.failed)}); "
@@ -98,6 +104,15 @@ def _grade(
         )
         return SOME_FAILED
     return 0
+
+
+def _tell_choices(sheet: Sheet) -> None:
+    """Say which notebook was taken where there were several."""
+    told = [f"{one.grade.submission}: {one.taken}" for one in sheet.entries if one.taken]
+    for line in told[:MOST_CHOICES]:
+        print(line)
+    if len(told) > MOST_CHOICES:
+        print(f"So it is at {len(told) - MOST_CHOICES} more; the page of the class has them all.")
 
 
 def _only_parts(shard: str, roster: str | None, key: str | None) -> None:
@@ -118,6 +133,7 @@ def _merge(parts: Sequence[str], out: str) -> int:
         raise GradingError("Name the folders of the parts, for instance grade merge part-* --out …")
     sheet = merge([typed(part) for part in parts], typed(out))
     print(f"{len(sheet.entries)} submissions of {len(parts)} parts are in {typed(out)}.")
+    _tell_choices(sheet)
     return 0
 
 

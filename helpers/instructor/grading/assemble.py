@@ -132,5 +132,13 @@ def entry(
         notes.append(UNLISTED)
     who = person or from_name(one.raw)
     return Entry(
-        one.id, one.raw, graded, changed, who, person is not None, handed_in, " ".join(notes)
+        one.id,
+        one.raw,
+        graded,
+        changed,
+        who,
+        person is not None,
+        handed_in,
+        " ".join(notes),
+        one.taken,
     )

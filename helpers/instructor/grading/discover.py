@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import filecmp
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +16,11 @@ from helpers.setup.places import ROOT
 SUFFIX = ".ipynb"
 IGNORED = {"__MACOSX"}
 LINK = "is a symbolic link, and links are not followed"
+# What browsers, file managers, JupyterLab and learning management systems make of a second "ann".
+COPY = re.compile(
+    r"(?:copy of )?(.+?)(?:\s*\(\d+\)|[-_]\d{1,2}|(?:\s-)?[\s-]copy\s?\d*|\s\(copy\))*",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -22,7 +29,8 @@ class Submission:
 
     name: as it is shown, one line. raw: as the file system has it. id: of its files in OUT. path:
     the notebook, None where there is none to read; note: then why, in a sentence, or what else
-    the instructor should know.
+    the instructor should know. taken: which notebook was taken and why, where there were several;
+    the student is told too.
     """
 
     name: str
@@ -30,6 +38,7 @@ class Submission:
     id: str
     path: Path | None
     note: str = ""
+    taken: str = ""
 
 
 def lesson_file(lesson: str) -> str:
@@ -40,9 +49,9 @@ def lesson_file(lesson: str) -> str:
     return found[0].name
 
 
-def submission(raw: str, path: Path | None, note: str = "") -> Submission:
+def submission(raw: str, path: Path | None, note: str = "", taken: str = "") -> Submission:
     """A submission by its name in the file system."""
-    return Submission(printable(raw), raw, file_name(raw), path, note)
+    return Submission(printable(raw), raw, file_name(raw), path, note, taken)
 
 
 def discover(folder: Path, lesson: str) -> list[Submission]:
@@ -61,7 +70,7 @@ def discover(folder: Path, lesson: str) -> list[Submission]:
             loose[raw] = submission(raw, path, note)
         elif entry.is_symlink() and Path(entry.path).is_dir():
             found[entry.name] = submission(entry.name, None, f"The folder {LINK}.")
-    for raw, one in loose.items():
+    for raw, one in _beside(loose).items():
         found[raw] = _both(found[raw], one) if raw in found else one
     return told_apart(list(found.values()))
 
@@ -90,12 +99,61 @@ def _in_folder(folder: os.DirEntry[str], expected: str, lesson: str) -> Submissi
             path, note = _notebook(names[fitting[0]])
             if fitting[0] != expected and path:
                 note = f"The notebook is called {printable(fitting[0])} here, not {expected}."
-            return submission(raw, path, note)
+            stem = expected.removesuffix(SUFFIX)
+            others = [e for n, e in names.items() if n in numbered or stem in n]
+            taken = _taken(names[fitting[0]], others, expected) if path else ""
+            return submission(raw, path, note, taken)
         if fitting:
             listed = ", ".join(printable(name) for name in fitting[:5])
             why = f"Several notebooks could be {expected} ({listed}); leave one."
             return submission(raw, None, why)
     return submission(raw, None, f"The folder holds no {expected}.")
+
+
+def _taken(taken: os.DirEntry[str], fitting: Sequence[os.DirEntry[str]], expected: str) -> str:
+    """Which of several notebooks that may be the lesson's is taken, and why; "" for a single one.
+
+    It is the one with the lesson's own name: a copy's name does not say which of both is newer.
+    """
+    others = [one for one in fitting if one.name != taken.name]
+    if not others:
+        return ""
+    listed = ", ".join(f"{printable(one.name)} ({_compared(taken, one)})" for one in others[:5])
+    called = printable(taken.name)
+    why = "has the lesson's own name" if called == expected else "alone begins with its number"
+    return (
+        f"The folder holds {called} and also {listed}. {called} was graded, since it {why}; where "
+        f"another one is meant, leave only that one, and call it {expected}."
+    )
+
+
+def _compared(taken: os.DirEntry[str], other: os.DirEntry[str]) -> str:
+    try:
+        if all(one.is_file(follow_symlinks=False) for one in (taken, other)):
+            same = filecmp.cmp(taken.path, other.path, shallow=False)
+            return "the same file" if same else "which differs from it"
+    except OSError:
+        pass
+    return "which was not read"
+
+
+def _beside(loose: dict[str, Submission]) -> dict[str, Submission]:
+    """Files of students; one that is called like a copy of another is told at both.
+
+    "ann-1" may be somebody else than "ann", so both are graded.
+    """
+    for raw in [*loose]:
+        found = COPY.fullmatch(raw)
+        whose = found[1] if found else raw
+        if whose != raw and whose in loose:
+            copy, first = (printable(name + SUFFIX) for name in (raw, whose))
+            told = (
+                f"{copy} is called like a second copy of {first}. Each was graded as a submission "
+                "of its own: where both are one student's, leave the one that counts."
+            )
+            for name in (raw, whose):
+                loose[name] = replace(loose[name], taken=f"{loose[name].taken} {told}".strip())
+    return loose
 
 
 def _notebook(entry: os.DirEntry[str]) -> tuple[Path | None, str]:
@@ -113,8 +171,9 @@ def _both(in_folder: Submission, loose: Submission) -> Submission:
     """One student with a folder and a file: the folder counts where it holds a notebook."""
     kept = in_folder if in_folder.path else loose
     graded = "folder" if in_folder.path else "file"
-    note = f"There is a folder and a file of this name; the {graded} was graded."
-    return replace(kept, note=f"{note} {kept.note}".strip())
+    why = "since it holds a notebook" if in_folder.path else "since the folder holds no notebook"
+    told = f"There is a folder and a file of this name; the {graded} was graded, {why}."
+    return replace(kept, taken=f"{told} {kept.taken}".strip())
 
 
 def told_apart(submissions: list[Submission]) -> list[Submission]:

@@ -135,6 +135,7 @@ def _entry(part: Part, data: dict[str, Any]) -> Entry:
         data["listed"],
         data["handed_in"],
         data["found"],
+        data.get("taken", ""),
     )
 
 

@@ -28,7 +28,8 @@ class Column:
 class Entry:
     """One submission. id: of its files. grade: with the overrides in it. raw: its name in the file
     system. person: who it belongs to, as the class list or its own name says. listed: whether the
-    class list says so. note: what the instructor should know about how it was found.
+    class list says so. note: what the instructor should know about how it was found. taken: which
+    notebook was taken of several, for the student too.
     """
 
     id: str
@@ -39,11 +40,12 @@ class Entry:
     listed: bool
     handed_in: bool
     note: str
+    taken: str = ""
 
     @property
     def notes(self) -> list[str]:
         """What the instructor should know about the whole submission, a sentence each."""
-        return [note for note in (self.note, self.grade.note) if note]
+        return [note for note in (self.taken, self.note, self.grade.note) if note]
 
     def as_json(self) -> dict[str, Any]:
         """As plain JSON data."""
@@ -57,6 +59,7 @@ class Entry:
             "listed": self.listed,
             "handed_in": self.handed_in,
             "found": self.note,
+            "taken": self.taken,
         }
 
 

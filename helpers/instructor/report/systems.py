@@ -70,7 +70,9 @@ def gradescope(sheet: Sheet, entry: Entry) -> dict[str, Any]:
     stamped = {"warning": sheet.stamp} if sheet.stamp else {}
     return {
         "score": entry.grade.total,
-        "output": "\n".join(part for part in (sheet.name, sheet.stamp, entry.grade.note) if part),
+        "output": "\n".join(
+            part for part in (sheet.name, sheet.stamp, entry.taken, entry.grade.note) if part
+        ),
         "output_format": "text",
         "test_name_format": "text",
         "test_output_format": "text",
