@@ -46,6 +46,18 @@ _SECOND_GLOO = "if(HAVE_GLOO AND (DEFINED Tensorflow_CXX17 AND Tensorflow_CXX17)
 _OPTIMISED = 'string(REPLACE "-O2" "-O3" CMAKE_CXX_FLAGS_RELWITHDEBINFO'
 _OUTPUT = "set_output_dir()\n"
 _TOGETHER = "set(CMAKE_UNITY_BUILD ON)\nset(CMAKE_UNITY_BUILD_BATCH_SIZE 5)\n"
+_ASKS = 'execute_process(COMMAND ${PY_EXE} -c "import torch; from torch.utils.cpp_extension import '
+_CUDA_ASKED = (
+    f"{_ASKS}CUDA_HOME; print(True if ((torch.version.cuda is not None) and "
+    '(CUDA_HOME is not None)) else False)"\n'
+    "                OUTPUT_VARIABLE Pytorch_CUDA OUTPUT_STRIP_TRAILING_WHITESPACE)\n"
+)
+_ROCM_ASKED = (
+    f"{_ASKS}ROCM_HOME; print(True if ((torch.version.hip is not None) and "
+    '(ROCM_HOME is not None)) else False)"\n'
+    "                OUTPUT_VARIABLE Pytorch_ROCM OUTPUT_STRIP_TRAILING_WHITESPACE)\n"
+)
+_NVCC_WANTED = "check_language(CUDA)\nif(NOT CMAKE_CUDA_COMPILER)\n"
 _KERAS = "    from keras import backend as K"
 _TF_KERAS = "    from tf_keras import backend as K"
 
@@ -67,6 +79,12 @@ EDITS = (
     # Several sources at a time, so that the headers that they share are read once.
     Edit("horovod/torch/CMakeLists.txt", _OUTPUT, _OUTPUT + _TOGETHER),
     Edit("horovod/tensorflow/CMakeLists.txt", _OUTPUT, _OUTPUT + _TOGETHER),
+    # All is built for operations on the CPU, whatever torch's build can do besides: its CUDA build
+    # says that it has a toolkit, and Horovod would go on to want one, and GPU kernels.
+    Edit("cmake/Modules/FindPytorch.cmake", _CUDA_ASKED, "set(Pytorch_CUDA FALSE)\n"),
+    Edit("cmake/Modules/FindPytorch.cmake", _ROCM_ASKED, "set(Pytorch_ROCM FALSE)\n"),
+    # A toolkit that is there is not tried either: it may not fit the C++ compiler.
+    Edit("CMakeLists.txt", _NVCC_WANTED, "if(FALSE)\n"),
     # Keras 3 has no such backend; tf_keras is the Keras 2 that Horovod was written for.
     Edit("horovod/tensorflow/keras/__init__.py", _KERAS, _TF_KERAS),
     Edit("horovod/tensorflow/keras/callbacks.py", _KERAS, _TF_KERAS),
