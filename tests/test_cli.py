@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -61,6 +62,47 @@ def test_commands_pass_on(called: list[Any], arguments: list[str], passed: Any) 
 def test_an_unknown_benchmark_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["bench", "speed"]) == 2
     assert "'speed' is not one of" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("out", "said"),
+    [
+        ("no/such/x.zip", "is not there; make it, or name a file elsewhere with --out."),
+        ("file/x.zip", "is not a folder; make it, or name a file elsewhere"),
+        ("there", "there is a folder; name the file to write with --out"),
+        ("full/x.zip", "No space left on device. Nothing was written."),
+    ],
+)
+def test_a_release_that_cannot_be_written_is_told_in_a_sentence(
+    tmp_path: Path,
+    out: str,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def full(*arguments: Any) -> None:
+        raise OSError(28, "No space left on device", str(tmp_path / "full"))
+
+    for folder in ("there", "full"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "file").touch()
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.setenv("COURSE_FROM", str(tmp_path))
+    monkeypatch.setattr("helpers.instructor.release.pack.contents", lambda *which: {"course": b""})
+    monkeypatch.setattr("zipfile.ZipFile.writestr", full)
+    assert cli.main(["release", "02", "--out", out]) == 1
+    assert said in capsys.readouterr().err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_release_is_written_where_the_user_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COURSE_FROM", str(tmp_path))
+    monkeypatch.setattr("helpers.instructor.release.pack.contents", lambda *which: {"course": b""})
+    assert cli.main(["release", "2", "--out", "x.zip"]) == 0
+    assert [p.name for p in tmp_path.iterdir()] == ["x.zip"]
+    assert f"{tmp_path / 'x.zip'} holds lesson 02" in capsys.readouterr().out
 
 
 def test_the_command_imports_nothing_heavy() -> None:

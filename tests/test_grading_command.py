@@ -78,6 +78,25 @@ def test_what_is_wrong_is_told_in_a_sentence(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", ["--roster", "--key"])
+@pytest.mark.parametrize("named", ["nowhere/x", "in"])
+def test_a_file_that_cannot_be_read_is_told_before_anything_is_written(
+    tmp_path: Path,
+    option: str,
+    named: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    hand_in(tmp_path / "in", "ann")
+    monkeypatch.setenv("COURSE_FROM", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    asked = ["grade", "in", "--lesson", "02", "--out", "deep/out", "--sandbox", "none"]
+    assert cli.main([*asked, option, named]) == 2
+    told = capsys.readouterr().err
+    assert f"{tmp_path / named} cannot be read" in told and f"with {option}" in told
+    assert not (tmp_path / "deep").exists()
+
+
 def test_paths_are_those_of_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COURSE_FROM", str(tmp_path))
     assert typed("in") == tmp_path / "in" and typed("/in") == Path("/in")

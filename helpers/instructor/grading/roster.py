@@ -136,6 +136,11 @@ def read_roster(path: Path, lesson: str) -> Roster:
 
     Raises GradingError.
     """
+    if path.is_dir() or not path.exists():
+        lack = "a folder" if path.is_dir() else "not there"
+        raise GradingError(
+            f"The class list {path} cannot be read, as it is {lack}; name a file with --roster."
+        )
     lines = [[printable(cell) for cell in row] for _, row in read_table(path, "The class list")]
     if not lines:
         raise GradingError(f"The class list {path} is empty.")

@@ -60,14 +60,15 @@ def grade(wish: Wish) -> Done:
     """
     folder, out = apart(wish.folder, wish.out)
     title = lesson_file(wish.lesson)[3:].removesuffix(".ipynb").replace("_", " ").capitalize()
+    # All that may be wrong with what was asked for comes first: then OUT is not even made.
+    everybody = found(folder, wish.lesson, wish.roster)
+    exercises = columns(wish.lesson)
+    points = {column.number: column.points for column in exercises}
+    key = seeds.load_key(wish.key)
     with owned(out):
         of_this_lesson(out, wish.lesson)
-        everybody = found(folder, wish.lesson, wish.roster)
-        exercises = columns(wish.lesson)
-        points = {column.number: column.points for column in exercises}
         overrides.ensure(out)
         by_hand = overrides.read(out, [one.name for one in everybody.submissions], points)
-        key = seeds.load_key(wish.key)
         mine = everybody.part(*wish.shard)
         store = Store(out)
         store.prepare()

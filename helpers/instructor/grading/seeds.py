@@ -28,7 +28,12 @@ def load_key(named: Path | None) -> bytes:
             _make(path)
         key = path.read_bytes()
     except OSError as error:
-        raise GradingError(f"The key {path} cannot be read ({error.strerror}).") from None
+        todo = (
+            "name the file with --key, or leave --key out to use your own"
+            if named
+            else ("put that right, or name a file with --key")
+        )
+        raise GradingError(f"The key {path} cannot be read ({error.strerror}); {todo}.") from None
     if len(key) < LENGTH:
         raise GradingError(
             f"The key {path} has {len(key)} bytes; it needs {LENGTH} random ones, for instance by "
