@@ -70,16 +70,23 @@ def _told(part: Callable[[], None]) -> int:
         print(f"\n{failure}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(
-            f"\nSet-up cannot write: {error.strerror or error} ({error.filename}). Free some disk "
-            "space, or see that the folder is yours: after a set-up with sudo it is root's.",
-            file=sys.stderr,
-        )
+        print(f"\n{_unwritable(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\nSet-up was interrupted; the same command goes on with it.", file=sys.stderr)
         return 130
     return 0
+
+
+def _unwritable(error: OSError) -> str:
+    from helpers.setup import disk, reasons
+
+    if reasons.is_full(error):
+        return disk.full()
+    return (
+        f"Set-up cannot write: {error.strerror or error} ({error.filename}). See that the folder "
+        "is yours: after a set-up with sudo it is root's."
+    )
 
 
 def _go_over(arguments: list[str]) -> int:

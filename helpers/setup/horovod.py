@@ -18,9 +18,10 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from helpers.setup import packages, places
-from helpers.setup.errors import SetupFailed
+from helpers.setup import disk, packages, places, reasons
+from helpers.setup.errors import DiskFull, SetupFailed
 from helpers.setup.progress import Step, run
+from helpers.setup.reasons import first_error
 
 FLAGS = {
     "HOROVOD_WITH_GLOO": "1",
@@ -156,16 +157,23 @@ def workshop() -> Path:
 
     Horovod's build hands paths to the compiler unquoted.
     """
-    for stale in places.cache().glob("build-*"):  # left by a set-up that was cut off
+    home, prefix = places.cache(), "build-"
+    if " " in str(home):
+        own = hashlib.sha256(str(home).encode()).hexdigest()[:8]
+        home, prefix = Path(tempfile.gettempdir()), f"{places.NAME}-build-{own}-"
+    for stale in home.glob(f"{prefix}*"):  # left by a set-up that was cut off
         shutil.rmtree(stale, ignore_errors=True)
-    spaced = " " in str(places.cache())
-    return Path(tempfile.mkdtemp(prefix="build-", dir=None if spaced else places.cache()))
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=home))
 
 
 def build_env(bin_folder: Path, work: Path) -> dict[str, str]:
-    """The environment variables for building with the commands in `bin_folder`."""
+    """The environment variables for building with the commands in `bin_folder`.
+
+    What the user set for a build of their own, such as operations on GPUs, is left out.
+    """
+    env = packages.clean_env()
     return {
-        **packages.clean_env(),
+        **{name: value for name, value in env.items() if not name.startswith("HOROVOD_")},
         **FLAGS,
         "PATH": f"{bin_folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "HOROVOD_CMAKE": str(bin_folder / "cmake"),
@@ -174,20 +182,13 @@ def build_env(bin_folder: Path, work: Path) -> dict[str, str]:
     }
 
 
-def first_error(log: Path) -> str:
-    """The first line of a log in which a compiler complains, or an empty text."""
-    for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
-        if re.search(r"\berror: |CMake Error|^ERROR: ", line.strip()):
-            return line.strip()[:200]
-    return ""
-
-
 def build(environment: Path, key: str, log: Path, step: Step) -> Path:
     """Download, edit and compile; returns the wheel in the cache.
 
     The work happens in a folder of its own, and only a finished wheel is moved to its place.
     Raises SetupFailed with one sentence where it does not work out.
     """
+    disk.look_before_horovod()
     work = workshop()
     # Through this link the environment's path has no space either.
     linked = work / "environment"
@@ -200,15 +201,24 @@ def build(environment: Path, key: str, log: Path, step: Step) -> Path:
         # environment: hence no isolation.
         fetch = ["download", "--no-deps", "--no-build-isolation", "--no-binary", "horovod"]
         if run([*pip, *fetch, "-d", str(work), wanted], log, step, env=env) != 0:
-            raise SetupFailed(f"Horovod's source could not be downloaded ({first_error(log)}).")
+            raise failed("Horovod's source could not be downloaded", log)
         source = unpack(next(work.glob("horovod-*.tar.gz")), work / "source")
         apply_edits(source)
         make = ["wheel", "-v", "--no-deps", "--no-build-isolation", "-w", str(work), str(source)]
         if run([*pip, *make], log, step, told_by_make, env) != 0:
-            raise SetupFailed(f"Horovod did not compile on this machine ({first_error(log)}).")
+            raise failed("Horovod did not compile on this machine", log)
         return keep(next(work.glob("*.whl")), places.cache() / key)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def failed(what: str, log: Path) -> SetupFailed:
+    """What to raise for a command that failed; the reason is the disk, the network or a line."""
+    if reasons.disk_was_full(log):
+        return DiskFull(f"{what}. {disk.full()}")
+    if sentence := reasons.unconnected(log):
+        return SetupFailed(f"{what}. {sentence}")
+    return SetupFailed(f"{what} ({first_error(log)}).")
 
 
 def keep(wheel: Path, home: Path) -> Path:
@@ -223,10 +233,12 @@ def keep(wheel: Path, home: Path) -> Path:
 def install(environment: Path, wheel: Path, log: Path, step: Step) -> None:
     """Put a built wheel into the environment."""
     call = [*packages.pip(environment), "install", "--no-deps", "--force-reinstall", str(wheel)]
-    if run(call, log, step, lambda line: None, packages.clean_env()) != 0:
-        raise SetupFailed("Horovod's wheel could not be installed.")
+    with packages.scratch(environment) as env:
+        if run(call, log, step, lambda line: None, env) != 0:
+            raise failed("Horovod's wheel could not be installed", log)
 
 
 def uninstall(environment: Path, log: Path, step: Step) -> None:
     call = [*packages.pip(environment), "uninstall", "-y", "horovod"]
-    run(call, log, step, lambda line: None, packages.clean_env())
+    with packages.scratch(environment) as env:
+        run(call, log, step, lambda line: None, env)

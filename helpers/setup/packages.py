@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
-from helpers.setup import places, state
+from helpers.setup import disk, moved, places, reasons, state
 from helpers.setup.errors import SetupFailed
 from helpers.setup.progress import Step, base_python, run, tail
 
@@ -42,9 +45,35 @@ def site(python: Path) -> Path:
 
 
 def versions(python: Path) -> dict[str, str]:
-    """The versions of everything installed, by lower-case name, without importing any of it."""
-    found = distributions(path=[str(site(python))])
-    return {one.metadata["Name"].lower(): one.version for one in found if one.metadata["Name"]}
+    """The versions of everything installed, by lower-case name, without importing any of it.
+
+    torch's is the one that names its build, such as 2.13.0+cpu or 2.13.0+cu130: the package's own
+    leaves that out where it came from the usual place.
+    """
+    folder = site(python)
+    found = distributions(path=[str(folder)])
+    named = {one.metadata["Name"].lower(): one.version for one in found if one.metadata["Name"]}
+    with contextlib.suppress(OSError):
+        text = (folder / "torch" / "version.py").read_text(encoding="utf-8")
+        if build := re.search(r"^__version__ = ['\"](.+?)['\"]", text, re.MULTILINE):
+            named["torch"] = build.group(1)
+    return named
+
+
+@contextlib.contextmanager
+def scratch(environment: Path) -> Iterator[dict[str, str]]:
+    """What to run venv and pip with: their temporary files go into the environment.
+
+    /tmp may be small, and in memory. And what a killed command leaves there stays for good, while
+    here it goes with the environment, or at the next start.
+    """
+    folder = environment / "tmp"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        yield {**clean_env(), "TMPDIR": str(folder)}
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def remove(folder: Path) -> None:
@@ -58,37 +87,86 @@ def make_environment(environment: Path, log: Path) -> dict[str, Any]:
     """Make `.venv` unless a sound one is there. Returns its recorded state.
 
     An environment whose packages were being written when set-up was cut off is made anew:
-    pip cannot tell a package that is half there from a whole one. So is one that was moved or
-    copied with the folder that it is in: its commands start the Python of the old place.
+    pip cannot tell a package that is half there from a whole one. One that was moved or copied
+    with the folder that it is in is fitted to its new place, or made anew where that does not do.
     """
     for old in environment.parent.glob(".venv.old-*"):
         shutil.rmtree(old, ignore_errors=True)
     known = state.load(environment)
-    python = places.python(environment)
     if places.in_conda():
         return known or {}
-    half_made = known is not None and known.get("packages") is None
-    moved = known is not None and known.get("root", str(places.ROOT)) != str(places.ROOT)
-    unsound = half_made or moved or python_version(python) not in state.VERSIONS
-    if environment.exists() and unsound:
-        remove(environment)
-        known = None
     if environment.exists():
-        return known or {}
+        why = _unsound(environment, known)
+        if why is None and known and known.get("root", str(places.ROOT)) != str(places.ROOT):
+            known = _fit(environment, known, log)
+            why = None if known else "has not come here whole"
+        if why is None:
+            return known or {}
+        print(f"The environment in {environment.name} {why}: it is made anew.", flush=True)
+        remove(environment)
+    _make(environment, log)
+    return {"packages": None}
 
+
+def _unsound(environment: Path, known: dict[str, Any] | None) -> str | None:
+    """Why an environment that is there cannot be used, if so."""
+    if known is not None and known.get("packages") is None:
+        return "is half made, since set-up was cut off"
+    if python_version(places.python(environment)) not in state.VERSIONS:
+        return f"has no {state.ACCEPTED} that starts"
+    return None
+
+
+def _fit(environment: Path, known: dict[str, Any], log: Path) -> dict[str, Any] | None:
+    """Fit an environment that was moved or copied to its new place.
+
+    Returns its new state, in which it still has to be checked; None where that does not do.
+    """
+    step = Step(f"The course was at {known['root']} before: fitting .venv to its new place")
+    python = places.python(environment)
+    try:
+        whole = moved.is_whole(site(python))
+    except (OSError, subprocess.CalledProcessError):
+        whole = False
+    if not whole:
+        step.done("not all of it is there")
+        return None
+    with scratch(environment) as env:
+        # Writes the scripts that activate it; what is installed stays.
+        call = [str(python), "-m", "venv", "--without-pip", str(environment)]
+        if run(call, log, step, env=env) != 0:
+            step.done("its Python cannot")
+            return None
+    moved.rewrite_scripts(environment, Path(known["root"]) / environment.name)
+    make_importable(environment)
+    known = {**known, "root": str(places.ROOT)}
+    known.pop("checked", None)
+    state.save(environment, known)
+    step.done()
+    return known
+
+
+def _make(environment: Path, log: Path) -> None:
+    """Make the environment. Raises SetupFailed where that does not work; then none is left."""
     step = Step("[1/4] Python environment in .venv")
-    environment.mkdir()
-    state.save(environment, {"packages": None})
     base = base_python()
-    if run([base, "-m", "venv", environment], log, step, env=clean_env()) != 0:
+    try:
+        environment.mkdir()
+        state.save(environment, {"packages": None})
+        with scratch(environment) as env:
+            made = run([base, "-m", "venv", environment], log, step, env=env) == 0
+    except BaseException:
+        remove(environment)
+        raise
+    if not made:
+        full = disk.full() if reasons.disk_was_full(log) else None
         remove(environment)  # or it would be taken before the Python that is named next
         raise SetupFailed(
-            f"{base} could not make an environment in {environment}:\n{tail(log)}\n"
-            "Free some disk space, or name another Python 3.11, 3.12 or 3.13 with "
-            "COURSE_PYTHON=… in front of the command."
+            full
+            or f"{base} could not make an environment in {environment}:\n{tail(log)}\n"
+            f"Name another {state.ACCEPTED} with COURSE_PYTHON=… in front of the command."
         )
     step.done()
-    return {"packages": None}
 
 
 def told_by_pip(line: str) -> str | None:
@@ -109,34 +187,43 @@ def pip(environment: Path) -> list[str]:
 def install(environment: Path, log: Path) -> None:
     """Install the pinned set, and make the project itself importable.
 
-    Raises SetupFailed with the end of the log where pip fails.
+    Raises SetupFailed with the reason where pip fails.
     """
+    if "torch" not in versions(places.python(environment)):
+        disk.look_before_packages(environment, pip(environment), clean_env())
     step = Step("[2/4] Python packages")
-    # pip holds all downloads in a temporary folder: /tmp may be small, and in memory.
-    temporary = environment / "pip-tmp"
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir()
-    env = {**clean_env(), "TMPDIR": str(temporary)}
-    constraints = places.ROOT / "constraints.txt"
     # pip would compile one module after the other; below, all cores do.
     call = [*pip(environment), "install", "--no-compile", "--progress-bar", "off"]
-    call += ["-c", str(constraints)]
-    # pip itself first: the one that came with Python may be years older than the pinned set.
-    for wanted in (["pip"], state.dependencies()):
-        if run(call + wanted, log, step, told_by_pip, env) != 0:
-            raise SetupFailed(
-                f"pip could not install the packages:\n{tail(log)}\n"
-                f"The whole log is {log}. Check the network and the disk, then repeat the "
-                "command: what was downloaded is kept."
-            )
-    compile_modules(environment, log, step, env)
-    shutil.rmtree(temporary, ignore_errors=True)
-    # A path file makes `import helpers` work from every folder, with nothing to build.
+    call += ["-c", str(places.ROOT / "constraints.txt")]
+    with scratch(environment) as env:
+        # pip itself first: the one that came with Python may be years older than the pinned set.
+        for wanted in (["pip"], state.dependencies()):
+            if run(call + wanted, log, step, told_by_pip, env) != 0:
+                raise SetupFailed(why_pip_failed(log))
+        compile_modules(environment, log, step, env)
+    make_importable(environment)
+    step.done()
+
+
+def why_pip_failed(log: Path) -> str:
+    """The disk, the network, or the end of what pip said."""
+    if reasons.disk_was_full(log):
+        return disk.full()
+    if sentence := reasons.unconnected(log):
+        return f"{sentence} The whole log is {log}."
+    return (
+        f"pip could not install the packages:\n{tail(log)}\nThe whole log is {log}. "
+        "Repeat the command: what was downloaded is kept. If that does not help, please report "
+        "the lines above."
+    )
+
+
+def make_importable(environment: Path) -> None:
+    """Let `import helpers` work from every folder: by a path file, with nothing to build."""
     pth = site(places.python(environment)) / "course.pth"
     new = pth.with_suffix(".new")
     new.write_text(f"{places.ROOT}\n", encoding="utf-8")
     os.replace(new, pth)
-    step.done()
 
 
 def compile_modules(environment: Path, log: Path, step: Step, env: dict[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from pathlib import Path
@@ -48,3 +49,9 @@ def cache() -> Path:
     if os.name == "nt" and os.environ.get("LOCALAPPDATA"):
         return Path(os.environ["LOCALAPPDATA"]) / NAME
     return Path.home() / ".cache" / NAME
+
+
+def logs() -> Path:
+    """Where set-up of this checkout writes its logs: another one's are not mixed into them."""
+    own = hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]
+    return cache() / f"logs-{ROOT.name}-{own}"

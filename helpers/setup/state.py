@@ -10,9 +10,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from helpers.setup import places, system
+from helpers.setup import disk, places, system
 
 VERSIONS = ("3.11", "3.12", "3.13")  # what the pinned set is for
+ACCEPTED = "Python 3.11, 3.12 or 3.13"
 
 
 def dependencies() -> list[str]:
@@ -47,8 +48,12 @@ def load(environment: Path) -> dict[str, Any] | None:
 def save(environment: Path, state: dict[str, Any]) -> None:
     """Replace the recorded state in one move, so that it is never half written."""
     temporary = path(environment).with_suffix(f".{os.getpid()}")
-    temporary.write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
-    os.replace(temporary, path(environment))
+    try:
+        temporary.write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
+        os.replace(temporary, path(environment))
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def version() -> str:
@@ -65,6 +70,8 @@ def horovod_settled(state: dict[str, Any]) -> bool:
         return True
     if horovod.get("wants") == "tools":
         return bool(system.missing_build_tools(system.headers()))
+    if horovod.get("wants") == "room":
+        return disk.free(places.cache()) < disk.HOROVOD
     # A failed build is tried again once its log is gone.
     return not horovod.get("log") or Path(horovod["log"]).exists()
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from helpers.setup import horovod, packages, places, state, system
-from helpers.setup.errors import SetupFailed
+from helpers.setup.errors import DiskFull, SetupFailed
 from helpers.setup.lock import locked
 from helpers.setup.progress import Step, tail
+from helpers.setup.reasons import is_full
 
 WAITING = "Another set-up of this course is at work; this one goes on when that has ended."
 
@@ -28,16 +29,19 @@ def ensure() -> None:
 
 
 def _log(name: str) -> Path:
-    """A fresh log in the user's cache."""
+    """A fresh log of this checkout, in the user's cache."""
+    log = places.logs() / f"{name}.log"
     try:
-        places.cache().mkdir(parents=True, exist_ok=True)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.unlink(missing_ok=True)
+        log.touch()
     except OSError as error:
+        if is_full(error):
+            raise
         raise SetupFailed(
-            f"The cache folder {places.cache()} cannot be made ({error.strerror}); name another "
-            "with XDG_CACHE_HOME=… in front of the command."
+            f"The cache folder {places.cache()} cannot be written to ({error.strerror}); name "
+            "another with XDG_CACHE_HOME=… in front of the command."
         ) from None
-    log = places.cache() / f"{name}.log"
-    log.unlink(missing_ok=True)
     return log
 
 
@@ -91,6 +95,8 @@ def _install_horovod(environment: Path, step: Step) -> dict[str, str]:
                 log.unlink(missing_ok=True)
                 wheel = horovod.build(environment, key, log, step)
             horovod.install(environment, wheel, log, step)
+        except DiskFull as failure:
+            return {"missing": f"{failure} It is tried again once there is room.", "wants": "room"}
         except SetupFailed as failure:
             return {"missing": f"{failure} Delete {log} to have it tried again.", "log": str(log)}
     return {"wheel": str(wheel)}

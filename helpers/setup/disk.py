@@ -1,0 +1,82 @@
+"""Room on the disk: looked at before anything large is written, and told where it ran out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from helpers.setup import places
+from helpers.setup.errors import DiskFull
+
+GB = 1e9
+# Measured as the most that is taken while pip works: it holds all downloads until all is written.
+PACKAGES = 5.0 * GB
+WITH_CUDA = 10.0 * GB
+HOROVOD = 1.0 * GB
+
+
+def free(folder: Path) -> float:
+    """Bytes that we may write where `folder` is, or will be."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return float(shutil.disk_usage(folder).free)
+
+
+def told(count: float) -> str:
+    """A number of bytes, as disks are sold: in GB of 10⁹ bytes."""
+    return f"{count / GB:.1f} GB"
+
+
+def full() -> str:
+    """A sentence on the full disk; of the places that set-up writes to, it names the fullest."""
+    folder = min((places.environment(), places.cache()), key=free)
+    return (
+        f"The disk is full: {told(free(folder))} is left for {folder}. Free some space (all of "
+        f"set-up takes about {PACKAGES / GB:.0f} GB, {WITH_CUDA / GB:.0f} GB where Linux gets "
+        "PyTorch's CUDA build), then repeat the command: it goes on where it was."
+    )
+
+
+def look_before_packages(environment: Path, pip: list[str], env: Mapping[str, str]) -> None:
+    """See that the packages fit on the disk. Raises DiskFull where they cannot.
+
+    Only asks pip which build of torch it would take where the answer decides.
+    """
+    left = free(environment)
+    wanted, why = PACKAGES, ""
+    if PACKAGES <= left < WITH_CUDA and sys.platform == "linux" and _cuda_comes(pip, env):
+        wanted, why = WITH_CUDA, ", since PyTorch's CUDA build is what this machine gets"
+    if left < wanted:
+        raise DiskFull(
+            f"The disk has too little room: {told(left)} is free for {environment}, and the "
+            f"packages need about {wanted / GB:.0f} GB{why}. Free some space, or move the course "
+            "to a larger disk, then repeat the command."
+        )
+
+
+def look_before_horovod() -> None:
+    """See that Horovod can be built in the cache. Raises DiskFull where it cannot."""
+    left = free(places.cache())
+    if left < HOROVOD:
+        raise DiskFull(
+            f"Horovod takes about {HOROVOD / GB:.0f} GB while it is built, and {told(left)} is "
+            f"free for {places.cache()}."
+        )
+
+
+def _cuda_comes(pip: list[str], env: Mapping[str, str]) -> bool:
+    """Whether pip would install a build of torch that brings CUDA; no where pip cannot tell."""
+    from helpers.setup import state
+
+    torch = next(one for one in state.dependencies() if one.startswith("torch=="))
+    call = [*pip, "install", "--dry-run", "--no-deps", "--quiet", "--report", "-", torch]
+    try:
+        said = subprocess.run(call, capture_output=True, text=True, env=dict(env), timeout=120)
+        asked = json.loads(said.stdout)["install"][0]["metadata"].get("requires_dist", [])
+    except (OSError, subprocess.TimeoutExpired, ValueError, LookupError):
+        return False
+    return any(one.startswith(("nvidia-", "cuda-")) for one in asked)
