@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from helpers.engines.autograph import keep_in_memory
+
 if TYPE_CHECKING:
     from helpers.engines.job import comm as comm
     from helpers.engines.run import run as run
@@ -24,6 +26,8 @@ _HOMES = {
 }
 
 __all__ = ["check", "comm", "mine_or_yours", "run", "train"]
+
+keep_in_memory()
 
 
 def __getattr__(name: str) -> Any:
