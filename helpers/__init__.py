@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ _HOMES = {
 __all__ = ["check", "comm", "mine_or_yours", "run", "train"]
 
 keep_in_memory()
+if "IPython" in sys.modules:  # before the first exercise's cell runs
+    import_module("helpers.notebook.failed_cells").watch()
 
 
 def __getattr__(name: str) -> Any:

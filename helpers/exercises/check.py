@@ -12,6 +12,7 @@ from helpers.exercises.observe import observe
 from helpers.exercises.released import LeftOut, is_left_out
 from helpers.exercises.result import Result
 from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.notebook.failed_cells import behind
 
 TIMEOUT = 10.0
 TF_TIMES = 3.0  # TensorFlow takes a while for each graph
@@ -23,8 +24,9 @@ def check(number: str, function: Callable[..., Any]) -> Result:
     """Check one exercise: passed, wrong with a hint for that mistake, or not attempted.
 
     number: such as "02.1". function: yours. It runs in a process of its own for at most ten
-    seconds, thirty with TensorFlow, and never raises for a mistake. The result displays itself as a
-    cell's last expression.
+    seconds, thirty with TensorFlow, and never raises for a mistake. Where the last cell that should
+    define it failed, it is the function of before, and the result says so instead. The result
+    displays itself as a cell's last expression.
     """
     try:
         exercise = find(number)
@@ -51,7 +53,8 @@ def mine_or_yours(number: str, function: Callable[..., Any]) -> Callable[..., An
     if status == "passed":
         print(f"This runs your `{exercise.function}` (exercise {number}).")
         return function
-    why = "is open" if status == "not attempted" else "is not right yet"
+    why = {"not attempted": "is open", "not run": "has a cell that did not run"}.get(status)
+    why = why or "is not right yet"
     if is_left_out(exercise.reference):
         raise LeftOut(
             f"Exercise {number} {why}, and this copy of the course has no `{exercise.function}` "
@@ -63,6 +66,8 @@ def mine_or_yours(number: str, function: Callable[..., Any]) -> Callable[..., An
 
 def known_status(number: str, function: Callable[..., Any]) -> str:
     """What the check says of a function, kept as long as the function's code stays the same."""
+    if behind(function, find(number).function):
+        return "not run"
     key = (number, fingerprint(function))
     if key not in _known:
         _known[key] = check(number, function).status
@@ -81,6 +86,9 @@ def fingerprint(function: Any) -> str:
 
 def judged(exercise: Exercise, function: Callable[..., Any], seeds: Sequence[int]) -> Result:
     """Run all cases of some seeds and judge them in this process."""
+    old = behind(function, exercise.function)
+    if old:
+        return Result(exercise.number, "not run", old, exercise)
     cases = [case for seed in seeds for case in exercise.cases(seed)]
     seen = apart(exercise, function, cases)
     verdict = exercise.judge_all(cases, seen)

@@ -15,6 +15,7 @@ _LOOKS = {
     "passed": ("✓", "passed", "#009E73"),
     "wrong": ("✗", "not right yet", "#D55E00"),
     "not attempted": ("○", "open", "#7F7F7F"),
+    "not run": ("!", "its cell did not run", "#D55E00"),
     "unknown": ("?", "no such exercise", "#7F7F7F"),
 }
 
@@ -23,7 +24,8 @@ _LOOKS = {
 class Result:
     """The outcome of `helpers.check`. As the last expression of a cell it displays itself.
 
-    status: "passed", "wrong", "not attempted", or "unknown" for a number that no exercise has.
+    status: "passed", "wrong", "not attempted", "not run" where the function is the one of before a
+    cell that failed, or "unknown" for a number that no exercise has.
     hint: what to look at, or what was measured where it has passed.
     """
 
