@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+import sys
 import threading
 import time
+import traceback
 import urllib.error
 import urllib.request
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 
+from helpers.commands.quiet import errors_go_to, log_for
 from helpers.setup.places import ROOT
+from helpers.setup.progress import tail
 
 FIRST_PORT = 8888
 PORTS_TRIED = 50
@@ -27,6 +31,10 @@ UNUSED_EXTENSIONS = (
     "nbgrader.server_extensions.validate_assignment",
     "notebook",
 )
+
+
+# Who asks for one of these wants to read what JupyterLab says.
+TALKATIVE = ("--debug", "--log-level", "--Application.log_level", "--ServerApp.log_level")
 
 
 class PortTaken(Exception):
@@ -98,6 +106,10 @@ def settings(port: int, token: str) -> list[str]:
         "--ServerApp.answer_yes=True",
         "--Application.log_level=WARN",
     ]
+    import zmq
+
+    if zmq.has("curve"):  # then others on this machine cannot read along what goes to a kernel
+        options.append("--KernelManager.transport_encryption=auto")
     options += [f"--ServerApp.jpserver_extensions={name}=False" for name in UNUSED_EXTENSIONS]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         options.append("--allow-root")
@@ -118,16 +130,37 @@ def lab(port: int | None, browser: bool, extra: tuple[str, ...] = ()) -> int:
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # our python3 kernel before the user's other ones
     page = address(port, token)
 
+    # JupyterLab takes an option once: what the learner gives stands instead of ours.
+    given = {option.split("=")[0] for option in extra}
+    options = [option for option in settings(port, token) if option.split("=")[0] not in given]
+    options += extra
+    log = None if given.intersection(TALKATIVE) else log_for(f"lab-{port}")
+
     def tell() -> None:
         print(f"JupyterLab answers at\n\n    {page}\n\nStop it with Ctrl+C.", flush=True)
         if browser:
             webbrowser.open(page)
 
     when_it_answers(port, tell)
+    if log is None:
+        return serve(options)
+    # Its warnings are meant for those who run servers: certificates, signatures, requests.
+    with errors_go_to(log):
+        code = serve(options)
+    if code:
+        print(f"JupyterLab ended:\n{tail(log, 4)}\nAll it said is in {log}", file=sys.stderr)
+    return code
+
+
+def serve(options: list[str]) -> int:
+    """Run JupyterLab until it ends; returns its exit status, 1 where it broke."""
     from jupyterlab.labapp import LabApp
 
-    # JupyterLab takes an option once: what the learner gives stands instead of ours.
-    given = {option.split("=")[0] for option in extra}
-    ours_left = [option for option in settings(port, token) if option.split("=")[0] not in given]
-    LabApp.launch_instance([*ours_left, *extra])
+    try:
+        LabApp.launch_instance(options)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except Exception:
+        traceback.print_exc()
+        return 1
     return 0

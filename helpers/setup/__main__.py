@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from helpers.setup import places, state
+from helpers.setup import homes, places, state
 from helpers.setup.errors import SetupFailed
 
 HELP = """\
@@ -47,6 +47,9 @@ def main(arguments: list[str]) -> int:
         code = _told(lambda: _what_it_needs(asked))
         if code:
             return code
+    code = _told(lambda: homes.settle(needed=asked == "lab"))
+    if code:
+        return code
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     from helpers.cli import main as command
 
