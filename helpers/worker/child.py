@@ -76,6 +76,8 @@ class Child:
             self._call(message)
         elif message["do"] == "real":
             self._real(message)
+        elif message["do"] in ("build", "look"):
+            self._built(message)
         else:
             self._rank(message)
 
@@ -155,6 +157,18 @@ class Child:
         case = Case("", (tuple(decode(message["args"])),), 1, decode(message["options"]))
         seen = drive(self.names[message["function"]], case)
         self.frames.send({"call": message["call"], "lane": 0, **_seen(seen)})
+
+    def _built(self, message: dict[str, Any]) -> None:
+        """A graph: built here, or looked at where no cell has run."""
+        from helpers.exercises.spec import Case
+
+        drive = _driver(message["drive"])
+        case = Case("", (tuple(decode(message["args"])),), 1, decode(message["options"]))
+        if message["do"] == "look":
+            seen = drive.look(case, decode(message["built"]))
+        else:
+            seen = drive.build(self.names[message["function"]], case)
+        self.frames.send({"call": message["call"], "lane": 0, **as_data(seen)})
 
     def _real(self, message: dict[str, Any]) -> None:
         """A whole run on real ranks, in this sandbox."""

@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from helpers.exercises.drives import Apart, Ranked
+from helpers.exercises.drives_built import Built
 from helpers.exercises.spec import Case, Exercise, Observation, Other
 from helpers.instructor.judge.budgets import Clock
+from helpers.instructor.judge.built import observe_built
 from helpers.instructor.judge.channel import Channel, Violation
 from helpers.instructor.judge.network import observe_ranks
 from helpers.instructor.judge.replies import observed
@@ -30,7 +32,9 @@ def observe(exercise: Exercise, case: Case, session: Session, clock: Clock) -> O
     seconds = clock.call
     if seconds <= 0:
         return Observation(trouble="timeout")
-    if exercise.ranked:
+    if isinstance(exercise.drive, Built):
+        seen = observe_built(exercise, exercise.drive, case, session, seconds)
+    elif exercise.ranked:
         drive = driver_name(exercise.drive)
         seen = observe_ranks(channels, drive, exercise.function, case, seconds)
     elif isinstance(exercise.drive, Apart):

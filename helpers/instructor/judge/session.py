@@ -48,6 +48,7 @@ class Session:
         self._cells = {"do": "cells", "cells": list(sources), "functions": list(functions)}
         self._functions = functions
         self._channels: list[Channel] = []
+        self._clean: Channel | None = None
         self._skip: dict[tuple[int, int], Fate] = {}
         self._at: tuple[int, int] | None = None
         self._states: dict[str, State] = {}
@@ -88,6 +89,15 @@ class Session:
                 return []
             self._skip[self._at] = fate
 
+    def clean(self) -> Channel:
+        """A connection to a process that has run nothing of the submission, and never does.
+
+        It looks at what the submission has built. Like the others it is ended after trouble.
+        """
+        if self._clean is None:
+            self._clean = Channel(self._sandbox(0).fork())
+        return self._clean
+
     @property
     def _restarts(self) -> int:
         return self._budgets.restarts
@@ -102,6 +112,9 @@ class Session:
 
     def close(self) -> None:
         """End all processes."""
+        if self._clean is not None:
+            self._sandbox(0).end(self._clean.child)
+            self._clean = None
         for rank, channel in enumerate(self._channels):
             self._sandbox(rank).end(channel.child)
         self._channels = []

@@ -1,0 +1,37 @@
+"""A graph that the submission builds, and a process of nobody's looks at."""
+
+from __future__ import annotations
+
+import time
+
+from helpers.exercises.drives_built import Built
+from helpers.exercises.spec import Case, Exercise, Observation, Other
+from helpers.instructor.judge.session import Session
+from helpers.worker.encoding import encode
+
+
+def observe_built(
+    exercise: Exercise, drive: Built, case: Case, session: Session, seconds: float
+) -> Observation:
+    """One case of a function that builds a graph, which is then run elsewhere.
+
+    The submission's process is told what it needs for building. What it gives is data: the clean
+    process has the case, without the facts, and tells what the graph does.
+    """
+    from helpers.instructor.judge.calls import ask
+
+    until = time.monotonic() + seconds
+    (mine,) = session.channels(1)
+    shown = drive.told(case)
+    args, options = encode(list(shown.args[0])), encode(dict(case.options))
+    seen = ask(mine, exercise, "build", seconds, args=args, options=options)
+    if seen.trouble:
+        return seen
+    if len(seen.values) != 1 or type(seen.values[0]) is not dict:
+        return Observation(values=[Other("value that no driver gives")])
+    begun = time.monotonic()
+    clean = session.clean()
+    until += time.monotonic() - begun  # a process that starts takes nothing of the answer's time
+    args, built = encode(list(case.args[0])), encode(seen.values[0])
+    left = until - time.monotonic()
+    return ask(clean, exercise, "look", left, args=args, options=options, built=built)
