@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from helpers.exercises.drives import Function, failed, wrong_signature
 from helpers.exercises.spec import Case, Observation
 
 
-def thread_runs(fn: Function, case: Case) -> Observation:
+class Threaded:
+    """A driver of a function that uses a session from threads of its own.
+
+    The grader has the session on its own side: see `helpers.instructor.judge.meeting`.
+    """
+
+    def __init__(self, call: Callable[[Function, Case], Observation]) -> None:
+        self.call = call
+
+    def __call__(self, fn: Function, case: Case) -> Observation:
+        return self.call(fn, case)
+
+
+def _thread_runs(fn: Function, case: Case) -> Observation:
     """`fn(session, updates, step, last)` with a session that shows who runs what with whom.
 
     The case's arguments: how many ops, `last`, and "slow" where op 0's first run takes as long as
@@ -17,47 +32,55 @@ def thread_runs(fn: Function, case: Case) -> Observation:
     own, or after a moment without: then it counts as alone. `values[0]` is `{"runs": of each op,
     "alone": runs that no other joined, "open": threads that go on after it has returned, "threads":
     how many ran each op, "here": runs in no thread of their own, "looks": at the step, "held":
-    whether the others waited for the slow op}`.
+    whether the others waited for the slow op}`. The grader does not see "threads" and "here".
     """
     trouble = wrong_signature(fn, 4)
     if trouble:
         return trouble
     ops, last, *slow = case.args[0]
     session = OneIsSlow(ops, last) if slow else Rendezvous(ops)
-    before, faults = set(threading.enumerate()), list[BaseException]()
-    old, threading.excepthook = threading.excepthook, lambda hook: _note(hook.exc_value, faults)
+    before = set(threading.enumerate())
     try:
-        returned = fn(session, [f"update_{i}" for i in range(ops)], "step", last)
-        runs = list(session.runs)
-        others = [t for t in threading.enumerate() if t not in before and t.is_alive()]
-        session.over = True
-        for thread in others:
-            thread.join(1.0)
-        if faults and not isinstance(faults[0], _Enough):
+        with noting() as faults:
+            fn(session, [f"update_{i}" for i in range(ops)], "step", last)
+            runs = list(session.runs)
+            others = [t for t in threading.enumerate() if t not in before and t.is_alive()]
+            session.over = True
+            for thread in others:
+                thread.join(1.0)
+        if faults and not isinstance(faults[0], Enough):
             raise faults[0]
-    except _Enough:
-        runs, others, returned = list(session.runs), [], None
+    except Enough:
+        runs, others = list(session.runs), []
     except Exception as error:
         return failed(error, fn)
-    finally:
-        threading.excepthook = old
     seen = {"runs": runs, "alone": session.alone, "open": len(others), "much": session.much}
     seen |= {"threads": [len(each) for each in session.threads]}
     seen |= {"here": session.here, "looks": session.looks, "held": session.held}
-    return Observation(values=[{**seen, "step": session.count, "returned": kind_name(returned)}])
+    return Observation(values=[{**seen, "step": session.count}])
 
 
-def kind_name(value: Any) -> str:
-    """The name of a value's type."""
-    return type(value).__name__
+thread_runs = Threaded(_thread_runs)
 
 
-def _note(error: BaseException | None, faults: list[BaseException]) -> None:
-    if error is not None:
-        faults.append(error)
+@contextmanager
+def noting() -> Iterator[list[BaseException]]:
+    """What ends threads meanwhile."""
+    faults = list[BaseException]()
+    old = threading.excepthook
+
+    def note(hook: threading.ExceptHookArgs) -> None:
+        if hook.exc_value is not None:
+            faults.append(hook.exc_value)
+
+    threading.excepthook = note
+    try:
+        yield faults
+    finally:
+        threading.excepthook = old
 
 
-class _Enough(Exception):
+class Enough(Exception):
     """Too many runs: the session ends them."""
 
 
@@ -89,7 +112,7 @@ class Rendezvous:
     def _begin(self, op: int) -> None:
         if self.over or self.count > 60:
             self.much = self.much or not self.over
-            raise _Enough
+            raise Enough
         self.runs[op] += 1
         self.threads[op].add(threading.current_thread())
         self.here += threading.current_thread() is self.caller

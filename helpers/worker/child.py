@@ -78,6 +78,8 @@ class Child:
             self._real(message)
         elif message["do"] in ("build", "look"):
             self._built(message)
+        elif message["do"] == "threads":
+            self._threads(message)
         else:
             self._rank(message)
 
@@ -169,6 +171,13 @@ class Child:
         else:
             seen = drive.build(self.names[message["function"]], case)
         self.frames.send({"call": message["call"], "lane": 0, **as_data(seen)})
+
+    def _threads(self, message: dict[str, Any]) -> None:
+        """A function that uses a session of the judge's from threads of its own."""
+        from helpers.worker.remote_session import serve
+
+        fn = self.names[message["function"]]
+        serve(fn, self.frames, message["call"], message["ops"], message["last"])
 
     def _real(self, message: dict[str, Any]) -> None:
         """A whole run on real ranks, in this sandbox."""

@@ -9,10 +9,12 @@ from typing import Any
 
 from helpers.exercises.drives import Apart, Ranked
 from helpers.exercises.drives_built import Built
+from helpers.exercises.drives_four_ways_threads import Threaded
 from helpers.exercises.spec import Case, Exercise, Observation, Other
 from helpers.instructor.judge.budgets import Clock
 from helpers.instructor.judge.built import observe_built
 from helpers.instructor.judge.channel import Channel, Violation
+from helpers.instructor.judge.meeting import observe_meeting
 from helpers.instructor.judge.network import observe_ranks
 from helpers.instructor.judge.replies import observed
 from helpers.instructor.judge.session import Session
@@ -34,6 +36,8 @@ def observe(exercise: Exercise, case: Case, session: Session, clock: Clock) -> O
         return Observation(trouble="timeout")
     if isinstance(exercise.drive, Built):
         seen = observe_built(exercise, exercise.drive, case, session, seconds)
+    elif isinstance(exercise.drive, Threaded):
+        seen = observe_meeting(channels[0], exercise, case, seconds)
     elif exercise.ranked:
         drive = driver_name(exercise.drive)
         seen = observe_ranks(channels, drive, exercise.function, case, seconds)
