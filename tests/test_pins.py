@@ -1,0 +1,131 @@
+"""Every pin allows every Python that ./course accepts, down to the oldest of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from helpers.setup import places, reasons, state
+
+PROJECT = tomllib.loads((places.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+OLDEST = tuple(f"{minor}.0" for minor in state.VERSIONS)  # of each minor version: 3.11.0, …
+BUILT_HERE = {"horovod"}  # from its source, whatever it says
+# Where each pin has a wheel: pip is asked for all of these systems at once.
+SYSTEMS = ("win_amd64", "macosx_14_0_arm64", "manylinux_2_28_x86_64", "manylinux_2_17_x86_64")
+
+
+def pins() -> dict[str, str]:
+    """The pinned version of each package, by canonical name."""
+    lines = (places.ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    split = [line.partition("==") for line in lines if line and not line.startswith("#")]
+    return {canonicalize_name(name): pinned.strip() for name, _, pinned in split}
+
+
+def is_here(name: str, pinned: str) -> bool:
+    """Whether a package is installed in its pinned version, so that its metadata can be read."""
+    try:
+        return version(name).split("+")[0] == pinned
+    except PackageNotFoundError:
+        return False
+
+
+def refusals(
+    python: str, pinned: dict[str, str], asks: Callable[[str], str | None]
+) -> dict[str, str]:
+    """The packages that do not allow this Python, with what they ask for."""
+    asked = {name: asks(name) or "" for name in pinned if name not in BUILT_HERE}
+    return {name: said for name, said in asked.items() if not SpecifierSet(said).contains(python)}
+
+
+def conflicts(python: str, pinned: dict[str, str]) -> list[str]:
+    """What stands against installing the pinned set on this Python, read from what is installed.
+
+    With one version of each package, resolving is looking at every requirement that holds there.
+    """
+    here = {"python_version": ".".join(python.split(".")[:2]), "python_full_version": python}
+    found: list[str] = []
+    seen: set[tuple[str, str]] = set()
+    waiting = [("the course", Requirement(one)) for one in PROJECT["dependencies"]]
+    while waiting:
+        by, wanted = waiting.pop()
+        name = canonicalize_name(wanted.name)
+        own = any(one.operator == "==" for one in wanted.specifier)  # as torch pins its CUDA parts
+        if name not in pinned and not own:
+            found.append(f"{by} needs {wanted}, which is not pinned")
+        elif name in pinned and not wanted.specifier.contains(pinned[name], prereleases=True):
+            found.append(f"{by} needs {wanted}, and {pinned[name]} is pinned")
+        for extra in {"", *wanted.extras}:
+            if (name, extra) in seen:
+                continue
+            seen.add((name, extra))
+            try:
+                asked = [Requirement(one) for one in requires(name) or []]
+            except PackageNotFoundError:
+                continue
+            waiting += [
+                (name, one)
+                for one in asked
+                if one.marker is None or one.marker.evaluate({**here, "extra": extra})
+            ]
+    return found
+
+
+def test_the_versions_accepted_are_the_same_everywhere() -> None:
+    accepted = SpecifierSet(PROJECT["requires-python"])
+    named = tuple(f"3.{minor}" for minor in range(30) if accepted.contains(f"3.{minor}.0"))
+    assert named == state.VERSIONS
+    assert all(accepted.contains(python) for python in OLDEST)
+    first, last = (tuple(map(int, one.split("."))) for one in (named[0], named[-1]))
+    script = (places.ROOT / "course").read_text(encoding="utf-8")
+    assert f"{first} <= sys.version_info[:2] <= {last}" in script
+
+
+@pytest.mark.parametrize("python", OLDEST)
+def test_what_is_installed_allows_the_oldest_python(python: str) -> None:
+    here = {name: pinned for name, pinned in pins().items() if is_here(name, pinned)}
+    assert len(here) > 100  # the environment is the course's
+    assert refusals(python, here, lambda name: metadata(name)["Requires-Python"]) == {}
+
+
+def test_a_package_that_wants_a_later_patch_is_found() -> None:
+    asked = {"old": ">=3.8", "new": ">=3.11.5", "any": None, "narrow": ">=3.11,<3.13"}
+    pinned = dict.fromkeys(asked, "1")
+    assert refusals("3.11.0", pinned, asked.get) == {"new": ">=3.11.5"}
+    assert refusals("3.13.0", pinned, asked.get) == {"narrow": ">=3.11,<3.13"}
+
+
+@pytest.mark.parametrize("python", OLDEST)
+def test_the_set_resolves_on_the_oldest_python(python: str) -> None:
+    assert conflicts(python, pins()) == []
+    # The same walk finds a pin that another package forbids, and one that is missing.
+    wrong = {**pins(), "numpy": "1.0"}
+    del wrong["soupsieve"]
+    found = "\n".join(conflicts(python, wrong))
+    assert "and 1.0 is pinned" in found and "soupsieve" in found
+
+
+@pytest.mark.slow
+def test_pip_agrees_about_pins_that_are_not_installed(tmp_path: Path) -> None:
+    """Those of other systems, and those just renewed, whose metadata only the index has."""
+    away = [
+        f"{name}=={pinned}"
+        for name, pinned in pins().items()
+        if name not in BUILT_HERE and not is_here(name, pinned)
+    ]
+    call = [sys.executable, "-m", "pip", "install", "--dry-run", "--quiet", "--ignore-installed"]
+    call += ["--no-deps", "--target", str(tmp_path), "--python-version", OLDEST[0]]
+    call += ["--only-binary", ":all:", "--retries", "1", "--timeout", "20"]
+    call += [part for system in SYSTEMS for part in ("--platform", system)]
+    told = subprocess.run([*call, *away], capture_output=True, text=True, timeout=110)
+    if told.returncode and reasons.UNREACHED.search(told.stderr):
+        pytest.skip(f"pip reaches no package index here, so {len(away)} pins were not looked at")
+    assert told.returncode == 0, told.stderr
