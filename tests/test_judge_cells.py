@@ -103,6 +103,32 @@ def test_an_answer_may_use_what_other_cells_define(graded) -> None:
     assert one(graded(*cells), "02.4").outcome == "passed"
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        "globals()['fit'] = inner",
+        "import sys\nsetattr(sys.modules[__name__], 'fit', inner)",
+        "code = 'def fit(*both):\\n    return inner(*both)'\nexec(code)",
+        "import functools\nfit = functools.partial(inner)",
+        "class Fit:\n    def __call__(self, sizes, seconds):\n        return inner(sizes, seconds)"
+        "\n\n\nfit = Fit()",
+    ],
+)
+def test_an_answer_may_be_made_in_any_way(graded, made: str) -> None:
+    source = next(s for s in SOLUTION if "def fit" in s).replace("def fit(", "def inner(")
+    stub = next(s for s in code_cells(untouched("02")) if "def fit" in s)
+    wrong = "def inner(sizes, seconds):\n    return 0.0, 0.0\n"
+    assert one(graded("import torch", source, made, stub), "02.4").outcome == "passed"
+    assert one(graded("import torch", stub, source, made), "02.4").outcome == "passed"
+    assert one(graded("import torch", stub, wrong, made), "02.4").outcome == "wrong"
+
+
+def test_what_is_no_function_is_told_as_such(graded) -> None:
+    found = one(graded("import torch", "fit = 1.5"), "02.4")
+    assert (found.outcome, found.points) == ("error", 0)
+    assert found.reason == "`fit` is no function: cell 2 makes it a float."
+
+
 def test_annotations_may_be_put_off(graded) -> None:
     plain = "def fit(sizes: NoSuchType, seconds: Neither):\n    return 1, 2"
     assert one(graded(plain), "02.4").outcome == "error"

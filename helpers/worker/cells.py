@@ -16,14 +16,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from helpers.worker.reflection import touched, words
+
 _TIMING = re.compile(r"\A\s*%%(time|timeit|capture|prun)\b[^\n]*\n")
+_TIMED_LINE = re.compile(r"^(\s*)%(?:time|prun)\s+(?=[^\s-])", re.MULTILINE)
 
 
 @dataclass
 class Statement:
     """One top-level statement. binds: names that it defines or changes; loads: that it uses.
 
-    number: in the notebook. index: in its cell.
+    number: in the notebook. index: in its cell. at_once: what of `loads` it uses when it runs, not
+    only when a function of its own does. star: a star import, or one that changes the compiler.
+    free: it may define or use anything, as `exec(text)` may. gives: names that it does not define,
+    but its functions do when they are called, with `global` or `globals()`; gives_free: any name.
     """
 
     number: int
@@ -32,7 +38,11 @@ class Statement:
     node: ast.stmt
     binds: set[str] = field(default_factory=set)
     loads: set[str] = field(default_factory=set)
-    opaque: bool = False  # may define anything: a star import, exec, globals()
+    at_once: set[str] = field(default_factory=set)
+    star: bool = False
+    free: bool = False
+    gives: set[str] = field(default_factory=set)
+    gives_free: bool = False
 
     @property
     def line(self) -> int:
@@ -86,23 +96,58 @@ def _parsed(source: str) -> list[ast.stmt]:
     try:
         return ast.parse(source).body
     except SyntaxError:
-        return ast.parse(TransformerManager().transform_cell(_TIMING.sub("", source))).body
+        plain = _TIMED_LINE.sub(r"\1", _TIMING.sub("", source))
+        return ast.parse(TransformerManager().transform_cell(plain)).body
+
+
+def statements_of(text: str) -> list[Statement]:
+    """The statements of code that `exec` is given. Raises what the parser raises."""
+    return [_statement(0, 0, i, node) for i, node in enumerate(_parsed(text))]
 
 
 def _statement(number: int, cell: int, index: int, node: ast.stmt) -> Statement:
-    table = symtable.symtable(ast.unparse(node), "cell", "exec")
+    text = ast.unparse(node)
+    table = symtable.symtable(text, "cell", "exec")
     made = Statement(number, cell, index, node, _bound(table), _globals(table))
-    definition = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    if not definition:
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.Attribute | ast.Subscript):
-                root = _root(inner)
-                if root and (not isinstance(inner.ctx, ast.Load) or _is_called(node, inner)):
-                    made.binds.add(root)  # it changes what that name stands for
-            elif isinstance(inner, ast.ImportFrom):
-                made.opaque |= inner.names[0].name == "*" or inner.module == "__future__"
-        made.opaque |= bool(made.loads & {"exec", "globals", "locals", "setattr", "__import__"})
+    found = touched(node, text)
+    made.loads |= found.loads
+    if _is_definition(node):
+        made.at_once = _used_at_once(table)
+        made.gives, made.gives_free = found.binds, found.anything
+        return made
+    made.loads -= _loop_variables(node)
+    made.at_once = made.loads
+    made.binds |= found.binds
+    made.free = found.anything
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Attribute | ast.Subscript):
+            root = _root(inner)
+            if root and (not isinstance(inner.ctx, ast.Load) or _is_called(node, inner)):
+                made.binds.add(root)  # it changes what that name stands for
+        elif isinstance(inner, ast.ImportFrom):
+            made.star |= inner.names[0].name == "*" or inner.module == "__future__"
     return made
+
+
+def _loop_variables(node: ast.stmt) -> set[str]:
+    """Names that a statement uses as its own loops have set them, not as others have."""
+    own: set[str] = set()
+    for loop in ast.walk(node):
+        if isinstance(loop, ast.For | ast.AsyncFor):
+            own |= {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+            own -= {n.id for n in ast.walk(loop.iter) if isinstance(n, ast.Name)}
+    return own
+
+
+def _is_definition(node: ast.stmt) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+
+
+def _used_at_once(table: symtable.SymbolTable) -> set[str]:
+    """What a definition uses when it runs: in its decorators, its defaults, a class's own lines."""
+    names = {s.get_name() for s in table.get_symbols() if s.is_referenced()}
+    classes = [t for t in table.get_children() if t.get_type() == "class"]
+    return names.union(*map(_used_at_once, classes))
 
 
 def _bound(table: symtable.SymbolTable) -> set[str]:
@@ -131,6 +176,11 @@ def _is_called(statement: ast.stmt, node: ast.expr) -> bool:
     return isinstance(call, ast.Call) and call.func is node
 
 
+def name_of(statement: Statement) -> str:
+    """The name of the function or class that a statement defines, or ""."""
+    return str(getattr(statement.node, "name", ""))
+
+
 def is_stub(node: ast.stmt) -> bool:
     """Whether a definition is the lesson's open exercise: a docstring and one raise."""
     if not isinstance(node, ast.FunctionDef):
@@ -147,35 +197,89 @@ def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def is_open(statements: Sequence[Statement], name: str) -> bool:
-    """Whether a function is still as the lesson has it."""
-    fitting = [s for s in statements if name in s.binds]
-    return bool(fitting) and all(is_stub(s.node) for s in fitting)
-
-
 def needed(statements: Sequence[Statement], functions: Iterable[str]) -> list[Statement]:
     """The statements that define these functions and, step by step, what those use.
 
-    An open exercise's stub does not count beside a definition that is done, wherever it stands.
+    Where one of them may define anything, definitions and imports come along, and what the texts
+    in it name: it may be code.
     """
-    useful = [s for s in statements if not _undone_twice(s, statements)]
-    chosen: set[int] = {s.number for s in useful if s.opaque}
+    reach = Reach(statements)
+    free = {s.number for s in statements if reach.is_free(s)}
+    chosen = free | {s.number for s in statements if s.star}
+    if free:
+        chosen |= {s.number for s in statements if _is_light(s.node)}
     names, seen = set(functions), set[str]()
+    for statement in statements:
+        if statement.number in free:
+            names |= statement.loads | words(statement.node)
     while names - seen:
         name = (names - seen).pop()
         seen.add(name)
-        for statement in useful:
-            if name in statement.binds:
+        for statement in statements:
+            if name in statement.binds or name in reach.sets(statement):
                 chosen.add(statement.number)
                 names |= statement.loads - set(dir(builtins))
-    return [s for s in useful if s.number in chosen]
+                if free and not _is_definition(statement.node):
+                    names |= words(statement.node)
+    return [s for s in statements if s.number in chosen]
 
 
-def _undone_twice(statement: Statement, statements: Sequence[Statement]) -> bool:
-    name = getattr(statement.node, "name", None)
-    return is_stub(statement.node) and any(
-        name in other.binds and not is_stub(other.node) for other in statements
-    )
+def _is_light(node: ast.stmt) -> bool:
+    return _is_definition(node) or isinstance(node, ast.Import | ast.ImportFrom)
+
+
+class Reach:
+    """What statements define by calling functions that set names of the notebook."""
+
+    def __init__(self, statements: Sequence[Statement]) -> None:
+        self._gives: dict[str, set[str]] = {}
+        self._free: set[str] = set()
+        changed = True
+        while changed:
+            changed = any([self._learn(statement) for statement in statements])
+
+    def _learn(self, statement: Statement) -> bool:
+        """Note what the names of a statement give to who uses them; whether that is news."""
+        node = statement.node
+        if _is_definition(node):
+            gives, free = set(statement.gives), statement.gives_free
+            used = statement.loads - statement.at_once
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            gives, free, used = set[str](), statement.free, _handed_on(node, statement.loads)
+        else:
+            return False
+        gives = gives.union(*(self._gives.get(name, ()) for name in used))
+        free = free or not used.isdisjoint(self._free)
+        news = False
+        for name in statement.binds if gives or free else ():
+            news |= not gives <= self._gives.get(name, set()) or (free and name not in self._free)
+            self._gives.setdefault(name, set()).update(gives)
+            self._free |= {name} if free else set()
+        return news
+
+    def is_free(self, statement: Statement) -> bool:
+        """Whether it may define anything, itself or by what it calls."""
+        return statement.free or not statement.at_once.isdisjoint(self._free)
+
+    def sets(self, statement: Statement) -> set[str]:
+        """The names that it sets by what it calls."""
+        if self._gives.keys().isdisjoint(statement.at_once):
+            return set()
+        return set().union(*(self._gives.get(name, ()) for name in statement.at_once))
+
+
+def _handed_on(node: ast.stmt, loads: set[str]) -> set[str]:
+    """The names whose values live on in what is assigned: all but functions that are called.
+
+    A class that is called makes an object, and that has the class's methods.
+    """
+    called = {
+        call.func.id
+        for call in ast.walk(node)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+    }
+    others = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
+    return {n for n in loads if n not in called or others.count(n) > 1 or n[:1].isupper()}
 
 
 def run(statement: Statement, namespace: dict[str, Any], file: str, flags: int = 0) -> int:
@@ -194,6 +298,10 @@ def run(statement: Statement, namespace: dict[str, Any], file: str, flags: int =
 
 def defined_in(broken: Sequence[tuple[int, str, str]], name: str) -> tuple[int, str] | None:
     """The last cell that is no Python and would define this function: its number, and why."""
-    pattern = re.compile(rf"^\s*(?:async\s+)?(?:def|class)\s+{re.escape(name)}\b", re.MULTILINE)
+    one = re.escape(name)
+    pattern = re.compile(
+        rf"^\s*(?:(?:async\s+)?def|class)\s+{one}\b|^{one}\s*(?::[^=\n]+)?=(?!=)|[\"']{one}[\"']",
+        re.MULTILINE,
+    )
     fitting = [(number, why) for number, source, why in broken if pattern.search(source)]
     return fitting[-1] if fitting else None

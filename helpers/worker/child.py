@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from helpers.worker import cells
 from helpers.worker.encoding import decode, encode
 from helpers.worker.frames import Closed, Frames
+from helpers.worker.submission import Submission, own_names
 
-_FILE = "<cell {}>"
 _TEXT = 2000
 
 
@@ -65,7 +64,7 @@ class Child:
 
     def __init__(self, frames: Frames) -> None:
         self.frames = frames
-        self.names: dict[str, Any] = {"__name__": "__main__", "get_ipython": _Shell}
+        self.names = own_names()
         self._copies: dict[str, Any] = {}
 
     def answer(self, message: dict[str, Any]) -> None:
@@ -89,67 +88,14 @@ class Child:
         skip: what ended an earlier process, (cell, statement) or (cell, -1) for reading a cell.
         only: what the functions need, where another process has found that out.
         """
-        sources, functions = message["cells"], message["functions"]
-        skip, only = set(map(tuple, message["skip"])), message["only"]
-        wanted = range(len(sources)) if only is None else {cell for cell, _ in only}
-        texts = [
-            text if cell in wanted and (cell, -1) not in skip else ""
-            for cell, text in enumerate(sources)
-        ]
-        notebook = cells.read(texts, lambda cell: self.frames.send({"at": [cell, -1]}), only)
-        chosen = notebook.statements
-        if only is None:
-            chosen = cells.needed(chosen, functions)
-        faults = self._run(chosen, skip)
-        states = self._states(functions, notebook, faults)
-        self.frames.send({"cells": states, "chosen": [[s.cell, s.index] for s in chosen]})
-
-    def _run(
-        self, chosen: list[cells.Statement], skip: set[tuple[int, int]]
-    ) -> dict[str, list[Any]]:
-        """Run statements; for each name that one of them did not define, why.
-
-        One that lacks a name which another defines comes again when all had their turn, so cells
-        in another order do no harm.
-        """
-        faults: dict[str, list[Any]] = {}
-        defined = set[str]().union(*(statement.binds for statement in chosen))
-        flags, turn = 0, chosen
-        while turn:
-            later: list[cells.Statement] = []
-            for statement in turn:
-                where = statement.cell, statement.index
-                if where in skip:
-                    faults.update({name: ["skipped", "", *where] for name in statement.binds})
-                    continue
-                self.frames.send({"at": where})
-                try:
-                    file = _FILE.format(statement.cell + 1)
-                    flags = cells.run(statement, self.names, file, flags)
-                except BaseException as error:
-                    fault = [type(error).__name__, _said(error), statement.cell, statement.line]
-                    faults.update(dict.fromkeys(statement.binds, fault))
-                    if isinstance(error, NameError) and error.name in defined:
-                        later.append(statement)
-            turn = later if len(later) < len(turn) else []
-        return faults
-
-    def _states(
-        self, functions: list[str], notebook: cells.Notebook, faults: dict[str, list[Any]]
-    ) -> dict[str, Any]:
-        """For each function: "there", "open", "missing", or why its cell failed."""
-        states: dict[str, Any] = {}
-        for name in functions:
-            broken = cells.defined_in(notebook.broken, name)
-            if callable(self.names.get(name)):
-                states[name] = "open" if cells.is_open(notebook.statements, name) else "there"
-            elif name in faults:
-                states[name] = faults[name]
-            elif broken:
-                states[name] = ["SyntaxError", broken[1], broken[0], 0]
-            else:
-                states[name] = "missing"
-        return states
+        submission = Submission(
+            self.names,
+            message["functions"],
+            set(map(tuple, message["skip"])),
+            lambda *at: self.frames.send({"at": at}),
+        )
+        states, chosen = submission.run(message["cells"], message["only"])
+        self.frames.send({"cells": states, "chosen": chosen})
 
     def _call(self, message: dict[str, Any]) -> None:
         """An ordinary function: the driver's whole observation."""
@@ -233,17 +179,3 @@ def _seen(seen: Any) -> dict[str, Any]:
     line = seen.place.line if seen.place is not None else 0
     said = {"trouble": seen.trouble, "kind": seen.kind[:80], "text": seen.text[:_TEXT]}
     return {"seen": {**said, "line": line, "values": encode(list(seen.values))}}
-
-
-def _said(error: BaseException) -> str:
-    try:
-        return str(error)[:_TEXT]
-    except Exception:  # whatever its class does
-        return ""
-
-
-class _Shell:
-    """Stands in for IPython's shell: magics and shell commands do nothing."""
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *args, **options: None

@@ -9,6 +9,7 @@ from dataclasses import replace
 from helpers.exercises.spec import Case, Exercise, Observation, Verdict
 from helpers.instructor.grades import ExerciseGrade, Outcome
 from helpers.instructor.judge.session import State
+from helpers.worker.submission import NO_FUNCTION
 
 _LONGEST = 3000  # characters of a reason or a hint
 _OPEN = re.compile(r"Exercise (\d\d\.\d+) is not done yet")
@@ -81,6 +82,9 @@ def without_call(exercise: Exercise, state: State) -> ExerciseGrade:
     if state.what == "missing":
         reason = f"No cell defines `{exercise.function}`."
         return _grade(exercise, "missing", reason)
+    if state.kind == NO_FUNCTION:
+        reason = f"`{exercise.function}` is no function: cell {state.cell} makes it a {state.text}."
+        return _grade(exercise, "error", reason, NO_FUNCTION)
     if state.what == "failed":
         where = f"Cell {state.cell}" + (f", line {state.line}" if state.line else "")
         reason = f"The cell that defines `{exercise.function}` raised an exception."

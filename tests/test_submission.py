@@ -1,0 +1,247 @@
+"""Answers that are made in every way that Python has: found, and told from open ones."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+from submissions import code_cells, solution, untouched
+
+from helpers.worker import cells
+from helpers.worker.submission import NO_FUNCTION, Submission, own_names
+
+INNER = "FACTOR = 2\n\n\ndef inner(a, b):\n    return FACTOR * a + b"
+STUB = (
+    'def fit(a, b):\n    """A line."""\n'
+    '    raise NotImplementedError("Exercise 02.4 is not done yet")'
+)
+DEMO = "demo = fit(1, 1)\nraise SystemExit('a demonstration was run')"
+
+
+class Ran:
+    """What became of `fit` and `other` in a notebook of these cells."""
+
+    def __init__(self, sources: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+        self.steps: list[tuple[int, int]] = []
+        self.names = own_names()
+        submission = Submission(
+            self.names, ["fit", "other"], set(), lambda *at: self.steps.append(at)
+        )
+        states, self.chosen = submission.run(sources)
+        self.state = states["fit"]
+        # A second process is told what is needed, and comes to the same.
+        again = Submission(own_names(), ["fit", "other"], set(), lambda *at: None)
+        told, chosen = again.run(sources, self.chosen)
+        assert chosen == self.chosen
+        # It does not read the cells that are no Python.
+        first, second = ([kind(one) for one in all_.values()] for all_ in (states, told))
+        assert second == first or "SyntaxError" in first
+
+    @property
+    def value(self) -> Any:
+        return self.names["fit"](3, 1)
+
+
+def kind(state: Any) -> str:
+    return state if isinstance(state, str) else state[0]
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> Any:
+    return lambda *sources: Ran(list(sources), monkeypatch)
+
+
+WAYS = {
+    "globals": "globals()['fit'] = inner",
+    "globals of a text": "globals()['fit'] = globals()['inner']",
+    "globals by a name": "name = 'fit'\nglobals()[name] = inner",
+    "globals in a loop": "for name, f in {'fit': inner}.items():\n    globals()[name] = f",
+    "globals updated": "globals().update(fit=inner)",
+    "globals updated by a dictionary": "globals().update({'fit': inner})",
+    "globals updated by what it was": "made = {'fit': inner}\nglobals().update(made)",
+    "globals by another name": "space = globals()\nspace['fit'] = inner",
+    "vars": "vars()['fit'] = inner",
+    "locals": "locals().update({'fit': inner})",
+    "setattr": "import sys\nsetattr(sys.modules[__name__], 'fit', inner)",
+    "setattr of a module by a name": (
+        "import sys\nme = sys.modules[__name__]\nsetattr(me, 'fit', inner)"
+    ),
+    "an attribute of the module": "import sys\nsys.modules['__main__'].fit = inner",
+    "an attribute of main": "import __main__\n__main__.fit = inner",
+    "the module's dictionary": "import __main__\nvars(__main__)['fit'] = inner",
+    "a function's globals": "inner.__globals__['fit'] = inner",
+    "exec": "exec('def fit(a, b):\\n    return inner(a, b)')",
+    "exec of a text with a name": "code = 'def fit(a, b):\\n    return inner(a, b)'\nexec(code)",
+    "exec of a text that is made": "exec('\\n'.join(['def fit(a, b):', '    return inner(a, b)']))",
+    "exec into globals": "exec('fit = inner', globals())",
+    "exec into a dictionary": (
+        "space = {'inner': inner}\nexec('def fit(a, b): return inner(a, b)', space)\n"
+        "fit = space['fit']"
+    ),
+    "exec in a function": (
+        "def run(code):\n    exec(code, globals())\n\n\nrun('def fit(a, b): return inner(a, b)')"
+    ),
+    "eval": "fit = eval('lambda a, b: inner(a, b)')",
+    "type": "fit = type('Fit', (), {'__call__': lambda self, a, b: inner(a, b)})()",
+    "global in a function": "def install():\n    global fit\n    fit = inner\n\n\ninstall()",
+    "by a function's function": (
+        "def put(f):\n    globals()['fit'] = f\n\n\ndef install(f):\n    put(f)\n\n\ninstall(inner)"
+    ),
+    "by a decorator": (
+        "def answers(name):\n    def put(f):\n        globals()[name] = f\n        return f\n"
+        "    return put\n\n\n@answers('fit')\ndef mine(a, b):\n    return inner(a, b)"
+    ),
+    "by an object": (
+        "class Put:\n    def __call__(self, f):\n        globals()['fit'] = f\n\n\n"
+        "put = Put()\nput(inner)"
+    ),
+    "the shell": "get_ipython().user_ns['fit'] = inner",
+    "the shell's push": "get_ipython().push({'fit': inner})",
+    "the shell's run_cell": "get_ipython().run_cell('fit = inner')",
+    "a lambda": "fit = lambda a, b: inner(a, b)",
+    "partial": "import functools\nfit = functools.partial(inner)",
+    "a class": (
+        "class Fit:\n    def __call__(self, a, b):\n        return inner(a, b)\n\n\nfit = Fit()"
+    ),
+    "a method": (
+        "class Fit:\n    def fit(self, a, b):\n        return inner(a, b)\n\n\nfit = Fit().fit"
+    ),
+    "a wrapped one": (
+        "import functools\n\n\ndef same(f):\n    @functools.wraps(f)\n    def g(*args):\n"
+        "        return f(*args)\n    return g\n\n\n@same\ndef fit(a, b):\n    return inner(a, b)"
+    ),
+    "under a condition": "if FACTOR == 2:\n    def fit(a, b):\n        return inner(a, b)",
+    "after an exception": (
+        "try:\n    from nowhere import fit\nexcept ImportError:\n    def fit(a, b):\n"
+        "        return inner(a, b)"
+    ),
+    "in a loop": "for fit in [inner]:\n    pass",
+    "a walrus": "print(fit := inner)",
+    "a tuple": "fit, more = inner, 3",
+    "its own code": "def fit(a, b):\n    pass\n\n\nfit.__code__ = inner.__code__",
+    "a timed line": "%time fit = inner",
+    "a timed cell": "%%time\nfit = inner",
+    "an annotation": "from collections.abc import Callable\nfit: Callable = inner",
+}
+
+
+@pytest.mark.parametrize("stub", ["none", "before", "after"])
+@pytest.mark.parametrize("way", WAYS)
+def test_an_answer_is_found_however_it_is_made(ran: Any, way: str, stub: str) -> None:
+    sources = [INNER, WAYS[way], DEMO]
+    if stub != "none":
+        sources.insert(0 if stub == "before" else 2, STUB)
+    found = ran(*sources)
+    assert (found.state, found.value) == ("there", 7)
+    assert (sources.index(DEMO), 1) not in found.steps
+
+
+@pytest.mark.parametrize("way", ["globals by a name", "exec of a text with a name", "setattr"])
+def test_what_is_needed_may_stand_anywhere(ran: Any, way: str) -> None:
+    first, *rest = WAYS[way].split("\n")
+    assert ran(DEMO, first, INNER, *rest).value == 7
+
+
+@pytest.mark.parametrize(
+    ("later", "value"),
+    [
+        ("globals()['fit'] = lambda a, b: 0", 0),
+        ("exec('fit = lambda a, b: 0')", 0),
+        ("def fit(a, b):\n    return 0", 0),
+        ("if False:\n    def fit(a, b):\n        return 0", 7),
+        ("print('fit')", 7),
+    ],
+)
+def test_the_last_one_counts(ran: Any, later: str, value: int) -> None:
+    for way in ("globals", "exec", "a lambda", "setattr"):
+        assert ran(INNER, WAYS[way], later).value == value
+
+
+def test_what_sets_a_name_that_is_free_sets_it(ran: Any) -> None:
+    source = "globals().setdefault('fit', inner)"
+    assert ran(INNER, source).value == ran(INNER, source, STUB).value == 7
+    assert ran(STUB, INNER, source).state == "open"  # as in the notebook
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "fit.tried = 1",
+        "globals()['other'] = inner",
+        "exec('x = 1')",
+        "if False:\n    def fit(a, b):\n        return 0",
+        "x = 'fit'\nprint(globals().get(x))",
+        "globals().setdefault('fit2', inner)",
+        "from math import *",
+        "def install():\n    global fit\n    fit = 1",
+        "setattr(inner, 'fit', 3)",
+    ],
+)
+def test_an_open_exercise_stays_open(ran: Any, source: str) -> None:
+    assert ran(INNER, STUB, source).state == "open"
+    assert ran(STUB, source, INNER).state == "open"
+    if ".tried" not in source:
+        assert ran(INNER, source, STUB).state == "open"
+
+
+def test_a_librarys_function_of_that_name_is_an_answer_only_after_the_stub(ran: Any) -> None:
+    stub = STUB.replace("def fit", "def other")
+    for library in ("from shlex import *", "from os.path import *"):
+        name = "split"
+        sources = [library, stub.replace("other", name)]
+        for order, state in ((sources, "open"), (sources[::-1], "there")):
+            names = own_names()
+            made = Submission(names, [name], set(), lambda *at: None)
+            assert made.run(order)[0][name] == state
+    assert ran("from operator import add as fit", STUB).value == 4
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("globals()['fit'] = {}['x']", "KeyError"),
+        ("exec('def fit(: pass')", "SyntaxError"),
+        ("name = 'fit'\nglobals()[name] = nothing", "NameError"),
+        ("globals()['fit'] = (", "SyntaxError"),
+        ("fit = lambda a: (", "SyntaxError"),
+        ("fit = 3", NO_FUNCTION),
+        ("globals()['fit'] = None", NO_FUNCTION),
+        ("@nothing\ndef fit(a, b):\n    return 1", "NameError"),
+    ],
+)
+def test_an_answer_that_is_there_and_fails_is_not_called_missing(
+    ran: Any, source: str, said: str
+) -> None:
+    found = ran(INNER, source)
+    assert found.state[0] == said and found.state[2] == 1
+    if "exec" not in source and "[name]" not in source and said != NO_FUNCTION:
+        assert ran(INNER, STUB, source).state[0] == said
+
+
+@pytest.mark.parametrize(
+    "demo",
+    [
+        "def slow():\n    return sum(globals()['inner'](1, 2) for _ in range(3))\nslow()",
+        "print('{demo}'.format(**locals()))",
+        "import timeit\ntimeit.timeit('fit(1, 1)', globals=globals())",
+        "if 'inner' not in globals():\n    raise SystemExit",
+        "print(len(globals()), [name for name in globals()], sorted(vars()))",
+        "settings = {}\nvars(settings)\nsetattr(settings, 'x', 1)",
+        "get_ipython().run_line_magic('matplotlib', 'inline')",
+        "result = eval('1 + 1')",
+        "space = {}\nexec('x = 1', space)",
+        "import sys\nprint(sys.modules['math'])",
+    ],
+)
+def test_a_demonstration_that_only_looks_is_not_run(ran: Any, demo: str) -> None:
+    found = ran(INNER, "def fit(a, b):\n    return inner(a, b)", demo)
+    assert {cell for cell, _ in found.chosen} == {0, 1}
+
+
+def test_of_the_lessons_cells_none_may_define_just_anything() -> None:
+    for lesson in ("02", "05", "13"):
+        for path in (solution(lesson), untouched(lesson)):
+            statements = cells.read(code_cells(path)).statements
+            assert not any(s.free or s.gives_free for s in statements)
