@@ -106,7 +106,13 @@ def test_a_wrong_answer_ends_as_it_does_on_the_virtual_clock(
 
 
 def exact(one: object, other: object) -> bool:
-    """Equal to the last bit."""
+    """Equal to the last bit, but for what is None in the first: the judge does not see that."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        keys = [key for key in one if one[key] is not None]
+        return one.keys() == other.keys() and all(exact(one[key], other[key]) for key in keys)
+    if isinstance(one, list | tuple) and type(one) is type(other):
+        assert isinstance(other, list | tuple)
+        return len(one) == len(other) and all(map(exact, one, other))
     return repr_bits(one) == repr_bits(other)
 
 

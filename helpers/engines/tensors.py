@@ -139,6 +139,13 @@ def writable(into: Any, header: Header, who: str) -> np.ndarray | None:
     return None if into.is_conj() or into.is_neg() else memory_of(into.detach())
 
 
+class Packed:
+    """A tensor that is sent as it came: what it counts as, and what its receiver gets."""
+
+    def __init__(self, header: Header, data: Any) -> None:
+        self.header, self.data = header, data
+
+
 def describe(tensor: Any) -> Header:
     """The header of a torch tensor or array, without its bytes."""
     if isinstance(tensor, np.ndarray):

@@ -71,12 +71,10 @@ class VirtualComm(Comm):
     def isend(self, tensor: Any, to: int) -> SendRequest:
         task = self.running()
         to = self.peer(to, "sends to")
+        if isinstance(tensor, tensors.Packed):
+            return self._post(task, to, tensor.header, tensor.data)
         header, data = tensors.snapshot(tensor)
         return self._post(task, to, header, data)
-
-    def isend_packed(self, header: tensors.Header, data: Any, to: int) -> SendRequest:
-        """As `isend`, of anything: the links count `header.nbytes`, the receiver gets `data`."""
-        return self._post(self.running(), self.peer(to, "sends to"), header, data)
 
     def _post(self, task: Lane, to: int, header: tensors.Header, data: Any) -> SendRequest:
         message = self.world.links.send(task, to, header, data)

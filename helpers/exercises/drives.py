@@ -18,6 +18,37 @@ from helpers.exercises.spec import Case, Observation, Other, Place
 Function = Callable[..., Any]
 
 
+class Remote:
+    """Something of a learner's that lives in another process, as a grader's driver has it.
+
+    kind: the name of its type there.
+    """
+
+    kind = ""
+
+
+class Offered:
+    """An object of a driver's that a learner's function is given, and what may be used of it."""
+
+    methods: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
+
+
+class Made:
+    """Stands for an object that is made where the learner's function is: its class, by
+    "module:name", and the arguments."""
+
+    def __init__(self, home: str, args: tuple[Any, ...]) -> None:
+        self.home, self.args = home, args
+
+
+def made(fn: Function, make: Callable[..., Any], *args: Any) -> Any:
+    """`make(*args)`, where the learner's function is."""
+    if isinstance(fn, Remote):
+        return Made(f"{make.__module__}:{make.__qualname__}", args)
+    return make(*args)
+
+
 def plain_call(fn: Function, case: Case) -> Observation:
     """Call an ordinary function once; its value is `values[0]`."""
     trouble = wrong_signature(fn, len(case.args[0]))
@@ -29,18 +60,28 @@ def plain_call(fn: Function, case: Case) -> Observation:
         return failed(error, fn)
 
 
+def at_hand(fn: Function, thing: Any) -> Any:
+    """Something that was `made`, to be used by the driver as well."""
+    return fn.at_hand(thing) if isinstance(fn, Remote) else thing
+
+
 class Ranked:
     """A driver on ranks: `call(fn, comm, *args of this rank)` on every rank, on the virtual clock.
 
     `values` are what the ranks' calls gave. arguments: how many `fn` is called with, where that
     is not `comm` and the case's. clocked: keys of what it gives that depend on how long things
-    took. The grader calls `on_rank` for each rank in a process of its own.
+    took. The grader calls `on_rank` for each rank, with a function that is in a process of its own;
+    inside: it runs in that process itself, so that what it gives is the learner's own word.
     """
 
     def __init__(
-        self, call: Function, arguments: int | None = None, clocked: tuple[str, ...] = ()
+        self,
+        call: Function,
+        arguments: int | None = None,
+        clocked: tuple[str, ...] = (),
+        inside: bool = False,
     ) -> None:
-        self.call, self.arguments, self.clocked = call, arguments, clocked
+        self.call, self.arguments, self.clocked, self.inside = call, arguments, clocked, inside
 
     def __call__(self, fn: Function, case: Case) -> Observation:
         return virtual(fn, self.call, case, self.arguments)
@@ -52,6 +93,17 @@ class Ranked:
     def wrong_signature(self, fn: Function, args: tuple[Any, ...]) -> Observation | None:
         """As the function of that name, for one rank's arguments."""
         return wrong_signature(fn, 1 + len(args) if self.arguments is None else self.arguments)
+
+
+def inside(drive: Any) -> Any:
+    """Mark a driver that runs in the learner's process when it is graded."""
+    drive.inside = True
+    return drive
+
+
+def is_inside(drive: Any) -> bool:
+    """Whether a driver is marked so."""
+    return bool(getattr(drive, "inside", False))
 
 
 class Apart:
@@ -74,9 +126,10 @@ class Apart:
         only, rank = case.options.get("rank"), 0
         lists = []
         try:
-            copies = Copies(fn, ())
+            copies = None if isinstance(fn, Remote) else Copies(fn, ())
             for rank in range(case.ranks) if only is None else [only]:
-                lists.append(self.call(copies.take()[0], rank, *case.args[0]))
+                own = fn if copies is None else copies.take()[0]
+                lists.append(self.call(own, rank, *case.args[0]))
         except Exception as error:
             return failed(error, fn, rank)
         return Observation(values=[[list(items) for items in zip(*lists, strict=True)]])
@@ -179,8 +232,18 @@ def wrong_signature(fn: Function, arguments: int) -> Observation | None:
     return None
 
 
+class Elsewhere(Exception):
+    """A learner's function in another process did not return. seen: how, as an observation."""
+
+    def __init__(self, seen: Observation) -> None:
+        super().__init__(seen.text)
+        self.seen = seen
+
+
 def failed(error: Exception, fn: Function, rank: int | None = None) -> Observation:
     """An exception as an observation; an exercise that is not done yet is none."""
+    if isinstance(error, Elsewhere):
+        return error.seen
     text = str(error)
     if isinstance(error, NotImplementedError) and "is not done yet" in text:
         return Observation(trouble="not done", text=text, rank=rank)
@@ -238,4 +301,4 @@ def plain(value: Any, depth: int = 0) -> Any:
     if isinstance(value, torch.Tensor):
         held = value.detach().cpu()
         return (held.float() if held.dtype == torch.bfloat16 else held).numpy().copy()
-    return Other(type(value).__name__)
+    return Other(value.kind if isinstance(value, Remote) else type(value).__name__)

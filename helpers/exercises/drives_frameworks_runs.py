@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from helpers.exercises.drives import Function, Ranked, failed, plain, wrong_signature
+from helpers.exercises.drives import Function, Ranked, failed, inside, plain, wrong_signature
 from helpers.exercises.drives_frameworks import StandIn
 from helpers.exercises.drives_training import network
 from helpers.exercises.spec import Case, Observation
@@ -141,6 +141,7 @@ def _on_tape(
     return seen
 
 
+@inside
 def mirrored_steps(fn: Function, case: Case) -> Observation:
     """`fn(model, optimizer, losses, inputs, targets, global_batch)` on every replica.
 
@@ -271,7 +272,7 @@ def _differ(rank: int) -> None:
     random.seed(rank)
 
 
-on_prepare = Ranked(_on_prepare, arguments=3)
-on_metric = Ranked(_on_metric, arguments=3)
-on_resume = Ranked(_on_resume, arguments=4)
-on_tape = Ranked(_on_tape, arguments=7)
+on_prepare = Ranked(_on_prepare, arguments=3, inside=True)
+on_metric = Ranked(_on_metric, arguments=3, inside=True)
+on_resume = Ranked(_on_resume, arguments=4, inside=True)
+on_tape = Ranked(_on_tape, arguments=7, inside=True)

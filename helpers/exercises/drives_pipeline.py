@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import wraps
 from itertools import islice
 from numbers import Real
@@ -17,7 +17,16 @@ import torch
 from torch import Tensor, nn
 
 from helpers.algorithms.instructions import Backward, Forward, Instruction
-from helpers.exercises.drives import Function, Ranked, failed, plain, plain_call, wrong_signature
+from helpers.exercises.drives import (
+    Elsewhere,
+    Function,
+    Ranked,
+    failed,
+    made,
+    plain,
+    plain_call,
+    wrong_signature,
+)
 from helpers.exercises.drives_requests import Requests
 from helpers.exercises.spec import Case, Observation
 
@@ -153,6 +162,11 @@ class _Noted(torch.autograd.Function):
         return gradients[0], None, None, None
 
 
+def once(told: list[tuple[str, int]]) -> Iterator[Instruction]:
+    """The instructions that these stand for, to be gone through once."""
+    return (instruction(*each) for each in told)
+
+
 def _say_more(error: Exception, layers: _Layers) -> None:
     """What the layers saw, to an error about a gradient that is not there."""
     if "NoneType" in str(error):
@@ -160,6 +174,12 @@ def _say_more(error: Exception, layers: _Layers) -> None:
         back = "came" if any(did == "B" for did, _ in layers.order) else "did not come"
         more = f"What the module got {asked} for a gradient; backward {back} through the module."
         error.args = (f"{error} {more}",)
+        if isinstance(error, Elsewhere):
+            error.seen.text = str(error)
+
+
+def _loss(outputs: Tensor, targets: Tensor) -> Tensor:
+    return nn.functional.mse_loss(outputs, targets)
 
 
 def _on_stages(
@@ -184,7 +204,6 @@ def _on_stages(
     others; "moved", whether its weights changed.
     """
     layers = _Layers(comm, weights, comm.rank == comm.size - 1, seconds)
-    instructions = [instruction(*each) for each in told]
     steps = []
     for number, (batch, wanted) in enumerate(zip(inputs, targets, strict=True)):
         layers.zero_grad()
@@ -193,8 +212,7 @@ def _on_stages(
         layers.begin()
         before, requests = [p.detach().clone() for p in layers.parameters()], Requests(comm)
         try:
-            once = (each for each in instructions)
-            returned = fn(comm, layers, once, batch, wanted, nn.functional.mse_loss)
+            returned = fn(comm, layers, made(fn, once, told), batch, wanted, _loss)
         except Exception as error:
             _say_more(error, layers)
             raise

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from helpers.exercises.drives import Function, failed, plain, tensors, wrong_signature
+from helpers.exercises.drives import Function, Remote, failed, plain, tensors, wrong_signature
 from helpers.exercises.drives_dispatch import Watching
 from helpers.exercises.spec import Case, Observation
 
@@ -39,22 +40,29 @@ class _Layer(torch.autograd.Function):
         return inner @ weight.T, tensor.T @ inner, None, None
 
 
-class Block:
-    """Some layers, as the `fn` that an answer is given. drop: the share of outputs set to 0."""
+class Block(nn.Module):
+    """Some layers, as the `fn` that an answer is given. drop: the share of outputs set to 0.
 
-    def __init__(self, weights: list[Tensor], drop: float) -> None:
-        self.weights, self.drop = weights, drop
+    lent: where the answer is in another process, whether what each run gave is held there.
+    """
+
+    def __init__(self, weights: list[nn.Parameter], drop: float) -> None:
+        super().__init__()
+        self.weights, self.drop = nn.ParameterList(weights), drop
+        self.lent: list[Callable[[], bool]] = []
         self.arrays: list[weakref.ref[np.ndarray]] = []
         self.calls, self.busy, self.asked = 0, False, True
         self.states: list[tuple[Tensor, Tensor]] = []
+        self.rand: Callable[..., Tensor] = torch.rand
 
-    def __call__(self, tensor: Tensor) -> Tensor:
+    def forward(self, tensor: Tensor) -> Tensor:
+        """The layers, one after the other."""
         self.calls, self.busy, self.asked = self.calls + 1, True, tensor.requires_grad
         before = torch.get_rng_state()
         for weight in self.weights:
             mask = torch.ones(len(tensor), weight.shape[1], dtype=tensor.dtype)
             if self.drop:
-                mask *= torch.rand(mask.shape) >= self.drop
+                mask *= self.rand(*mask.shape) >= self.drop
                 mask /= 1 - self.drop
             tensor = _Layer.apply(tensor, weight, mask, self)
         self.states.append((before, torch.get_rng_state()))
@@ -72,8 +80,51 @@ class Block:
 
     def result_kept(self) -> bool:
         """Whether what the first run gave is still held."""
+        if self.lent:
+            return self.lent[0]()
         last = len(self.weights) - 1
         return any(array() is not None for array in self.arrays[last : last + 1])
+
+
+class Numbers:
+    """The random numbers that blocks draw: from the state of the process that the answer is in.
+
+    elsewhere: whether that is another one. What it gives in the end is compared with what comes
+    after as many numbers here.
+    """
+
+    def __init__(self, fn: Function, blocks: list[Block], seed: int) -> None:
+        self.elsewhere, self.fn = isinstance(fn, Remote), fn
+        self.own = torch.Generator().manual_seed(seed)
+        self.state = torch.get_rng_state()
+        self.noted = False
+        if self.elsewhere:
+            fn.seed(seed)  # type: ignore[attr-defined]
+            for block in blocks:
+                block.rand = self.rand
+        else:
+            torch.default_generator.manual_seed(seed)
+
+    def rand(self, *shape: int) -> Tensor:
+        """The next numbers there; up to `note`, as many are drawn here."""
+        if not self.noted:
+            torch.rand(shape, generator=self.own)
+        found: Tensor = self.fn.rand(*shape)  # type: ignore[attr-defined]
+        return found
+
+    def note(self) -> None:
+        """From here on nobody is to move them."""
+        self.state, self.noted = torch.get_rng_state(), True
+
+    def moved(self) -> bool:
+        """Whether other numbers come next than at `note`."""
+        if not self.elsewhere:
+            return not torch.equal(self.state, torch.get_rng_state())
+        expected = torch.rand(_LOOK, generator=self.own)
+        return not torch.equal(self.fn.rand(_LOOK), expected)  # type: ignore[attr-defined]
+
+
+_LOOK = 4
 
 
 class _Made(Watching):
@@ -112,17 +163,19 @@ def recomputed(fn: Function, case: Case) -> Observation:
     takes), "asked" (whether the blocks' last inputs asked for a gradient), "late" (whether a second
     run drew what comes after the first), "calls" (of the blocks in forward, and in backward),
     "linked", whether there is a way back from the output, and "drawn", whether backward
-    left other random numbers to come than there were before it. `{"gave": value}`
-    where a block's output is no tensor.
+    left other random numbers to come than there were before it. "copies" and "late" are None
+    where the answer is in another process. `{"gave": value}` where a block's output is no
+    tensor.
     """
     trouble = wrong_signature(fn, 2)
     if trouble:
         return trouble
     start, weights, gradient, drop, seed = tensors(case.args[0])
     start.requires_grad_()
-    blocks = [Block([w.requires_grad_() for w in group], drop) for group in weights]
+    weights = [[nn.Parameter(weight) for weight in group] for group in weights]
+    blocks = [Block(group, drop) for group in weights]
+    numbers = Numbers(fn, blocks, seed)
     try:
-        torch.default_generator.manual_seed(seed)
         out, copies = torch.tanh(start), 0
         for block in blocks:
             given = out
@@ -134,12 +187,14 @@ def recomputed(fn: Function, case: Case) -> Observation:
             out = out.clone()  # so that the block's own is there only where the answer holds it
         del given
         if any(block.kept() or block.result_kept() for block in blocks):
-            gc.collect()  # what only a cycle holds is nobody's
+            getattr(fn, "collect", gc.collect)()  # what only a cycle holds is nobody's
         kept = sum(block.kept() for block in blocks)
         results = sum(block.result_kept() for block in blocks)
-        calls, random = sum(block.calls for block in blocks), torch.get_rng_state()
+        calls = sum(block.calls for block in blocks)
+        numbers.note()
         if out.requires_grad:
             out.backward(gradient)
+        drawn = numbers.moved()
     except Exception as error:
         return failed(error, fn)
     found = {
@@ -149,10 +204,12 @@ def recomputed(fn: Function, case: Case) -> Observation:
         "kept": kept,
         "calls": [calls, sum(block.calls for block in blocks) - calls],
         "linked": out.requires_grad,
-        "copies": copies,
+        "copies": None if numbers.elsewhere else copies,
         "results": results,
         "asked": all(block.asked for block in blocks),
-        "late": any(block.late() for block in blocks if block.states),
-        "drawn": not torch.equal(random, torch.get_rng_state()),
+        "late": None
+        if numbers.elsewhere
+        else any(block.late() for block in blocks if block.states),
+        "drawn": drawn,
     }
     return Observation(values=[plain(found)])

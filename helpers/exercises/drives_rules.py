@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from helpers.algorithms.rule import Decision, Push, Rule
-from helpers.exercises.drives import Function, failed, plain, wrong_signature
+from helpers.exercises.drives import Function, Remote, failed, made, plain, wrong_signature
 from helpers.exercises.spec import Case, Observation
 
 More = Callable[[Any, Decision], dict[str, Any]]  # of a turn: by the rule and what it decided
@@ -76,6 +76,24 @@ class Halving(Given):
         return super().arrive(worker, gradient / 2, version)
 
 
+class Pairs(Given):
+    """Waits for two gradients and applies their sum: who decides in its place decides otherwise."""
+
+    first: tuple[Push, Tensor] | None = None
+
+    def arrive(self, worker: int, gradient: Tensor, version: int) -> Decision:
+        """The first of two waits; with the second both are applied, and both workers go on."""
+        push = self.push(worker, version)
+        if self.first is None:
+            self.first = push, gradient
+            self.decided = Decision()
+        else:
+            (other, kept), self.first = self.first, None
+            self.apply(kept + gradient)
+            self.decided = Decision((worker, other.worker), (other, push))
+        return self.decided
+
+
 class Resumed(Given):
     """Its first worker waits for something since before a restart, and does not start."""
 
@@ -106,22 +124,24 @@ def cure_turns(fn: Function, case: Case) -> Observation:
     """
     known = {"halves": Halving, "resumed": Resumed}
     inside = next((known[name] for name in known if case.options.get(name)), Given)
-    return _drive(fn, case, lambda *parts: [inside(*parts)], 1)
+    return _drive(fn, case, lambda *parts: [made(fn, inside, *parts)], 1)
 
 
 def handing_turns(fn: Function, case: Case) -> Observation:
     """The same for a cure that hands gradients on.
 
     A turn has `{"inside", "held"}` too: what it made of the rule inside (see `Given.use`), and how
-    many tensors of weights it keeps.
+    many tensors of weights it keeps; None where that is in another process, and nobody sees it.
     """
-    given: list[Given] = []
+    given: list[Any] = []
 
     def inside(*parts: Any) -> list[Any]:
-        given[:] = [Given(*parts)]
+        given[:] = [made(fn, Pairs if case.options.get("pairs") else Given, *parts)]
         return list(given)
 
     def more(cure: Any, decision: Decision) -> dict[str, Any]:
+        if isinstance(fn, Remote):
+            return {"inside": None, "held": None}
         return {"inside": given[0].use(decision), "held": _held(cure)}
 
     return _drive(fn, case, inside, 1, more)
@@ -155,7 +175,8 @@ def _drive(
         return trouble
     goals = torch.from_numpy(np.array(goals, dtype=np.float64))
     try:
-        rule = fn(*first(torch.zeros_like(goals[0]), PlainSgd(rate), len(goals)), *extra)
+        optimizer = made(fn, PlainSgd, rate)
+        rule = fn(*first(torch.zeros_like(goals[0]), optimizer, len(goals)), *extra)
         return _turns(rule, goals, list(order), more)
     except Exception as error:
         return failed(error, fn)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from helpers.exercises.drives import Function, Ranked, plain
+from helpers.exercises.drives import Function, Ranked, Remote, plain
 from helpers.exercises.drives_dispatch import Watching
 from helpers.exercises.drives_requests import OPEN, Requests
 
@@ -28,8 +28,10 @@ class _Watch:
         self.requests = Requests(self.comm)
         noted = self.comm.isend
 
-        def isend(tensor: Tensor, to: int) -> Any:
+        def isend(tensor: Any, to: int) -> Any:
             request = noted(tensor, to)
+            if not isinstance(tensor, Tensor):
+                tensor = tensor.unpacked()
             self.bytes += tensor.numel() * tensor.element_size()
             if self.copies:
                 self.sent.append(tensor.detach().clone().reshape(-1))
@@ -125,9 +127,10 @@ def _on_layer(
     saved, the numbers that autograd keeps between them; held, those in the largest tensor, other
     than out, that was made in forward and is there after it, and after, the same after backward
     without the gradients, 0 where they are fewer than the weight's; row, those in the memory that
-    own's gradient lies in; changed, what was written to, "own", "x", "gradient" or ""; open, the
-    messages that nobody waited for.
+    own's gradient lies in (these four are None where they are in another process); changed, what
+    was written to, "own", "x", "gradient" or ""; open, the messages that nobody waited for.
     """
+    elsewhere = isinstance(fn, Remote)
     watch, saved, size = _Watch(comm), dict[int, int](), shape[0] * shape[1]
     before, before_x = own.clone(), x.clone()
     x.requires_grad_()
@@ -160,10 +163,10 @@ def _on_layer(
         "own": own.grad,
         "forward": forward,
         "backward": backward,
-        "saved": sum(saved.values()),
-        "held": kept,
-        "after": held.largest(size, out, x, own, x.grad, own.grad),
-        "row": _numbers_under(own.grad),
+        "saved": None if elsewhere else sum(saved.values()),
+        "held": None if elsewhere else kept,
+        "after": None if elsewhere else held.largest(size, out, x, own, x.grad, own.grad),
+        "row": None if elsewhere else _numbers_under(own.grad),
         "changed": changed,
         OPEN: watch.open,
     }

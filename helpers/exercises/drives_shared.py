@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from helpers.exercises.drives import Function, Ranked
+from helpers.exercises.drives import Function, Ranked, Remote
 
 
 class Counter(TorchFunctionMode):
@@ -39,8 +39,8 @@ def _on_buffers(fn: Function, comm: Any, held: Tensor, late: float) -> Any:
     """Call `fn(comm, buffers)`; this rank's buffer holds its case's array just before.
 
     The case's second argument says how many seconds this rank is late. `values[rank]` is
-    `{"after": its buffer when the function returns, "worked": elements that it wrote}`. The
-    buffer is cleared then: who still reads it finds zeros.
+    `{"after": its buffer when the function returns, "worked": elements that it wrote, None where
+    it runs in another process}`. The buffer is cleared then: who still reads it finds zeros.
     """
     buffers = comm.shared(tuple(held.shape), held.dtype)
     comm.compute(late)
@@ -49,7 +49,7 @@ def _on_buffers(fn: Function, comm: Any, held: Tensor, late: float) -> Any:
         fn(comm, buffers)
     after = buffers[comm.rank].clone()
     buffers[comm.rank].zero_()  # as whoever fills it for the next sum
-    return {"after": after, "worked": counter.elements}
+    return {"after": after, "worked": None if isinstance(fn, Remote) else counter.elements}
 
 
 on_buffers = Ranked(_on_buffers, arguments=2)

@@ -9,7 +9,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.exercises.drives import Function, failed, plain, tensors, wrong_signature
+from helpers.exercises.drives import (
+    Function,
+    Offered,
+    at_hand,
+    failed,
+    made,
+    plain,
+    tensors,
+    wrong_signature,
+)
 from helpers.exercises.spec import Case, Observation
 
 
@@ -41,11 +50,13 @@ def accumulator_moves(fn: Function, case: Case) -> Observation:
     return Observation(values=[{"moves": seen, "changed": changed}])
 
 
-class Scripted:
+class Scripted(Offered):
     """Stands for an accumulator: what `take_grad` gives in each of the chief's turns is given.
 
     asked: the `required` of each call.
     """
+
+    methods, attributes = ("take_grad",), ("global_step",)
 
     def __init__(self, means: Sequence[Tensor | None]) -> None:
         self.means, self.turn = list(means), 0
@@ -60,8 +71,7 @@ class Scripted:
         return mean
 
 
-class _Left(int):
-    """A token that no worker has taken."""
+_LEFT = -1  # a token that no worker has taken
 
 
 def chief_turns(fn: Function, case: Case) -> Observation:
@@ -78,27 +88,30 @@ def chief_turns(fn: Function, case: Case) -> Observation:
     if trouble:
         return trouble
     weights, rate, aggregate, total, num_tokens, means = tensors(case.args[0])
-    accumulator, queue, before = Scripted(means), deque[Any](), weights.clone()
+    accumulator, before = Scripted(means), weights.clone()
     turns: list[Any] = []
     try:
+        queue = at_hand(fn, made(fn, deque))
         chief = fn(accumulator, queue, weights, rate, aggregate, total)
         chief.start(num_tokens)
         start = _taken(queue)
         for turn in range(len(means)):
             accumulator.turn, accumulator.asked = turn, []
-            left = _Left(0)
-            queue.append(left)
+            queue.append(_LEFT)
             gave = plain(chief.turn())
-            places = [place for place, token in enumerate(queue) if token is left]
+            tokens = _taken(queue)
+            places = [
+                at for at, token in enumerate(tokens) if type(token) is int and token == _LEFT
+            ]
             if places:
-                del queue[places[0]]
+                del tokens[places[0]]
             turns.append(
                 {
                     "gave": gave,
                     "asked": list(accumulator.asked),
                     "step": plain(chief.global_step),
                     "weights": plain(chief.weights),
-                    "tokens": _taken(queue),
+                    "tokens": tokens,
                     "left": places[0] if places else None,
                 }
             )
@@ -108,7 +121,7 @@ def chief_turns(fn: Function, case: Case) -> Observation:
     return Observation(values=[{"start": start, "turns": turns, "changed": changed}])
 
 
-def _taken(queue: deque[Any]) -> list[Any]:
+def _taken(queue: Any) -> list[Any]:
     tokens = [plain(token) for token in queue]
     queue.clear()
     return tokens

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from helpers.exercises.drives import Function, Ranked
+from helpers.exercises.drives import Function, Ranked, Remote
 from helpers.exercises.drives_requests import OPEN, Requests
 
 _PRODUCTS = {"matmul", "__matmul__", "mm", "bmm", "mv", "dot", "linear", "inner"}
@@ -53,17 +53,32 @@ def _spelt_out(letters: str, operand: Tensor) -> str:
 def _counting(fn: Function, comm: Any, *args: Any) -> Any:
     """What `fn(comm, *args)` did.
 
-    `values[rank]`: out, what it returned; products, its multiplications; changed, the place of the
+    `values[rank]`: out, what it returned; products, its multiplications, None where they are made
+    in another process; changed, the place of the
     first argument that it wrote into, None where it left all alone; open, how many messages nobody
     waited for.
     """
+    if isinstance(fn, Remote):
+        _hide_others(comm, *args)
     before, requests = [arg.clone() for arg in args], Requests(comm)
     with _Products() as products:
         out = fn(comm, *args)
     still = requests.end()
     pairs = enumerate(zip(args, before, strict=True))
-    changed = next((place for place, (now, then) in pairs if not torch.equal(now, then)), None)
-    return {"out": out, "products": products.count, "changed": changed, OPEN: still}
+    changed = next((place for place, (now, then) in pairs if not _same(now, then)), None)
+    count = None if isinstance(fn, Remote) else products.count
+    return {"out": out, "products": count, "changed": changed, OPEN: still}
+
+
+def _hide_others(comm: Any, x: Tensor, up: Tensor, up_bias: Tensor, down: Tensor, _: Any) -> None:
+    """Put no numbers where hidden units are not a rank's own: who multiplies by them sees it."""
+    low, high = (part * len(up) // comm.size for part in (comm.rank, comm.rank + 1))
+    for others in (slice(None, low), slice(high, None)):
+        up[others], up_bias[others], down[:, others] = math.nan, math.nan, math.nan
+
+
+def _same(now: Tensor, then: Tensor) -> bool:
+    return bool(torch.isclose(now, then, rtol=0, atol=0, equal_nan=True).all())
 
 
 def _on_f_and_g(
@@ -89,7 +104,7 @@ def _on_f_and_g(
     pair = fn(comm)
     if not (isinstance(pair, tuple | list) and len(pair) == 2 and all(map(callable, pair))):
         return {"pair": ""}
-    if any(isinstance(one, type) for one in pair):
+    if any(isinstance(one, type) or getattr(one, "is_type", False) for one in pair):
         return {"pair": "classes"}
     f, g = pair
     for leaf in (x, scale, *parts):

@@ -9,7 +9,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from helpers.exercises.drives import Apart, Function, Ranked, failed, plain, wrong_signature
+from helpers.exercises.drives import (
+    Apart,
+    Function,
+    Ranked,
+    Remote,
+    failed,
+    plain,
+    wrong_signature,
+)
 from helpers.exercises.spec import Case, Observation
 
 
@@ -17,18 +25,39 @@ def _over_epochs(fn: Function, rank: int, rows: int, size: int, epochs: int) -> 
     """`fn(rows, rank, size, epoch)` for every epoch, then for epoch 0 again.
 
     Every rank's global random state differs, as it does on real ranks. What comes last is whether
-    `fn` left it alone.
+    `fn` left it alone: of a function in another process, by the numbers that come next there, and
+    every rank begins with another epoch.
     """
-    found, left_alone = [], True
-    for call, epoch in enumerate([*range(epochs), 0]):
+    found: dict[int, Any] = {}
+    first = rank % epochs if isinstance(fn, Remote) else 0
+    order = [*range(first, epochs), *range(first)]
+    left_alone = True
+    for call, epoch in enumerate([*order, epochs]):
         seed = 1000 * rank + call
-        torch.default_generator.manual_seed(seed)  # without a look for devices, ten times quicker
-        np.random.seed(seed)
-        random.seed(seed)
+        if isinstance(fn, Remote):
+            fn.seed(seed)
+            found[epoch] = plain(fn(rows, rank, size, epoch % epochs))
+            left_alone = left_alone and fn.numbers() == numbers_of(seed)
+            continue
+        seed_all(seed)
         before = _random_state()
-        found.append(plain(fn(rows, rank, size, epoch)))
+        found[epoch] = plain(fn(rows, rank, size, epoch % epochs))
         left_alone = left_alone and _random_state() == before
-    return [*found, left_alone]
+    return [*(found[epoch] for epoch in range(epochs + 1)), left_alone]
+
+
+def seed_all(seed: int) -> None:
+    """Set the global random states of torch, numpy and Python."""
+    torch.default_generator.manual_seed(seed)  # without a look for devices, ten times quicker
+    np.random.seed(seed)
+    random.seed(seed)
+
+
+def numbers_of(seed: int) -> list[float]:
+    """What the global random states of a process give that was just seeded so."""
+    of_torch = torch.rand(2, generator=torch.Generator().manual_seed(seed))
+    of_numpy, of_python = np.random.RandomState(seed).random_sample(2), random.Random(seed)
+    return [*of_torch.tolist(), *of_numpy.tolist(), of_python.random(), of_python.random()]
 
 
 def _random_state() -> tuple[Any, ...]:
@@ -39,13 +68,16 @@ def _random_state() -> tuple[Any, ...]:
 
 
 def network(weights: list[Tensor]) -> nn.Sequential:
-    """Linear layers with tanh between them, float64, from [W₁, b₁, W₂, b₂, …]."""
+    """Linear layers with tanh between them, float64, from copies of [W₁, b₁, W₂, b₂, …]."""
+    return network_of([nn.Parameter(weight.to(torch.float64, copy=True)) for weight in weights])
+
+
+def network_of(parameters: list[nn.Parameter]) -> nn.Sequential:
+    """As `network`, of these very parameters."""
     layers: list[nn.Module] = []
-    for weight, bias in zip(weights[::2], weights[1::2], strict=True):
+    for weight, bias in zip(parameters[::2], parameters[1::2], strict=True):
         linear = nn.Linear(weight.shape[1], weight.shape[0], dtype=torch.float64)
-        with torch.no_grad():
-            linear.weight.copy_(weight)
-            linear.bias.copy_(bias)
+        linear.weight, linear.bias = weight, bias
         layers += [linear, nn.Tanh()]
     return nn.Sequential(*layers[:-1])
 
@@ -136,6 +168,8 @@ def _on_hooks(
         return flat
 
     finish = fn(comm, [[parameters[i] for i in group] for group in groups], reduce)
+    if isinstance(fn, Remote):
+        fn.follow(parameters)
     if callable(finish):
         for step, (batch, wanted) in enumerate(zip(inputs, targets, strict=True)):  # noqa: B007
             model.zero_grad()

@@ -27,6 +27,7 @@ def preload(frameworks: Sequence[str]) -> None:
     import helpers.exercises.drives
     import helpers.exercises.drives_shared
     import helpers.exercises.drives_training
+    import helpers.worker.calls
     import helpers.worker.remote_comm
 
     torch.set_num_threads(1)
@@ -79,6 +80,8 @@ class Child:
             self._built(message)
         elif message["do"] == "threads":
             self._threads(message)
+        elif message["do"] == "case":
+            self._case(message)
         else:
             self._rank(message)
 
@@ -104,7 +107,18 @@ class Child:
         drive = _driver(message["drive"])
         case = Case("", (tuple(decode(message["args"])),), 1, decode(message["options"]))
         seen = drive(self.names[message["function"]], case)
-        self.frames.send({"call": message["call"], "lane": 0, **_seen(seen)})
+        self.frames.send({"call": message["call"], "lane": 0, **as_data(seen)})
+
+    def _case(self, message: dict[str, Any]) -> None:
+        """A case whose driver is the judge's: it asks for one call after the other."""
+        from helpers.worker.calls import Calls
+        from helpers.worker.remote_comm import Line, RemoteComm
+
+        line = Line(self.frames, message["call"])
+        name, comm = message["function"], None
+        if message["rank"] is not None:
+            comm = RemoteComm(line, message["rank"], message["size"])
+        Calls(self.names[name] if comm is None else self._copy(name), line, comm).serve()
 
     def _built(self, message: dict[str, Any]) -> None:
         """A graph: built here, or looked at where no cell has run."""
@@ -132,7 +146,7 @@ class Child:
         drive, fn = _driver(message["drive"]), self.names[message["function"]]
         args = [tuple(each) for each in decode(message["args"])]
         seen = run_on_real_ranks(drive, fn, args, message["limit"])
-        self.frames.send({"call": message["call"], "lane": 0, **_seen(seen)})
+        self.frames.send({"call": message["call"], "lane": 0, **as_data(seen)})
 
     def _copy(self, name: str) -> Callable[..., Any]:
         """A function with its own copy of what it refers to, as each rank of a check has it."""
@@ -163,7 +177,7 @@ class Child:
         if trouble is None:
             line.tell(0, "return", encode(value))
         else:
-            line.tell(0, "trouble", _seen(trouble)["seen"])
+            line.tell(0, "trouble", as_data(trouble)["seen"])
         line.over()
         take_fds(self.frames)
 
@@ -174,7 +188,7 @@ def _driver(name: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
-def _seen(seen: Any) -> dict[str, Any]:
+def as_data(seen: Any) -> dict[str, Any]:
     """An observation of an ordinary call as JSON data."""
     line = seen.place.line if seen.place is not None else 0
     said = {"trouble": seen.trouble, "kind": seen.kind[:80], "text": seen.text[:_TEXT]}

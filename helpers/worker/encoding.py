@@ -59,7 +59,7 @@ def encode(value: Any) -> Any:
 
 def decode(data: Any) -> Any:
     """The value of `encode`. Raises Malformed for anything that it would not have made."""
-    return _Decoder().value(data, 0)
+    return Decoder().value(data, 0)
 
 
 def loads(text: bytes) -> Any:
@@ -86,8 +86,8 @@ def _no_constant(name: str) -> Any:
 _DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant)
 
 
-class _Decoder:
-    """Counts what it makes, so that a small message cannot become a large value."""
+class Decoder:
+    """Decodes, and counts what it makes: a small message cannot become a large value."""
 
     def __init__(self) -> None:
         self._items = 0
@@ -137,6 +137,12 @@ class _Decoder:
             found[key] = self.value(pair[1], depth + 1)
         return found
 
+    def count_bytes(self, nbytes: int) -> None:
+        """So many bytes more. Raises Malformed where that is too much."""
+        self._bytes += nbytes
+        if self._bytes > MAX_BYTES:
+            raise Malformed("arrays are too large")
+
     def array(self, dtype: Any, shape: Any, data: Any) -> np.ndarray:
         if type(dtype) is not str or dtype not in TYPES or type(data) is not str:
             raise Malformed("an array's type is none")
@@ -145,9 +151,9 @@ class _Decoder:
         if any(type(n) is not int or not 0 <= n <= MAX_BYTES for n in shape):
             raise Malformed("an array's shape is none")
         nbytes = math.prod(shape) * np.dtype(dtype).itemsize
-        self._bytes += nbytes
+        self.count_bytes(nbytes)
         # An array without elements has room for axes that numpy cannot count.
-        if self._bytes > MAX_BYTES or math.prod(max(n, 1) for n in shape) > MAX_BYTES:
+        if math.prod(max(n, 1) for n in shape) > MAX_BYTES:
             raise Malformed("arrays are too large")
         raw = unbase64(data)
         if len(raw) != nbytes:

@@ -11,12 +11,12 @@ _MOST_WORK = 4  # tensors' worth of elements on many ranks; split, it is 2; alon
 
 
 def too_much(case: Case, seen: Observation) -> str | None:
-    """Whole buffers where slices are enough, by what the ranks say themselves."""
+    """Whole buffers where slices are enough, by what the ranks' functions write."""
     total = case.facts["held"].sum(axis=0)
     if case.ranks < 8 or not all(close(v["after"], total, 1e-6) for v in seen.values):
         return None
     length = case.facts["held"].shape[1]
-    worked = [v["worked"] / length for v in seen.values]
+    worked = [(v["worked"] or 0) / length for v in seen.values]
     busiest = int(np.argmax(worked))
     if worked[busiest] <= _MOST_WORK:
         return None
@@ -34,7 +34,7 @@ def too_much(case: Case, seen: Observation) -> str | None:
 
 
 def everything_at_once(case: Case, seen: Observation) -> str | None:
-    """The same by who wrote where, as the grader saw it: `worked` is the rank's own word.
+    """The same by who wrote where, as the grader sees it, who does not know what was worked.
 
     A rank's first turn fills its buffer. In the next one it can write sums of its own slice alone,
     or of half the tensor on the way there; who has all of them has made them all.

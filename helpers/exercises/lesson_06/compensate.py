@@ -17,6 +17,7 @@ from helpers.exercises.lesson_06.handed import NO_PUSH, NOT_HANDED, OWN_DECISION
 from helpers.exercises.lesson_06.turns import (
     NO_TUPLE,
     STUCK,
+    around_pairs,
     arrivals,
     case,
     fault,
@@ -40,7 +41,7 @@ def cases(seed: int) -> list[Case]:
                 (strength,), reference, KNOWN,
             )
         )  # fmt: skip
-    return made
+    return [*made, around_pairs(handing_turns, random, (0.5,), reference, KNOWN)]
 
 
 def reference(rule: Rule, strength: float) -> Rule:
@@ -105,8 +106,8 @@ def _no_dot(case: Case, seen: Observation) -> str | None:
 
 
 def _memory(case: Case, seen: Observation) -> str | None:
-    held, workers = int(seen.values[0][-1]["held"]), len(case.args[0][0])
-    if held <= workers + 1:
+    held, workers = seen.values[0][-1]["held"], len(case.args[0][0])
+    if held is None or held <= workers + 1:
         return None
     return (
         f"{case.name}, {held} tensors are kept in the end, and with every version that is pulled "

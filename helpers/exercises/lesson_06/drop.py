@@ -18,6 +18,7 @@ from helpers.exercises.lesson_06.handed import NO_PUSH, NOT_HANDED, OWN_DECISION
 from helpers.exercises.lesson_06.turns import (
     NO_TUPLE,
     STUCK,
+    around_pairs,
     case,
     fault,
     first_difference,
@@ -42,7 +43,7 @@ def cases(seed: int) -> list[Case]:
                 (limit,), wrong.reference, wrong.KNOWN,
             )
         )  # fmt: skip
-    return made
+    return [*made, around_pairs(handing_turns, random, (9,), wrong.reference, wrong.KNOWN)]
 
 
 def telling(random: np.random.Generator, workers: int, limit: int, more: int) -> list[int]:

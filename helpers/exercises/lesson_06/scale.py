@@ -19,6 +19,7 @@ from helpers.exercises.lesson_06.handed import NO_PUSH, NOT_HANDED, OWN_DECISION
 from helpers.exercises.lesson_06.turns import (
     NO_TUPLE,
     STUCK,
+    around_pairs,
     arrivals,
     case,
     fault,
@@ -39,7 +40,7 @@ def cases(seed: int) -> list[Case]:
         made.append(
             case(named(workers), handing_turns, random, order, workers, (), reference, KNOWN)
         )
-    return made
+    return [*made, around_pairs(handing_turns, random, (), reference, KNOWN)]
 
 
 def reference(rule: Rule) -> Rule:

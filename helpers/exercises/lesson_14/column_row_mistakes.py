@@ -35,7 +35,7 @@ def another_share(case: Case, seen: Observation) -> str | None:
     if seen.trouble or not everywhere(seen, want_of(case)):
         return None
     for rank, (start, stop) in enumerate(bounds_of(case)):
-        products = seen.values[rank]["products"]
+        products = seen.values[rank]["products"] or 0
         if products > share(case, rank):
             return (
                 f"{case.name}, rank {rank} makes {products} multiplications in matrix products. "
@@ -66,7 +66,7 @@ def too_much_work(case: Case, seen: Observation) -> str | None:
     """Every rank computed everything, and sent nothing."""
     if seen.trouble or not everywhere(seen, want_of(case)):
         return None
-    most = max(v["products"] for v in seen.values)
+    most = max(v["products"] or 0 for v in seen.values)
     if most <= share(case) or sum(seen.bytes):
         return None
     return (
@@ -79,7 +79,7 @@ def gathered(case: Case, seen: Observation) -> str | None:
     """Hidden units were put together, and multiplied by all of `down`."""
     if seen.trouble or not everywhere(seen, want_of(case)) or not sum(seen.bytes):
         return None
-    most = max(v["products"] for v in seen.values)
+    most = max(v["products"] or 0 for v in seen.values)
     if most <= share(case):
         return None
     x, up, *_ = case.args[0]
@@ -107,7 +107,7 @@ def all_on_the_last(case: Case, seen: Observation) -> str | None:
     """`H // N` units each, and the last rank takes the rest."""
     hidden, n, x = case.facts["hidden"], case.ranks, case.args[0][0]
     last = hidden - (n - 1) * (hidden // n)
-    most = max(v["products"] for v in seen.values)
+    most = max(v["products"] or 0 for v in seen.values)
     if seen.values[-1]["products"] != most or most != 2 * x.size * last or most <= share(case):
         return None
     return (

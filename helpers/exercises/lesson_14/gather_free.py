@@ -72,7 +72,7 @@ def claim(case: Case, seen: Observation) -> str | None:
         )
     least = (n - 1) * facts["elements"] * 8
     if backward < 2 * least or any(
-        v["saved"] >= facts["elements"] + v["out"].size for v in seen.values if n > 1
+        (v["saved"] or 0) >= facts["elements"] + v["out"].size for v in seen.values if n > 1
     ):
         hint = look.kept(case, seen)
         return hint or f"{case.name}, the weight was kept from forward to backward."

@@ -57,7 +57,7 @@ def kept(case: Case, seen: Observation) -> str | None:
     if n == 1 or not slices(case, seen, case.facts["sum"]):
         return None
     again = phase(seen, "backward") >= 2 * (n - 1) * elements * 8
-    saved, held = (max(v[key] for v in seen.values) for key in ("saved", "held"))
+    saved, held = (max(v[key] or 0 for v in seen.values) for key in ("saved", "held"))
     if saved >= elements + seen.values[0]["out"].size:
         then = "" if not again else " It is gathered again in backward, and yet never freed."
         return (
@@ -85,7 +85,7 @@ def kept_after(case: Case, seen: Observation) -> str | None:
     elements = case.facts["elements"]
     if case.ranks == 1 or not slices(case, seen, case.facts["sum"]):
         return None
-    row, after = (max(v[key] for v in seen.values) for key in ("row", "after"))
+    row, after = (max(v[key] or 0 for v in seen.values) for key in ("row", "after"))
     if row >= elements:
         rank = next(r for r, v in enumerate(seen.values) if v["row"] >= elements)
         return (

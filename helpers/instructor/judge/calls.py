@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import replace
 from typing import Any
 
-from helpers.exercises.drives import Apart, Ranked
+from helpers.exercises.drives import Apart, Ranked, is_inside
 from helpers.exercises.drives_built import Built
 from helpers.exercises.drives_four_ways_threads import Threaded
 from helpers.exercises.spec import Case, Exercise, Observation, Other
 from helpers.instructor.judge.budgets import Clock
 from helpers.instructor.judge.built import observe_built
 from helpers.instructor.judge.channel import Channel, Violation
+from helpers.instructor.judge.drivers import driver_name
+from helpers.instructor.judge.exchange import Exchange
+from helpers.instructor.judge.handing import Handing
 from helpers.instructor.judge.meeting import observe_meeting
-from helpers.instructor.judge.network import observe_ranks
+from helpers.instructor.judge.network import ended, observe_ranks
+from helpers.instructor.judge.remote import RemoteFunction, Talk
 from helpers.instructor.judge.replies import observed
 from helpers.instructor.judge.session import Session
-from helpers.worker.encoding import encode
+from helpers.worker.encoding import Malformed, encode
 from helpers.worker.frames import Closed, Late
 
 
@@ -38,13 +41,14 @@ def observe(exercise: Exercise, case: Case, session: Session, clock: Clock) -> O
         seen = observe_built(exercise, exercise.drive, case, session, seconds)
     elif isinstance(exercise.drive, Threaded):
         seen = observe_meeting(channels[0], exercise, case, seconds)
-    elif exercise.ranked:
-        drive = driver_name(exercise.drive)
-        seen = observe_ranks(channels, drive, exercise.function, case, seconds)
+    elif isinstance(exercise.drive, Ranked):
+        seen = observe_ranks(channels, exercise.drive, exercise.function, case, seconds)
     elif isinstance(exercise.drive, Apart):
         seen = observe_apart(channels, exercise, case, seconds)
-    else:
+    elif is_inside(exercise.drive):
         seen = _ask_case(channels[0], exercise, case, seconds)
+    else:
+        seen = drive_case(channels[0], exercise, case, seconds)
     if seen.trouble:  # other ranks are in the middle of theirs, or what it has forked goes on
         session.give_up(seen.trouble in ("timeout", "died"))
     return seen
@@ -58,7 +62,7 @@ def observe_apart(
     lists: list[Any] = []
     for rank, channel in enumerate(channels):
         mine = replace(case, options={**case.options, "rank": rank})
-        seen = _ask_case(channel, exercise, mine, until - time.monotonic())
+        seen = drive_case(channel, exercise, mine, until - time.monotonic())
         if seen.trouble:
             return seen if seen.trouble == "signature" else replace(seen, rank=rank)
         lists.append(seen.values[0] if seen.values else None)
@@ -67,6 +71,21 @@ def observe_apart(
     if not all(type(item) is list and len(item) == 1 for items in lists for item in items):
         return Observation(values=[Other("value that no driver gives")])
     return Observation(values=[[[item[0] for item in items] for items in zip(*lists, strict=True)]])
+
+
+def drive_case(channel: Channel, exercise: Exercise, case: Case, seconds: float) -> Observation:
+    """One case of an ordinary function: the driver here, the function in its process."""
+    handing = Handing(None, None)
+    exchange = Exchange(channel, handing, {})
+    fn = RemoteFunction(Talk(exchange, handing, None), exercise.function)
+    try:
+        number = channel.begin(time.monotonic() + seconds)
+        channel.send({"do": "case", "call": number, "function": exercise.function, "rank": None})
+        seen = exercise.drive(fn, case)
+        channel.send({"lane": 0, "last": True})
+        return seen
+    except (Late, Closed, Violation, Malformed) as error:
+        return ended(error, None).seen
 
 
 def _ask_case(channel: Channel, exercise: Exercise, case: Case, seconds: float) -> Observation:
@@ -107,12 +126,3 @@ def ask(
         return Observation(trouble="died", text="it was gone before it had answered.")
     except Violation:
         return Observation(trouble="died", text="it sent what no worker sends.")
-
-
-def driver_name(drive: Any) -> str:
-    """A driver as "module:name", which is all that a sandbox is told of it."""
-    home = (drive.call if isinstance(drive, Ranked | Apart) else drive).__module__
-    for name, value in vars(sys.modules[home]).items():
-        if value is drive:
-            return f"{home}:{name}"
-    raise LookupError(f"The driver {drive!r} is no name of {home}.")

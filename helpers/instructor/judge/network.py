@@ -11,14 +11,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from helpers.engines.errors import Deadlock, RankFailed, RunError
 from helpers.engines.virtual import run_virtual
-from helpers.exercises.drives import returned
+from helpers.exercises.drives import Ranked, failed, returned
 from helpers.exercises.spec import Case, Observation, Other
 from helpers.instructor.judge.channel import Channel, Violation
-from helpers.instructor.judge.messages import header_of, whole
+from helpers.instructor.judge.drivers import driver_name
+from helpers.instructor.judge.exchange import Exchange, Record
+from helpers.instructor.judge.handing import Handing
+from helpers.instructor.judge.messages import Packed, header_of, whole
+from helpers.instructor.judge.remote import RemoteFunction, Talk
 from helpers.instructor.judge.replies import observed
 from helpers.instructor.judge.shared_memory import Buffers
 from helpers.worker.encoding import Malformed, decode, encode
@@ -34,21 +39,19 @@ class Ended(Exception):
 
 
 def observe_ranks(
-    channels: Sequence[Channel], drive: str, function: str, case: Case, seconds: float
+    channels: Sequence[Channel], drive: Ranked, function: str, case: Case, seconds: float
 ) -> Observation:
     """Run one case on the ranks behind these channels; what they did, as the judge saw it.
 
-    drive: the driver as "module:name". seconds: for the whole case. After trouble the children
-    are in no known state: end them.
+    seconds: for the whole case. After trouble the children are in no known state: end them.
     """
     buffers = Buffers(case.ranks)
     ranks = [Proxy(channel, case.ranks, buffers) for channel in channels]
     deadline = time.monotonic() + seconds
 
     def body(comm: Any) -> None:
-        call = {"do": "rank", "drive": drive, "function": function, "size": case.ranks}
-        args = encode(list(case.args[comm.rank]))
-        ranks[comm.rank].run(comm, {**call, "rank": comm.rank, "args": args}, deadline)
+        args = case.args[comm.rank]
+        ranks[comm.rank].run(comm, drive, function, args, deadline)
 
     clock = {k: v for k, v in case.options.items() if k in ("latency", "bandwidth")}
     try:
@@ -81,24 +84,46 @@ class Proxy:
         self.value: Any = None
         self.sent: list[int] = []
 
-    def run(self, comm: Any, call: dict[str, Any], deadline: float) -> None:
+    def run(
+        self, comm: Any, drive: Ranked, function: str, args: tuple[Any, ...], deadline: float
+    ) -> None:
         """One rank from its call to its return. Raises Ended."""
+        handing = Handing(comm, self.buffers)
+        comm.shared = partial(self.buffers.shared, comm)
+        lane = Lane(self, comm, handing, {})
+        call = {"function": function, "rank": comm.rank, "size": self.size}
         try:
             number = self.channel.begin(deadline)
-            self.channel.send({**call, "call": number})
-            lane = Lane(self, comm, 0)
-            op, args = lane.serve("return", "trouble")
-            if op == "trouble":
-                raise Ended(observed(args, comm.rank))
-            self.value = _value(args)
+            if drive.inside:
+                told = {"drive": driver_name(drive), "args": encode(list(args))}
+                self.channel.send({"do": "rank", "call": number, **call, **told})
+                op, said = lane.serve("return", "trouble")
+                if op == "trouble":
+                    raise Ended(observed(said, comm.rank))
+                self.value = _value(said)
+            else:
+                self.channel.send({"do": "case", "call": number, **call})
+                fn = RemoteFunction(Talk(lane, handing, comm.rank), function)
+                self.value = _driven(drive, fn, comm, args)
             comm.finish()
-            if lane.behind:
+            if lane.behind or not drive.inside:
                 self.channel.send({"lane": 0, "last": True})
         except (Late, Closed, Violation, Malformed) as error:
             raise ended(error, comm.rank) from None
 
 
-def ended(error: Exception, rank: int) -> Ended:
+def _driven(drive: Ranked, fn: RemoteFunction, comm: Any, args: tuple[Any, ...]) -> Any:
+    """What a driver gives. Raises Ended where it, or the function, did not come to an end."""
+    try:
+        return drive.on_rank(fn, comm, args)
+    except (Late, Closed, Violation, Malformed, Ended):
+        raise
+    except Exception as error:
+        # The function's own, or the driver's at what the function gave, as in a learner's check.
+        raise Ended(failed(error, fn, comm.rank)) from None
+
+
+def ended(error: Exception, rank: int | None) -> Ended:
     """How a rank ended whose connection gave this error."""
     if isinstance(error, Late):
         return Ended(Observation(trouble="timeout", rank=rank))
@@ -114,45 +139,34 @@ def _value(args: list[Any]) -> Any:
         return Other(f"value that cannot be taken: {error}")
 
 
-class Lane:
+class Lane(Exchange):
     """A rank's own thread (lane 0) or its communication thread (lane 1): its requests, in turn."""
 
-    def __init__(self, rank: Proxy, comm: Any, lane: int) -> None:
-        self.rank, self.comm, self.lane = rank, comm, lane
+    def __init__(
+        self, rank: Proxy, comm: Any, handing: Handing, records: dict[int, Record], lane: int = 0
+    ) -> None:
+        super().__init__(rank.channel, handing, records, lane)
+        self.rank, self.comm = rank, comm
         self.behind: Lane | None = None
         self._under_way: dict[int, Any] = {}
 
-    def serve(self, *last: str) -> tuple[str, list[Any]]:
-        """Do what the child asks for, up to one of these words; returns it with what it says."""
-        while True:
-            message = self.rank.channel.answer(self.lane, "op")
-            self.rank.buffers.look(self.comm.rank)
-            op, args = message["op"], message.get("args")
-            if type(op) is not str or type(args) is not list:
-                raise Violation("a request of another kind")
-            if op in last:
-                return op, args
-            do = _REQUESTS.get(op)
-            if do is None:
-                raise Violation("a request that there is not")
-            do(self, *_counted(do, args))
+    def look(self) -> None:
+        self.rank.buffers.look(self.comm.rank)
 
-    def answer(self, value: Any, fds: tuple[int, ...] = ()) -> None:
-        """Answer the child's last request."""
-        self.rank.channel.send({"lane": self.lane, "value": value}, fds)
+    def own_comm(self) -> Any:
+        return self.comm
 
     def attempt(self, do: Callable[..., Any], *args: Any) -> Any:
         """Do something that may be refused in words, which are the child's answer then."""
         try:
             return do(*args)
         except (ValueError, TypeError, RuntimeError) as error:
-            said = [type(error).__name__, str(error)]
-            self.rank.channel.send({"lane": self.lane, "error": said})
+            self.refuse(error)
             return _REFUSED
 
     def isend(self, number: Any, to: Any, message: Any) -> None:
         to, header = whole(to, self.rank.size), header_of(message)
-        self._begin(number, self.comm.isend_packed(header, message, to))
+        self._begin(number, self.comm.isend(Packed(header, message), to))
         if self.lane == 0:
             self.rank.sent.append(to)
 
@@ -196,7 +210,7 @@ class Lane:
 
         def function(comm: Any) -> None:
             if self.behind is None:
-                self.behind = Lane(self.rank, comm, 1)
+                self.behind = Lane(self.rank, comm, self.handing, self.records, 1)
             try:
                 self.rank.channel.send({"lane": 1, "begin": True})
                 self.behind.serve("ended")
@@ -221,23 +235,20 @@ class Lane:
 
 
 _REFUSED = object()
-_REQUESTS: dict[str, Callable[..., None]] = {
-    do.__name__: do
-    for do in (
-        Lane.isend,
-        Lane.irecv,
-        Lane.wait,
-        Lane.done,
-        Lane.barrier,
-        Lane.time,
-        Lane.compute,
-        Lane.shared,
-        Lane.background,
-    )
+Lane.requests = {
+    **Exchange.requests,
+    **{
+        do.__name__: do
+        for do in (
+            Lane.isend,
+            Lane.irecv,
+            Lane.wait,
+            Lane.done,
+            Lane.barrier,
+            Lane.time,
+            Lane.compute,
+            Lane.shared,
+            Lane.background,
+        )
+    },
 }
-
-
-def _counted(do: Callable[..., None], args: list[Any]) -> list[Any]:
-    if len(args) != do.__code__.co_argcount - 1:
-        raise Violation("a request with other arguments")
-    return args

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
-
+from helpers.exercises.compare import alike
 from helpers.exercises.drives import Ranked
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.instructor.judge.budgets import Clock
 from helpers.instructor.judge.calls import observe_on_real_ranks
 from helpers.instructor.judge.session import Session
 
-_TOLERANCE = 1e-5
 _TRIES = 2  # a process may end for want of memory; a wrong answer is wrong twice
 
 
@@ -45,25 +42,3 @@ def differs_on_real_ranks(
             if real.trouble == "timeout":
                 break
     return real
-
-
-def alike(one: Any, other: Any, clocked: Sequence[str] = ()) -> bool:
-    """Whether two plain values are the same but for rounding, and for what depends on time."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, np.ndarray):
-        return bool(
-            one.dtype == other.dtype
-            and one.shape == other.shape
-            and np.allclose(one, other, _TOLERANCE, _TOLERANCE, equal_nan=True)
-        )
-    if isinstance(one, list | tuple):
-        pairs = zip(one, other, strict=False)
-        return len(one) == len(other) and all(alike(a, b, clocked) for a, b in pairs)
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(
-            alike(one[key], other[key], clocked) for key in one if key not in clocked
-        )
-    if isinstance(one, float):
-        return bool(np.isclose(one, other, _TOLERANCE, _TOLERANCE, equal_nan=True))
-    return bool(one == other)

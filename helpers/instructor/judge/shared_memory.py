@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from helpers.engines.tensors import memory_of
 from helpers.instructor.judge.channel import Violation
 from helpers.instructor.judge.messages import ITEMS, shape_of
 from helpers.worker.encoding import MAX_BYTES
@@ -33,6 +34,13 @@ class Buffers:
         self._made: dict[int, tuple[Any, int]] = {}
         self._seen: tuple[mmap.mmap, bytes, int] | None = None
 
+    def shared(self, comm: Any, shape: Any, dtype: Any = None) -> list[Any]:
+        """As the engine's `comm.shared`: its tensors lie in memory that processes can map."""
+        whole_list: list[Any] = type(comm).shared(comm, shape, dtype)  # it holds the meeting
+        if id(whole_list[0]) not in self._made:
+            self._lend(whole_list)
+        return whole_list
+
     def share(self, comm: Any, shape: Any, dtype: Any) -> int:
         """One rank's call of shared(): the file descriptor for it, the same one for every rank.
 
@@ -44,40 +52,79 @@ class Buffers:
         nbytes = self.size * math.prod(sizes) * ITEMS[dtype]
         if nbytes + sum(os.fstat(fd).st_size for _, fd in self._made.values()) > MAX_BYTES:
             raise ValueError(f"Shared buffers of {nbytes:,} bytes are more than a grader lends.")
-        whole_list = comm.shared(sizes, kind)  # the engine's own: it holds the meeting
-        key = id(whole_list[0])
-        if key not in self._made:
-            fd = _memory(max(nbytes, 1))
-            if not self._made and 0 < nbytes <= _LOOKED_AT:
-                self._seen = mmap.mmap(fd, nbytes), bytes(nbytes), ITEMS[dtype]
-            self._made[key] = whole_list, fd
-        return self._made[key][1]
+        return self._made[id(self.shared(comm, sizes, kind)[0])][1]
+
+    def place(self, tensor: Any) -> tuple[int, int] | None:
+        """The descriptor of a shared tensor's memory, and its number there; None for others."""
+        for whole_list, fd in self._made.values():
+            for number, each in enumerate(whole_list):
+                if each is tensor:
+                    return fd, number
+        return None
+
+    def _lend(self, whole_list: list[Any]) -> None:
+        first = whole_list[0]
+        nbytes = self.size * first.numel() * first.element_size()
+        fd = memory(max(nbytes, 1))
+        held = mmap.mmap(fd, max(nbytes, 1))
+        if not self._made and 0 < nbytes <= _LOOKED_AT:
+            self._seen = held, bytes(nbytes), first.element_size()
+        for number, each in enumerate(whole_list):
+            if each.numel():
+                where = {"count": each.numel(), "offset": number * nbytes // self.size}
+                flat = torch.frombuffer(held, dtype=each.dtype, **where)
+                each.data = flat.reshape(each.shape)
+        self._made[id(first)] = whole_list, fd
 
     def look(self, rank: int) -> None:
         """A rank's turn is over: what has changed, it has written, for no other rank moved."""
         if self._seen is None:
             return
-        memory, before, item = self._seen
-        now = memory[:]
+        held, before, item = self._seen
+        now = held[:]
         if now != before:
             pair = [np.frombuffer(held, np.uint8).reshape(-1, item) for held in (before, now)]
             changed = np.flatnonzero((pair[0] != pair[1]).any(axis=1))
             self.writes[rank].append([int(i) for i in changed])
-            self._seen = memory, now, item
+            self._seen = held, now, item
 
     def close(self) -> None:
         """Close the judge's end; the ranks keep what they have mapped."""
-        if self._seen is not None:
-            self._seen[0].close()
-            self._seen = None
+        self._seen = None
         for _, fd in self._made.values():
             os.close(fd)
         self._made.clear()
 
 
-def _memory(nbytes: int) -> int:
+def memory(nbytes: int) -> int:
+    """New memory that processes can share, as a descriptor: zeros, of this size for good."""
     fd = os.memfd_create("shared", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(fd, nbytes)
     with contextlib.suppress(OSError):  # without seals a rank could cut it under the others
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
     return fd
+
+
+class Lent:
+    """Memory with a tensor's numbers, for one process to map. told: for it; fd: goes along."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        held = tensor.detach().contiguous()
+        data = memory_of(held)
+        self.fd = memory(len(data))
+        os.pwrite(self.fd, data, 0)
+        self.told = {"lent": [str(held.dtype).removeprefix("torch."), list(held.shape)]}
+
+    def is_held(self) -> bool:
+        """Whether a process has it mapped.
+
+        The kernel refuses to seal memory against writing as long as somebody could write into it.
+        """
+        try:
+            fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
+        except OSError:
+            return True
+        return False
+
+    def __del__(self) -> None:
+        os.close(self.fd)

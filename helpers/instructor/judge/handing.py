@@ -1,0 +1,331 @@
+"""What the judge hands to a submission's process for one case, and what it takes back.
+
+The judge's end of `helpers.worker.handed`: tensors become memory that both sides see, so that the
+judge knows what was written into them; what comes back is a stranger's and looked at.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import mmap
+import os
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from helpers.algorithms.instructions import Backward, Forward
+from helpers.algorithms.rule import Decision, Push
+from helpers.engines.tensors import memory_of
+from helpers.exercises.drives import Made, Offered, Remote
+from helpers.exercises.spec import Other
+from helpers.instructor.judge.messages import ITEMS, shape_of
+from helpers.instructor.judge.shared_memory import Buffers, memory
+from helpers.worker.encoding import Decoder, Malformed, encode, unbase64
+
+_ALIGNED = 64
+_INSTRUCTIONS = {"F": Forward, "B": Backward}
+MOST = 2**13  # numbers that a callback, or an object in turn, may give: two of them are multiplied
+
+
+class Handing:
+    """The judge's objects that a process knows by number, of one case."""
+
+    def __init__(self, comm: Any, buffers: Buffers | None) -> None:
+        self.comm, self.buffers = comm, buffers
+        self.held: list[Any] = []
+        self.parameters: dict[int, nn.Parameter] = {}
+        self._synced: dict[int, Any] = {}
+        self._numbers: dict[int, int] = {}
+        self._news: list[tuple[Tensor, int]] = []
+        self._room = 0
+        self._fds: list[int] = []
+        self._mapped: dict[int, int] = {}
+
+    # --- to the process ---------------------------------------------------------------------------
+
+    def give(self, value: Any, linked: list[Tensor] | None = None) -> tuple[Any, list[int]]:
+        """A value as JSON data, and descriptors of its tensors' memory, which the caller closes.
+
+        linked: takes the tensors that ask for a gradient, in order; None where nothing goes back.
+        """
+        self._news, self._room, self._fds = [], 0, []
+        data = self._value(value, linked)
+        return {"with": [bool(self._news), data]}, [
+            *([self._share()] if self._news else []),
+            *self._fds,
+        ]
+
+    def _value(self, value: Any, linked: list[Tensor] | None) -> Any:
+        if id(value) in self._numbers and not (linked is not None and _asks(value)):
+            return {"known": self._numbers[id(value)]}
+        if value is not None and value is self.comm:
+            return {"comm": True}
+        if isinstance(value, nn.Parameter):
+            return self._parameter(value)
+        if isinstance(value, Tensor):
+            return self._tensor(value, linked)
+        kind = type(value)
+        if kind is list:
+            number = self._number(value)
+            return {"list": [number, [self._value(each, linked) for each in value]]}
+        if kind is tuple:
+            return {"tuple": [self._value(each, linked) for each in value]}
+        if kind is dict:
+            return {
+                "dict": [[self._value(k, None), self._value(v, linked)] for k, v in value.items()]
+            }
+        if isinstance(value, Remote):
+            return {"object": value.number}  # type: ignore[attr-defined]
+        if isinstance(value, Made):
+            args = self._value(list(value.args), None)
+            return {"made": [self._number(value), value.home, args]}
+        if isinstance(value, Offered):
+            return {"stand_in": [self._number(value), list(value.methods), list(value.attributes)]}
+        if isinstance(value, nn.Module):
+            parameters = [self._value(each, None) for each in value.parameters()]
+            ours = isinstance(value, nn.Sequential)
+            return {"module": [self._number(value), ours, parameters, value.training]}
+        if callable(value):
+            name = str(getattr(value, "__name__", type(value).__name__))
+            return {"callable": [self._number(value), name]}
+        return encode(value)
+
+    def _number(self, value: Any) -> int:
+        self.held.append(value)
+        self._numbers[id(value)] = len(self.held) - 1
+        return len(self.held) - 1
+
+    def _tensor(self, value: Tensor, linked: list[Tensor] | None) -> Any:
+        shared = None if self.buffers is None else self.buffers.place(value)
+        if shared is not None:
+            return self._buffer(value, *shared)
+        asks = linked is not None and _asks(value)
+        if asks:
+            assert linked is not None
+            linked.append(value)
+        return {"tensor": [self._number(value), asks, *self._where(value)]}
+
+    def _buffer(self, value: Tensor, fd: int, number: int) -> Any:
+        """A tensor of `comm.shared`: its memory goes along the first time."""
+        new = fd not in self._mapped
+        group = self._mapped.setdefault(fd, len(self._mapped))
+        if new:
+            self._fds.append(os.dup(fd))
+        offset = number * value.numel() * value.element_size()
+        kind = str(value.dtype).removeprefix("torch.")
+        return {"buffer": [self._number(value), group, new, kind, list(value.shape), offset]}
+
+    def _parameter(self, value: nn.Parameter) -> Any:
+        number = self._number(value)
+        self.parameters[number] = value
+        self._synced[number] = _state(value.grad)
+        return {"parameter": [number, by_value(value.grad), *self._where(value)]}
+
+    def _where(self, value: Tensor) -> list[Any]:
+        """Where a tensor will lie: type, shape, strides, numbers in its memory, offset."""
+        shape, stride = list(value.shape), list(value.stride())
+        span = 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
+        if value.numel() == 0:
+            span = 0
+        offset = self._room
+        self._news.append((value, offset))
+        self._room += -(-span * value.element_size() // _ALIGNED) * _ALIGNED
+        return [str(value.dtype).removeprefix("torch."), shape, stride, span, offset]
+
+    def _share(self) -> int:
+        """Move the new tensors into memory that both sides see."""
+        fd = memory(max(self._room, 1))
+        held = mmap.mmap(fd, 0)
+        for value, offset in self._news:
+            if not value.numel():
+                continue
+            span = 1 + sum((n - 1) * s for n, s in zip(value.shape, value.stride(), strict=True))
+            flat = torch.frombuffer(held, dtype=value.dtype, count=span, offset=offset)
+            old = value.detach()
+            there = torch.empty(0, dtype=value.dtype)
+            there.set_(flat.untyped_storage(), 0, value.shape, value.stride())
+            there.copy_(old)
+            value.data = there
+        return fd
+
+    def gradients(self) -> list[Any]:
+        """The gradients of the parameters that have others here than there, by value."""
+        told = []
+        for number, each in self.parameters.items():
+            if _state(each.grad) != self._synced[number]:
+                self._synced[number] = _state(each.grad)
+                told.append([number, by_value(each.grad)])
+        return told
+
+    def modes(self) -> list[Any]:
+        """Of the modules that were handed over, whether each is in training mode."""
+        numbered = enumerate(self.held)
+        return [[number, m.training] for number, m in numbered if isinstance(m, nn.Module)]
+
+    def synced(self, number: int) -> None:
+        """The process knows of this parameter's gradient."""
+        self._synced[number] = _state(self.parameters[number].grad)
+
+    # --- from the process -------------------------------------------------------------------------
+
+    def take(self, data: Any, make: Callable[..., Any], most: int | None = None) -> Taken:
+        """What a process has told. make: of an object that stays there. Raises Malformed."""
+        taken = Taken(self, make, most)
+        taken.result = taken.value(data, 0)
+        return taken
+
+    def take_parameters(self, told: Any) -> None:
+        """What became of the parameters. Raises Malformed."""
+        if type(told) is not list:
+            raise Malformed("no parameters")
+        for each in told:
+            if type(each) is not list or len(each) != 3 or type(each[0]) is not int:
+                raise Malformed("no parameter")
+            number, gradient, moved = each
+            parameter = self.parameters.get(number)
+            if parameter is None:
+                raise Malformed("no parameter")
+            parameter.grad = self._like(parameter, gradient)
+            self._synced[number] = _state(parameter.grad)
+            replaced = self._like(parameter, moved)
+            if replaced is not None:
+                parameter.data = replaced
+
+    def _like(self, parameter: Tensor, told: Any) -> Tensor | None:
+        found = self.take(told, _nothing).result
+        if found is None:
+            return None
+        if not isinstance(found, Tensor) or found.shape != parameter.shape:
+            raise Malformed("no gradient of this parameter")
+        if found.dtype != parameter.dtype:
+            raise Malformed("no gradient of this parameter")
+        return found
+
+
+def _asks(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.requires_grad and not isinstance(value, nn.Parameter)
+
+
+def _state(gradient: Tensor | None) -> Any:
+    """What changes with a gradient. It holds the tensor, whose number no other gets so."""
+    return None if gradient is None else (gradient._version, _Same(gradient))
+
+
+class _Same:
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.held is self.held
+
+
+def _nothing(*args: Any) -> Any:
+    raise Malformed("an object where a value belongs")
+
+
+def by_value(value: Any) -> Any:
+    """A value for the process, its tensors by value."""
+    if not isinstance(value, Tensor):
+        if type(value) is list:
+            return [by_value(each) for each in value]
+        return (
+            {"tuple": [by_value(each) for each in value]} if type(value) is tuple else encode(value)
+        )
+    held = value.detach().contiguous()
+    text = base64.b64encode(memory_of(held).tobytes()).decode()
+    return {"copy": [str(held.dtype).removeprefix("torch."), list(held.shape), text]}
+
+
+class Taken(Decoder):
+    """Decodes what a process tells. result: the value. linked: its tensors with a way back."""
+
+    def __init__(self, handing: Handing, make: Callable[..., Any], most: int | None) -> None:
+        super().__init__()
+        self.handing, self.make, self.most = handing, make, most
+        self.result: Any = None
+        self.linked: dict[int, Tensor] = {}
+        self._elements = 0
+
+    def _object(self, name: str, inner: Any, depth: int) -> Any:
+        special = getattr(self, f"_as_{name}", None) if type(name) is str else None
+        if special is None:
+            return super()._object(name, inner, depth)
+        return special(inner, depth + 1)
+
+    def _as_copy(self, inner: Any, depth: int) -> Tensor:
+        if type(inner) is not list or len(inner) != 3:
+            raise Malformed("no tensor")
+        dtype, shape, text = inner
+        if type(dtype) is not str or dtype not in ITEMS or type(text) is not str:
+            raise Malformed("no tensor")
+        try:
+            sizes = shape_of(shape)
+        except Exception:
+            raise Malformed("no shape") from None
+        count = math.prod(sizes)
+        self._elements += count
+        if self.most is not None and self._elements > self.most:
+            raise Malformed("more numbers than belong here")
+        self.count_bytes(count * ITEMS[dtype])
+        raw = bytearray(unbase64(text))
+        if len(raw) != count * ITEMS[dtype]:
+            raise Malformed("a tensor with another size than its shape")
+        kind = getattr(torch, dtype)
+        if not raw:
+            return torch.empty(sizes, dtype=kind)
+        if kind is torch.bool:
+            return (torch.frombuffer(raw, dtype=torch.uint8) != 0).reshape(sizes)
+        return torch.frombuffer(raw, dtype=kind).reshape(sizes)
+
+    def _as_linked(self, inner: Any, depth: int) -> Tensor:
+        if type(inner) is not list or len(inner) != 2 or type(inner[0]) is not int:
+            raise Malformed("no tensor")
+        found = self.value(inner[1], depth)
+        if not isinstance(found, Tensor) or inner[0] != len(self.linked):
+            raise Malformed("no tensor")
+        if not (found.is_floating_point() or found.is_complex()):
+            raise Malformed("no gradient comes to whole numbers")
+        self.linked[inner[0]] = found
+        return found
+
+    def _as_known(self, number: Any, depth: int) -> Any:
+        if type(number) is not int or not 0 <= number < len(self.handing.held):
+            raise Malformed("nothing of that number was handed over")
+        return self.handing.held[number]
+
+    def _as_comm(self, inner: Any, depth: int) -> Any:
+        return COMM
+
+    def _as_decision(self, inner: Any, depth: int) -> Decision:
+        if type(inner) is not list or len(inner) != 3:
+            raise Malformed("no decision")
+        return Decision(*[self.value(each, depth) for each in inner])
+
+    def _as_push(self, inner: Any, depth: int) -> Push:
+        if type(inner) is not list or len(inner) != 3:
+            raise Malformed("no push")
+        return Push(*[self.value(each, depth) for each in inner])
+
+    def _as_instruction(self, inner: Any, depth: int) -> Any:
+        if type(inner) is not list or len(inner) != 3 or inner[0] not in ("F", "B"):
+            raise Malformed("no instruction")
+        return _INSTRUCTIONS[inner[0]](*[self.value(each, depth) for each in inner[1:]])
+
+    def _as_fraction(self, inner: Any, depth: int) -> Any:
+        if type(inner) is not list or [type(n) for n in inner] != [int, int] or not inner[1]:
+            return Other("Fraction")
+        return Fraction(*inner)
+
+    def _as_object(self, inner: Any, depth: int) -> Any:
+        return self.make(inner)
+
+
+class Comm:
+    """Stands for the comm of the lane that a callback came on."""
+
+
+COMM = Comm()
