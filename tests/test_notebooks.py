@@ -1,14 +1,14 @@
-"""The solutions: stored outputs compared by nbval; each has its lesson."""
+"""The solutions: each has its lesson, and gives its stored outputs where a student runs it."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import nbval_near
 import pytest
+import releases
 from nbformat.v4 import new_code_cell, new_notebook
 
 from helpers.instructor.build import build, notebooks
@@ -29,16 +29,32 @@ def test_every_solution_has_its_lesson() -> None:
     assert [p.name for p in SOLUTIONS] == [p.name for p in LESSONS]
 
 
+# Behind the last cell: all has run, nothing was shown from another machine, and whatever was
+# predicted has been compared.
+LAST = """\
+from helpers.notebook import predict, recorded
+assert not recorded.shown, recorded.shown
+assert not [one.question for one in predict.made() if not one.compared]
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(SECONDS + 120)
-@pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
-def test_a_solution_gives_its_stored_outputs(path: Path) -> None:
-    done = nbval(path)
+@pytest.mark.parametrize("lesson", [path.name[:2] for path in SOLUTIONS])
+def test_with_all_answers_a_release_gives_the_stored_outputs(lesson: str, tmp_path: Path) -> None:
+    unpacked = releases.unpack(lesson, tmp_path)
+    notebook = releases.with_stored_outputs(releases.answered(releases.lesson_in(unpacked)))
+    notebook.cells.append(new_code_cell(LAST, id="last"))
+    path = next((unpacked / "lessons").glob("*.ipynb"))
+    path.write_text(text(notebook), encoding="utf-8")
+    done = nbval(path, unpacked)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
 
-def nbval(path: Path) -> subprocess.CompletedProcess[str]:
+def nbval(path: Path, course: Path = ROOT) -> subprocess.CompletedProcess[str]:
     """Run a notebook against its stored outputs, in a process of its own.
+
+    course: the copy of the course that its cells import.
 
     Without a cell's time-out a dead kernel would wait for 2000 s; the project's own pytest options
     are not for cells.
@@ -47,10 +63,9 @@ def nbval(path: Path) -> subprocess.CompletedProcess[str]:
         sys.executable, "-m", "pytest", "--nbval", "--nbval-cell-timeout=120", "-q", "--tb=short",
         "-p", "no:cacheprovider", "-p", "nbval_near", "-o", "addopts=", "--color=no", str(path),
     ]  # fmt: skip
-    paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
     return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False,
-        env={**os.environ, "PYTHONPATH": paths},
+        command, cwd=course, capture_output=True, text=True, timeout=SECONDS, check=False,
+        env=releases.environment(course, ROOT / "tests"),
     )  # fmt: skip
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from benchmarks import published as recomputed
 from benchmarks.fit_stragglers import objective
+from benchmarks.order_statistics import best, hours
 from helpers.workloads import published
-from helpers.workloads.convergence import best, hours, iterations
+from helpers.workloads.convergence import iterations
 from helpers.workloads.step_times import Gamma
 from helpers.workloads.stragglers import FittedStragglers
 

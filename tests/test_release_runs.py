@@ -1,54 +1,39 @@
-"""A release, unpacked: checks say there what they say here, and the lesson runs to its end."""
+"""A release, unpacked: checks say there what they say here, and the lesson runs to its end.
+
+With all answers it runs in test_notebooks, which compares what it gives with the stored outputs.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import re
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+import releases
 from nbclient import NotebookClient
 from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
 
 from helpers.exercises import find, lessons, of_lesson
 from helpers.exercises.spec import Exercise, WrongAnswer
-from helpers.instructor.build_lesson import number_of
+from helpers.instructor.build_lesson import CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells, read
-from helpers.instructor.release import release
+from helpers.notebook.recorded import RECORDED, digest
 from tests.test_exercises import as_far_as_right
-from tests.test_untouched import AS_RELEASED
 
-ROOT = Path(__file__).parents[1]
-# Of the cells of every lesson the imports are tried, in `test_checks_say_what_they_say_here`. Run
-# to the end, which takes as long as a lesson does, is one of each kind: with answers (ranks,
-# splits) and untouched (the engines, and the long ones: the virtual clock, TensorFlow, pipelines).
-ANSWERED = ["02", "14"]
+ROOT = releases.ROOT
+ELSEWHERE = "This is what the cell showed on another machine"
 
 
 @pytest.fixture(scope="module", params=lessons())
 def unpacked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lesson's release in a folder named by its number."""
-    folder = tmp_path_factory.mktemp("release")
-    release(request.param, folder / "lesson.zip")
-    with zipfile.ZipFile(folder / "lesson.zip") as archive:
-        archive.extractall(folder / request.param)
-    return folder / str(request.param)
-
-
-def environment(unpacked: Path) -> dict[str, str]:
-    """Of all copies of the course, this one is imported."""
-    return {
-        **os.environ,
-        "PYTHONPATH": str(unpacked),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-    }
+    return releases.unpack(request.param, tmp_path_factory.mktemp("release"))
 
 
 def answers(lesson: str) -> dict[str, str]:
@@ -108,57 +93,100 @@ def inside(unpacked: Path, given: dict[str, Any]) -> dict[str, Any]:
     path.write_bytes(pickle.dumps(given))
     done = subprocess.run(
         [sys.executable, str(ROOT / "tests" / "in_a_release.py"), str(path)],
-        cwd=unpacked, env=environment(unpacked), capture_output=True, text=True, timeout=400,
+        cwd=unpacked, env=releases.environment(unpacked),
+        capture_output=True, text=True, timeout=400,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return told
 
 
-def run(notebook: NotebookNode, unpacked: Path) -> str:
-    """Run a lesson's notebook in its release; returns all that it said."""
-    client = NotebookClient(
-        notebook,
-        timeout=180,
-        kernel_name="python3",
-        resources={"metadata": {"path": str(unpacked / "lessons")}},
-    )
-    client.execute(env=environment(unpacked))
-    for cell in code_cells(notebook):
+# --- the lesson with no answer, and then with half of them ----------------------------------------
+
+
+class Session:
+    """A lesson's notebook in its release, and a kernel that runs its cells."""
+
+    def __init__(self, unpacked: Path) -> None:
+        self.notebook = releases.lesson_in(unpacked)
+        self.client = NotebookClient(
+            self.notebook,
+            timeout=180,
+            kernel_name="python3",
+            resources={"metadata": {"path": str(unpacked / "lessons")}},
+        )
+
+    def run(self, cell: NotebookNode) -> str:
+        """Run a cell; returns all that it gave. It neither fails nor writes to stderr."""
+        self.client.execute_cell(cell, self.notebook.cells.index(cell))
         for output in cell.outputs:
             assert output.output_type != "error", (cell.id, output)
             assert output.get("name") != "stderr", (cell.id, output)
-    return json.dumps([cell.outputs for cell in code_cells(notebook)], ensure_ascii=False)
+        return json.dumps(cell.outputs, ensure_ascii=False)
+
+    def tell(self, code: str) -> str:
+        """Run code that is in no cell; returns what it printed."""
+        cell = new_code_cell(code)
+        self.notebook.cells.append(cell)
+        said = self.run(cell)
+        self.notebook.cells.remove(cell)
+        return said
+
+
+PREDICT = """\
+from helpers.notebook import predict as _predict
+for _one in _predict.made():
+    _one.value = _one.choices[0] if _one.choices else 1.0
+"""
+COMPARED = "print([_one.question for _one in _predict.made() if not _one.compared])"
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("unpacked", ["00", *AS_RELEASED], indirect=True)
-def test_the_untouched_lesson_runs_to_the_end(unpacked: Path) -> None:
-    said = run(read(next((unpacked / "lessons").glob("*.ipynb"))), unpacked)
-    for exercise in of_lesson(unpacked.name):
-        assert f"Exercise {exercise.number} is not done yet." in said
-        assert f"{exercise.number}" in said
-    assert "This is what the cell showed on another machine" in said
-    assert "stands in for yours" not in said
+@pytest.mark.timeout(400)
+def test_with_no_answer_and_with_half_of_them(unpacked: Path) -> None:
+    session = Session(unpacked)
+    path = unpacked / "helpers" / "exercises" / f"lesson_{unpacked.name}" / RECORDED
+    table = json.loads(path.read_text(encoding="utf-8"))
+    with session.client.setup_kernel(env=releases.environment(unpacked)):
+        with_none(session, table)
+        with_half(session, table, [exercise.number for exercise in of_lesson(unpacked.name)][::2])
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("unpacked", ANSWERED, indirect=True)
-def test_the_lesson_with_answers_runs_them(unpacked: Path) -> None:
-    notebook = read(next((unpacked / "lessons").glob("*.ipynb")))
-    cells = {
-        number_of(c): c for c in code_cells(read(ROOT / "solutions" / notebook_name(unpacked)))
+def with_none(session: Session, table: dict[str, Any]) -> None:
+    """Every cell runs, or shows what it showed elsewhere; predictions are compared all the same."""
+    for cell in list(code_cells(session.notebook)):
+        said, entry = session.run(cell), table.get(digest(cell.source))
+        assert (ELSEWHERE in said) == (entry is not None), cell.id
+        assert "stands in for yours" not in said
+        if number := number_of(cell, CHECK_ID):
+            assert f"Exercise {number} is not done yet." in said
+        if "predict(" in cell.source:
+            session.tell(PREDICT)
+        if entry and "data-measured" in json.dumps(entry["outputs"]):
+            assert "You said " in said and "no prediction" not in said, cell.id
+    assert "[]" in session.tell(f"{PREDICT}\n{COMPARED}")
+
+
+def with_half(session: Session, table: dict[str, Any], done: list[str]) -> None:
+    """What the answers that are there give is used, and the names for it are there."""
+    filled = {
+        cell.id: cell.source for cell in code_cells(releases.answered(session.notebook, done))
     }
-    for cell in code_cells(notebook):
-        if number_of(cell):
-            cell.source = cells[number_of(cell)].source
-    said = run(notebook, unpacked)
-    for exercise in of_lesson(unpacked.name):
-        assert f"This runs your `{find(exercise.number).function}`" in said
-    assert "is open. This is what" not in said
-
-
-def notebook_name(unpacked: Path) -> str:
-    return next((unpacked / "lessons").glob("*.ipynb")).name
+    fine = [number for number in done if set(find(number).builds_on) <= set(done)]
+    for cell in list(code_cells(session.notebook)):
+        entry = table.get(digest(cell.source))
+        if number_of(cell) in done:
+            cell.source = filled[cell.id]
+            session.run(cell)
+        elif (number := number_of(cell, CHECK_ID)) in done:
+            said = session.run(cell)
+            assert (": passed" in said) == (number in fine), (cell.id, said)
+            missing = set(find(number).builds_on) - set(done)
+            assert all(f"exercise {other}, which is open" in said for other in missing), said
+        elif entry:
+            said, needed = session.run(cell), {number for number, _ in entry["needs"]}
+            assert (ELSEWHERE in said) == (not needed <= set(fine)), cell.id
+            for name, number in entry["names"].items():
+                function = find(number).function
+                same = session.tell(f"print({name} is globals().get({function!r}))")
+                assert ("True" in same) == (number in fine), (cell.id, name)

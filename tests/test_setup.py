@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import sys
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 
 from helpers.setup import __main__ as door
-from helpers.setup import horovod, packages, places, progress, state, steps, system
+from helpers.setup import packages, places, state, steps, system
 from helpers.setup.errors import SetupFailed
 
 # ---- what is recorded ---------------------------------------------------------------------------
@@ -174,113 +173,6 @@ def test_the_conda_environment_is_used_where_it_is_active(
     state.save(tmp_path, {"packages": None})
     packages.make_environment(tmp_path, tmp_path / "log")
     assert state.path(tmp_path).exists()
-
-
-# ---- Horovod ------------------------------------------------------------------------------------
-
-
-def source(folder: Path) -> Path:
-    """As much of Horovod's source as the edits touch."""
-    for edit in horovod.EDITS:
-        path = folder / edit.file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a") as file:
-            file.write(f"before\n{edit.old}\nafter\n")
-    return folder
-
-
-def test_the_edits_change_what_they_name(tmp_path: Path) -> None:
-    horovod.apply_edits(source(tmp_path))
-    assert "STANDARD 17" in (tmp_path / "CMakeLists.txt").read_text()
-    of_tensorflow = (tmp_path / "horovod/tensorflow/CMakeLists.txt").read_text()
-    assert "xla_mpi_ops" not in of_tensorflow and "compatible17_gloo" not in of_tensorflow
-    for name in ("__init__.py", "callbacks.py"):
-        text = (tmp_path / "horovod/tensorflow/keras" / name).read_text()
-        assert "from tf_keras import backend" in text
-
-
-@pytest.mark.parametrize("number", range(len(horovod.EDITS)))
-def test_an_unexpected_source_is_refused(tmp_path: Path, number: int) -> None:
-    file = source(tmp_path) / horovod.EDITS[number].file
-    file.write_text("something else")
-    with pytest.raises(SetupFailed, match="is not the file that the course knows"):
-        horovod.apply_edits(tmp_path)
-
-
-def test_the_wheel_is_kept_by_what_it_was_built_against() -> None:
-    versions = {"torch": "2.13.0+cpu", "tensorflow": "2.21.0"}
-    key = horovod.cache_key("3.11", versions)
-    assert key.startswith("horovod-0.28.1-py3.11-torch2.13.0+cpu-tf2.21.0-")
-    others = (
-        horovod.cache_key("3.12", versions),
-        horovod.cache_key("3.11", {**versions, "torch": "2.13.0"}),
-        horovod.cache_key("3.11", {**versions, "tensorflow": "2.22.0"}),
-    )
-    assert len({key, *others}) == 4
-
-
-def test_progress_is_read_from_make_and_pip() -> None:
-    line = "[ 45%] Building CXX object horovod/CMakeFiles/tensorflow.dir/common/operations.cc.o"
-    assert horovod.told_by_make(line) == "45 % operations.cc"
-    assert horovod.told_by_make("warning: something") is None
-    assert packages.told_by_pip("Collecting torch==2.13.0") == "Collecting torch==2.13.0"
-    assert packages.told_by_pip("Installing collected packages: a, b, c") == "writing 3 packages"
-    assert packages.told_by_pip("  creating build/lib") is None
-
-
-def test_no_path_with_a_space_reaches_the_compiler(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(places, "cache", lambda: tmp_path / "my cache")
-    asked: list[str] = []
-
-    def refuse(command: list[str], log: Path, step: Any, told: Any = None, env: Any = None) -> int:
-        asked.extend([command[0], env["PATH"].split(os.pathsep)[0], env["HOROVOD_CMAKE"]])
-        return 1
-
-    monkeypatch.setattr(horovod, "run", refuse)
-    log = tmp_path / "log"
-    log.write_text("c++: error: input file not found")
-    (tmp_path / "my project").mkdir()
-    with pytest.raises(SetupFailed, match=r"could not be downloaded .*input file not found"):
-        horovod.build(tmp_path / "my project", "key", log, progress.Step("x"))
-    assert asked and not any(" " in path for path in asked)
-    # Nothing is left of the folder that it was built in.
-    assert not Path(asked[1]).exists()
-
-
-def test_without_a_compiler_set_up_goes_on(
-    environment: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(horovod, "cached", lambda key: None)
-    monkeypatch.setattr(
-        packages, "versions", lambda python: {"torch": "2.13.0", "tensorflow": "2.21.0"}
-    )
-    monkeypatch.setattr(packages, "python_version", lambda python: "3.11")
-    monkeypatch.setattr(system, "header_of", lambda python: environment)
-    monkeypatch.setattr(system, "missing_build_tools", lambda header: ["a C++ compiler", "make"])
-    monkeypatch.setattr(system, "may_install", lambda: False)
-    known = steps._horovod(environment, {"packages": "x"})
-    assert known["horovod"]["wants"] == "tools"
-    assert state.load(environment) == known
-    assert "Horovod needs a C++ compiler and make to be built." in capsys.readouterr().out
-
-
-def test_the_line_to_type_fits_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    tools = ["a C++ compiler", "make"]
-    monkeypatch.setattr(sys, "platform", "linux")
-    for manager, line in (
-        ("apt-get", "sudo apt-get install g++ make"),
-        ("dnf", "sudo dnf install gcc-c++ make"),
-        ("pacman", "sudo pacman -S gcc make"),
-        ("none", "install a C++ compiler, make with your system's package manager"),
-    ):
-        monkeypatch.setattr(
-            system.shutil, "which", lambda name, manager=manager: name if name == manager else None
-        )
-        assert system.install_line(tools) == line
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert system.install_line(tools) == "xcode-select --install"
 
 
 # ---- the door -----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.workloads.order_statistics import mean_times_to_kth, times_to_kth
+from benchmarks.order_statistics import mean_times_to_kth, times_to_kth
 from helpers.workloads.step_times import BLOCK, Constant, Gamma, HeavyTail, OneSlow, StepTimes
 from helpers.workloads.stragglers import FittedStragglers
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 from tensor_parallel_cases import (
@@ -28,6 +30,7 @@ from helpers.algorithms.tensor_parallel import (
     ParallelMlp,
     RowLinear,
     copy_to_ranks,
+    f_and_g,
     parallel_block,
     sum_over_ranks,
     tie_as,
@@ -73,7 +76,7 @@ def _counting(comm):
         return all_reduce_ring(its_comm, tensor)
 
     whole = Block(SHAPE["width"], SHAPE["heads"], 4 * SHAPE["width"], torch.float64)
-    block = parallel_block(whole, comm, reduce)
+    block = parallel_block(whole, comm, partial(f_and_g, reduce=reduce))
     x = torch.randn(
         (ROWS, LENGTH, SHAPE["width"]), generator=torch.Generator().manual_seed(0)
     ).double()
@@ -198,7 +201,8 @@ def test_what_comes_in_stays_as_it_is():
 
 def test_another_all_reduce(engine):
     def job(comm):
-        return ParallelMlp.of(_mlp(), comm, all_reduce_halving_doubling)(_x(2, 5))
+        pair = partial(f_and_g, reduce=all_reduce_halving_doubling)
+        return ParallelMlp.of(_mlp(), comm, pair)(_x(2, 5))
 
     expected = _mlp()(_x(2, 5)).detach()
     for y in helpers.run(job, ranks=3, engine=engine):

@@ -1,0 +1,166 @@
+"""How Horovod is built: its edits, its wheel's name, and what is said where it cannot be."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.setup import disk, horovod, packages, places, progress, state, steps, system
+from helpers.setup.errors import DiskFull, SetupFailed
+
+
+def source(folder: Path) -> Path:
+    """As much of Horovod's source as the edits touch."""
+    for edit in horovod.EDITS:
+        path = folder / edit.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as file:
+            file.write(f"before\n{edit.old}\nafter\n")
+    return folder
+
+
+def test_the_edits_change_what_they_name(tmp_path: Path) -> None:
+    horovod.apply_edits(source(tmp_path))
+    assert "STANDARD 17" in (tmp_path / "CMakeLists.txt").read_text()
+    # Whatever torch's build says, and whatever toolkit is there: operations on the CPU.
+    asked = (tmp_path / "cmake/Modules/FindPytorch.cmake").read_text()
+    assert "set(Pytorch_CUDA FALSE)" in asked and "set(Pytorch_ROCM FALSE)" in asked
+    assert "CUDA_HOME" not in asked and "ROCM_HOME" not in asked
+    assert "check_language(CUDA)" not in (tmp_path / "CMakeLists.txt").read_text()
+    of_tensorflow = (tmp_path / "horovod/tensorflow/CMakeLists.txt").read_text()
+    assert "xla_mpi_ops" not in of_tensorflow and "compatible17_gloo" not in of_tensorflow
+    for name in ("__init__.py", "callbacks.py"):
+        text = (tmp_path / "horovod/tensorflow/keras" / name).read_text()
+        assert "from tf_keras import backend" in text
+
+
+@pytest.mark.parametrize("number", range(len(horovod.EDITS)))
+def test_an_unexpected_source_is_refused(tmp_path: Path, number: int) -> None:
+    file = source(tmp_path) / horovod.EDITS[number].file
+    file.write_text("something else")
+    with pytest.raises(SetupFailed, match="is not the file that the course knows"):
+        horovod.apply_edits(tmp_path)
+
+
+def test_the_wheel_is_kept_by_what_it_was_built_against() -> None:
+    versions = {"torch": "2.13.0+cpu", "tensorflow": "2.21.0"}
+    key = horovod.cache_key("3.11", versions)
+    assert key.startswith("horovod-0.28.1-py3.11-torch2.13.0+cpu-tf2.21.0-")
+    others = (
+        horovod.cache_key("3.12", versions),
+        horovod.cache_key("3.11", {**versions, "torch": "2.13.0"}),
+        horovod.cache_key("3.11", {**versions, "tensorflow": "2.22.0"}),
+    )
+    assert len({key, *others}) == 4
+
+
+def test_builds_of_torch_have_their_own_wheels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some say in their package's version what they are, some only in a file of theirs."""
+    for package, version in (("torch", "2.13.0"), ("tensorflow", "2.21.0")):
+        (tmp_path / f"{package}-{version}.dist-info").mkdir()
+        metadata = f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n"
+        (tmp_path / f"{package}-{version}.dist-info" / "METADATA").write_text(metadata)
+    (tmp_path / "torch").mkdir()
+    monkeypatch.setattr(packages, "site", lambda python: tmp_path)
+    keys = set()
+    for build in ("2.13.0", "2.13.0+cpu", "2.13.0+cu130"):
+        (tmp_path / "torch" / "version.py").write_text(f"debug = False\n__version__ = '{build}'\n")
+        keys.add(horovod.cache_key("3.11", packages.versions(Path("python"))))
+    assert len(keys) == 3
+
+
+def test_a_build_of_the_users_own_is_no_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOROVOD_GPU_OPERATIONS", "NCCL")
+    monkeypatch.setenv("HOROVOD_WITH_MPI", "1")
+    env = horovod.build_env(tmp_path, tmp_path)
+    assert {name: env[name] for name in horovod.FLAGS} == horovod.FLAGS
+    assert {name for name in env if name.startswith("HOROVOD_")} == {
+        *horovod.FLAGS, "HOROVOD_CMAKE"
+    }  # fmt: skip
+
+
+def test_horovod_waits_for_room_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "cache", lambda: tmp_path)
+    monkeypatch.setattr(disk, "free", lambda folder: 0.2e9)
+    monkeypatch.setattr(horovod, "run", lambda *_: pytest.fail("something was downloaded"))
+    with pytest.raises(DiskFull, match=r"about 1 GB while it is built, and 0\.2 GB is free"):
+        horovod.build(tmp_path, "key", tmp_path / "log", progress.Step("x"))
+    left_out = {"horovod": {"missing": "…", "wants": "room"}}
+    assert state.horovod_settled(left_out)
+    monkeypatch.setattr(disk, "free", lambda folder: 20e9)
+    assert not state.horovod_settled(left_out)
+
+
+def test_progress_is_read_from_make_and_pip() -> None:
+    line = "[ 45%] Building CXX object horovod/CMakeFiles/tensorflow.dir/common/operations.cc.o"
+    assert horovod.told_by_make(line) == "45 % operations.cc"
+    assert horovod.told_by_make("warning: something") is None
+    assert packages.told_by_pip("Collecting torch==2.13.0") == "Collecting torch==2.13.0"
+    assert packages.told_by_pip("Installing collected packages: a, b, c") == "writing 3 packages"
+    assert packages.told_by_pip("  creating build/lib") is None
+
+
+def test_no_path_with_a_space_reaches_the_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "cache", lambda: tmp_path / "my cache")
+    asked: list[str] = []
+
+    def refuse(command: list[str], log: Path, step: Any, told: Any = None, env: Any = None) -> int:
+        asked.extend([command[0], env["PATH"].split(os.pathsep)[0], env["HOROVOD_CMAKE"]])
+        return 1
+
+    monkeypatch.setattr(horovod, "run", refuse)
+    log = tmp_path / "log"
+    log.write_text("c++: error: input file not found")
+    (tmp_path / "my project").mkdir()
+    with pytest.raises(SetupFailed, match=r"could not be downloaded .*input file not found"):
+        horovod.build(tmp_path / "my project", "key", log, progress.Step("x"))
+    assert asked and not any(" " in path for path in asked)
+    # Nothing is left of the folder that it was built in.
+    assert not Path(asked[1]).exists()
+
+
+def test_without_a_compiler_set_up_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(places, "cache", lambda: tmp_path)
+    monkeypatch.setattr(horovod, "cached", lambda key: None)
+    monkeypatch.setattr(
+        packages, "versions", lambda python: {"torch": "2.13.0", "tensorflow": "2.21.0"}
+    )
+    monkeypatch.setattr(packages, "python_version", lambda python: "3.11")
+    monkeypatch.setattr(system, "header_of", lambda python: tmp_path)
+    monkeypatch.setattr(system, "missing_build_tools", lambda header: ["a C++ compiler", "make"])
+    monkeypatch.setattr(system, "may_install", lambda: False)
+    known = steps._horovod(tmp_path, {"packages": "x"})
+    assert known["horovod"]["wants"] == "tools"
+    assert state.load(tmp_path) == known
+    assert "Horovod needs a C++ compiler and make to be built." in capsys.readouterr().out
+
+
+def test_the_line_to_type_fits_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = ["a C++ compiler", "make"]
+    monkeypatch.setattr(sys, "platform", "linux")
+    for manager, line in (
+        ("apt-get", "sudo apt-get install g++ make"),
+        ("dnf", "sudo dnf install gcc-c++ make"),
+        ("pacman", "sudo pacman -S gcc make"),
+        ("none", "install a C++ compiler, make with your system's package manager"),
+    ):
+        monkeypatch.setattr(
+            system.shutil, "which", lambda name, manager=manager: name if name == manager else None
+        )
+        assert system.install_line(tools) == line
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert system.install_line(tools) == "xcode-select --install"

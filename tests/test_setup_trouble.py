@@ -1,0 +1,194 @@
+"""What set-up says of a full disk, of no network, and of a command that failed."""
+
+from __future__ import annotations
+
+import errno
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.setup import __main__ as door
+from helpers.setup import disk, horovod, packages, places, reasons, state, steps
+from helpers.setup.errors import DiskFull
+
+# ---- the reason, from the log -------------------------------------------------------------------
+
+CMAKE = """\
+  -- Unable to find cudart library.
+  CMake Deprecation Warning at third_party/gloo/CMakeLists.txt:1 (cmake_minimum_required):
+    Compatibility with CMake < 3.10 will be removed.
+
+  CMake Error at /somewhere/Modules/FindPackageHandleStandardArgs.cmake:233 (message):
+    Could NOT find CUDAToolkit (missing: CUDAToolkit_INCLUDE_DIR CUDA_CUDART)
+    (found version "13.0.88")
+  Call Stack (most recent call first):
+    CMakeLists.txt:181 (find_package)
+
+  error: subprocess-exited-with-error
+"""
+AFTER_A_BLANK_LINE = """\
+CMake Error in horovod/CMakeLists.txt:
+
+  Target "pytorch" needs C++17.
+
+ERROR: Failed building wheel
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "quoted"),
+    [
+        (CMAKE, "CMake: Could NOT find CUDAToolkit (missing: CUDAToolkit_INCLUDE_DIR CUDA_CUDART) "
+                '(found version "13.0.88")'),
+        (AFTER_A_BLANK_LINE, 'CMake: Target "pytorch" needs C++17.'),
+        ("CMake Error: The source directory is no folder.\n",
+         "CMake Error: The source directory is no folder."),
+        ("CMake Error at a.cmake:1 (message):\n", "CMake Error at a.cmake:1 (message):"),
+        ("ok\na.cc:3:1: error: expected ‘;’\nerror: exit 1\n", "a.cc:3:1: error: expected ‘;’"),
+        ("/usr/bin/ld: cannot find -lgloo\ncollect2: error: ld returned 1 exit status\n",
+         "/usr/bin/ld: cannot find -lgloo"),
+        ("all is well\n", ""),
+    ],
+)  # fmt: skip
+def test_the_line_with_the_reason_is_quoted(tmp_path: Path, log: str, quoted: str) -> None:
+    (tmp_path / "log").write_text(log)
+    assert reasons.first_error(tmp_path / "log") == quoted
+
+
+RETRY = (
+    "WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by "
+    "'NameResolutionError(\"Failed to resolve 'index' ([Errno -3] Temporary failure in name "
+    "resolution)\")': /simple/torch/\n"
+)
+CONFLICT = "ERROR: ResolutionImpossible: for help visit the pages on dependency conflicts\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        (RETRY + CONFLICT, reasons.NO_NETWORK),
+        ("ERROR: HTTPSConnectionPool: Max retries exceeded\n", reasons.NO_NETWORK),
+        ("Collecting torch\nERROR: ('Connection broken: IncompleteRead')\n", reasons.NO_NETWORK),
+        ("SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED]'))\n" + CONFLICT,
+         reasons.NOT_TRUSTED),
+        # Trouble that was overcome is not the reason, nor is that of the command before.
+        (RETRY + "Collecting torch==2.13.0\n" + CONFLICT, None),
+        (RETRY + "$ pip install more\n" + CONFLICT, None),
+        (CONFLICT, None),
+    ],
+)  # fmt: skip
+def test_no_network_is_told_from_what_pip_prints(
+    tmp_path: Path, log: str, said: str | None
+) -> None:
+    (tmp_path / "log").write_text("$ pip install torch\n" + log)
+    assert reasons.unconnected(tmp_path / "log") == said
+    told = packages.why_pip_failed(tmp_path / "log")
+    assert told.startswith(said or "pip could not install the packages:")
+    assert str(tmp_path / "log") in told
+
+
+FULL = "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device\n"
+
+
+def test_a_full_disk_is_told_before_the_network(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("$ pip install torch\n" + RETRY + FULL)
+    told = packages.why_pip_failed(tmp_path / "log")
+    assert told.startswith("The disk is full: ") and "network" not in told
+    assert isinstance(horovod.failed("It did not compile", tmp_path / "log"), DiskFull)
+
+
+def test_a_write_that_finds_the_disk_full_is_told_too(capsys: pytest.CaptureFixture[str]) -> None:
+    def fails() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    assert door._told(fails) == 1
+    assert capsys.readouterr().err.strip().startswith("The disk is full: ")
+
+
+# ---- room on the disk, looked at first ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "cuda", "refused"),
+    [
+        (3.0, False, "3.0 GB is free .* about 5 GB"),
+        (7.0, False, None),
+        (7.0, True, "7.0 GB is free .* about 11 GB, since PyTorch's CUDA build"),
+        (20.0, True, None),
+    ],
+)
+def test_packages_that_cannot_fit_are_not_downloaded(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    gigabytes: float,
+    cuda: bool,
+    refused: str | None,
+) -> None:
+    ran: list[Any] = []
+    brought = ['nvidia-cudnn-cu13==9.20; platform_system == "Linux"'] if cuda else ["numpy"]
+    report = json.dumps({"install": [{"metadata": {"requires_dist": brought}}]})
+
+    def ask_pip(call: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        assert "--dry-run" in call
+        return subprocess.CompletedProcess(call, 0, report, "")
+
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr(packages, "versions", lambda python: {})
+    monkeypatch.setattr(packages, "site", lambda python: tmp_path)
+    monkeypatch.setattr(packages, "run", lambda *call, **_: ran.append(call) or 0)
+    monkeypatch.setattr(disk, "free", lambda folder: gigabytes * disk.GB)
+    monkeypatch.setattr(disk.subprocess, "run", ask_pip)
+    if refused:
+        with pytest.raises(DiskFull, match=refused):
+            packages.install(tmp_path, tmp_path / "log")
+    else:
+        packages.install(tmp_path, tmp_path / "log")
+    assert bool(ran) == (refused is None)
+
+
+def test_a_renewed_pin_needs_no_room_for_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packages, "versions", lambda python: {"torch": "2.13.0"})
+    monkeypatch.setattr(packages, "site", lambda python: tmp_path)
+    monkeypatch.setattr(packages, "run", lambda *_, **__: 0)
+    monkeypatch.setattr(disk, "free", lambda folder: 1.0 * disk.GB)
+    packages.install(tmp_path, tmp_path / "log")
+
+
+# ---- logs, and what an interruption leaves ------------------------------------------------------
+
+
+def test_two_checkouts_have_two_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "cache", lambda: tmp_path / "cache")
+    logs = []
+    for checkout in ("one/course", "other/course"):
+        monkeypatch.setattr(places, "ROOT", tmp_path / checkout)
+        logs.append(steps._log("packages"))
+        logs[-1].write_text(checkout)
+    assert [log.read_text() for log in logs] == ["one/course", "other/course"]
+    # A new set-up of the same checkout begins its log anew.
+    assert steps._log("packages") == logs[1] and logs[1].read_text() == ""
+
+
+@pytest.mark.parametrize("ends", [KeyboardInterrupt, SystemExit])
+def test_an_interrupted_first_step_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: type[BaseException]
+) -> None:
+    elsewhere = tmp_path / "tmp"
+    elsewhere.mkdir()
+    monkeypatch.setenv("TMPDIR", str(elsewhere))
+    folder = tmp_path / ".venv"
+
+    def interrupted(call: Any, log: Path, step: Any, env: dict[str, str]) -> int:
+        Path(env["TMPDIR"], "half").write_text("as ensurepip leaves it")
+        raise ends
+
+    monkeypatch.setattr(packages, "run", interrupted)
+    with pytest.raises(ends):
+        packages.make_environment(folder, tmp_path / "log")
+    assert not list(elsewhere.iterdir())
+    assert not list(tmp_path.glob(".venv*")) and state.load(folder) is None
