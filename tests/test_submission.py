@@ -186,6 +186,21 @@ def test_an_open_exercise_stays_open(ran: Any, source: str) -> None:
         assert ran(INNER, source, STUB).state == "open"
 
 
+def test_a_class_of_which_a_method_is_open_does_not_count_beside_an_answer(ran: Any) -> None:
+    stub = (
+        "class fit:\n    def __init__(self, a, b):\n        self.a = a\n\n    def value(self):\n"
+        "        raise NotImplementedError('Exercise 02.4 is not done yet')"
+    )
+    answer = stub.replace("raise NotImplementedError('Exercise 02.4 is not done yet')", "return 7")
+    for sources in ((stub, answer), (answer, stub), (stub, answer, stub, stub)):
+        assert ran(*sources).value.value() == 7
+    alone = ran(stub, stub)
+    assert alone.state == "there"  # a call finds it open
+    with pytest.raises(NotImplementedError):
+        alone.value.value()
+    assert ran(stub, answer.replace("class", "@nothing\nclass")).state[0] == "NameError"
+
+
 def test_a_librarys_function_of_that_name_is_an_answer_only_after_the_stub(ran: Any) -> None:
     stub = STUB.replace("def fit", "def other")
     for library in ("from shlex import *", "from os.path import *"):

@@ -182,7 +182,12 @@ def name_of(statement: Statement) -> str:
 
 
 def is_stub(node: ast.stmt) -> bool:
-    """Whether a definition is the lesson's open exercise: a docstring and one raise."""
+    """Whether a definition is the lesson's open exercise: a docstring and one raise.
+
+    Of a class, whether one of its methods is: one that is half done is no answer either.
+    """
+    if isinstance(node, ast.ClassDef):
+        return any(map(is_stub, node.body))
     if not isinstance(node, ast.FunctionDef):
         return False
     body = [n for n in node.body if not (isinstance(n, ast.Expr) and _is_text(n.value))]

@@ -127,16 +127,16 @@ class Submission:
         """What a function is: "there", "open", "missing", or why the cell that defines it failed,
         as (kind, text, cell, line)."""
         value = self.names.get(name)
-        is_open = callable(value) and value is self._stubs.get(name)
-        if callable(value) and not is_open:
+        is_stub = callable(value) and value is self._stubs.get(name)
+        if callable(value) and not is_stub:
             return "there"
         broken = cells.defined_in(notebook.broken, name)
         if name in self.faults:
             return self.faults[name]
         if broken:
             return ["SyntaxError", broken[1], broken[0], 0]
-        if is_open:
-            return "open"
+        if is_stub:  # of a class, some methods may be done: its calls will tell
+            return "there" if isinstance(value, type) else "open"
         if name in self.names:
             return [NO_FUNCTION, type(value).__name__, *_place(name, notebook.statements)]
         return self._last_fault or "missing"
