@@ -75,6 +75,9 @@ WAYS = {
     "exec": "exec('def fit(a, b):\\n    return inner(a, b)')",
     "exec of a text with a name": "code = 'def fit(a, b):\\n    return inner(a, b)'\nexec(code)",
     "exec of a text that is made": "exec('\\n'.join(['def fit(a, b):', '    return inner(a, b)']))",
+    "exec of a text with a line that fails": (
+        "exec('from nowhere import x\\ndef fit(a, b):\\n    return inner(a, b)')"
+    ),
     "exec into globals": "exec('fit = inner', globals())",
     "exec into a dictionary": (
         "space = {'inner': inner}\nexec('def fit(a, b): return inner(a, b)', space)\n"

@@ -13,41 +13,14 @@ import builtins
 import re
 import symtable
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from helpers.worker.reach import Reach, Statement, is_definition
 from helpers.worker.reflection import touched, words
 
 _TIMING = re.compile(r"\A\s*%%(time|timeit|capture|prun)\b[^\n]*\n")
 _TIMED_LINE = re.compile(r"^(\s*)%(?:time|prun)\s+(?=[^\s-])", re.MULTILINE)
-
-
-@dataclass
-class Statement:
-    """One top-level statement. binds: names that it defines or changes; loads: that it uses.
-
-    number: in the notebook. index: in its cell. at_once: what of `loads` it uses when it runs, not
-    only when a function of its own does. star: a star import, or one that changes the compiler.
-    free: it may define or use anything, as `exec(text)` may. gives: names that it does not define,
-    but its functions do when they are called, with `global` or `globals()`; gives_free: any name.
-    """
-
-    number: int
-    cell: int
-    index: int
-    node: ast.stmt
-    binds: set[str] = field(default_factory=set)
-    loads: set[str] = field(default_factory=set)
-    at_once: set[str] = field(default_factory=set)
-    star: bool = False
-    free: bool = False
-    gives: set[str] = field(default_factory=set)
-    gives_free: bool = False
-
-    @property
-    def line(self) -> int:
-        """Its line in its cell."""
-        return self.node.lineno
 
 
 @dataclass
@@ -94,10 +67,22 @@ def _parsed(source: str) -> list[ast.stmt]:
     from IPython.core.inputtransformer2 import TransformerManager
 
     try:
-        return ast.parse(source).body
+        tree = ast.parse(source)
     except SyntaxError:
         plain = _TIMED_LINE.sub(r"\1", _TIMING.sub("", source))
-        return ast.parse(TransformerManager().transform_cell(plain)).body
+        tree = ast.parse(TransformerManager().transform_cell(plain))
+    return [inner for node in tree.body for inner in _written_out(node)]
+
+
+def _written_out(node: ast.stmt) -> list[ast.stmt]:
+    """The statements of `exec("…")`, so that one that fails takes no other with it."""
+    match node:
+        case ast.Expr(ast.Call(ast.Name("exec"), [ast.Constant(str(text))], [])):
+            try:
+                return ast.parse(text).body
+            except (SyntaxError, ValueError):
+                pass  # it will say so when it runs
+    return [node]
 
 
 def statements_of(text: str) -> list[Statement]:
@@ -111,7 +96,7 @@ def _statement(number: int, cell: int, index: int, node: ast.stmt) -> Statement:
     made = Statement(number, cell, index, node, _bound(table), _globals(table))
     found = touched(node, text)
     made.loads |= found.loads
-    if _is_definition(node):
+    if is_definition(node):
         made.at_once = _used_at_once(table)
         made.gives, made.gives_free = found.binds, found.anything
         return made
@@ -137,10 +122,6 @@ def _loop_variables(node: ast.stmt) -> set[str]:
             own |= {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
             own -= {n.id for n in ast.walk(loop.iter) if isinstance(n, ast.Name)}
     return own
-
-
-def _is_definition(node: ast.stmt) -> bool:
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
 
 
 def _used_at_once(table: symtable.SymbolTable) -> set[str]:
@@ -224,67 +205,13 @@ def needed(statements: Sequence[Statement], functions: Iterable[str]) -> list[St
             if name in statement.binds or name in reach.sets(statement):
                 chosen.add(statement.number)
                 names |= statement.loads - set(dir(builtins))
-                if free and not _is_definition(statement.node):
+                if free and not is_definition(statement.node):
                     names |= words(statement.node)
     return [s for s in statements if s.number in chosen]
 
 
 def _is_light(node: ast.stmt) -> bool:
-    return _is_definition(node) or isinstance(node, ast.Import | ast.ImportFrom)
-
-
-class Reach:
-    """What statements define by calling functions that set names of the notebook."""
-
-    def __init__(self, statements: Sequence[Statement]) -> None:
-        self._gives: dict[str, set[str]] = {}
-        self._free: set[str] = set()
-        changed = True
-        while changed:
-            changed = any([self._learn(statement) for statement in statements])
-
-    def _learn(self, statement: Statement) -> bool:
-        """Note what the names of a statement give to who uses them; whether that is news."""
-        node = statement.node
-        if _is_definition(node):
-            gives, free = set(statement.gives), statement.gives_free
-            used = statement.loads - statement.at_once
-        elif isinstance(node, ast.Assign | ast.AnnAssign):
-            gives, free, used = set[str](), statement.free, _handed_on(node, statement.loads)
-        else:
-            return False
-        gives = gives.union(*(self._gives.get(name, ()) for name in used))
-        free = free or not used.isdisjoint(self._free)
-        news = False
-        for name in statement.binds if gives or free else ():
-            news |= not gives <= self._gives.get(name, set()) or (free and name not in self._free)
-            self._gives.setdefault(name, set()).update(gives)
-            self._free |= {name} if free else set()
-        return news
-
-    def is_free(self, statement: Statement) -> bool:
-        """Whether it may define anything, itself or by what it calls."""
-        return statement.free or not statement.at_once.isdisjoint(self._free)
-
-    def sets(self, statement: Statement) -> set[str]:
-        """The names that it sets by what it calls."""
-        if self._gives.keys().isdisjoint(statement.at_once):
-            return set()
-        return set().union(*(self._gives.get(name, ()) for name in statement.at_once))
-
-
-def _handed_on(node: ast.stmt, loads: set[str]) -> set[str]:
-    """The names whose values live on in what is assigned: all but functions that are called.
-
-    A class that is called makes an object, and that has the class's methods.
-    """
-    called = {
-        call.func.id
-        for call in ast.walk(node)
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-    }
-    others = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
-    return {n for n in loads if n not in called or others.count(n) > 1 or n[:1].isupper()}
+    return is_definition(node) or isinstance(node, ast.Import | ast.ImportFrom)
 
 
 def run(statement: Statement, namespace: dict[str, Any], file: str, flags: int = 0) -> int:
