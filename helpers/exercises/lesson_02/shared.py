@@ -280,4 +280,5 @@ EXERCISE = Exercise(
         WrongAnswer("one barrier too few", shared_wrong.only_rank_0_waits, "never come"),
     ),
     figure=0,
+    unseen={"worked": "how many elements a rank works through"},
 )

@@ -225,4 +225,8 @@ EXERCISE = Exercise(
         WrongAnswer("remembers too late", wrong.KeyMissing, "nothing remembered"),
     ),
     ranked=False,
+    unseen={
+        "inside": "whether the decision is the very one of the rule inside",
+        "held": "how many tensors it keeps",
+    },
 )

@@ -178,4 +178,8 @@ EXERCISE = Exercise(
         WrongAnswer("never drops", wrong.NeverDrops, "nothing is ever"),
     ),
     ranked=False,
+    unseen={
+        "inside": "whether the decision is the very one of the rule inside",
+        "held": "how many tensors it keeps",
+    },
 )

@@ -253,4 +253,8 @@ EXERCISE = Exercise(
         WrongAnswer("own decision", KeepsDecision, "nobody’s books"),
     ),
     ranked=False,
+    unseen={
+        "inside": "whether the decision is the very one of the rule inside",
+        "held": "how many tensors it keeps",
+    },
 )

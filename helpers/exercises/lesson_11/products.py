@@ -144,4 +144,8 @@ EXERCISE = Exercise(
         WrongAnswer("in place", wrong.in_place, "you wrote into `w_scale`"),
     ),
     ranked=False,
+    unseen={
+        "floats": "whether matrices are multiplied as floating-point numbers",
+        "whole": "whether these are whole",
+    },
 )

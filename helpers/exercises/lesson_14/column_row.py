@@ -126,4 +126,5 @@ EXERCISE = Exercise(
         WrongAnswer("no wait", wrong.no_wait, "without waiting for"),
     ),
     figure=0,
+    unseen={"products": "how many multiplications a rank makes"},
 )

@@ -153,4 +153,10 @@ EXERCISE = Exercise(
         WrongAnswer("no wait", wrong.no_wait, "without waiting for"),
     ),
     figure=0,
+    unseen={
+        "saved": "what autograd keeps",
+        "held": "what is held after forward",
+        "after": "what is held after backward",
+        "row": "the memory that a gradient lies in",
+    },
 )

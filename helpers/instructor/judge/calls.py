@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from helpers.exercises.drives import Apart, Ranked, is_inside
+from helpers.exercises.drives import Apart, Ranked, failed, is_inside
 from helpers.exercises.drives_built import Built
 from helpers.exercises.drives_four_ways_threads import Threaded
 from helpers.exercises.spec import Case, Exercise, Observation, Other
@@ -17,17 +17,20 @@ from helpers.instructor.judge.drivers import driver_name
 from helpers.instructor.judge.exchange import Exchange
 from helpers.instructor.judge.handing import Handing
 from helpers.instructor.judge.meeting import observe_meeting
-from helpers.instructor.judge.network import ended, observe_ranks
+from helpers.instructor.judge.network import observe_ranks
 from helpers.instructor.judge.remote import RemoteFunction, Talk
-from helpers.instructor.judge.replies import observed
+from helpers.instructor.judge.replies import observed, without_end
 from helpers.instructor.judge.session import Session
 from helpers.worker.encoding import Malformed, encode
 from helpers.worker.frames import Closed, Late
 
 
-def observe(exercise: Exercise, case: Case, session: Session, clock: Clock) -> Observation:
+def observe(
+    exercise: Exercise, case: Case, session: Session, clock: Clock, inside: bool = False
+) -> Observation:
     """What the submission does in one case, a function's value or a run of ranks.
 
+    inside: by the word of its own process, as a learner's check has it; for hints.
     After trouble its processes are in no known state: they are ended.
     """
     with clock.stopped():
@@ -37,16 +40,17 @@ def observe(exercise: Exercise, case: Case, session: Session, clock: Clock) -> O
     seconds = clock.call
     if seconds <= 0:
         return Observation(trouble="timeout")
-    if isinstance(exercise.drive, Built):
-        seen = observe_built(exercise, exercise.drive, case, session, seconds)
-    elif isinstance(exercise.drive, Threaded):
-        seen = observe_meeting(channels[0], exercise, case, seconds)
-    elif isinstance(exercise.drive, Ranked):
-        seen = observe_ranks(channels, exercise.drive, exercise.function, case, seconds)
-    elif isinstance(exercise.drive, Apart):
-        seen = observe_apart(channels, exercise, case, seconds)
-    elif is_inside(exercise.drive):
+    drive = exercise.drive
+    if isinstance(drive, Ranked):
+        seen = observe_ranks(channels, drive, exercise.function, case, seconds, inside)
+    elif isinstance(drive, Apart):
+        seen = observe_apart(channels, exercise, case, seconds, inside)
+    elif inside or is_inside(drive):
         seen = _ask_case(channels[0], exercise, case, seconds)
+    elif isinstance(drive, Built):
+        seen = observe_built(exercise, drive, case, session, seconds)
+    elif isinstance(drive, Threaded):
+        seen = observe_meeting(channels[0], exercise, case, seconds)
     else:
         seen = drive_case(channels[0], exercise, case, seconds)
     if seen.trouble:  # other ranks are in the middle of theirs, or what it has forked goes on
@@ -55,14 +59,20 @@ def observe(exercise: Exercise, case: Case, session: Session, clock: Clock) -> O
 
 
 def observe_apart(
-    channels: list[Channel], exercise: Exercise, case: Case, seconds: float
+    channels: list[Channel],
+    exercise: Exercise,
+    case: Case,
+    seconds: float,
+    inside: bool = False,
 ) -> Observation:
     """One case of a function that is told its rank: each rank's calls in a process of its own."""
     until = time.monotonic() + seconds
     lists: list[Any] = []
     for rank, channel in enumerate(channels):
         mine = replace(case, options={**case.options, "rank": rank})
-        seen = drive_case(channel, exercise, mine, until - time.monotonic())
+        seen = (_ask_case if inside else drive_case)(
+            channel, exercise, mine, until - time.monotonic()
+        )
         if seen.trouble:
             return seen if seen.trouble == "signature" else replace(seen, rank=rank)
         lists.append(seen.values[0] if seen.values else None)
@@ -85,7 +95,9 @@ def drive_case(channel: Channel, exercise: Exercise, case: Case, seconds: float)
         channel.send({"lane": 0, "last": True})
         return seen
     except (Late, Closed, Violation, Malformed) as error:
-        return ended(error, None).seen
+        return without_end(error)
+    except Exception as error:  # a driver's, at what the function gave
+        return failed(error, fn)
 
 
 def _ask_case(channel: Channel, exercise: Exercise, case: Case, seconds: float) -> Observation:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from helpers.exercises import of_lesson
-from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.spec import Case, Exercise, Observation, Verdict
 from helpers.instructor.grades import ExerciseGrade, Mode, SubmissionGrade
 from helpers.instructor.judge import verdicts
 from helpers.instructor.judge.budgets import BUDGETS, Budgets, Clock
@@ -103,11 +104,14 @@ class Judge:
         if state.what != "there":
             return verdicts.without_call(exercise, state)
         clock.exercise()
-        for case in exercise.cases(0):
+        shown = exercise.cases(0)
+        for number, case in enumerate(shown, 1):
             seen = observe(exercise, case, session, clock)
             verdict = exercise.judge(case, seen)
             if verdict.status != "passed":
-                return verdicts.on_visible(exercise, case, seen, verdict)
+                again = shown[0 if exercise.unseen else number - 1 : number]
+                told = None if seen.trouble else _hint(exercise, again, session, clock)
+                return verdicts.on_visible(exercise, case, seen, told or verdict)
         return None
 
     def _hidden(
@@ -133,4 +137,24 @@ class Judge:
                 return verdicts.on_hidden(exercise, seen, verdict)
             right.append((case, seen))
         differs = differs_on_real_ranks(exercise, right, session, clock)
-        return verdicts.on_real_ranks(exercise, differs) if differs else verdicts.passed(exercise)
+        if differs:
+            return verdicts.on_real_ranks(exercise, differs)
+        shown = exercise.cases(0) if exercise.unseen else []
+        return verdicts.passed(exercise, _hint(exercise, shown, session, clock))
+
+
+def _hint(
+    exercise: Exercise, shown: Sequence[Case], session: Session, clock: Clock
+) -> Verdict | None:
+    """What a learner's own check says to an answer in cases that the lesson shows, if it is wrong.
+
+    It sees more than the judge, and all of that is the submission's own word: it decides nothing.
+    """
+    for case in shown:
+        seen = observe(exercise, case, session, clock, inside=True)
+        verdict = exercise.judge(case, seen)
+        if seen.trouble:
+            return None
+        if verdict.status == "wrong":
+            return verdict
+    return None

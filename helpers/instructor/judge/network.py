@@ -24,7 +24,7 @@ from helpers.instructor.judge.exchange import Exchange, Record
 from helpers.instructor.judge.handing import Handing
 from helpers.instructor.judge.messages import Packed, header_of, whole
 from helpers.instructor.judge.remote import RemoteFunction, Talk
-from helpers.instructor.judge.replies import observed
+from helpers.instructor.judge.replies import observed, without_end
 from helpers.instructor.judge.shared_memory import Buffers
 from helpers.worker.encoding import Malformed, decode, encode
 from helpers.worker.frames import Closed, Late
@@ -39,14 +39,20 @@ class Ended(Exception):
 
 
 def observe_ranks(
-    channels: Sequence[Channel], drive: Ranked, function: str, case: Case, seconds: float
+    channels: Sequence[Channel],
+    drive: Ranked,
+    function: str,
+    case: Case,
+    seconds: float,
+    inside: bool = False,
 ) -> Observation:
     """Run one case on the ranks behind these channels; what they did, as the judge saw it.
 
-    seconds: for the whole case. After trouble the children are in no known state: end them.
+    seconds: for the whole case. inside: the driver runs in the children, whose word it is then.
+    After trouble the children are in no known state: end them.
     """
     buffers = Buffers(case.ranks)
-    ranks = [Proxy(channel, case.ranks, buffers) for channel in channels]
+    ranks = [Proxy(channel, case.ranks, buffers, inside or drive.inside) for channel in channels]
     deadline = time.monotonic() + seconds
 
     def body(comm: Any) -> None:
@@ -79,8 +85,8 @@ class Proxy:
     value: what the rank gave. sent: to whom its own thread sent, in order.
     """
 
-    def __init__(self, channel: Channel, size: int, buffers: Buffers) -> None:
-        self.channel, self.size, self.buffers = channel, size, buffers
+    def __init__(self, channel: Channel, size: int, buffers: Buffers, inside: bool) -> None:
+        self.channel, self.size, self.buffers, self.inside = channel, size, buffers, inside
         self.value: Any = None
         self.sent: list[int] = []
 
@@ -94,7 +100,7 @@ class Proxy:
         call = {"function": function, "rank": comm.rank, "size": self.size}
         try:
             number = self.channel.begin(deadline)
-            if drive.inside:
+            if self.inside:
                 told = {"drive": driver_name(drive), "args": encode(list(args))}
                 self.channel.send({"do": "rank", "call": number, **call, **told})
                 op, said = lane.serve("return", "trouble")
@@ -106,7 +112,7 @@ class Proxy:
                 fn = RemoteFunction(Talk(lane, handing, comm.rank), function)
                 self.value = _driven(drive, fn, comm, args)
             comm.finish()
-            if lane.behind or not drive.inside:
+            if lane.behind or not self.inside:
                 self.channel.send({"lane": 0, "last": True})
         except (Late, Closed, Violation, Malformed) as error:
             raise ended(error, comm.rank) from None
@@ -116,20 +122,16 @@ def _driven(drive: Ranked, fn: RemoteFunction, comm: Any, args: tuple[Any, ...])
     """What a driver gives. Raises Ended where it, or the function, did not come to an end."""
     try:
         return drive.on_rank(fn, comm, args)
-    except (Late, Closed, Violation, Malformed, Ended):
+    except Ended:
         raise
     except Exception as error:
         # The function's own, or the driver's at what the function gave, as in a learner's check.
         raise Ended(failed(error, fn, comm.rank)) from None
 
 
-def ended(error: Exception, rank: int | None) -> Ended:
+def ended(error: Exception, rank: int) -> Ended:
     """How a rank ended whose connection gave this error."""
-    if isinstance(error, Late):
-        return Ended(Observation(trouble="timeout", rank=rank))
-    gone = isinstance(error, Closed)
-    text = "it was gone before it had answered." if gone else "it sent what no rank sends."
-    return Ended(Observation(trouble="died", text=text, rank=rank))
+    return Ended(without_end(error, rank))
 
 
 def _value(args: list[Any]) -> Any:

@@ -8,6 +8,7 @@ or, where it is an object, stays in its process and is asked. Autograd goes acro
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,9 @@ from torch import Tensor, nn
 from helpers.exercises.drives import Elsewhere, Made, Remote
 from helpers.instructor.judge.channel import Violation
 from helpers.instructor.judge.handing import MOST, Handing, by_value
-from helpers.instructor.judge.replies import observed
+from helpers.instructor.judge.replies import observed, without_end
 from helpers.worker.encoding import Malformed
+from helpers.worker.frames import Closed, Late
 
 if TYPE_CHECKING:
     from helpers.instructor.judge.exchange import Exchange
@@ -45,7 +47,7 @@ class Talk:
         args: Sequence[Any],
         most: int | None = None,
     ) -> Any:
-        """Use the function (held None) or an object there. Raises Elsewhere, and as a channel.
+        """Use the function (held None) or an object there. Raises Elsewhere.
 
         what: "call", "get" or "items". most: so many numbers may its value hold.
         """
@@ -57,8 +59,9 @@ class Talk:
         told, parameters = self.ask(
             fds, do="invoke", gradients=self.handing.gradients(), modes=modes, **asked
         )
-        taken = self.handing.take(told, self._object, most)
-        self.handing.take_parameters(parameters)
+        with self.told():
+            taken = self.handing.take(told, self._object, most)
+            self.handing.take_parameters(parameters)
         if links is not None:
             holder = _Holder(self, links)
             if taken.linked:
@@ -72,29 +75,45 @@ class Talk:
         fds: of memory that goes along.
         """
         forget, self.forget = self.forget, []
-        self.exchange.send({"lane": 0, "forget": forget, **asked}, fds)
-        op, args = self.exchange.serve("return", "trouble")
-        if op == "trouble":
-            raise Elsewhere(observed(args, self.rank))
-        if len(args) != 3:
-            raise Violation("a return of another kind")
-        self.exchange.drop(args[2])
+        with self.told():
+            self.exchange.send({"lane": 0, "forget": forget, **asked}, fds)
+            op, args = self.exchange.serve("return", "trouble")
+            if op == "trouble":
+                raise Elsewhere(observed(args, self.rank))
+            if len(args) != 3:
+                raise Violation("a return of another kind")
+            self.exchange.drop(args[2])
         return args[0], args[1]
 
-    def back(self, links: int, gradients: Sequence[Any]) -> list[Any]:
-        """Go back through a call there: the gradients of what it was given."""
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """What goes wrong with the process is what became of the function: a driver notes it."""
+        try:
+            yield
+        except (Late, Closed, Violation, Malformed) as error:
+            raise Elsewhere(without_end(error, self.rank)) from None
+
+    def back(
+        self, links: int, gradients: Sequence[Any], given: Sequence[tuple[int, ...]]
+    ) -> list[Any]:
+        """Go back through a call there: the gradients of what it was given, of these shapes."""
         data, fds = self.handing.give(list(gradients))
         told, parameters = self.ask(fds, do="backward", links=links, gradients=data)
-        found = self.handing.take(told, self._object).result
-        self.handing.take_parameters(parameters)
-        if type(found) is not list:
-            raise Malformed("no gradients")
-        return found
+        with self.told():
+            found = self.handing.take(told, self._object).result
+            self.handing.take_parameters(parameters)
+            shapes = [None if each is None else tuple(each.shape) for each in found]
+            if len(found) != len(given):
+                raise Malformed("other gradients than were asked for")
+            if any(s is not None and s != g for s, g in zip(shapes, given, strict=True)):
+                raise Malformed("a gradient of another shape")
+        return list(found)
 
     def value(self, fds: Sequence[int] = (), **asked: Any) -> Any:
         """What comes of something that is asked for, by value."""
         told, _ = self.ask(fds, **asked)
-        return self.handing.take(told, self._object, MOST).result
+        with self.told():
+            return self.handing.take(told, self._object, MOST).result
 
     def _object(self, told: Any) -> RemoteObject:
         if type(told) is not list or [type(each) for each in told] != [int, str, list, dict]:
@@ -131,8 +150,9 @@ class RemoteFunction(Remote):
     def rand(self, *shape: int) -> Tensor:
         """The next random numbers there."""
         found = self.talk.value(do="draw", shape=list(shape))
-        if not isinstance(found, Tensor) or found.shape != shape:
-            raise Malformed("no random numbers")
+        with self.talk.told():
+            if not isinstance(found, Tensor) or found.shape != shape:
+                raise Malformed("no random numbers")
         return found
 
     def collect(self) -> None:
@@ -215,10 +235,4 @@ class _Across(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        found = ctx.holder.talk.back(ctx.holder.links, gradients)
-        shapes = [None if each is None else tuple(each.shape) for each in found]
-        if len(found) != len(ctx.given):
-            raise Malformed("other gradients than were asked for")
-        if any(s is not None and s != g for s, g in zip(shapes, ctx.given, strict=True)):
-            raise Malformed("a gradient of another shape")
-        return (None, None, *found)
+        return (None, None, *ctx.holder.talk.back(ctx.holder.links, gradients, ctx.given))

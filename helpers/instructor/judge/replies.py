@@ -7,6 +7,7 @@ from typing import Any
 from helpers.exercises.spec import Observation, Other, Place
 from helpers.instructor.judge.channel import Violation
 from helpers.worker.encoding import Malformed, decode
+from helpers.worker.frames import Closed, Late
 
 _TROUBLES = ("", "not done", "signature", "failed")  # what only the judge sees is not among them
 _ON_REAL_RANKS = (*_TROUBLES, "deadlock", "timeout", "died")
@@ -31,6 +32,15 @@ def observed(args: list[Any], rank: int | None = None, real: bool = False) -> Ob
         rank=rank,
         place=place,
     )
+
+
+def without_end(error: Exception, rank: int | None = None) -> Observation:
+    """What is seen of a process whose connection gave this error."""
+    if isinstance(error, Late):
+        return Observation(trouble="timeout", rank=rank)
+    gone = isinstance(error, Closed)
+    text = "it was gone before it had answered." if gone else "it sent what no rank sends."
+    return Observation(trouble="died", text=text, rank=rank)
 
 
 def _values(data: Any) -> list[Any]:

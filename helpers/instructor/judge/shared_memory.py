@@ -112,7 +112,7 @@ class Lent:
         held = tensor.detach().contiguous()
         data = memory_of(held)
         self.fd = memory(len(data))
-        os.pwrite(self.fd, data, 0)
+        os.pwrite(self.fd, data.data, 0)
         self.told = {"lent": [str(held.dtype).removeprefix("torch."), list(held.shape)]}
 
     def is_held(self) -> bool:

@@ -36,9 +36,13 @@ _ON_HIDDEN: dict[Outcome, str] = {
 }
 
 
-def passed(exercise: Exercise) -> ExerciseGrade:
-    """Full points."""
-    return _grade(exercise, "passed", "Right on all cases, those that the lesson shows and others.")
+def passed(exercise: Exercise, remark: Verdict | None = None) -> ExerciseGrade:
+    """Full points. remark: what the learner's own check says all the same."""
+    reason = "Right on all cases, those that the lesson shows and others."
+    if remark is None:
+        return _grade(exercise, "passed", reason)
+    hint = f"This costs no points, for nobody can see it from outside: {remark.hint}"
+    return _grade(exercise, "passed", reason, hint=hint)
 
 
 def on_visible(
