@@ -53,7 +53,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> Any:
     return lambda *sources: Ran(list(sources), monkeypatch)
 
 
-WAYS = {
+WAYS: dict[str, str | tuple[str, ...]] = {
     "globals": "globals()['fit'] = inner",
     "globals of a text": "globals()['fit'] = globals()['inner']",
     "globals by a name": "name = 'fit'\nglobals()[name] = inner",
@@ -126,6 +126,17 @@ WAYS = {
     "its own code": "def fit(a, b):\n    pass\n\n\nfit.__code__ = inner.__code__",
     "a timed line": "%time fit = inner",
     "a timed cell": "%%time\nfit = inner",
+    "a module that a cell writes": (
+        "%%writefile mine.py\ndef answer(a, b):\n    return 2 * a + b",
+        "from mine import answer as fit",
+    ),
+    "a star import of one": (
+        "%%writefile of_two.py\nfrom other_one import factor\n\n\ndef fit(a, b):\n"
+        "    return factor * a + b",
+        "%%writefile other_one.py\n",
+        "%%writefile -a other_one.py\nfactor = 2",
+        "from of_two import *",
+    ),
     "an annotation": "from collections.abc import Callable\nfit: Callable = inner",
 }
 
@@ -133,9 +144,10 @@ WAYS = {
 @pytest.mark.parametrize("stub", ["none", "before", "after"])
 @pytest.mark.parametrize("way", WAYS)
 def test_an_answer_is_found_however_it_is_made(ran: Any, way: str, stub: str) -> None:
-    sources = [INNER, WAYS[way], DEMO]
+    made = WAYS[way]
+    sources = [INNER, *([made] if isinstance(made, str) else made), DEMO]
     if stub != "none":
-        sources.insert(0 if stub == "before" else 2, STUB)
+        sources.insert(0 if stub == "before" else -1, STUB)
     found = ran(*sources)
     assert (found.state, found.value) == ("there", 7)
     assert (sources.index(DEMO), 1) not in found.steps
@@ -143,7 +155,7 @@ def test_an_answer_is_found_however_it_is_made(ran: Any, way: str, stub: str) ->
 
 @pytest.mark.parametrize("way", ["globals by a name", "exec of a text with a name", "setattr"])
 def test_what_is_needed_may_stand_anywhere(ran: Any, way: str) -> None:
-    first, *rest = WAYS[way].split("\n")
+    first, *rest = str(WAYS[way]).split("\n")
     assert ran(DEMO, first, INNER, *rest).value == 7
 
 

@@ -12,7 +12,7 @@ import ast
 import builtins
 import re
 import symtable
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,7 +95,7 @@ def _statement(number: int, cell: int, index: int, node: ast.stmt) -> Statement:
     table = symtable.symtable(text, "cell", "exec")
     made = Statement(number, cell, index, node, _bound(table), _globals(table))
     found = touched(node, text)
-    made.loads |= found.loads
+    made.loads |= found.loads | set(_modules(node))
     if is_definition(node):
         made.at_once = _used_at_once(table)
         made.gives, made.gives_free = found.binds, found.anything
@@ -112,6 +112,15 @@ def _statement(number: int, cell: int, index: int, node: ast.stmt) -> Statement:
         elif isinstance(inner, ast.ImportFrom):
             made.star |= inner.names[0].name == "*" or inner.module == "__future__"
     return made
+
+
+def _modules(node: ast.stmt) -> Iterator[str]:
+    """The modules that a statement imports, as "mine.py": a cell may write one."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Import):
+            yield from (f"{alias.name}.py" for alias in inner.names)
+        elif isinstance(inner, ast.ImportFrom) and inner.module:
+            yield f"{inner.module}.py"
 
 
 def _loop_variables(node: ast.stmt) -> set[str]:
@@ -198,6 +207,8 @@ def needed(statements: Sequence[Statement], functions: Iterable[str]) -> list[St
     for statement in statements:
         if statement.number in free:
             names |= statement.loads | words(statement.node)
+        elif statement.star:
+            names |= statement.loads
     while names - seen:
         name = (names - seen).pop()
         seen.add(name)

@@ -182,6 +182,8 @@ class _Finder(ast.NodeVisitor):
                 self._code(args[0])
             elif func.attr == "push":
                 self._many(node)
+            elif func.attr == "run_cell_magic":
+                self._file(args)
             return [] if func.attr in _MAGIC else args
         if _is_module(node):
             self.touched.anything = True
@@ -206,6 +208,17 @@ class _Finder(ast.NodeVisitor):
                 self.touched.anything = True
         self.touched.binds |= {word.arg for word in node.keywords if word.arg}
         self.touched.anything |= any(word.arg is None for word in node.keywords)
+
+    def _file(self, args: Sequence[ast.expr]) -> None:
+        """A cell that is written to a file: modules are names such as "mine.py" here."""
+        match args:
+            case [ast.Constant("writefile" | "file"), ast.Constant(str(line)), text]:
+                inner = Touched()
+                self.touched, outer = inner, self.touched
+                self._code(text)
+                self.touched = outer
+                outer.binds.update(line.split()[-1:])
+                outer.loads |= {name for name in inner.loads if name.endswith(".py")}
 
     def _code(self, text: ast.expr) -> None:
         """Code that is run from its text."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from helpers.worker import cells
 from helpers.worker.cells import Statement
+from helpers.worker.shell import Shell, written
 
 _FILE = "<cell {}>"
 _TEXT = 2000
@@ -24,7 +25,7 @@ def own_names() -> dict[str, Any]:
     module = ModuleType("__main__")
     sys.modules["__main__"] = module
     names = vars(module)
-    names["get_ipython"] = lambda: _Shell(names)
+    names["get_ipython"] = lambda: Shell(names)
     return names
 
 
@@ -101,8 +102,9 @@ class Submission:
             name = cells.name_of(statement)
             self._stubs[name] = self.names.get(name)
         for name, value in before.items():
-            if self.names.get(name) is not value:
-                self._starred[name] = self.names.get(name)
+            given = self.names.get(name)
+            if given is not value and not written.has(getattr(given, "__module__", "")):
+                self._starred[name] = given
         return flags, error
 
     def _failed(self, statement: Statement, fault: list[Any]) -> None:
@@ -152,26 +154,3 @@ def _said(error: BaseException) -> str:
         return str(error)[:_TEXT]
     except Exception:  # whatever its class does
         return ""
-
-
-class _Shell:
-    """Stands in for IPython's shell: magics and shell commands do nothing."""
-
-    def __init__(self, names: dict[str, Any]) -> None:
-        self.user_ns = self.user_global_ns = names
-
-    def push(self, names: dict[str, Any]) -> None:
-        """Set names of the notebook."""
-        self.user_ns.update(names)
-
-    def ex(self, code: str) -> None:
-        """Run code among the notebook's names."""
-        exec(code, self.user_ns)
-
-    def run_cell(self, code: str, *args: Any, **options: Any) -> None:
-        """Run code as a cell."""
-        for statement in cells.statements_of(code):
-            cells.run(statement, self.user_ns, "<cell>")
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *args, **options: None
