@@ -7,55 +7,102 @@ from collections.abc import Sequence
 from typing import Any
 
 from helpers.exercises import drives_four_ways as ways
-from helpers.exercises.drives import Function
+from helpers.exercises.drives import Function, wrong_signature
+from helpers.exercises.drives_built import Built
+from helpers.exercises.drives_four_ways_between import made_in, state_of, task_for
 from helpers.exercises.drives_tf import settings
+from helpers.exercises.drives_tf_given import (
+    as_bytes,
+    definition_of,
+    element_name,
+    named,
+    shared_name,
+)
 from helpers.exercises.drives_tf_graphs import Together, hook_parts, together
 from helpers.exercises.spec import Case, Observation
 
+PATIENCE_MS = 3000
+_PARTS = ("update", "init", "tokens", "sync", "close")
 
-def drive(fn: Function, case: Case) -> Observation:
-    """See `drives_four_ways.between_sync`."""
+
+def _builds(fn: Function, case: Case) -> Observation:
+    """`fn(task, make_variables, batch, loss, optimizer, aggregate, total)`, a graph a client.
+
+    The case's arguments: servers, aggregate, rows, start and rate.
+    """
+    return wrong_signature(fn, 7) or ways.guarded(fn, lambda: _built(fn, case))
+
+
+def _built(fn: Function, case: Case) -> Observation:
     import tensorflow as tf
     from tensorflow.compat import v1
 
-    servers, aggregate, rows, start, rate, rounds = case.args[0]
-    clients, graphs, parts, seen = len(rows), [], [], list[dict[str, Any]]()
-    line = ways.Line(start)
+    servers, aggregate, rows, start, rate = case.args[0]
+    clients, line, built = len(rows), ways.Line(start), list[dict[str, Any]]()
     for number in range(clients):
-        task, made = ways._task(number, servers, clients), list[Any]()
+        task = task_for(number, servers, clients)
         with tf.Graph().as_default() as graph:
             given = fn(
                 task,
-                ways._recording(line, made),
+                line.make,
                 ways.batch_of(number, task.device, *rows[number]),
                 line.loss,
                 v1.train.GradientDescentOptimizer(rate),
                 aggregate,
                 clients,
             )
-            pair = given if isinstance(given, list | tuple) and len(given) == 2 else (given, None)
-            part = ways._state(made, v1.train.get_global_step(graph))
+        pair = given if isinstance(given, list | tuple) and len(given) == 2 else (given, None)
         hooked = hasattr(pair[1], "begin") and hasattr(pair[1], "after_create_session")
-        part |= hook_parts(pair[1], graph) if hooked else {}
-        part |= {"update": pair[0], "size": _queue_size(graph)}
-        good = hooked and ways.runs_in(ways.kind_of(pair[0])) and bool(made)
-        told = {"kinds": ways.kind_of(given), "nodes": ways.nodes_of(graph), "hooked": hooked}
-        told |= {"made": [ways.op_name(each.handle) for each in made], "good": good}
-        seen.append({**told, "chief": part.get("sync") is not None})
-        graphs.append(graph)
-        parts.append(part)
-    chiefs = [number for number in range(clients) if seen[number]["chief"]]
+        parts = hook_parts(pair[1], graph) if hooked else {}
+        parts["update"] = pair[0] if ways.runs_in(ways.kind_of(pair[0])) else None
+        there = {name: element_name(each) for name, each in parts.items() if each is not None}
+        told = {"kinds": ways.kind_of(given), "hooked": hooked, "graph": as_bytes(graph)}
+        built.append({**there, **told})
+    return Observation(values=[{"clients": built}])
+
+
+def _looks(case: Case, built: Any) -> Observation:
+    """Run the clients with the ops of their hooks, round by round.
+
+    The case's arguments: as above, and for each round the clients that make one step in it, all at
+    once. `values[0]` is `{"clients": [{"kinds", "nodes", "made", "hooked", "good", "chief"}],
+    "chiefs", "tokens": at the start, "rounds": [{"step", "tokens", "weights", "stuck"}]}`. Where
+    clients are stuck after PATIENCE_MS no round follows.
+    """
+    from tensorflow.compat import v1
+
+    servers, _, rows, _, _, rounds = case.args[0]
+    definitions, parts, seen = list[Any](), list[dict[str, Any]](), list[dict[str, Any]]()
+    for client in built["clients"]:
+        definition = definition_of(client["graph"])
+        ways.rows_are(definition, rows)
+        mine = {name: client.get(name) for name in _PARTS}
+        for each in filter(None, mine.values()):
+            named(definition, each)
+        made, hooked = made_in(definition), client["hooked"] is True
+        told = {"kinds": client["kinds"], "nodes": ways.nodes_of(definition), "hooked": hooked}
+        told |= {"made": made, "good": bool(hooked and mine["update"] and made)}
+        seen.append({**told, "chief": mine["sync"] is not None})
+        definitions.append(definition)
+        parts.append(mine)
+    chiefs = [number for number in range(len(seen)) if seen[number]["chief"]]
     value: dict[str, Any] = {"clients": seen, "chiefs": chiefs, "tokens": None, "rounds": []}
-    if len(chiefs) != 1 or not all(each["good"] for each in seen):
+    if len(chiefs) != 1 or len(seen) != len(rows) or not all(each["good"] for each in seen):
         return Observation(values=[value])
-    common = together(graphs, ways.cpus_for(servers, clients))
-    with v1.Session(graph=common.graph, config=settings(servers + clients)) as session:
-        return _run(session, common, parts, chiefs[0], rounds, value)
+    common = together(definitions, ways.cpus_for(servers, len(rows)))
+    for number, mine in enumerate(parts):
+        of = {name: each and common.of(number, each) for name, each in mine.items()}
+        mine |= {**of, **state_of(common, number, definitions[number])}
+    parts[chiefs[0]]["size"] = _queue_size(common, chiefs[0], definitions[chiefs[0]])
+    with v1.Session(graph=common.graph, config=settings(servers + len(rows))) as session:
+        return _run(session, parts, chiefs[0], rounds, value)
+
+
+between_sync = Built(_builds, _looks, told=5)
 
 
 def _run(
     session: Any,
-    common: Together,
     parts: Sequence[dict[str, Any]],
     chief: int,
     rounds: Sequence[Sequence[int]],
@@ -64,7 +111,7 @@ def _run(
     """Start all clients, then round by round, until they are through or some are stuck."""
 
     def run(client: int, name: str, **options: Any) -> Any:
-        return session.run(common.of(client, parts[client][name]), **options)
+        return session.run(parts[client][name], **options)
 
     order = [chief, *[client for client in range(len(parts)) if client != chief]]
     for client in order:
@@ -99,7 +146,7 @@ def _round(run: Any, clients: Sequence[int]) -> list[int]:
         import tensorflow as tf
 
         try:
-            run(client, "update", options=v1.RunOptions(timeout_in_ms=ways.PATIENCE_MS))
+            run(client, "update", options=v1.RunOptions(timeout_in_ms=PATIENCE_MS))
         except tf.errors.DeadlineExceededError:
             stuck.append(client)
         except Exception as error:
@@ -126,14 +173,14 @@ def _again(work: Any) -> None:
         return
 
 
-def _queue_size(graph: Any) -> Any:
+def _queue_size(common: Together, client: int, definition: Any) -> Any:
     """How many tokens are in the queue; None in a graph that has none."""
     import tensorflow as tf
     from tensorflow.compat import v1
 
-    queues = [op for op in graph.get_operations() if op.type == "FIFOQueueV2"]
-    for queue in queues:
-        if b"sync_token_q" in queue.get_attr("shared_name"):
-            with graph.as_default(), v1.colocate_with(queue):
+    for node in definition.node:
+        if node.op == "FIFOQueueV2" and "sync_token_q" in shared_name(node):
+            queue = common.of(client, node.name)
+            with common.graph.as_default(), v1.colocate_with(queue):
                 return tf.raw_ops.QueueSizeV2(handle=queue.outputs[0])
     return None

@@ -10,26 +10,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from helpers.exercises.drives_tf_given import element_name, nodes_in
+
 
 @dataclass(frozen=True)
 class Together:
     """The clients' graphs in one. graph: a tf.Graph, for `Session(graph=…, config=settings(n))`."""
 
     graph: Any
-    clients: tuple[Any, ...]
 
     def of(self, client: int, item: Any) -> Any:
-        """What an op, tensor or variable of a client's graph is here. Lists give lists."""
+        """What an op, tensor or variable of a client's graph is here; its name will do.
+
+        Lists give lists.
+        """
         if isinstance(item, list | tuple):
             return [self.of(client, each) for each in item]
-        mine = self.clients[client].as_graph_element(item)
-        return self.graph.as_graph_element(f"client_{client}/{mine.name}")
+        name = item if isinstance(item, str) else element_name(item)
+        return self.graph.as_graph_element(f"client_{client}/{name}")
 
 
 def together(graphs: Sequence[Any], devices: Mapping[str, str]) -> Together:
     """Put the graphs of several clients into one that a direct session can run.
 
-    graphs: a tf.Graph a client. devices: what stands for each task, such as
+    graphs: a tf.Graph a client, or its definition. devices: what stands for each task, such as
     {"/job:ps/task:0": "/CPU:0", "/job:worker/task:0": "/CPU:1"}. An op without a device keeps
     none. Raises KeyError for an op on a task that is not among them.
     """
@@ -37,15 +41,13 @@ def together(graphs: Sequence[Any], devices: Mapping[str, str]) -> Together:
 
     common = tf.Graph()
     for number, graph in enumerate(graphs):
-        definition = graph.as_graph_def()
-        for node in definition.node:
+        definition = tf.compat.v1.GraphDef()
+        definition.CopyFrom(graph.as_graph_def() if isinstance(graph, tf.Graph) else graph)
+        for node in nodes_in(definition):
             node.device = stands_for(node.device, devices)
-        for function in definition.library.function:
-            for node in function.node_def:
-                node.device = stands_for(node.device, devices)
         with common.as_default():
             tf.graph_util.import_graph_def(definition, name=f"client_{number}")
-    return Together(common, tuple(graphs))
+    return Together(common)
 
 
 def stands_for(device: str, devices: Mapping[str, str]) -> str:

@@ -54,13 +54,14 @@ def _of_kind(graph: Graph, names: set[str], kind: str) -> list[str]:
     return sorted(name for name in names if graph[name][0] == kind)
 
 
-ASSIGNS = "AssignVariableOp"
 READS = "ReadVariableOp"
 
 
 def _assigns(graph: Graph, names: set[str]) -> list[str]:
-    """The assignments among some ops, without the initialiser."""
-    return [name for name in _of_kind(graph, names, ASSIGNS) if not name.startswith("weight/")]
+    """What changes a variable among some ops: `assign`, `assign_add`, an optimizer's update."""
+    kinds = {graph[name][0] for name in names}
+    changing = [k for k in kinds if k.startswith(("Assign", "ResourceApply", "ResourceScatter"))]
+    return sorted(name for kind in changing for name in _of_kind(graph, names, kind))
 
 
 def claim(case: Case, seen: Observation) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing
-from helpers.exercises.drives_four_ways import between_async
+from helpers.exercises.drives_four_ways_between import between_async
 from helpers.exercises.lesson_08 import between_async_wrong as wrong
 from helpers.exercises.lesson_08 import graph_facts as facts
 from helpers.exercises.lesson_08 import line

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from helpers.exercises.compare import count, describe, listing
-from helpers.exercises.drives_four_ways import between_sync
+from helpers.exercises.drives_four_ways_sync import between_sync
 from helpers.exercises.lesson_08 import between_sync_wrong as wrong
 from helpers.exercises.lesson_08 import graph_facts as facts
 from helpers.exercises.lesson_08 import line

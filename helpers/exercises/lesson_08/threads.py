@@ -53,7 +53,7 @@ def claim(case: Case, seen: Observation) -> str | None:
         return f"{case.name}, {count(got['alone'], 'run')} had no other under way."
     if not _often_enough(case, got):
         return f"{case.name}, the ops were run {listing(got['runs'])} times."
-    if got["here"] or max(got["threads"]) > 1:
+    if got["here"] or max(got["threads"] or [0]) > 1:  # the grader sees no threads, but runs
         return f"{case.name}, not every op has one thread of its own."
     if got["looks"] < sum(got["runs"]):
         return f"{case.name}, the step was not looked at before each run."
@@ -111,6 +111,12 @@ def _alone(case: Case, seen: Observation) -> str | None:
             f"{case.name}, the ops take turns in one thread: while one runs, the others wait. Make "
             "a thread for each op, and start all."
         )
+    if got["here"] is None:
+        return (
+            f"{case.name}, op 0 makes all {got['runs'][0]} updates while the others have not "
+            "begun. Start all threads first, in a loop of its own, and hand the work over: "
+            "`Thread(target=work, args=(update,))`."
+        )
     if got["here"]:
         return (
             f"{case.name}, op 0 makes all {got['runs'][0]} updates in no thread at all. "
@@ -157,7 +163,7 @@ def _endless(case: Case, seen: Observation) -> str | None:
 
 
 def _new_threads(case: Case, seen: Observation) -> str | None:
-    most = max(seen.values[0]["threads"])
+    most = max(seen.values[0]["threads"] or [0])
     if most < 2:
         return None
     return (
