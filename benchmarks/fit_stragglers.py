@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from helpers.workloads.order_statistics import sorted_steps
+from benchmarks.order_statistics import sorted_steps
 from helpers.workloads.published import load
 from helpers.workloads.stragglers import FittedStragglers
 

@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.order_statistics import best, hours, mean_times_to_kth, times_to_kth
 from benchmarks.report import Claim, Report
 from helpers.workloads.arrivals import asynchronous
-from helpers.workloads.convergence import best, hours
 from helpers.workloads.gpipe_clock import speedups
-from helpers.workloads.order_statistics import mean_times_to_kth, times_to_kth
 from helpers.workloads.published import load
 from helpers.workloads.stragglers import FittedStragglers
 

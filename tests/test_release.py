@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import io
 import json
+import re
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -12,14 +13,19 @@ from typing import Any
 
 import pytest
 from leaks import ROOT, leaks, members
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_notebook
 
 from helpers import cli
 from helpers.exercises import check, find, lessons, of_lesson
 from helpers.exercises.released import LeftOut, is_left_out, left_out
 from helpers.instructor.release import release
+from helpers.instructor.release.cells import answers
+from helpers.instructor.release.cells import recorded as recorded_cells
 from helpers.instructor.release.pack import answers_in, blind, sources
 from helpers.instructor.release.prune import Modules, scope
 from helpers.notebook import recorded
+from helpers.notebook.predict import again, predict
 
 NOT_THERE = ("solutions/", "tests/", "benchmarks/", "helpers/instructor/", "__pycache__", ".pyc")
 
@@ -96,6 +102,7 @@ def test_the_answers_are_those_of_this_lesson_and_later_ones() -> None:
     names = {lesson: {name for _, name in answers_in(modules, lesson)} for lesson in lessons()}
     assert {"all_reduce_ring", "fit_latency_bandwidth"} <= names["02"] <= names["00"]
     assert "all_reduce_ring" not in names["03"] and "average_gradients" in names["03"]
+    assert "all_reduce_naive" not in names["02"] and "Asynchronous" in names["06"]
 
 
 SHOWN = '''"""A."""
@@ -130,6 +137,20 @@ def test_only_what_is_named_stays() -> None:
     assert modules.needing({("p.b", "other")}) == {("p.b", "other"), ("p.a", "answer")}
 
 
+def test_what_a_parameter_is_without_an_argument_may_be_missing() -> None:
+    texts = {
+        "p.a": '"""A."""\n\nimport os\n\n\ndef own(x):\n    return x\n\n\n'
+        "def builds(x, by=own):\n    return os.fspath(by(x))\n"
+    }
+    modules, own = Modules(texts), ("p.a", "own")
+    assert modules.needing({own}) == {own}
+    kept = modules.reached([("p.a", "builds")], {own})
+    assert kept == {("p.a", "builds"), ("p.a", "os")} and modules.missed(kept) == {own}
+    assert own in modules.reached([("p.a", "builds")])
+    cut = modules.cut("p.a", kept, {own: 'own = absent("own")'})
+    assert cut.index("import os") < cut.index("own = absent") < cut.index("def builds")
+
+
 def test_arguments_are_no_names_from_outside() -> None:
     code = "def f(cases):\n    return [c for c in cases if c.x > LEAST]\n"
     assert scope(code) == ({"f"}, {"LEAST"})
@@ -161,15 +182,15 @@ def test_the_command_says_what_it_wrote_and_what_is_wrong(
 # --- the cells that show recorded outputs ---------------------------------------------------------
 
 
-def entry(needs: list[list[str]], withheld: list[str]) -> dict[str, Any]:
-    return {"needs": needs, "withheld": withheld, "outputs": []}
+def entry(needs: list[list[str]], names: dict[str, str] | None = None) -> dict[str, Any]:
+    return {"needs": needs, "names": names or {}, "outputs": []}
 
 
 def test_a_cell_runs_once_what_it_builds_on_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     cell = ["call = helpers.mine_or_yours('00.1', roll_call)\n", "call()  \n", "\n"]
     key = recorded.digest("".join(cell))
     assert key == recorded.digest("\n".join(line.rstrip() for line in cell))
-    monkeypatch.setattr(recorded, "table", lambda: {key: entry([["00.1", "roll_call"]], [])})
+    monkeypatch.setattr(recorded, "table", lambda: {key: entry([["00.1", "roll_call"]])})
     monkeypatch.setattr("helpers.exercises.check.known_status", lambda number, fn: fn())
     for said, runs in (("passed", True), ("wrong", False), ("not attempted", False)):
         lines = recorded.instead(cell, {"roll_call": lambda said=said: said})
@@ -178,20 +199,103 @@ def test_a_cell_runs_once_what_it_builds_on_passes(monkeypatch: pytest.MonkeyPat
     assert recorded.instead(["print(1)\n"], {}) == ["print(1)\n"]
 
 
-def test_a_cell_that_calls_what_is_left_out_never_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    key = recorded.digest("ring()")
-    monkeypatch.setattr(recorded, "table", lambda: {key: entry([], ["all_reduce_ring"])})
-    assert key in recorded.instead(["ring()"], {})[0]
-
-
 def test_the_reason_names_what_is_open() -> None:
-    both = entry([["02.3", "f"], ["02.5", "g"]], [])
-    assert recorded.reason(both, ["02.3", "02.5"]) == (
+    assert recorded.reason(["02.3", "02.5"]) == (
         "Exercises 02.3 and 02.5 are open. This is what the cell showed on another machine, with "
         "the course's own version. Once they pass, it runs."
     )
-    own = recorded.reason(entry([], ["all_reduce_ring"]), [])
-    assert own.endswith("calls the course's own `all_reduce_ring`, which this copy leaves out.")
+
+
+def test_the_names_that_a_cell_gives_to_answers_are_there() -> None:
+    names = {"average": "03.2", "grouped": "03.4"}
+    held = entry([["03.2", "average_gradients"], ["03.4", "make_buckets"]], names)
+    given = recorded.given(held, ["03.2"], {"make_buckets": len})
+    assert given["grouped"] is len
+    with pytest.raises(LeftOut, match=r"`average` is your `average_gradients` of exercise 03\.2"):
+        given["average"](1, 2)
+
+
+def lesson_of(*sources: str) -> NotebookNode:
+    """A notebook with some code cells, c0, c1 and so on."""
+    return new_notebook(cells=[new_code_cell(s, id=f"c{n}") for n, s in enumerate(sources)])
+
+
+def answer_cell(lesson: NotebookNode, number: int, exercise: str) -> NotebookNode:
+    lesson.cells[number].metadata["nbgrader"] = {"grade_id": exercise}
+    return lesson
+
+
+def test_what_a_cell_takes_is_found() -> None:
+    uses = 'ring = helpers.mine_or_yours("02.3", f)\nways = {"x": helpers.mine_or_yours("02.5", g)}'
+    assert answers(uses) == {"ring": "02.3", "02.5": "02.5"}
+    lesson = answer_cell(
+        lesson_of("def scatter(): ...", 's = mine_or_yours("02.1", scatter)', "s"),
+        0,
+        "exercise-02-1",
+    )
+    table = recorded_cells(lesson, lesson, set())
+    assert [one["names"] for one in table.values()] == [{"s": "02.1"}, {}]
+
+
+def test_a_lesson_that_could_not_run_with_all_answers_is_refused() -> None:
+    imports = "from helpers.algorithms import collectives"
+    lesson = lesson_of(imports, "collectives.broadcast_tree")
+    with pytest.raises(ValueError, match="Cell c1 names `broadcast_tree`, which answers an exerc"):
+        recorded_cells(lesson, lesson, {("helpers.algorithms.collectives", "broadcast_tree")})
+    early = answer_cell(
+        lesson_of('mine_or_yours("02.1", scatter)', "def scatter(): ..."), 1, "exercise-02-1"
+    )
+    with pytest.raises(ValueError, match=r"Cell c0 takes the answer to 02\.1, which is asked for"):
+        recorded_cells(early, early, set())
+
+
+def test_recorded_outputs_say_nothing_of_this_machine(packed: Path) -> None:
+    said = recorded_in(packed)
+    assert not re.search(r"this machine|\b[Hh]ere\b|your machine", said)
+    assert "This runs your" not in said
+
+
+def recorded_in(packed: Path) -> str:
+    """The texts of a release's recorded outputs."""
+    with zipfile.ZipFile(packed) as archive:
+        home = f"helpers/exercises/lesson_{packed.stem}"
+        table = json.loads(archive.read(f"{home}/recorded.json"))
+    texts = [
+        output["text"] if output["output_type"] == "stream" else str(value)
+        for one in table.values()
+        for output in one["outputs"]
+        for kind, value in output.get("data", {"text": ""}).items()
+        if kind != "image/png"
+    ]
+    alts = [str(output.get("metadata", "")) for one in table.values() for output in one["outputs"]]
+    return "\n".join(texts + alts)
+
+
+def test_the_text_points_to_what_is_there(packed: Path) -> None:
+    with zipfile.ZipFile(packed) as archive:
+        held = {name: archive.read(name).decode() for name in archive.namelist()}
+    (lesson,) = (json.loads(text) for name, text in held.items() if name.endswith(".ipynb"))
+    written = "\n".join("".join(cell["source"]) for cell in lesson["cells"])
+    for path in re.findall(r"\bhelpers/[\w/]+\.py\b", written):
+        assert path in held and "left_out(" not in held[path], path
+    for module, name in set(re.findall(r"`(\w+)\.(\w+)`", written)):
+        path = f"helpers/algorithms/{module}.py"
+        if path in held or (ROOT / path).exists():
+            assert re.search(
+                rf"^(def|class) {name}\b|^{name}\b.* = (?!left_out)", held.get(path, ""), re.M
+            ), (module, name)
+
+
+def test_a_stored_comparison_is_made_anew_with_what_is_predicted_now() -> None:
+    guess = predict("How many times quicker?", unit="×")
+    page = guess.compare(2.5, "on the clock it is")._repr_html_()
+    assert (
+        repr(again(page))
+        == "On the clock it is 2.5×. You made no prediction: try one, and run again."
+    )
+    guess.value = 2.0
+    assert repr(again(page)) == "You said 2×; on the clock it is 2.5×, which is close."
+    assert again("<div>2.5</div>") is None
 
 
 def test_without_its_own_version_a_demonstration_says_what_to_do(

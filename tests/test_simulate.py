@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import simpy_peer, simulate
+from benchmarks import order_statistics, simpy_peer, simulate
 from helpers.notebook import figures, stragglers
 from helpers.workloads.arrivals import asynchronous
 from helpers.workloads.step_times import HeavyTail
+from helpers.workloads.stragglers import FittedStragglers
 
 pytest.importorskip("simpy")
 
@@ -55,8 +56,11 @@ def test_figures_show_the_optimum_and_the_published_points(monkeypatch: pytest.M
     monkeypatch.setattr(
         stragglers, "show", lambda figure, caption, alt: shown.append((figure, alt))
     )
-    stragglers.show_kth()
-    stragglers.show_hours()
+    model = FittedStragglers()
+    means = order_statistics.mean_times_to_kth(model, 100)
+    times = model.draw(4000, 100, np.random.default_rng(0))
+    stragglers.show_kth(dict(enumerate(means.tolist(), 1)), times)
+    stragglers.show_hours(order_statistics.hours(model))
     (kth, kth_alt), (hours, hours_alt) = shown
     assert "1.77 s at 97" in kth_alt and len(kth.axes) == 2
     labels = [text.get_text() for text in hours.axes[0].get_legend().get_texts()]

@@ -126,8 +126,7 @@ class Keeper(Observer):
 
     def _within(self, bound: float) -> tuple[float, float]:
         """The range that was seen, widened to hold 0, and cut at −bound and bound."""
-        low, high = _ends(self.values())
-        return max(min(low, 0.0), -bound), min(max(high, 0.0), bound)
+        return _cut(self.values(), bound)
 
 
 class Percentile(Keeper):
@@ -148,16 +147,29 @@ class Percentile(Keeper):
         return float(ordered[left_out]), float(ordered[len(ordered) - 1 - left_out])
 
 
+def least_error_cut(values: Tensor, bits: int) -> float:
+    """The bound to cut magnitudes at so that codes of the range, widened to hold 0, err least."""
+
+    def error(bound: float) -> float:
+        return squared_error(values, affine_grid(*_cut(values, bound), bits))
+
+    return _least(error, float(values.abs().max()))
+
+
 class LeastError(Keeper):
-    """Cuts magnitudes off where the mean squared error of codes is least on what was seen."""
+    """Cuts magnitudes off where the mean squared error of codes is least on what was seen.
+
+    search: names the bound, of the values and the number of bits; `best_bound` is one too.
+    """
+
+    def __init__(
+        self, bits: int = 8, search: Callable[[Tensor, int], float] = least_error_cut
+    ) -> None:
+        super().__init__(bits)
+        self.search = search
 
     def _range(self) -> tuple[float, float]:
-        values = self.values()
-
-        def error(bound: float) -> float:
-            return squared_error(values, affine_grid(*self._within(bound), self.bits))
-
-        return self._within(_least(error, float(values.abs().max())))
+        return self._within(self.search(self.values(), self.bits))
 
 
 class Entropy(Keeper):
@@ -248,6 +260,12 @@ def _divergence(bins: Tensor, beyond: float, cut: int, levels: int) -> float:
     q = (mean[level] * full).clamp(min=1e-4)  # what no level holds is unlikely, not impossible
     p, q = p / p.sum(), q / q.sum()
     return float(torch.special.xlogy(p, p / q).sum())
+
+
+def _cut(values: Tensor, bound: float) -> tuple[float, float]:
+    """The range of some values, widened to hold 0, and cut at −bound and bound."""
+    low, high = _ends(values)
+    return max(min(low, 0.0), -bound), min(max(high, 0.0), bound)
 
 
 def _ends(batch: Tensor) -> tuple[float, float]:

@@ -14,7 +14,8 @@ clusters of workstations" (2009), for the ring.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -144,12 +145,16 @@ def all_reduce_naive(comm: Comm, tensor: Tensor) -> Tensor:
     return broadcast_naive(comm, reduce_naive(comm, tensor))
 
 
-def all_reduce_tree(comm: Comm, tensor: Tensor) -> Tensor:
+def all_reduce_tree(
+    comm: Comm, tensor: Tensor, broadcast: Callable[[Comm, Tensor, int], Any] = broadcast_tree
+) -> Tensor:
     """Sum every rank's tensor on every rank: up a binomial tree, and down again.
 
+    broadcast: a function of (comm, tensor, root) for the way down, in place.
     Takes 2 ⌈log₂ N⌉ (α + nβ) seconds at most: few messages, but whole tensors.
     """
-    return broadcast_tree(comm, reduce_tree(comm, tensor))
+    broadcast(comm, reduce_tree(comm, tensor), 0)
+    return tensor
 
 
 def reduce_scatter_ring(comm: Comm, tensor: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ al. (2018), section 3.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -52,10 +53,22 @@ def fake_round(x: Tensor, step: Tensor) -> Tensor:
     return x + (whole.to(x.dtype) - x.detach())
 
 
-def on_grid(x: Tensor, grid: Grid) -> Tensor:
-    """`fake_quantize` on a grid, with channels where it has them."""
+Through = Callable[[Tensor, float, int, int, int], Tensor]
+"""Rounds and passes gradients on, of (x, scale, zero_point, lowest, highest)."""
+
+
+def on_grid(x: Tensor, grid: Grid, through: Through = fake_quantize) -> Tensor:
+    """`fake_quantize` on a grid, with channels where it has them.
+
+    through: as somebody else has written it. It is given numbers for scale and zero point: where
+    channels have their own, x comes to it in steps.
+    """
     scale, zero_point = grid.beside(x)
-    return fake_quantize(x, scale, zero_point, grid.lowest, grid.highest)
+    ends = grid.lowest, grid.highest
+    if not scale.dim():
+        return through(x, float(scale), int(zero_point), *ends)
+    steps = through(x / scale + zero_point, 1.0, 0, *ends) - zero_point
+    return (steps * scale).to(x.dtype)
 
 
 class FakeQuantize(nn.Module):
@@ -63,15 +76,22 @@ class FakeQuantize(nn.Module):
 
     observer: watches what comes through in training, and names the range. bits: of the codes.
     delay: batches that are only watched first, so that ranges settle before anything is rounded
-    (Jacob et al., section 3.1). watching: watch in eval mode too. active: round at all.
+    (Jacob et al., section 3.1). through: as `on_grid` takes it. watching: watch in eval mode too.
+    active: round at all.
     """
 
-    def __init__(self, observer: Observer | None = None, bits: int = 8, delay: int = 0) -> None:
+    def __init__(
+        self,
+        observer: Observer | None = None,
+        bits: int = 8,
+        delay: int = 0,
+        through: Through = fake_quantize,
+    ) -> None:
         super().__init__()
         if delay < 0:
             raise ValueError(f"A delay is a number of batches, at least 0, not {delay}.")
         self.observer = MovingAverage(bits=bits) if observer is None else observer
-        self.bits, self.delay = bits, delay
+        self.bits, self.delay, self.through = bits, delay, through
         self.watching, self.active = False, True
         self._known: tuple[int, Grid] | None = None  # batches seen, and the grid after them
 
@@ -90,4 +110,4 @@ class FakeQuantize(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if self.training or self.watching:
             self.observer.see(x)
-        return on_grid(x, self.grid(x.device)) if self.rounding else x
+        return on_grid(x, self.grid(x.device), self.through) if self.rounding else x

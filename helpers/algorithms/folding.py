@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import fusion
 
 # What can be folded into which layer: the norm's channels must be the layer's.
 PAIRS: dict[type[nn.Module], type[nn.Module]] = {
@@ -54,6 +55,7 @@ def fold_batch_norm(weight: Tensor, bias: Tensor | None, norm: nn.Module) -> tup
 def fold(model: nn.Module) -> nn.Module:
     """A copy of a model, in eval mode, whose batch norms are folded into the layers before them.
 
+    Each is folded as `fold_batch_norm` does it, by torch's own function, which asks no questions.
     Folded is what stands in an nn.Sequential, at any depth, right behind a linear layer or a
     convolution; an nn.Identity takes the batch norm's place, so that names and numbers of layers
     stay. Other batch norms are left as they are. A layer that is used in several places, or that
@@ -72,8 +74,9 @@ def fold(model: nn.Module) -> nn.Module:
                 continue
             fits = norm.running_mean is not None and norm.num_features == len(layer.weight)
             if fits and not {id(layer), id(norm)} & shared:
-                weight, bias = fold_batch_norm(layer.weight, layer.bias, norm)
-                layer.weight, layer.bias = nn.Parameter(weight), nn.Parameter(bias)
+                numbers = norm.running_mean, norm.running_var, norm.eps, norm.weight, norm.bias
+                both = fusion.fuse_conv_bn_weights(layer.weight, layer.bias, *numbers)
+                layer.weight, layer.bias = (nn.Parameter(one.detach()) for one in both)
                 sequence[place] = nn.Identity()
     return model
 

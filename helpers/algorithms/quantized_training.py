@@ -18,7 +18,13 @@ from torch.nn.functional import linear
 
 from helpers.algorithms.calibration import Kind
 from helpers.algorithms.calibration import observer as make_observer
-from helpers.algorithms.fake_quantization import FakeQuantize, fake_round, on_grid
+from helpers.algorithms.fake_quantization import (
+    FakeQuantize,
+    Through,
+    fake_quantize,
+    fake_round,
+    on_grid,
+)
 from helpers.algorithms.folding import fold
 from helpers.algorithms.integer_layers import IntegerConv2d, IntegerLinear, layer_grid
 from helpers.algorithms.integer_pools import (
@@ -58,12 +64,13 @@ class FakeLayer(nn.Module):
         if not self.source.active:
             return weight, bias
         if not self.source.rounding:  # the input is only watched as yet: its scale is not known
-            return on_grid(weight, weight_grid(weight, self.bits, self.per_channel)), bias
+            own = weight_grid(weight, self.bits, self.per_channel)
+            return on_grid(weight, own, self.source.through), bias
         x_scale = self.source.grid(weight.device).scale
         grid = layer_grid(weight, bias, x_scale, self.bits, self.per_channel)
         if bias is not None:
             bias = fake_round(bias, x_scale * grid.scale)
-        return on_grid(weight, grid), bias
+        return on_grid(weight, grid, self.source.through), bias
 
     def forward(self, x: Tensor) -> Tensor:
         weight, bias = self.rounded()
@@ -80,7 +87,8 @@ class Again(nn.Module):
         self.source = source
 
     def forward(self, x: Tensor) -> Tensor:
-        return on_grid(x, self.source.grid(x.device)) if self.source.rounding else x
+        place = self.source
+        return on_grid(x, place.grid(x.device), place.through) if place.rounding else x
 
 
 def prepare(
@@ -90,6 +98,7 @@ def prepare(
     per_channel: bool = True,
     observer: Kind = "moving average",
     delay: int = 0,
+    through: Through = fake_quantize,
 ) -> nn.Sequential:
     """A copy of a trained model that rounds as the integer model will; train it like any other.
 
@@ -98,7 +107,8 @@ def prepare(
     Whatever stands before the first layer with weights, or after the last, stays in floats, so it
     may be anything. bits: of weights. activation_bits: of what goes from layer to layer (None: as
     many). observer: as calibration.observer takes it, for one by its name. delay: batches that are
-    only watched before activations are rounded. Raises TypeError for a model built otherwise, and
+    only watched before activations are rounded. through: as fake_quantization.on_grid takes it.
+    Raises TypeError for a model built otherwise, and
     ValueError for settings of a layer that have no form on codes.
     """
     check_bits(bits)
@@ -113,7 +123,7 @@ def prepare(
     first, end = places[0], places[-1] + 1
     middle = _with_places(
         layers[first:end],
-        lambda: FakeQuantize(make_observer(observer, between), between, delay),
+        lambda: FakeQuantize(make_observer(observer, between), between, delay, through),
         lambda layer, source: FakeLayer(layer, source, bits, per_channel),
     )
     return nn.Sequential(*layers[:first], *middle, *layers[end:]).train(model.training)

@@ -19,6 +19,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     Ranks = Comm | Group
 Reduce = Callable[[Any, Tensor], Any]
 """Sums a tensor over the ranks, in place: `reduce(comm, tensor)`."""
+Exchange = Callable[[Tensor], Tensor]
+Pair = Callable[[Any], tuple[Exchange, Exchange]]
+"""Makes f and g for some ranks: `pair(comm)`."""
 
 
 class _Copy(torch.autograd.Function):
@@ -87,6 +91,11 @@ def sum_over_ranks(comm: Ranks, x: Tensor, reduce: Reduce = all_reduce_ring) -> 
     return result
 
 
+def f_and_g(comm: Ranks, reduce: Reduce = all_reduce_ring) -> tuple[Exchange, Exchange]:
+    """f and g of these ranks, each from tensor to tensor. reduce: sums in place."""
+    return partial(copy_to_ranks, comm, reduce=reduce), partial(sum_over_ranks, comm, reduce=reduce)
+
+
 def part_of(parameter: Tensor, start: int, stop: int, dim: int = 0) -> Parameter:
     """A copy of a slice of a parameter as one of its own; frozen where the whole one is."""
     held = parameter.detach().narrow(dim, start, stop - start)
@@ -104,16 +113,14 @@ class ColumnLinear(nn.Module):
         comm: Ranks,
         weight: Parameter,
         bias: Parameter | None = None,
-        reduce: Reduce = all_reduce_ring,
+        pair: Pair = f_and_g,
     ) -> None:
         super().__init__()
-        self.comm, self.reduce = comm, reduce
+        self.f, self.g = pair(comm)
         self.weight, self.bias = weight, bias
 
     @classmethod
-    def of(
-        cls, dense: nn.Linear, comm: Ranks, unit: int = 1, reduce: Reduce = all_reduce_ring
-    ) -> ColumnLinear:
+    def of(cls, dense: nn.Linear, comm: Ranks, unit: int = 1, pair: Pair = f_and_g) -> ColumnLinear:
         """This rank's part of a dense layer, which is the same on every rank.
 
         unit: outputs that stay together, such as those of a head. Parts differ by one unit at
@@ -121,10 +128,10 @@ class ColumnLinear(nn.Module):
         """
         start, stop = _bounds(dense.out_features, unit, comm)
         bias = None if dense.bias is None else part_of(dense.bias, start, stop)
-        return cls(comm, part_of(dense.weight, start, stop), bias, reduce)
+        return cls(comm, part_of(dense.weight, start, stop), bias, pair)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.local(copy_to_ranks(self.comm, x, self.reduce))
+        return self.local(self.f(x))
 
     def local(self, x: Tensor) -> Tensor:
         """The layer without f, for an x that several layers share and f was applied to."""
@@ -143,23 +150,21 @@ class RowLinear(nn.Module):
         comm: Ranks,
         weight: Parameter,
         bias: Parameter | None = None,
-        reduce: Reduce = all_reduce_ring,
+        pair: Pair = f_and_g,
     ) -> None:
         super().__init__()
-        self.comm, self.reduce = comm, reduce
+        self.f, self.g = pair(comm)
         self.weight, self.bias = weight, bias
 
     @classmethod
-    def of(
-        cls, dense: nn.Linear, comm: Ranks, unit: int = 1, reduce: Reduce = all_reduce_ring
-    ) -> RowLinear:
+    def of(cls, dense: nn.Linear, comm: Ranks, unit: int = 1, pair: Pair = f_and_g) -> RowLinear:
         """This rank's part of a dense layer, cut as `ColumnLinear.of` cuts the one before it."""
         start, stop = _bounds(dense.in_features, unit, comm)
         bias = None if dense.bias is None else part_of(dense.bias, 0, dense.out_features)
-        return cls(comm, part_of(dense.weight, start, stop, dim=1), bias, reduce)
+        return cls(comm, part_of(dense.weight, start, stop, dim=1), bias, pair)
 
     def forward(self, x: Tensor) -> Tensor:
-        total = sum_over_ranks(self.comm, functional.linear(x, self.weight), self.reduce)
+        total = self.g(functional.linear(x, self.weight))
         return total if self.bias is None else total + self.bias
 
 
@@ -178,10 +183,10 @@ class ParallelMlp(nn.Module):
         self.up, self.down = up, down
 
     @classmethod
-    def of(cls, dense: Any, comm: Ranks, reduce: Reduce = all_reduce_ring) -> ParallelMlp:
+    def of(cls, dense: Any, comm: Ranks, pair: Pair = f_and_g) -> ParallelMlp:
         """dense: an MLP with two linear layers `up` and `down`, and GELU between them."""
-        up = ColumnLinear.of(dense.up, comm, reduce=reduce)
-        return cls(up, RowLinear.of(dense.down, comm, reduce=reduce))
+        up = ColumnLinear.of(dense.up, comm, pair=pair)
+        return cls(up, RowLinear.of(dense.down, comm, pair=pair))
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.as_tensor(self.down(functional.gelu(self.up(x))))
@@ -202,15 +207,15 @@ class ParallelAttention(nn.Module):
         self.heads = len(query.weight) // size
 
     @classmethod
-    def of(cls, dense: Any, comm: Ranks, reduce: Reduce = all_reduce_ring) -> ParallelAttention:
+    def of(cls, dense: Any, comm: Ranks, pair: Pair = f_and_g) -> ParallelAttention:
         """dense: has `heads` and linear layers `query`, `key`, `value` and `out`."""
         size = dense.query.out_features // dense.heads
         columns = (dense.query, dense.key, dense.value)
-        query, key, value = (ColumnLinear.of(c, comm, size, reduce) for c in columns)
-        return cls(query, key, value, RowLinear.of(dense.out, comm, size, reduce), size)
+        query, key, value = (ColumnLinear.of(c, comm, size, pair) for c in columns)
+        return cls(query, key, value, RowLinear.of(dense.out, comm, size, pair), size)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = copy_to_ranks(self.query.comm, x, self.query.reduce)  # one f for the three
+        x = self.query.f(x)  # one f for the three
         mixed = self.attend(self.query.local(x), self.key.local(x), self.value.local(x))
         return torch.as_tensor(self.out(mixed))
 
@@ -241,10 +246,11 @@ class ParallelBlock(nn.Module):
 
 
 def parallel_block(
-    block: Any, comm: Ranks, reduce: Reduce = all_reduce_ring, *, broadcast: bool = True
+    block: Any, comm: Ranks, pair: Pair = f_and_g, *, broadcast: bool = True
 ) -> ParallelBlock:
     """This rank's part of a dense block with `first`, `attention`, `second` and `mlp`.
 
+    pair: makes f and g, as somebody else has written them.
     broadcast: give every rank rank 0's parameters first (this changes `block`), so that the parts
     fit together whatever each rank began with. The parts' names are those of the dense block.
     """
@@ -252,9 +258,9 @@ def parallel_block(
         broadcast_parameters(block, comm)  # type: ignore[arg-type]
     made = ParallelBlock(
         copy.deepcopy(block.first),
-        ParallelAttention.of(block.attention, comm, reduce),
+        ParallelAttention.of(block.attention, comm, pair),
         copy.deepcopy(block.second),
-        ParallelMlp.of(block.mlp, comm, reduce),
+        ParallelMlp.of(block.mlp, comm, pair),
     )
     tie_as(block, made)
     return made

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -22,15 +23,18 @@ from helpers.algorithms.data_parallel import broadcast_parameters
 from helpers.algorithms.maximum import all_reduce_max
 from helpers.algorithms.tensor_parallel import (
     ColumnLinear,
+    Pair,
     Reduce,
+    f_and_g,
     parallel_block,
     part_of,
-    sum_over_ranks,
     tie_as,
 )
 
 if TYPE_CHECKING:
     from helpers.algorithms.tensor_parallel import Ranks
+Loss = Callable[[Any, Tensor, Tensor, int], tuple[Tensor, Tensor]]
+"""Loss and gradient of scores that are cut over ranks: `compute(comm, scores, targets, first)`."""
 
 
 class VocabularyEmbedding(nn.Module):
@@ -45,17 +49,16 @@ class VocabularyEmbedding(nn.Module):
         weight: Parameter,
         first: int,
         vocabulary: int,
-        reduce: Reduce = all_reduce_ring,
+        pair: Pair = f_and_g,
     ) -> None:
         super().__init__()
         self.vocabulary = vocabulary
-        self.comm, self.first, self.reduce = comm, first, reduce
+        self.first = first
+        _, self.g = pair(comm)
         self.weight = weight
 
     @classmethod
-    def of(
-        cls, dense: nn.Embedding, comm: Ranks, reduce: Reduce = all_reduce_ring
-    ) -> VocabularyEmbedding:
+    def of(cls, dense: nn.Embedding, comm: Ranks, pair: Pair = f_and_g) -> VocabularyEmbedding:
         """This rank's tokens of a dense embedding, which is the same on every rank.
 
         Raises ValueError for one with a padding token, a largest norm or gradients by frequency.
@@ -66,7 +69,7 @@ class VocabularyEmbedding(nn.Module):
             )
         start, stop = chunk_bounds(dense.num_embeddings, comm.size)[comm.rank]
         weight = part_of(dense.weight, start, stop)
-        return cls(comm, weight, start, dense.num_embeddings, reduce)
+        return cls(comm, weight, start, dense.num_embeddings, pair)
 
     def forward(self, tokens: Tensor) -> Tensor:
         if tokens.numel() and not 0 <= int(tokens.min()) <= int(tokens.max()) < self.vocabulary:
@@ -76,7 +79,7 @@ class VocabularyEmbedding(nn.Module):
         mine = (tokens >= self.first) & (tokens < self.first + len(self.weight))
         vectors = self.weight.new_zeros(*tokens.shape, self.weight.shape[1])
         vectors[mine] = functional.embedding(tokens[mine] - self.first, self.weight)
-        return sum_over_ranks(self.comm, vectors, self.reduce)
+        return self.g(vectors)
 
 
 class ParallelEmbedding(nn.Module):
@@ -105,41 +108,59 @@ class ParallelHead(nn.Module):
         return torch.as_tensor(self.scores(self.norm(x)))
 
 
+def loss_and_gradient(
+    comm: Ranks, scores: Tensor, targets: Tensor, first: int, reduce: Reduce = all_reduce_ring
+) -> tuple[Tensor, Tensor]:
+    """Mean cross-entropy of scores that are cut by tokens, and its gradient.
+
+    scores: (positions, tokens here), of tokens first to first + tokens here - 1; it may be none.
+    targets: (positions,). Returns the loss, the same scalar on every rank, and the gradient of this
+    rank's scores.
+    """
+    positions, here = scores.shape
+    top = scores.new_full((positions,), -math.inf)
+    if here:
+        top = scores.amax(1)
+    all_reduce_max(comm, top)  # type: ignore[arg-type]
+    weights = (scores - top[:, None]).exp_()
+    mine = ((targets >= first) & (targets < first + here)).nonzero()[:, 0]
+    columns = targets[mine] - first
+    sums = scores.new_zeros(2, positions)  # both in one all-reduce
+    sums[0] = weights.sum(1)
+    sums[1, mine] = scores[mine, columns] - top[mine]
+    reduce(comm, sums)
+    gradient = weights.div_(sums[0, :, None])
+    gradient[mine, columns] -= 1
+    return (sums[0].log() - sums[1]).mean(), gradient.div_(positions)
+
+
 class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, comm: Ranks, scores: Tensor, targets: Tensor, first: int, reduce: Reduce
+        ctx: Any, comm: Ranks, scores: Tensor, targets: Tensor, first: int, compute: Loss
     ) -> Tensor:
-        positions, here = scores.shape
-        top = scores.new_full((positions,), -math.inf)
-        if here:
-            top = scores.amax(1)
-        all_reduce_max(comm, top)  # type: ignore[arg-type]
-        weights = (scores - top[:, None]).exp_()
-        mine = ((targets >= first) & (targets < first + here)).nonzero()[:, 0]
-        columns = targets[mine] - first
-        sums = scores.new_zeros(2, positions)  # both in one all-reduce
-        sums[0] = weights.sum(1)
-        sums[1, mine] = scores[mine, columns] - top[mine]
-        reduce(comm, sums)
-        ctx.save_for_backward(weights.div_(sums[0, :, None]), mine, columns)
-        return (sums[0].log() - sums[1]).mean()
+        loss, gradient = compute(comm, scores.detach(), targets, first)
+        ctx.save_for_backward(gradient)
+        return loss
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        probabilities, mine, columns = ctx.saved_tensors
-        gradient = probabilities.clone()
-        gradient[mine, columns] -= 1
-        return None, gradient.mul_(gradients[0] / len(gradient)), None, None, None
+        (gradient,) = ctx.saved_tensors
+        return None, gradient * gradients[0], None, None, None
 
 
 def vocabulary_cross_entropy(
-    comm: Ranks, scores: Tensor, targets: Tensor, vocabulary: int, reduce: Reduce = all_reduce_ring
+    comm: Ranks,
+    scores: Tensor,
+    targets: Tensor,
+    vocabulary: int,
+    compute: Loss = loss_and_gradient,
 ) -> Tensor:
     """Mean cross-entropy over all positions, from scores that are cut over the ranks.
 
     scores: (…, tokens here), this rank's part by `chunk_bounds(vocabulary, N)`. targets: (…), ids
-    of the whole vocabulary, the same on every rank. Returns the same scalar on every rank. Two
+    of the whole vocabulary, the same on every rank. compute: as `loss_and_gradient` does, as
+    somebody else has written it. Returns the same scalar on every rank. Two
     all-reduces, of one number a position (the maximum, which keeps the exponentials in range) and
     of two (sum and target's score), whatever the vocabulary; backward sends nothing.
     Raises ValueError where the shapes do not fit or a target is no token of the vocabulary.
@@ -158,18 +179,16 @@ def vocabulary_cross_entropy(
     flat = scores.reshape(-1, stop - first) if stop > first else scores.reshape(targets.numel(), 0)
     if flat.dtype in (torch.float16, torch.bfloat16):
         flat = flat.float()  # a sum of many exponentials needs the digits
-    loss: Tensor = _CrossEntropy.apply(comm, flat, targets.reshape(-1), first, reduce)
+    loss: Tensor = _CrossEntropy.apply(comm, flat, targets.reshape(-1), first, compute)
     return loss
 
 
-def parallel_transformer(
-    model: nn.Sequential, comm: Ranks, reduce: Reduce = all_reduce_ring
-) -> nn.Sequential:
+def parallel_transformer(model: nn.Sequential, comm: Ranks, pair: Pair = f_and_g) -> nn.Sequential:
     """This rank's part of a dense Transformer: an embedding, blocks, and a head.
 
     model: the embedding has `tokens` and `positions`, the head `norm` and `scores`, the blocks
-    what `parallel_block` asks for. Every rank gets rank 0's parameters first (this changes
-    `model`). What it returns gives the scores of this rank's tokens, for
+    what `parallel_block` asks for. pair: as there. Every rank gets rank 0's parameters first (this
+    changes `model`). What it returns gives the scores of this rank's tokens, for
     `vocabulary_cross_entropy`; its parameters have the dense model's names, and those that are
     tied there are tied here.
     """
@@ -178,10 +197,10 @@ def parallel_transformer(
     first, *blocks, last = layers
     made = nn.Sequential(
         ParallelEmbedding(
-            VocabularyEmbedding.of(first.tokens, comm, reduce), copy.deepcopy(first.positions)
+            VocabularyEmbedding.of(first.tokens, comm, pair), copy.deepcopy(first.positions)
         ),
-        *(parallel_block(block, comm, reduce, broadcast=False) for block in blocks),
-        ParallelHead(copy.deepcopy(last.norm), ColumnLinear.of(last.scores, comm, reduce=reduce)),
+        *(parallel_block(block, comm, pair, broadcast=False) for block in blocks),
+        ParallelHead(copy.deepcopy(last.norm), ColumnLinear.of(last.scores, comm, pair=pair)),
     )
     tie_as(model, made)
     return made

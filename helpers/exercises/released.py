@@ -49,6 +49,23 @@ def left_out(what: str) -> Callable[..., Any]:
     return absent
 
 
+def waiting(number: str, function: str, name: str) -> Callable[..., Any]:
+    """Stands for the answer to an open exercise, under the name that a lesson gives it.
+
+    Raises LeftOut where it is called.
+    """
+
+    def absent(*args: Any, **options: Any) -> Any:
+        raise LeftOut(
+            f"`{name}` is your `{function}` of exercise {number}, which is open, and this copy of "
+            "the course has none of its own: do that exercise first, and run the cell again that "
+            f"makes `{name}`."
+        )
+
+    absent.left_out = True  # type: ignore[attr-defined]
+    return absent
+
+
 def is_left_out(function: Any) -> bool:
     """Whether a function only stands for one that is not in this copy."""
     return getattr(function, "left_out", False) is True

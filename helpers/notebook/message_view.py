@@ -210,7 +210,7 @@ def elsewhere(size: int, nbytes: float, latency: float, links: Links) -> Any:
     for transport, link in links.items():
         label = f"ring by the model, on what you measured: {transport}"
         look = measured(TRANSPORTS[transport][0], label, TRANSPORTS[transport][1])
-        ax.plot([milliseconds(*link)], [f"here: {transport}"], **look)
+        ax.plot([milliseconds(*link)], [f"measured: {transport}"], **look)
     ax.invert_yaxis()
     ax.set(xscale="log", xlabel=f"{nbytes / 1e6:g} MB all-reduce on {size} ranks, modelled (ms)")
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", frameon=False)

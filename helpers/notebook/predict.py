@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import html
+import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from helpers.notebook.widgets import show_widget
+
+_made: dict[str, Prediction] = {}  # by their questions
 
 
 class Prediction:
@@ -21,6 +25,8 @@ class Prediction:
         self.unit = unit
         self.choices = list(choices) if choices else []
         self.value: float | str | None = None
+        self.compared = False
+        _made[question] = self
 
     def _ipython_display_(self) -> None:
         import ipywidgets
@@ -61,7 +67,7 @@ class Prediction:
 
     def compare(self, measured: float | str, what: str = "measured") -> Comparison:
         """The comparison, for the last line of the cell that measured it."""
-        return Comparison(self, measured, what)
+        return Comparison(self, measured if isinstance(measured, str) else float(measured), what)
 
     def words(self, value: float | str) -> str:
         """A value with its unit: three significant digits below 1000, whole above."""
@@ -76,6 +82,7 @@ class Comparison:
 
     def __init__(self, prediction: Prediction, measured: float | str, what: str) -> None:
         self.prediction = prediction
+        prediction.compared = True
         self.measured = measured
         self.what = what
 
@@ -97,7 +104,27 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         edge = "border-left:.35em solid #0072B2;padding:.3em .9em;margin:.4em 0"
-        return f'<div role="status" style="{edge}">{html.escape(repr(self))}</div>'
+        of = self.prediction
+        held = json.dumps([of.question, of.unit, self.measured, self.what], ensure_ascii=False)
+        data = f'role="status" data-measured="{html.escape(held)}"'
+        return f'<div {data} style="{edge}">{html.escape(repr(self))}</div>'
+
+
+def made() -> list[Prediction]:
+    """The predictions that were asked for since the kernel started, each question once."""
+    return list(_made.values())
+
+
+def again(page: str) -> Comparison | None:
+    """The comparison that an output's HTML shows, with what is predicted now; None for no such.
+
+    The output may be one of another run: a prediction is known by its question.
+    """
+    found = re.search(r'<div role="status" data-measured="([^"]*)"', page)
+    if found is None:
+        return None
+    question, unit, measured, what = json.loads(html.unescape(found[1]))
+    return Comparison(_made.get(question) or Prediction(question, unit), measured, what)
 
 
 def predict(question: str, unit: str = "", choices: Sequence[str] | None = None) -> Prediction:

@@ -212,7 +212,7 @@ def drops(printed: Mapping[str, float], ours: Mapping[str, float]) -> Any:
     ax.axvline(0, color=GREY, linewidth=1)
     ax.plot(list(printed.values()), range(len(printed)), **published())
     own = range(len(printed), len(names))
-    ax.plot(list(ours.values()), own, **measured(label="measured here"))
+    ax.plot(list(ours.values()), own, **measured(label="measured: the patient"))
     for place, value in enumerate([*printed.values(), *ours.values()]):
         note = {"textcoords": "offset points", "va": "center", "fontsize": 9}
         said = f"{round(value, 1) + 0.0:.1f}".replace("-", "−")

@@ -18,6 +18,8 @@ from typing import Any
 
 RECORDED = "recorded.json"
 _FOLDER = Path(__file__).parents[1] / "exercises"
+shown: list[str] = []
+"""The cells, by their names in the table, that have shown recorded outputs in this session."""
 
 
 def digest(source: str) -> str:
@@ -28,8 +30,8 @@ def digest(source: str) -> str:
 
 @cache
 def table() -> dict[str, dict[str, Any]]:
-    """For each such cell: `needs`, exercises and their functions; `withheld`, names of the
-    course's own functions that it calls itself; `outputs`, as a notebook keeps them."""
+    """For each such cell: `needs`, exercises and their functions; `names`, those that the cell
+    gives to answers, each with its exercise; `outputs`, as a notebook keeps them."""
     found: dict[str, dict[str, Any]] = {}
     for path in sorted(_FOLDER.glob(f"lesson_*/{RECORDED}")):
         found |= json.loads(path.read_text(encoding="utf-8"))
@@ -62,7 +64,7 @@ def instead(lines: list[str], names: dict[str, Any]) -> list[str]:
     """A cell's lines, or one that shows its recorded outputs. names: the notebook's own."""
     key = digest("".join(lines))
     entry = table().get(key)
-    if entry is None or (not entry["withheld"] and not open_ones(entry["needs"], names)):
+    if entry is None or not open_ones(entry["needs"], names):
         return lines
     return [f"import helpers.notebook.recorded; helpers.notebook.recorded.show({key!r})\n"]
 
@@ -80,27 +82,52 @@ def show(key: str) -> None:
     from IPython import get_ipython
     from IPython.display import display
 
+    from helpers.notebook.predict import again
+
     entry = table()[key]
-    said = reason(entry, open_ones(entry["needs"], get_ipython().user_ns))
+    shown.append(key)
+    names = get_ipython().user_ns
+    still_open = open_ones(entry["needs"], names)
+    names |= given(entry, still_open, names)
+    said = reason(still_open)
     words = re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(said))
     page = f'<p style="border-left:.35em solid #7F7F7F;padding:.3em .9em">{words}</p>'
     display({"text/plain": said, "text/html": page}, raw=True)
     for output in entry["outputs"]:
         if output["output_type"] == "stream":
             print(output["text"], end="")
+        elif comparison := again(output["data"].get("text/html", "")):
+            display(comparison)
         else:
             display(output["data"], metadata=output.get("metadata"), raw=True)
 
 
-def reason(entry: dict[str, Any], still_open: Sequence[str]) -> str:
+def given(
+    entry: dict[str, Any], still_open: Sequence[str], names: dict[str, Any]
+) -> dict[str, Any]:
+    """What the names are that a cell which does not run gives to answers, for those who use them.
+
+    A passed answer is there under such a name as if the cell had run; an open one says so when it
+    is called.
+    """
+    from helpers.exercises.released import waiting
+
+    functions = {number: function for number, function in entry["needs"]}
+    return {
+        name: waiting(number, functions[number], name)
+        if number in still_open
+        else names[functions[number]]
+        for name, number in entry["names"].items()
+    }
+
+
+def reason(still_open: Sequence[str]) -> str:
     """Why a cell does not run, in words."""
     from helpers.exercises.compare import listing
 
-    shows = "This is what the cell showed on another machine"
-    if not still_open:
-        own = " and ".join(f"`{name}`" for name in entry["withheld"])
-        return f"{shows}. It calls the course's own {own}, which this copy leaves out."
     many = len(still_open) > 1
     which = f"{'s' if many else ''} {listing(still_open)} {'are' if many else 'is'}"
-    then = "" if entry["withheld"] else f" Once {'they pass' if many else 'it passes'}, it runs."
-    return f"Exercise{which} open. {shows}, with the course's own version.{then}"
+    return (
+        f"Exercise{which} open. This is what the cell showed on another machine, with the course's "
+        f"own version. Once {'they pass' if many else 'it passes'}, it runs."
+    )

@@ -62,7 +62,7 @@ def show_efficiency(
         ax.plot(ranks, values, **modelled(label="modelled" if number == 0 else ""))
         above = {"xytext": (0, 3), "textcoords": "offset points", "color": RED, "fontsize": 9}
         ax.annotate(f"{part:.0%}", (ranks[middle], values[middle]), **above)
-    ax.plot([2], [ours], **measured(label="measured: ours, this machine"))
+    ax.plot([2], [ours], **measured(label="measured: ours"))
     points = [(int(n[5:]), v) for n, nets in horovod.items() for v in nets.values()] + [goyal]
     ax.plot(*zip(*points, strict=True), **published())
     for words, at, up in (

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from helpers.algorithms.calibration import MovingAverage
+from helpers.algorithms.fake_quantization import Through, fake_quantize
 from helpers.algorithms.quantized_training import prepare
 from helpers.workloads.digits import CLASSES, batches, digits
 from helpers.workloads.wild import wild_channel, wild_picture
@@ -138,6 +139,7 @@ def train_rounded(
     epochs: int = 16,
     rate: float = 4e-3,
     seed: int = 0,
+    through: Through = fake_quantize,
 ) -> nn.Sequential:
     """The patient's model trained on with its numbers rounded, in eval mode: give it to convert().
 
@@ -145,7 +147,7 @@ def train_rounded(
     the right answer alone (Hinton, Vinyals and Dean, "Distilling the Knowledge in a Neural
     Network", 2015). bits: of weights. activation_bits: of what goes from layer to layer (None: as
     many). rate: the highest learning rate, from which it falls to 0. In the first epoch
-    activations are only watched. The patient's own model stays as it is.
+    activations are only watched. through: as `prepare` takes it. The patient's own model stays as it is.
     """
     steps = len(patient.train_x) // ROWS
     prepared = prepare(
@@ -154,6 +156,7 @@ def train_rounded(
         activation_bits,
         observer=lambda bits: Trimmed(bits=bits),
         delay=steps,
+        through=through,
     )
     with torch.no_grad(), _in_eval(patient.model):
         wanted = (patient.model(patient.train_x) / SOFTNESS).softmax(1)

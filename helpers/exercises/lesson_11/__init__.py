@@ -27,6 +27,12 @@ BUILDS: tuple[str, ...] = (
 )
 # What its answers may use and nobody has to write.
 GIVES: tuple[str, ...] = ("integer_products", "packed_products", "windows")
+# What answers one of its exercises though no spec names it, as (module, name).
+ANSWERS: tuple[tuple[str, str], ...] = (
+    ("integer_layers", "integer_linear"),
+    ("calibration", "best_bound"),
+    ("calibration", "least_error_cut"),
+)
 
 EXERCISES = (
     codes.EXERCISE,

@@ -127,9 +127,14 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(values: Any, bits: int = 8) -> float:
     """The course's own."""
-    from helpers.algorithms.calibration import best_bound
+    top, highest = float(values.abs().max()), 2 ** (bits - 1) - 1
 
-    return best_bound(values, bits)
+    def error(bound: float) -> float:
+        step = bound / highest
+        left = (values / step).round().clamp(-highest, highest) * step
+        return float((left - values).double().square().mean())
+
+    return min((top * 0.98**k for k in range(500)), key=error)
 
 
 EXERCISE = Exercise(

@@ -185,10 +185,14 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(values: Any, low: float, high: float, bits: int = 8) -> Any:
     """The course's own."""
-    from helpers.algorithms.quantization import Grid, affine_grid  # a release has neither
+    import torch
 
-    found = affine_grid(low, high, bits)
-    return Grid.quantize(found, values), float(found.scale), int(found.zero_point)
+    ends = min(low, 0.0), max(high, 0.0)
+    lowest, steps = -(2 ** (bits - 1)), 2**bits - 1
+    scale = (ends[1] - ends[0]) / steps
+    zero_point = lowest - round(ends[0] / scale)
+    codes = torch.round(values / scale) + zero_point
+    return codes.clamp(lowest, lowest + steps).to(torch.int8), scale, zero_point
 
 
 EXERCISE = Exercise(

@@ -18,6 +18,8 @@ BUILDS: tuple[str, ...] = (
     "sharded_unit",
     "memory",
 )
+# What answers one of its exercises though no spec names it, as (module, name).
+ANSWERS: tuple[tuple[str, str], ...] = (("vocabulary_parallel", "loss_and_gradient"),)
 # What its answers may use and nobody has to write.
 GIVES: tuple[str, ...] = ("mesh", "maximum")
 

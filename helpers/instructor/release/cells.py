@@ -1,8 +1,10 @@
-"""Which cells of a lesson cannot run where its answers are left out, and what they showed."""
+"""Which cells of a lesson wait for an answer where the course's own are left out, and what they
+showed."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,7 +16,8 @@ from helpers.instructor.build_notebook import code_cells
 from helpers.instructor.release.prune import Name, imported, scope
 from helpers.notebook.recorded import digest
 
-NO_PREDICTION = " You made no prediction: try one, and run again."
+# What was said of the machine that ran a cell is not said of the one that shows its outputs.
+ELSEWHERE = {"this machine": "that machine", "here": "there", "Here": "There"}
 
 
 def recorded(
@@ -22,39 +25,66 @@ def recorded(
 ) -> dict[str, dict[str, Any]]:
     """The table that `helpers.notebook.recorded` reads.
 
-    withheld: the functions of `helpers.algorithms` that are left out. A cell is in the table where
-    it takes an exercise's answer (`helpers.mine_or_yours`), calls such a function, or uses what
-    another cell of the table made.
+    A cell is in the table where it takes an exercise's answer (`helpers.mine_or_yours`), or uses
+    what another cell of the table made. withheld: the functions of `helpers.algorithms` that are
+    left out. Raises ValueError with a sentence for a cell that could not run with every exercise
+    done: one that calls such a function, or that takes an answer which is asked for further down.
     """
     outputs = {cell.id: cell.outputs for cell in code_cells(solution)}
     needs: dict[str, set[tuple[str, str]]] = {}  # by the name that a cell makes
-    lacks: dict[str, set[str]] = {}
+    asked: set[str] = set()
     found: dict[str, dict[str, Any]] = {}
     called = direct_uses(lesson)
     for cell in code_cells(lesson):
-        if number_of(cell) or number_of(cell, CHECK_ID):
+        if missing := called[cell.id] & withheld:
+            raise ValueError(
+                f"Cell {cell.id} names `{min(missing)[1]}`, which answers an exercise: let it take "
+                "the learner's own, by mine_or_yours."
+            )
+        if number := number_of(cell):
+            asked.add(number)
+        if number or number_of(cell, CHECK_ID):
             continue
         makes, uses = scope(cell.source)
-        mine = {(number, find(number).function) for number in answers(cell.source)}
+        taken = answers(cell.source)
+        mine = {(number, find(number).function) for number in taken.values()}
+        if early := {number for number, _ in mine} - asked:
+            raise ValueError(
+                f"Cell {cell.id} takes the answer to {min(early)}, which is asked for further down."
+            )
         mine = mine.union(*(needs.get(name, set()) for name in uses))
-        missing = {name for module, name in called[cell.id] if (module, name) in withheld}
-        missing = missing.union(*(lacks.get(name, set()) for name in uses))
         needs |= {name: mine for name in makes}
-        lacks |= {name: missing for name in makes}
-        if mine or missing:
+        if mine:
             found[digest(cell.source)] = {
                 "needs": sorted(mine),
-                "withheld": sorted(missing),
+                "names": {name: number for name, number in taken.items() if name.isidentifier()},
                 "outputs": [_shown(one) for one in outputs[cell.id]],
             }
     return found
 
 
-def answers(source: str) -> Iterator[str]:
-    """The exercises whose answers a cell takes by `helpers.mine_or_yours("02.1", …)`."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("mine_or_yours"):
-            yield ast.literal_eval(node.args[0])
+def answers(source: str) -> dict[str, str]:
+    """The exercises whose answers a cell takes by `helpers.mine_or_yours("02.1", …)`.
+
+    Each by the name that the cell gives the answer, or by its number where it has none.
+    """
+    tree, found = ast.parse(source), {}
+    for node in ast.walk(tree):
+        if (number := _taken(node)) is not None:
+            found[number] = number
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and (number := _taken(node.value)) is not None:
+            del found[number]
+            found |= {ast.unparse(target): number for target in node.targets}
+    return found
+
+
+def _taken(node: ast.AST) -> str | None:
+    """The exercise whose answer a call takes."""
+    if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith("mine_or_yours"):
+        return None
+    number: str = ast.literal_eval(node.args[0])
+    return number
 
 
 def direct_uses(lesson: NotebookNode) -> dict[str, set[Name]]:
@@ -81,15 +111,22 @@ def named(tree: ast.AST, places: Mapping[str, Name]) -> Iterator[Name]:
 
 
 def _shown(output: NotebookNode) -> dict[str, Any]:
-    """An output without what is only true of the run that made it."""
+    """An output without what is only true of the run that made it, and of its machine."""
     kept = dict(output)
     if kept["output_type"] == "stream":
         lines = kept["text"].splitlines(keepends=True)
         kept["text"] = "".join(line for line in lines if not line.startswith("This runs your `"))
-    else:
-        texts = ("text/plain", "text/html")
-        kept["data"] = {
-            kind: value.replace(NO_PREDICTION, "") if kind in texts else value
-            for kind, value in kept["data"].items()
-        }
+        kept["text"] = _elsewhere(kept["text"])
+        return kept
+    kept["data"] = {
+        kind: _elsewhere(value) if kind in ("text/plain", "text/html") else value
+        for kind, value in kept["data"].items()
+    }
+    if alt := kept["metadata"].get("image/png", {}).get("alt"):
+        kept["metadata"] = {"image/png": {"alt": _elsewhere(alt)}}
     return kept
+
+
+def _elsewhere(text: str) -> str:
+    """Words about the machine that ran a cell, for another machine."""
+    return re.sub(r"\b(this machine|[Hh]ere)\b", lambda found: ELSEWHERE[found[0]], text)

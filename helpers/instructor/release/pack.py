@@ -13,7 +13,8 @@ import ast
 import json
 import os
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 
 from helpers.exercises import lessons, of_lesson, provided
@@ -22,7 +23,7 @@ from helpers.exercises.spec import Exercise
 from helpers.instructor.build import ROOT, notebooks
 from helpers.instructor.build_notebook import read
 from helpers.instructor.release.cells import direct_uses, recorded
-from helpers.instructor.release.prune import Module, Modules, Name
+from helpers.instructor.release.prune import Module, Modules, Name, always
 from helpers.notebook.recorded import RECORDED
 from helpers.worker.encoding import decode, encode
 
@@ -35,6 +36,7 @@ SINGLE = ("cli.py", "doctor.py", "worker/__init__.py", "worker/encoding.py")
 SCRIPTS = "cluster/local"
 ALGORITHMS = "helpers.algorithms"
 SPECS = "helpers.exercises.lesson_"
+LEFT_OUT = "from helpers.exercises.released import left_out"
 WHEN = (2026, 1, 1, 0, 0, 0)  # in every entry, so that the same course gives the same bytes
 
 INSTALL = """
@@ -136,15 +138,18 @@ def _helpers(root: Path) -> dict[str, bytes]:
 def answers_in(algorithms: Modules, lesson: str, root: Path = ROOT) -> set[Name]:
     """The functions of `helpers.algorithms` that answer an exercise of this lesson or a later one.
 
-    These are what the specs' references and wrong answers import of what their lesson builds.
+    These are what a spec's reference and wrong answers import of what no lesson has built yet, and
+    what a lesson names beside that (ANSWERS).
     """
     found: set[Name] = set()
-    built = {f"{ALGORITHMS}.{name}" for name in _built(lesson)}
     for number in lessons():
         if number < lesson:
             continue
+        built = {f"{ALGORITHMS}.{name}" for name in set(provided("99")) - set(provided(number))}
         for text in sources(root / "helpers" / "exercises" / f"lesson_{number}", "spec").values():
             found |= {name for name in _imports(text) if name[0] in built}
+        named = getattr(import_module(f"{SPECS}{number}"), "ANSWERS", ())
+        found |= {(f"{ALGORITHMS}.{where}", name) for where, name in named}
     return {home for name in found if (home := algorithms.home(name)) is not None}
 
 
@@ -160,11 +165,6 @@ def _imports(text: str) -> set[Name]:
     }
 
 
-def _built(lesson: str) -> set[str]:
-    """The modules that this lesson and later ones build."""
-    return set(provided("99")) - set(provided(lesson))
-
-
 def _algorithms(
     modules: Modules, lesson: str, withheld: set[Name], used: set[Name], files: Mapping[str, bytes]
 ) -> dict[str, bytes]:
@@ -174,16 +174,20 @@ def _algorithms(
     for name in whole - {ALGORITHMS}:
         wanted |= {(name, one) for one in modules.modules[name].defines}
     wanted = {home for name in wanted if (home := modules.home(name)) is not None}
-    kept = modules.reached(wanted - withheld)
+    kept = modules.reached(wanted - withheld, withheld)
+    missing = (wanted | modules.missed(kept)) & withheld
+    stubs = {name: f'{name[1]} = left_out("`{name[1]}`")' for name in missing}
     found: dict[str, bytes] = {}
     for name, module in modules.modules.items():
-        stubs = sorted(one for where, one in wanted & withheld if where == name)
+        stubbed = any(where == name for where, _ in stubs)
         if name in whole:
             text = module.text
-        elif stubs or any(where == name for where, _ in kept):
-            text = modules.cut(name, kept) + _stubs(stubs)
+        elif stubbed or any(where == name for where, _ in kept):
+            text = modules.cut(name, kept, stubs)
         else:
             continue
+        if stubbed:
+            text = with_import(text, LEFT_OUT)
         found[_file(name)] = text.encode()
     return found
 
@@ -194,12 +198,13 @@ def _named_by(files: Mapping[str, bytes]) -> set[Name]:
     return set().union(*map(_imports, modules))
 
 
-def _stubs(names: Iterable[str]) -> str:
-    """What stands for functions that are named and left out."""
-    lines = [f'{name} = left_out("`{name}`")' for name in names]
-    if not lines:
-        return ""
-    return "\n".join(["\nfrom helpers.exercises.released import left_out\n", *lines, ""])
+def with_import(text: str, line: str) -> str:
+    """A module's text with one import more, behind its docstring and its `__future__` lines."""
+    body = ast.parse(text).body
+    head = [one for at, one in enumerate(body) if always(one, at)]
+    lines = text.splitlines(keepends=True)
+    at = (head[-1].end_lineno or 0) if head else 0
+    return "".join([*lines[:at], f"\n{line}\n", *lines[at:]])
 
 
 def _file(module: str) -> str:

@@ -7,8 +7,9 @@ listed as an answer but the answers themselves.
 from __future__ import annotations
 
 import ast
+import copy
 import symtable
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 Name = tuple[str, str]  # a module and a name in it
@@ -35,10 +36,16 @@ class Module:
                 self.defines[name] = at
             self.places |= imported(statement)
 
-    def named(self, at: int) -> set[Name]:
-        """What a statement names: (this module, name), or (another module, attribute)."""
-        statement = self.body[at]
-        _, taken = scope(segment(self.text, statement))
+    def named(self, at: int, defaults: bool = True) -> set[Name]:
+        """What a statement names: (this module, name), or (another module, attribute).
+
+        defaults: count what parameters are without an argument, which a caller can do without.
+        """
+        statement, text = self.body[at], segment(self.text, self.body[at])
+        if not defaults:
+            statement = _without_defaults(statement)
+            text = ast.unparse(statement)
+        _, taken = scope(text)
         inner = [node for node in ast.walk(statement) if node is not statement]
         places = self.places | {k: v for node in inner for k, v in imported(node).items()}
         found = {(self.name, name) for name in taken}
@@ -100,7 +107,7 @@ class Modules:
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self.modules = {name: Module(name, text) for name, text in texts.items()}
-        self._uses: dict[Name, set[Name]] = {}  # those that were asked for, which takes a while
+        self._uses: dict[tuple[Name, bool], set[Name]] = {}  # what was asked for: it takes a while
 
     def home(self, name: Name) -> Name | None:
         """The definition that a name stands for, through imports; None for what is elsewhere."""
@@ -114,17 +121,33 @@ class Modules:
             return None  # a whole module, not a definition
         return self.home(place)
 
-    def uses(self, name: Name) -> set[Name]:
-        """The definitions that a definition names, in any of the modules."""
-        if name not in self._uses:
-            module = self.modules[name[0]]
-            found = {self.home(other) for other in module.named(module.defines[name[1]])}
-            self._uses[name] = {other for other in found if other is not None and other != name}
-        return self._uses[name]
+    def uses(self, name: Name, defaults: bool = False) -> set[Name]:
+        """The definitions that a definition names, in any of the modules.
 
-    def reached(self, roots: Iterable[Name]) -> set[Name]:
-        """All definitions that these need, themselves among them."""
-        return closure((h for root in roots if (h := self.home(root)) is not None), self.uses)
+        defaults: also those that it only takes where no argument is given for a parameter.
+        """
+        if (name, defaults) not in self._uses:
+            module = self.modules[name[0]]
+            named = module.named(module.defines[name[1]], defaults)
+            found = {self.home(other) for other in named} - {None, name}
+            self._uses[name, defaults] = {other for other in found if other is not None}
+        return self._uses[name, defaults]
+
+    def reached(self, roots: Iterable[Name], withheld: Collection[Name] = ()) -> set[Name]:
+        """All definitions that these need, themselves among them.
+
+        withheld: may be missing where it is only what a parameter is without an argument.
+        """
+
+        def beyond(name: Name) -> set[Name]:
+            return self.uses(name) | (self.uses(name, defaults=True) - set(withheld))
+
+        return closure((h for root in roots if (h := self.home(root)) is not None), beyond)
+
+    def missed(self, kept: Iterable[Name]) -> set[Name]:
+        """What these name as what a parameter is without an argument, and do without."""
+        kept = set(kept)
+        return set().union(*(self.uses(name, defaults=True) for name in kept)) - kept
 
     def needing(self, names: set[Name]) -> set[Name]:
         """These definitions, and all that cannot work without one of them."""
@@ -136,18 +159,23 @@ class Modules:
                     users[used].add(name)
         return closure(names, users.__getitem__)
 
-    def cut(self, name: str, kept: set[Name]) -> str:
-        """A module's text with the definitions in `kept`, and the imports that these name."""
-        module = self.modules[name]
+    def cut(self, name: str, kept: set[Name], stubs: Mapping[Name, str] | None = None) -> str:
+        """A module's text with the definitions in `kept`, and the imports that these name.
+
+        stubs: definitions that stand for others, each by the name that it takes; they come behind
+        the imports.
+        """
+        module, stubs = self.modules[name], stubs or {}
+        mine = [text for (where, _), text in sorted(stubs.items()) if where == name]
         stays = {module.defines[one] for where, one in kept if where == name}
         wanted = {other for at in stays for where, other in module.named(at) if where == name}
         parts: list[tuple[ast.stmt, str]] = []
         before = -2  # the last statement that stayed
         for at, statement in enumerate(module.body):
-            if isinstance(statement, ast.Import | ast.ImportFrom) and not _always(statement, at):
-                text = self._import(module, statement, wanted, kept)
+            if isinstance(statement, ast.Import | ast.ImportFrom) and not always(statement, at):
+                text = self._import(module, statement, wanted, kept | stubs.keys())
             elif (
-                _always(statement, at)
+                always(statement, at)
                 or at in stays
                 or (_is_text(statement) and before == at - 1 and before in stays)
                 or (isinstance(statement, ast.If) and wanted & set(made(statement)))
@@ -158,6 +186,9 @@ class Modules:
             if text is not None:
                 parts.append((statement, text))
                 before = at
+        if mine:
+            last = max((n for n, (one, _) in enumerate(parts) if _is_head(one, n)), default=-1)
+            parts.insert(last + 1, (ast.Pass(), "\n".join(mine)))
         return _joined(parts)
 
     def _import(
@@ -189,11 +220,26 @@ def closure(start: Iterable[Name], beyond: Callable[[Name], Iterable[Name]]) -> 
     return seen
 
 
-def _always(statement: ast.stmt, at: int) -> bool:
+def always(statement: ast.stmt, at: int) -> bool:
     """The module's docstring and its `from __future__` lines."""
     if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
         return True
     return at == 0 and _is_text(statement)
+
+
+def _is_head(statement: ast.stmt, at: int) -> bool:
+    """The module's docstring, and its imports."""
+    return always(statement, at) or isinstance(statement, ast.Import | ast.ImportFrom)
+
+
+def _without_defaults(statement: ast.stmt) -> ast.stmt:
+    """A statement in which no parameter names what it is without an argument."""
+    found = copy.deepcopy(statement)
+    for node in ast.walk(found):
+        if isinstance(node, ast.arguments):
+            node.defaults = [ast.Constant(None) for _ in node.defaults]
+            node.kw_defaults = [one and ast.Constant(None) for one in node.kw_defaults]
+    return found
 
 
 def _is_text(statement: ast.stmt) -> bool:
