@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from jupyter_client import BlockingKernelClient
 
 from helpers.setup.places import ROOT
 
@@ -22,7 +23,11 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A running server and the address that it printed; its home is empty."""
-    home = {"HOME": str(tmp_path), "JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime")}
+    home = {
+        "HOME": str(tmp_path),
+        "JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime"),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+    }
     dropped = ("JUPYTER_TOKEN", "JUPYTER_CONFIG_DIR")
     env = {name: value for name, value in os.environ.items() if name not in dropped}
     process = subprocess.Popen(
@@ -38,16 +43,25 @@ def server(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
         process.wait()
 
 
-def fetch(address: str) -> bytes:
-    with urllib.request.urlopen(address, timeout=20) as answer:
+def fetch(address: str, data: bytes | None = None) -> bytes:
+    with urllib.request.urlopen(address, data, timeout=20) as answer:
         body: bytes = answer.read()
         return body
 
 
+def base_and_token(address: str) -> tuple[str, str]:
+    found = re.match(r"(http://127\.0\.0\.1:\d+)/lab\S*\?token=(\S+)", address)
+    assert found is not None
+    return found.group(1), found.group(2)
+
+
 def test_it_answers_where_it_says(server: tuple[subprocess.Popen[str], str]) -> None:
     process, address = server
-    base, token = re.match(r"(http://127\.0\.0\.1:\d+)/lab\S*\?token=(\S+)", address).groups()  # type: ignore[union-attr]
-    assert b"JupyterLab" in fetch(address)
+    base, token = base_and_token(address)
+    page = fetch(address)
+    assert b"JupyterLab" in page
+    # Nothing in the page asks for a language server, which is not there.
+    assert b"@jupyterlab/lsp-extension" in page.split(b"disabledExtensions")[1].split(b"]")[0]
 
     # Nobody gets in without the token.
     with pytest.raises(urllib.error.HTTPError, match="403"):
@@ -63,3 +77,44 @@ def test_it_answers_where_it_says(server: tuple[subprocess.Popen[str], str]) -> 
     # Ctrl+C ends it without a question.
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == 0
+
+
+def test_its_terminal_shows_the_address_and_nothing_else(
+    server: tuple[subprocess.Popen[str], str], tmp_path: Path
+) -> None:
+    process, address = server
+    base, token = base_and_token(address)
+    # A lesson is opened, a page is missed, a kernel is started: all of that is talked about.
+    lesson = sorted((ROOT / "lessons").glob("*.ipynb"))[0].name
+    fetch(f"{base}/api/contents/lessons/{lesson}?token={token}")
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        fetch(f"{base}/lsp/status?token={token}")
+    kernel = json.loads(fetch(f"{base}/api/kernels?token={token}", b'{"name": "python3"}'))
+    connection = tmp_path / "runtime" / f"kernel-{kernel['id']}.json"
+    client = BlockingKernelClient(connection_file=str(connection))
+    client.load_connection_file()
+    client.start_channels()
+    client.wait_for_ready(timeout=60)
+    client.stop_channels()
+    # What goes between the server and its kernels is encrypted.
+    assert "curve_publickey" in connection.read_text()
+
+    process.send_signal(signal.SIGINT)
+    assert process.stdout is not None
+    shown = [line.strip() for line in process.stdout if line.strip()]
+    assert process.wait(20) == 0
+    assert shown == ["Stop it with Ctrl+C."]
+    # It is all in a file.
+    (log,) = (tmp_path / "cache").glob("*/logs-*/lab-*.log")
+    assert "404 GET /lsp/status" in log.read_text()
+
+
+def test_why_it_did_not_start_is_shown(tmp_path: Path) -> None:
+    told = subprocess.run(
+        [str(ROOT / "course"), "lab", "--no-browser", "--ServerApp.quit_button=perhaps"],
+        capture_output=True, text=True, timeout=60,
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert told.returncode == 1
+    assert told.stderr.startswith("JupyterLab ended:") and "quit_button" in told.stderr
+    assert len(told.stderr.splitlines()) < 8

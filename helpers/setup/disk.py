@@ -15,7 +15,7 @@ from helpers.setup.errors import DiskFull
 GB = 1e9
 # Measured as the most that is taken while pip works: it holds all downloads until all is written.
 PACKAGES = 5.0 * GB
-WITH_CUDA = 11.0 * GB
+WITH_CUDA = 10.5 * GB
 HOROVOD = 1.0 * GB
 
 
