@@ -241,12 +241,12 @@ def test_one_hidden_case_may_be_late(
     left = {"02.1": stalls}  # of its hidden cases, as where the machine stands still
     visible = [case.args for case in find("02.1").cases(0)]
 
-    def observed(exercise: Exercise, case: Case, *rest: Any) -> Observation:
+    def observed(exercise: Exercise, case: Case, *rest: Any, **options: Any) -> Observation:
         hidden = not any(_same(case.args, args) for args in visible)
         if hidden and left.get(exercise.number):
             left[exercise.number] -= 1
             return Observation(trouble="timeout")
-        return calls.observe(exercise, case, *rest)
+        return calls.observe(exercise, case, *rest, **options)
 
     monkeypatch.setattr(judge_module, "observe", observed)
     assert graded(*SOLUTION).grade.total == total
