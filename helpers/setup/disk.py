@@ -36,7 +36,7 @@ def full() -> str:
     folder = min((places.environment(), places.cache()), key=free)
     return (
         f"The disk is full: {told(free(folder))} is left for {folder}. Free some space (all of "
-        f"set-up takes about {PACKAGES / GB:.0f} GB, {WITH_CUDA / GB:.0f} GB where Linux gets "
+        f"set-up takes about {PACKAGES / GB:g} GB, {WITH_CUDA / GB:g} GB where Linux gets "
         "PyTorch's CUDA build), then repeat the command: it goes on where it was."
     )
 
@@ -53,7 +53,7 @@ def look_before_packages(environment: Path, pip: list[str], env: Mapping[str, st
     if left < wanted:
         raise DiskFull(
             f"The disk has too little room: {told(left)} is free for {environment}, and the "
-            f"packages need about {wanted / GB:.0f} GB{why}. Free some space, or move the course "
+            f"packages need about {wanted / GB:g} GB{why}. Free some space, or move the course "
             "to a larger disk, then repeat the command."
         )
 
@@ -63,7 +63,7 @@ def look_before_horovod() -> None:
     left = free(places.cache())
     if left < HOROVOD:
         raise DiskFull(
-            f"Horovod takes about {HOROVOD / GB:.0f} GB while it is built, and {told(left)} is "
+            f"Horovod takes about {HOROVOD / GB:g} GB while it is built, and {told(left)} is "
             f"free for {places.cache()}."
         )
 
