@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from helpers.setup import __main__ as door
 from helpers.setup import disk, horovod, packages, places, reasons, state, steps
-from helpers.setup.errors import DiskFull
+from helpers.setup.errors import DiskFull, SetupFailed
 
 # ---- the reason, from the log -------------------------------------------------------------------
 
@@ -98,6 +99,31 @@ def test_a_full_disk_is_told_before_the_network(tmp_path: Path) -> None:
     told = packages.why_pip_failed(tmp_path / "log")
     assert told.startswith("The disk is full: ") and "network" not in told
     assert isinstance(horovod.failed("It did not compile", tmp_path / "log"), DiskFull)
+
+
+def test_a_disk_that_fills_up_in_a_download_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pip says then that the connection was interrupted, and leaves room behind."""
+    left = [20e9, 20e9]
+
+    def fails(call: list[str], log: Path, *_: Any, **__: Any) -> int:
+        log.write_text("$ pip\nCollecting a\nWARNING: Connection interrupted while downloading.\n")
+        left.append(0.0)
+        asked = len(left)
+        while len(left) == asked:
+            time.sleep(0.01)
+        return 1
+
+    def free(folder: Path) -> float:
+        left.append(left[-1])
+        return left[-1]
+
+    monkeypatch.setattr(packages, "versions", lambda python: {})
+    monkeypatch.setattr(packages, "run", fails)
+    monkeypatch.setattr(disk, "free", free)
+    with pytest.raises(SetupFailed, match=r"^The disk is full: now 0\.0 GB is free"):
+        packages.install(tmp_path, tmp_path / "log")
 
 
 def test_a_write_that_finds_the_disk_full_is_told_too(capsys: pytest.CaptureFixture[str]) -> None:

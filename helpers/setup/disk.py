@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,6 +19,7 @@ GB = 1e9
 PACKAGES = 5.0 * GB
 WITH_CUDA = 10.5 * GB
 HOROVOD = 1.0 * GB
+NOTHING = 0.02 * GB  # less than this left, and a download stops
 
 
 def free(folder: Path) -> float:
@@ -35,10 +38,41 @@ def full() -> str:
     """A sentence on the full disk; of the places that set-up writes to, it names the fullest."""
     folder = min((places.environment(), places.cache()), key=free)
     return (
-        f"The disk is full: {told(free(folder))} is left for {folder}. Free some space (all of "
+        f"The disk is full: now {told(free(folder))} is free for {folder}. Free some space (all of "
         f"set-up takes about {PACKAGES / GB:g} GB, {WITH_CUDA / GB:g} GB where Linux gets "
         "PyTorch's CUDA build), then repeat the command: it goes on where it was."
     )
+
+
+class Watch:
+    """The least room that there was at a folder while a command ran.
+
+    pip takes a full disk for a broken connection where it strikes in a download, and has made room
+    again when it ends. A context manager.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.lowest = free(folder)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def _look(self) -> None:
+        while not self._over.wait(0.5):
+            with contextlib.suppress(OSError):
+                self.lowest = min(self.lowest, free(self.folder))
+
+    def ran_out(self) -> bool:
+        """Whether nothing was left at some moment."""
+        return self.lowest < NOTHING
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
 
 
 def look_before_packages(environment: Path, pip: list[str], env: Mapping[str, str]) -> None:

@@ -195,11 +195,11 @@ def install(environment: Path, log: Path) -> None:
     # pip would compile one module after the other; below, all cores do.
     call = [*pip(environment), "install", "--no-compile", "--progress-bar", "off"]
     call += ["-c", str(places.ROOT / "constraints.txt")]
-    with scratch(environment) as env:
+    with scratch(environment) as env, disk.Watch(environment) as watch:
         # pip itself first: the one that came with Python may be years older than the pinned set.
         for wanted in (["pip"], state.dependencies()):
             if run(call + wanted, log, step, told_by_pip, env) != 0:
-                raise SetupFailed(why_pip_failed(log))
+                raise SetupFailed(disk.full() if watch.ran_out() else why_pip_failed(log))
         compile_modules(environment, log, step, env)
     make_importable(environment)
     step.done()

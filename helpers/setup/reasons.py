@@ -17,6 +17,7 @@ UNREACHED = re.compile(
     r"|name resolution|Name or service not known|nodename nor servname|getaddrinfo failed"
     r"|Network is unreachable|No route to host|Connection (refused|reset|aborted|broken)"
     r"|ConnectTimeoutError|ReadTimeoutError|Read timed out|Max retries exceeded|IncompleteRead"
+    r"|Connection interrupted|incomplete-download"
 )
 UNTRUSTED = re.compile(r"CERTIFICATE_VERIFY_FAILED|certificate verify failed", re.IGNORECASE)
 # What pip prints as it gets on: trouble before such a line was overcome.
