@@ -144,14 +144,19 @@ def test_a_second_download_is_told_to_instructor_and_student(
     hand_in(tmp_path / "in", "ann").with_name("02_messages (1).ipynb").write_text("{}")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setattr("helpers.instructor.grading.run.JUDGE", JUDGE)
+    (tmp_path / "in" / "bob").mkdir()
+    for name in ("02 (1).ipynb", "02 (2).ipynb"):
+        (tmp_path / "in" / "bob" / name).write_text("{}")
     out = tmp_path / "out"
     asked = ["grade", str(tmp_path / "in"), "--lesson", "02", "--out", str(out)]
     assert cli.main([*asked, "--sandbox", "none"]) == 0
     said = "02_messages.ipynb was graded, since it has the lesson"
     assert f"ann: The folder holds {FILE} and also" in (told := capsys.readouterr().out)
     assert said in told
-    pages = ["class.html", "grades.json", *(f"students/{p.name}" for p in out.glob("students/*"))]
-    pages += [str(p.relative_to(out)) for p in out.glob("gradescope/*/results.json")]
+    assert "bob: Several notebooks could be 02_messages.ipynb (02 (1).ipynb, 02 (2)" in told
+    pages = ["class.html", "grades.json"]
+    for where in ("students/ann-*", "gradescope/ann-*/results.json"):
+        pages += [str(p.relative_to(out)) for p in out.glob(where)]
     assert len(pages) == 4 and all(said in (out / page).read_text() for page in pages)
     merged = ["grade", "merge", str(out), "--out", str(tmp_path / "merged")]
     assert cli.main(merged) == 0

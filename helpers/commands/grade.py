@@ -107,8 +107,11 @@ def _grade(
 
 
 def _tell_choices(sheet: Sheet) -> None:
-    """Say which notebook was taken where there were several."""
-    told = [f"{one.grade.submission}: {one.taken}" for one in sheet.entries if one.taken]
+    """Say which notebook was taken where there were several, or that none was."""
+    from helpers.instructor.grading.discover import SEVERAL
+
+    several = [one for one in sheet.entries if one.taken or one.grade.note.startswith(SEVERAL)]
+    told = [f"{one.grade.submission}: {one.taken or one.grade.note}" for one in several]
     for line in told[:MOST_CHOICES]:
         print(line)
     if len(told) > MOST_CHOICES:

@@ -15,6 +15,7 @@ from helpers.setup.places import ROOT
 
 SUFFIX = ".ipynb"
 IGNORED = {"__MACOSX"}
+SEVERAL = "Several notebooks could be"
 LINK = "is a symbolic link, and links are not followed"
 # What browsers, file managers, JupyterLab and learning management systems make of a second "ann".
 COPY = re.compile(
@@ -105,7 +106,7 @@ def _in_folder(folder: os.DirEntry[str], expected: str, lesson: str) -> Submissi
             return submission(raw, path, note, taken)
         if fitting:
             listed = ", ".join(printable(name) for name in fitting[:5])
-            why = f"Several notebooks could be {expected} ({listed}); leave one."
+            why = f"{SEVERAL} {expected} ({listed}), and none was graded; leave one."
             return submission(raw, None, why)
     return submission(raw, None, f"The folder holds no {expected}.")
 
