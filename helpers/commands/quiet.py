@@ -17,7 +17,8 @@ def log_for(name: str) -> Path:
     try:
         places.logs().mkdir(parents=True, exist_ok=True)
         log = places.logs() / f"{name}.log"
-        log.write_text("", encoding="utf-8")
+        log.unlink(missing_ok=True)
+        log.touch(mode=0o600)
     except OSError:
         descriptor, path = tempfile.mkstemp(prefix=f"{places.NAME}-{name}-", suffix=".log")
         os.close(descriptor)

@@ -67,7 +67,7 @@ def scratch(environment: Path) -> Iterator[dict[str, str]]:
     /tmp may be small, and in memory. And what a killed command leaves there stays for good, while
     here it goes with the environment, or at the next start.
     """
-    folder = environment / "tmp"
+    folder = environment / "course-tmp"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     try:
