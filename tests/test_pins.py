@@ -50,15 +50,17 @@ def conflicts(python: str, pinned: dict[str, str]) -> list[str]:
     """
     here = {"python_version": ".".join(python.split(".")[:2]), "python_full_version": python}
     found: list[str] = []
+    loose: dict[str, str] = {}  # asked for by name, and not pinned by us
+    exact: set[str] = set()  # what a package pins itself, as torch does the parts of its CUDA build
     seen: set[tuple[str, str]] = set()
     waiting = [("the course", Requirement(one)) for one in PROJECT["dependencies"]]
     while waiting:
         by, wanted = waiting.pop()
         name = canonicalize_name(wanted.name)
-        own = any(one.operator == "==" for one in wanted.specifier)  # as torch pins its CUDA parts
-        if name not in pinned and not own:
-            found.append(f"{by} needs {wanted}, which is not pinned")
-        elif name in pinned and not wanted.specifier.contains(pinned[name], prereleases=True):
+        if name not in pinned:
+            loose[name] = f"{by} needs {wanted}, which is not pinned"
+            exact.update(name for one in wanted.specifier if one.operator == "==")
+        elif not wanted.specifier.contains(pinned[name], prereleases=True):
             found.append(f"{by} needs {wanted}, and {pinned[name]} is pinned")
         for extra in {"", *wanted.extras}:
             if (name, extra) in seen:
@@ -73,7 +75,7 @@ def conflicts(python: str, pinned: dict[str, str]) -> list[str]:
                 for one in asked
                 if one.marker is None or one.marker.evaluate({**here, "extra": extra})
             ]
-    return found
+    return found + [said for name, said in loose.items() if name not in exact]
 
 
 def test_the_versions_accepted_are_the_same_everywhere() -> None:
