@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from helpers.engines.tf_cluster import Task
 from helpers.exercises.drives import Function, failed, wrong_signature
 from helpers.exercises.drives_built import Built
 from helpers.exercises.drives_tf import settings

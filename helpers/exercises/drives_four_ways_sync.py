@@ -131,6 +131,7 @@ def _run(
         if stuck:
             break
     run(chief, "close")
+    session.close()  # a mean that waits for gradients ends with the session alone
     updates.join(1.0)
     return Observation(values=[value])
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import all_close, close, count, describe, is_array, listing, number
-from helpers.exercises.drives_frameworks_runs import mirrored_steps
+from helpers.exercises.drives_frameworks_keras import mirrored_steps
 from helpers.exercises.lesson_04 import replica_wrong as wrong
 from helpers.exercises.lesson_04 import replicas
 from helpers.exercises.lesson_04.replicas import Arrays

@@ -33,7 +33,7 @@ def cases(seed: int) -> list[Case]:
         ]
         apart = [(inputs[r, 0] @ frozen[r], targets[r, 0]) for r in range(n)]
         ends = replicas.alone(starts[0], replicas.together(batches), rate, momentum, momenta[0])
-        before = [starts[0], *(weights for weights, _ in ends)][:steps]
+        before = [starts[0], *(weights for weights, _ in ends)]
         facts = {
             "starts": starts,
             "momenta": momenta,
@@ -41,7 +41,11 @@ def cases(seed: int) -> list[Case]:
             "momentum": momentum,
             "ends": [list(end) for end in ends],
             "losses": [
-                [replicas.loss_and_gradients(w, batches[s][r])[0] for s, w in enumerate(before)]
+                # At last the first batch once more: its loss shows where the last step has led.
+                [
+                    replicas.loss_and_gradients(w, batches[s % steps][r])[0]
+                    for s, w in enumerate(before)
+                ]
                 for r in range(n)
             ],
             # of the first step: gradients at rank 0's variables, and at each rank's own
@@ -50,6 +54,7 @@ def cases(seed: int) -> list[Case]:
             "own": [replicas.gradients(starts[r], apart[r]) for r in range(n)],
             "frozen": frozen,
             "steps": steps,
+            "calls": steps + 1,
             "tensors": replicas.nbytes(starts[0]),
         }
         made.append(Case(f"On {count(n, 'rank')}", args, n, facts=facts))
