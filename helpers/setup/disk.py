@@ -75,15 +75,23 @@ class Watch:
         self._thread.join()
 
 
+def look_before_all(environment: Path) -> None:
+    """See that the packages may fit on the disk. Raises DiskFull where they cannot."""
+    _look(environment, PACKAGES, "")
+
+
 def look_before_packages(environment: Path, pip: list[str], env: Mapping[str, str]) -> None:
     """See that the packages fit on the disk. Raises DiskFull where they cannot.
 
     Only asks pip which build of torch it would take where the answer decides.
     """
+    _look(environment, PACKAGES, "")
+    if free(environment) < WITH_CUDA and sys.platform == "linux" and _cuda_comes(pip, env):
+        _look(environment, WITH_CUDA, ", since PyTorch's CUDA build is what this machine gets")
+
+
+def _look(environment: Path, wanted: float, why: str) -> None:
     left = free(environment)
-    wanted, why = PACKAGES, ""
-    if PACKAGES <= left < WITH_CUDA and sys.platform == "linux" and _cuda_comes(pip, env):
-        wanted, why = WITH_CUDA, ", since PyTorch's CUDA build is what this machine gets"
     if left < wanted:
         raise DiskFull(
             f"The disk has too little room: {told(left)} is free for {environment}, and the "

@@ -148,6 +148,7 @@ def _fit(environment: Path, known: dict[str, Any], log: Path) -> dict[str, Any] 
 
 def _make(environment: Path, log: Path) -> None:
     """Make the environment. Raises SetupFailed where that does not work; then none is left."""
+    disk.look_before_all(environment)
     step = Step("[1/4] Python environment in .venv")
     base = base_python()
     try:
