@@ -94,8 +94,9 @@ def mirrored_steps(fn: Function, case: Case) -> Observation:
     """`fn(model, optimizer, losses, inputs, targets, global_batch)` on every replica.
 
     The case's arguments: weights, rate, a list of steps, each a list of (inputs, targets), one for
-    each replica. `values[0]`: parts (what each replica returned, a list a step), weights of every
-    replica after each step, reduced (the gradients that were summed over the replicas).
+    each replica. `values[0]`: parts (what each replica returned, a list a step, at last for the
+    first one again), weights of every replica after each step, reduced (the gradients that were
+    summed over the replicas in these steps). Only parts is more than this process's own word.
     """
     trouble = wrong_signature(fn, 6)
     if trouble:
@@ -121,8 +122,8 @@ def _mirrored(fn: Function, weights: Any, rate: float, steps: Any) -> dict[str, 
         optimizer = tf_keras.optimizers.SGD(rate)
         optimizer.build(model.trainable_variables)
     seen: dict[str, Any] = {"parts": [], "weights": []}
-    reduced = counted.reduced
-    for step in steps:
+    begun = counted.reduced
+    for number, step in enumerate([*steps, steps[0]]):
         batch = sum(len(inputs) for inputs, _ in step)
 
         def take(which: int, step: Any = step) -> Any:
@@ -133,9 +134,11 @@ def _mirrored(fn: Function, weights: Any, rate: float, steps: Any) -> dict[str, 
         args = (model, optimizer, _row_losses, take(0), take(1), batch)
         parts = strategy.run(fn, args=args)
         seen["parts"].append([_number(p) for p in strategy.experimental_local_results(parts)])
+        if number == len(steps):
+            break
+        seen["reduced"] = counted.reduced - begun
         own = [strategy.experimental_local_results(v) for v in model.variables]
         seen["weights"].append([torch_layout([v[r] for v in own]) for r in range(replicas)])
-    seen["reduced"] = counted.reduced - reduced
     return plain(seen)
 
 

@@ -157,7 +157,7 @@ def _copies(model: Any) -> list[Tensor]:
 
 def differ(fn: Function, rank: int) -> None:
     """Every rank's global random state differs, as it does on real ranks."""
-    (fn.seed if isinstance(fn, Remote) else seed_all)(rank)  # type: ignore[attr-defined]
+    (fn.seed if isinstance(fn, Remote) else seed_all)(rank)
 
 
 on_prepare = Ranked(_on_prepare, arguments=3)

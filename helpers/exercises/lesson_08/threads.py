@@ -275,4 +275,8 @@ EXERCISE = Exercise(
         WrongAnswer("a barrier", wrong.waits_for_the_others, "with a barrier the"),
     ),
     ranked=False,
+    unseen={
+        "threads": "in which thread an op is run (but how many runs are under way at one time)",
+        "here": "whether a run is made in no thread of its own",
+    },
 )

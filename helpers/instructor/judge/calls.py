@@ -45,10 +45,11 @@ def observe(
         seen = observe_ranks(channels, drive, exercise.function, case, seconds, inside)
     elif isinstance(drive, Apart):
         seen = observe_apart(channels, exercise, case, seconds, inside)
-    elif inside or is_inside(drive):
-        seen = _ask_case(channels[0], exercise, case, seconds)
     elif isinstance(drive, Built):
         seen = observe_built(exercise, drive, case, session, seconds)
+    elif inside or is_inside(drive):
+        seen = _ask_case(channels[0], exercise, case, seconds)
+        seen.values = seen.values if inside else [_seen(exercise, each) for each in seen.values]
     elif isinstance(drive, Threaded):
         seen = observe_meeting(channels[0], exercise, case, seconds)
     else:
@@ -104,6 +105,13 @@ def _ask_case(channel: Channel, exercise: Exercise, case: Case, seconds: float) 
     """One case of an ordinary function, in one process."""
     args, options = encode(list(case.args[0])), encode(dict(case.options))
     return ask(channel, exercise, "call", seconds, args=args, options=options)
+
+
+def _seen(exercise: Exercise, value: Any) -> Any:
+    """What a driver in the submission's process gives, without what it alone could know."""
+    if type(value) is not dict:
+        return value
+    return {key: None if key in exercise.unseen else held for key, held in value.items()}
 
 
 def observe_on_real_ranks(

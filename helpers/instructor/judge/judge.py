@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helpers.exercises import of_lesson
+from helpers.exercises.drives_built import Built
 from helpers.exercises.spec import Case, Exercise, Observation, Verdict
 from helpers.instructor.grades import ExerciseGrade, Mode, SubmissionGrade
 from helpers.instructor.judge import verdicts
@@ -110,7 +111,8 @@ class Judge:
             verdict = exercise.judge(case, seen)
             if verdict.status != "passed":
                 again = shown[0 if exercise.unseen else number - 1 : number]
-                told = None if seen.trouble else _hint(exercise, again, session, clock)
+                outside = isinstance(exercise.drive, Built)  # all of it is seen, the hint as well
+                told = None if seen.trouble or outside else _hint(exercise, again, session, clock)
                 return verdicts.on_visible(exercise, case, seen, told or verdict)
         return None
 
