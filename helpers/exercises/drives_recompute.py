@@ -14,7 +14,10 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from helpers.exercises.drives import Function, Remote, failed, plain, tensors, wrong_signature
 from helpers.exercises.drives_dispatch import Watching
+from helpers.exercises.drives_memory import LARGE, Kept
 from helpers.exercises.spec import Case, Observation
+
+_CALLS = 20
 
 
 class _Layer(torch.autograd.Function):
@@ -43,12 +46,15 @@ class _Layer(torch.autograd.Function):
 class Block(nn.Module):
     """Some layers, as the `fn` that an answer is given. drop: the share of outputs set to 0.
 
-    lent: where the answer is in another process, whether what each run gave is held there.
+    rows: of its inputs. It takes no others, and not without end: to a grader, who calls it is a
+    stranger, and what it makes is large. lent: where the answer is in another process, whether what
+    each run gave is held there.
     """
 
-    def __init__(self, weights: list[nn.Parameter], drop: float) -> None:
+    def __init__(self, weights: list[nn.Parameter], drop: float, rows: int) -> None:
         super().__init__()
         self.weights, self.drop = nn.ParameterList(weights), drop
+        self.shape = rows, len(weights[0])
         self.lent: list[Callable[[], bool]] = []
         self.arrays: list[weakref.ref[np.ndarray]] = []
         self.calls, self.busy, self.asked = 0, False, True
@@ -57,6 +63,10 @@ class Block(nn.Module):
 
     def forward(self, tensor: Tensor) -> Tensor:
         """The layers, one after the other."""
+        if tuple(tensor.shape) != self.shape:
+            raise ValueError(f"fn takes a tensor of {self.shape}, not of {tuple(tensor.shape)}.")
+        if self.calls == _CALLS:
+            raise RuntimeError(f"fn ran {_CALLS} times already.")
         self.calls, self.busy, self.asked = self.calls + 1, True, tensor.requires_grad
         before = torch.get_rng_state()
         for weight in self.weights:
@@ -163,20 +173,27 @@ def recomputed(fn: Function, case: Case) -> Observation:
     takes), "asked" (whether the blocks' last inputs asked for a gradient), "late" (whether a second
     run drew what comes after the first), "calls" (of the blocks in forward, and in backward),
     "linked", whether there is a way back from the output, and "drawn", whether backward
-    left other random numbers to come than there were before it. "copies" and "late" are None
-    where the answer is in another process. `{"gave": value}` where a block's output is no
-    tensor.
+    left other random numbers to come than there were before it. Where the answer is in another
+    process, "late" is None, and so is "copies" where outputs are small: large ones are kept where
+    that process then holds a third of one more than before. `{"gave": value}` where a block's
+    output is no tensor.
     """
     trouble = wrong_signature(fn, 2)
     if trouble:
         return trouble
+    if case.args[0][2].nbytes >= LARGE:
+        _recomputed_once(fn, case)
+    return _recomputed_once(fn, case)
+
+
+def _recomputed_once(fn: Function, case: Case) -> Observation:
     start, weights, gradient, drop, seed = tensors(case.args[0])
     start.requires_grad_()
     weights = [[nn.Parameter(weight) for weight in group] for group in weights]
-    blocks = [Block(group, drop) for group in weights]
+    blocks = [Block(group, drop, len(start)) for group in weights]
     numbers = Numbers(fn, blocks, seed)
     try:
-        out, copies = torch.tanh(start), 0
+        out, process, copies = torch.tanh(start), Kept(fn, gradient.nbytes), 0
         for block in blocks:
             given = out
             with _Made(block) as made:
@@ -190,6 +207,9 @@ def recomputed(fn: Function, case: Case) -> Observation:
             getattr(fn, "collect", gc.collect)()  # what only a cycle holds is nobody's
         kept = sum(block.kept() for block in blocks)
         results = sum(block.result_kept() for block in blocks)
+        more = process.more()
+        if more is not None:
+            copies = int(more > start.nbytes + gradient.nbytes / 3)
         calls = sum(block.calls for block in blocks)
         numbers.note()
         if out.requires_grad:
@@ -204,7 +224,7 @@ def recomputed(fn: Function, case: Case) -> Observation:
         "kept": kept,
         "calls": [calls, sum(block.calls for block in blocks) - calls],
         "linked": out.requires_grad,
-        "copies": None if numbers.elsewhere else copies,
+        "copies": None if numbers.elsewhere and more is None else copies,
         "results": results,
         "asked": all(block.asked for block in blocks),
         "late": None

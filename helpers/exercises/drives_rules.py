@@ -17,8 +17,10 @@ from torch import Tensor
 
 from helpers.algorithms.rule import Decision, Push, Rule
 from helpers.exercises.drives import Function, Remote, failed, made, plain, wrong_signature
+from helpers.exercises.drives_memory import Kept
 from helpers.exercises.spec import Case, Observation
 
+_FEW = 1000  # weights
 More = Callable[[Any, Decision], dict[str, Any]]  # of a turn: by the rule and what it decided
 
 
@@ -131,17 +133,30 @@ def handing_turns(fn: Function, case: Case) -> Observation:
     """The same for a cure that hands gradients on.
 
     A turn has `{"inside", "held"}` too: what it made of the rule inside (see `Given.use`), and how
-    many tensors of weights it keeps; None where that is in another process, and nobody sees it.
+    many tensors of weights it keeps. Both are None where it is in another process, where nobody
+    sees the first, and the second only if weights are large: in the last turn it is how many more
+    that process holds than after a third of the turns, by the memory that so many would take.
     """
     given: list[Any] = []
+    goals, _, _, order = case.args[0]
+    turn, size = 0, np.asarray(goals)[0].nbytes
+    process: Kept | None = None
 
     def inside(*parts: Any) -> list[Any]:
         given[:] = [made(fn, Pairs if case.options.get("pairs") else Given, *parts)]
         return list(given)
 
+    if isinstance(fn, Remote) and len(goals[0]) > _FEW:
+        fn.gives(len(goals[0]))
+
     def more(cure: Any, decision: Decision) -> dict[str, Any]:
+        nonlocal turn, process
+        turn += 1
         if isinstance(fn, Remote):
-            return {"inside": None, "held": None}
+            if turn == len(order) // 3:
+                process = Kept(fn, (len(order) - turn) * size)
+            found = process.more() if process is not None and turn == len(order) else None
+            return {"inside": None, "held": None if found is None else round(found / size)}
         return {"inside": given[0].use(decision), "held": _held(cure)}
 
     return _drive(fn, case, inside, 1, more)
@@ -193,7 +208,7 @@ def _turns(rule: Any, goals: Tensor, order: Sequence[int], more: More | None = N
             break
         worker = left.pop(place)
         weights, version = pulled.pop(worker)
-        decision = rule.arrive(worker, weights - goals[worker], version)
+        decision = rule.arrive(worker, _gradient(weights, goals[worker]), version)
         if not isinstance(decision, Decision):
             turns.append({"worker": worker, "decision": plain(decision)})
             break
@@ -213,6 +228,16 @@ def _turns(rule: Any, goals: Tensor, order: Sequence[int], more: More | None = N
         for other in decision.release:
             pulled[int(other)] = rule.pull(int(other))
     return Observation(values=[turns])
+
+
+def _gradient(weights: Any, goal: Tensor) -> Any:
+    """Of a worker with this goal. Raises ValueError where many weights are not as they should be.
+
+    A grader computes with what a stranger gives: by broadcasting it could become very many.
+    """
+    if len(goal) > _FEW and (not isinstance(weights, Tensor) or weights.shape != goal.shape):
+        raise ValueError(f"pull gives weights that are not of the shape {tuple(goal.shape)}.")
+    return weights - goal
 
 
 def _push(push: Any) -> Any:

@@ -10,6 +10,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from helpers.exercises.drives import Function, Ranked, Remote, plain
 from helpers.exercises.drives_dispatch import Watching
+from helpers.exercises.drives_memory import LARGE, Kept
 from helpers.exercises.drives_requests import OPEN, Requests
 
 
@@ -30,10 +31,12 @@ class _Watch:
 
         def isend(tensor: Any, to: int) -> Any:
             request = noted(tensor, to)
-            if not isinstance(tensor, Tensor):
-                tensor = tensor.unpacked()
-            self.bytes += tensor.numel() * tensor.element_size()
+            if isinstance(tensor, Tensor):
+                self.bytes += tensor.numel() * tensor.element_size()
+            else:
+                self.bytes += tensor.header.nbytes
             if self.copies:
+                tensor = tensor if isinstance(tensor, Tensor) else tensor.unpacked()
                 self.sent.append(tensor.detach().clone().reshape(-1))
             return request
 
@@ -127,9 +130,22 @@ def _on_layer(
     saved, the numbers that autograd keeps between them; held, those in the largest tensor, other
     than out, that was made in forward and is there after it, and after, the same after backward
     without the gradients, 0 where they are fewer than the weight's; row, those in the memory that
-    own's gradient lies in (these four are None where they are in another process); changed, what
-    was written to, "own", "x", "gradient" or ""; open, the messages that nobody waited for.
+    own's gradient lies in; changed, what was written to, "own", "x", "gradient" or ""; open, the
+    messages that nobody waited for.
+
+    Of a function in another process, saved and row are None, and so are held and after where the
+    weight is small. Of a large one they tell what that process holds more than before: the whole
+    weight's numbers, or 0 where that is nearer to a slice, which may be held.
     """
+    size = shape[0] * shape[1]
+    if size * own.element_size() >= LARGE:
+        _layer_once(fn, comm, x.clone(), own.clone(), shape, weights)
+    return _layer_once(fn, comm, x, own, shape, weights)
+
+
+def _layer_once(
+    fn: Function, comm: Any, x: Tensor, own: Tensor, shape: tuple[int, int], weights: Tensor
+) -> Any:
     elsewhere = isinstance(fn, Remote)
     watch, saved, size = _Watch(comm), dict[int, int](), shape[0] * shape[1]
     before, before_x = own.clone(), x.clone()
@@ -141,10 +157,17 @@ def _on_layer(
         saved[memory.data_ptr()] = memory.nbytes() // tensor.element_size()
         return tensor
 
-    held = _Held()
+    held, process = _Held(), Kept(fn, size * own.element_size())
+
+    def in_process() -> int | None:
+        more = process.more()
+        halfway = (size + len(own)) * own.element_size() / 2
+        return None if more is None else size if more > halfway else 0
+
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor), held:
         out = fn(comm, x, own, tuple(shape))
-    forward, kept = watch.take(), held.largest(size, out, x, own)
+    forward = watch.take()
+    kept = in_process() if elsewhere else held.largest(size, out, x, own)
     reached = isinstance(out, Tensor) and out.requires_grad and out.shape == weights.shape
     given = weights.clone()
     if reached:
@@ -152,6 +175,7 @@ def _on_layer(
         with held:
             torch.autograd.backward(out, given)
     backward = watch.take()
+    after = in_process() if elsewhere else held.largest(size, out, x, own, x.grad, own.grad)
     comm.isend = watch.isend
     changed = "own" if not torch.equal(own.detach(), before) else ""
     changed = changed or ("x" if not torch.equal(x.detach(), before_x) else "")
@@ -164,8 +188,8 @@ def _on_layer(
         "forward": forward,
         "backward": backward,
         "saved": None if elsewhere else sum(saved.values()),
-        "held": None if elsewhere else kept,
-        "after": None if elsewhere else held.largest(size, out, x, own, x.grad, own.grad),
+        "held": kept,
+        "after": after,
         "row": None if elsewhere else _numbers_under(own.grad),
         "changed": changed,
         OPEN: watch.open,

@@ -34,7 +34,10 @@ from helpers.worker import child
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _MESSAGE = 4096
 _PR_SET_DUMPABLE = 4
+_PR_SET_THP_DISABLE = 41
 _PR_SET_PDEATHSIG = 1
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_LARGE = 2**17  # bytes
 _PRIVATE = Path("/proc/sysvipc")  # System V's shared memory, semaphores and queues
 _MANY = 500  # connections; there are 28,000 ports
 _GRACE = 0.25  # seconds in which what a submission has ended may still be ending
@@ -209,6 +212,19 @@ def prctl(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
+def give_back_at_once() -> None:
+    """Have what is freed go back to the system, so that a process holds what it keeps.
+
+    Here and in every child: what is large gets pages of its own, however often it was freed, and
+    no page is larger than it has to be.
+    """
+    prctl(_PR_SET_THP_DISABLE, 1)
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if set_option is not None:
+        for option in (_M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD):
+            set_option(option, _LARGE)
+
+
 def settle(scratch: Sequence[str], frameworks: Sequence[str]) -> None:
     """Load everything; then nothing of this process can be reached from others of its user."""
     prctl(_PR_SET_DUMPABLE, 0)
@@ -218,6 +234,7 @@ def settle(scratch: Sequence[str], frameworks: Sequence[str]) -> None:
     child.preload(frameworks)
     import helpers.worker.real_ranks  # noqa: F401
 
+    give_back_at_once()
     seed()
     for folder in scratch:  # what libraries have left when they were loaded
         for name in os.listdir(folder):

@@ -26,9 +26,14 @@ from helpers.exercises.lesson_06.turns import (
 )  # fmt: skip
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
+_MANY = 17_000
+
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: λ = 0.5 and 3, 1, 2 and 5 workers; else other orders and other λ."""
+    """Seed 0: λ = 0.5 and 3, 1, 2 and 5 workers; else other orders and other λ.
+
+    And then also one with so many weights that a grader sees from outside how many are kept.
+    """
     random, made = rng(seed, "06.5"), []
     for workers in [*WORLDS, int(random.integers(6, 10))] if seed else WORLDS:
         strength = round(float(random.uniform(0.2, 0.9)), 2) if seed else 0.5
@@ -41,7 +46,16 @@ def cases(seed: int) -> list[Case]:
                 (strength,), reference, KNOWN,
             )
         )  # fmt: skip
-    return [*made, around_pairs(handing_turns, random, (0.5,), reference, KNOWN)]
+    made.append(around_pairs(handing_turns, random, (0.5,), reference, KNOWN))
+    if seed:
+        order = [0, 1] * 7
+        made.append(
+            case(
+                named(2, " and many weights"), handing_turns, random, order, 2, (0.5,), reference,
+                {}, width=_MANY,
+            )
+        )  # fmt: skip
+    return made
 
 
 def reference(rule: Rule, strength: float) -> Rule:
@@ -225,8 +239,5 @@ EXERCISE = Exercise(
         WrongAnswer("remembers too late", wrong.KeyMissing, "nothing remembered"),
     ),
     ranked=False,
-    unseen={
-        "inside": "whether the decision is the very one of the rule inside",
-        "held": "how many tensors it keeps",
-    },
+    unseen={"inside": "whether the decision is the very one of the rule inside"},
 )

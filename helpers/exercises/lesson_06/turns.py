@@ -54,9 +54,10 @@ def case(
     right: Callable[..., Any],
     others: Mapping[str, Callable[..., Any]],
     options: dict[str, Any] | None = None,
+    width: int = _WIDTH,
 ) -> Case:
-    """A case with what the right class gives, and each of the others."""
-    goals = np.round(random.standard_normal((workers, _WIDTH)), 2)
+    """A case with what the right class gives, and each of the others. width: so many weights."""
+    goals = np.round(random.standard_normal((workers, width)), 2)
     args = ((goals, round(float(random.uniform(0.1, 0.4)), 2), extra, order),)
     blind = Case(name, args, options=options or {})
     wanted = drive(right, blind)

@@ -281,8 +281,5 @@ EXERCISE = Exercise(
         WrongAnswer("twice there", wrong.twice_there, "only backward runs it again"),
     ),
     ranked=False,
-    unseen={
-        "copies": "copies of an output that it makes itself",
-        "late": "where the random state was taken",
-    },
+    unseen={"late": "where the random state was taken"},
 )

@@ -11,16 +11,26 @@ from helpers.exercises.compare import count
 from helpers.exercises.spec import Case
 
 Blocks = list[list[np.ndarray]]
+_LARGE = 2**12
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: two blocks with dropout, then one without, three, and one of a single layer."""
+    """Seed 0: two blocks with dropout, then one without, three, and one of a single layer.
+
+    Other seeds: also a block whose output is so large that a grader sees from outside whether it is
+    kept.
+    """
     random = rng(seed, "13.5")
     shapes = [([3, 2], 0.25), ([4], 0.0), ([2, 3, 2], 0.5), ([1], 0.0)]
     if seed:
         shapes = [([int(random.integers(2, 5)) for _ in range(n)], 0.0) for n in (1, 2)]
         shapes += [([int(random.integers(2, 5)) for _ in range(n)], 0.3) for n in (1, 3)]
-    return [_case(random, layers, drop) for layers, drop in shapes]
+    made = [_case(random, layers, drop) for layers, drop in shapes]
+    if seed:
+        weights = [random.standard_normal((2, 1)), random.standard_normal((1, _LARGE))]
+        name = "With one block of 2 layers and a large output"
+        made.append(_made(random, name, random.standard_normal((64, 2)), [weights], 0.0))
+    return made
 
 
 def _case(random: np.random.Generator, layers: list[int], drop: float) -> Case:
@@ -37,19 +47,26 @@ def _case(random: np.random.Generator, layers: list[int], drop: float) -> Case:
             block.append(0.8 * random.standard_normal((width, out)))
             width = out
         blocks.append(block)
-    gradient = random.standard_normal((rows, width))
-    seed = int(random.integers(1, 10**6))
     words = f"{count(len(layers), 'block')} of {' and '.join(map(str, layers))} layers"
     if sum(layers) == 1:
         words = "one block of a single layer"
     name = f"With {words}" + (f" that drop {100 * drop:.0f} %" if drop else "")
+    return _made(random, name, start, blocks, drop)
+
+
+def _made(
+    random: np.random.Generator, name: str, start: np.ndarray, blocks: Blocks, drop: float
+) -> Case:
+    rows = len(start)
+    gradient = random.standard_normal((rows, blocks[-1][-1].shape[1]))
+    seed = int(random.integers(1, 10**6))
     facts = {
         "right": _by_hand(start, blocks, gradient, _masks(blocks, rows, drop, seed)),
         "of a sum": _by_hand(
             start, blocks, np.ones_like(gradient), _masks(blocks, rows, drop, seed)
         )["weights"][-1],
-        "inside": sum(number - 1 for number in layers),
-        "blocks": len(layers),
+        "inside": sum(len(block) - 1 for block in blocks),
+        "blocks": len(blocks),
     }
     return Case(name, ((start, blocks, gradient, drop, seed),), facts=facts)
 

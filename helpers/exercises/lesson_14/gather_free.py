@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from helpers.exercises.common import rng, self_hint
 from helpers.exercises.compare import close, count, worlds
 from helpers.exercises.drives_requests import not_waited
@@ -19,9 +21,14 @@ from helpers.exercises.lesson_14 import gather_free_mistakes as look
 from helpers.exercises.lesson_14 import gather_free_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
+_LARGE = 384
+
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: a 6 × 8 weight on 3 ranks, then 1, 2 and 5 ranks with slices of uneven lengths."""
+    """Seed 0: a 6 × 8 weight on 3 ranks, then 1, 2 and 5 ranks with slices of uneven lengths.
+
+    Other seeds: also one so large that a grader sees from outside whether it is kept.
+    """
     random, made = rng(seed, "14.6"), []
     settings: list[tuple[int, ...]] = [(3, 6, 8, 2), (1, 3, 4, 2), (2, 5, 5, 3), (5, 7, 6, 1)]
     if seed:
@@ -29,11 +36,13 @@ def cases(seed: int) -> list[Case]:
             (n, *(int(s) for s in random.integers(4, 9, 2)), int(random.integers(1, 4)))
             for n in (3, 1, 2, 5, 4)
         ]
+        settings.append((2, _LARGE, _LARGE + int(random.integers(0, 9)), 1))
     for n, outputs, inputs, rows in settings:
-        weight = random.standard_normal((outputs, inputs))
+        shapes = [(outputs, inputs), (n, rows, inputs), (n, rows, outputs)]
+        weight, xs, factors = (random.standard_normal(shape) for shape in shapes)
+        if outputs >= _LARGE:  # whole numbers have the same sum in any order
+            weight, xs, factors = (np.round(4 * each) for each in (weight, xs, factors))
         bounds = [(r * weight.size // n, (r + 1) * weight.size // n) for r in range(n)]
-        xs = random.standard_normal((n, rows, inputs))
-        factors = random.standard_normal((n, rows, outputs))
         args = tuple(
             (xs[r], weight.ravel()[a:b], (outputs, inputs), factors[r])
             for r, (a, b) in enumerate(bounds)
@@ -153,10 +162,4 @@ EXERCISE = Exercise(
         WrongAnswer("no wait", wrong.no_wait, "without waiting for"),
     ),
     figure=0,
-    unseen={
-        "saved": "what autograd keeps",
-        "held": "what is held after forward",
-        "after": "what is held after backward",
-        "row": "the memory that a gradient lies in",
-    },
 )

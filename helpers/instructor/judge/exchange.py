@@ -155,7 +155,8 @@ class Exchange:
             self.answer([by_value(each) for each in found])
 
     def _gone_back(self, record: Record, told: list[Any]) -> list[Any]:
-        gradients = self.handing.take(told, _no_object, MOST).result
+        most = max(MOST, sum(each.numel() for each in record.made))
+        gradients = self.handing.take(told, _no_object, most).result
         pairs = zip(record.made, gradients, strict=True)
         some = [(m, g) for m, g in pairs if g is not None and m.requires_grad]
         made, above = [m for m, _ in some], [g for _, g in some]

@@ -32,11 +32,15 @@ MOST = 2**13  # numbers that a callback, or an object in turn, may give: two of 
 
 
 class Handing:
-    """The judge's objects that a process knows by number, of one case."""
+    """The judge's objects that a process knows by number, of one case.
+
+    lent: bytes of memory that went along.
+    """
 
     def __init__(self, comm: Any, buffers: Buffers | None) -> None:
         self.comm, self.buffers = comm, buffers
         self.held: list[Any] = []
+        self.lent = 0
         self.parameters: dict[int, nn.Parameter] = {}
         self._synced: dict[int, Any] = {}
         self._numbers: dict[int, int] = {}
@@ -115,6 +119,7 @@ class Handing:
         group = self._mapped.setdefault(fd, len(self._mapped))
         if new:
             self._fds.append(os.dup(fd))
+            self.lent += _pages(os.fstat(fd).st_size)
         offset = number * value.numel() * value.element_size()
         kind = str(value.dtype).removeprefix("torch.")
         return {"buffer": [self._number(value), group, new, kind, list(value.shape), offset]}
@@ -139,6 +144,7 @@ class Handing:
     def _share(self) -> int:
         """Move the new tensors into memory that both sides see."""
         fd = memory(max(self._room, 1))
+        self.lent += _pages(max(self._room, 1))
         held = mmap.mmap(fd, 0)
         for value, offset in self._news:
             if not value.numel():
@@ -204,6 +210,10 @@ class Handing:
         if found.dtype != parameter.dtype:
             raise Malformed("no gradient of this parameter")
         return found
+
+
+def _pages(nbytes: int) -> int:
+    return -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
 
 
 def _asks(value: Any) -> bool:

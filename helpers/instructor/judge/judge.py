@@ -136,13 +136,20 @@ class Judge:
                 again, seen = True, observe(exercise, case, session, clock)
             verdict = exercise.judge(case, seen)
             if verdict.status != "passed":
-                return verdicts.on_hidden(exercise, seen, verdict)
+                told = None if seen.trouble else _afresh(exercise, session, clock)
+                return verdicts.on_hidden(exercise, seen, verdict, told)
             right.append((case, seen))
         differs = differs_on_real_ranks(exercise, right, session, clock)
         if differs:
             return verdicts.on_real_ranks(exercise, differs)
         shown = exercise.cases(0) if exercise.unseen else []
         return verdicts.passed(exercise, _hint(exercise, shown, session, clock))
+
+
+def _afresh(exercise: Exercise, session: Session, clock: Clock) -> Verdict | None:
+    """The hint, from processes that have seen no hidden case, of which it can then tell nothing."""
+    session.give_up(crashed=False)
+    return _hint(exercise, exercise.cases(0), session, clock)
 
 
 def _hint(

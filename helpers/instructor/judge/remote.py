@@ -36,6 +36,7 @@ class Talk:
 
     def __init__(self, exchange: Exchange, handing: Handing, rank: int | None) -> None:
         self.exchange, self.handing, self.rank = exchange, handing, rank
+        self.most = MOST  # numbers that an object gives at a time
         self.forget: list[int] = []  # of the calls there, those that nothing here goes back through
         self._links = count()
 
@@ -159,6 +160,18 @@ class RemoteFunction(Remote):
         """Have what only a cycle holds go there."""
         self.talk.ask(do="collect")
 
+    def gives(self, numbers: int) -> None:
+        """Let its objects give so many numbers at a time, for a driver that looks at shapes."""
+        self.talk.most = max(numbers, MOST)
+
+    def memory(self) -> int | None:
+        """Bytes that its process holds, as seen from outside; None where nobody sees that.
+
+        Memory that was handed over is not among them, and whatever else runs beside it is.
+        """
+        self.collect()
+        return self.talk.exchange.channel.child.held(self.talk.handing.lent)
+
     def follow(self, parameters: Sequence[nn.Parameter]) -> None:
         """From now on, what a backward here adds to these parameters comes to those there, too."""
 
@@ -187,18 +200,18 @@ class RemoteObject(Remote):
         if name.startswith("_"):
             raise AttributeError(name)
         if name in self._methods:
-            return lambda *args: self._talk.call("call", name, self.number, args, MOST)
-        return self._talk.call("get", name, self.number, (), MOST)
+            return lambda *args: self._talk.call("call", name, self.number, args, self._talk.most)
+        return self._talk.call("get", name, self.number, (), self._talk.most)
 
 
 class _Callable(RemoteObject):
     def __call__(self, *args: Any) -> Any:
-        return self._talk.call("call", "", self.number, args, MOST)
+        return self._talk.call("call", "", self.number, args, self._talk.most)
 
 
 class _Items(RemoteObject):
     def __iter__(self) -> Iterator[Any]:
-        found = self._talk.call("items", "", self.number, (_ITEMS,), MOST)
+        found = self._talk.call("items", "", self.number, (_ITEMS,), self._talk.most)
         return iter(found if type(found) is list else [])
 
 

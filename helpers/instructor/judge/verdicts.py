@@ -58,12 +58,19 @@ def on_visible(
     return _grade(exercise, outcome, _ON_VISIBLE[outcome], verdict.mistake, hint)
 
 
-def on_hidden(exercise: Exercise, seen: Observation, verdict: Verdict) -> ExerciseGrade:
-    """No points for what happened in a hidden case: the mistake's name, and nothing of the case."""
+def on_hidden(
+    exercise: Exercise, seen: Observation, verdict: Verdict, told: Verdict | None = None
+) -> ExerciseGrade:
+    """No points for what happened in a hidden case: the mistake's name, and nothing of the case.
+
+    told: what the learner's own check says in the cases that the lesson shows; it is the hint where
+    that is the same mistake.
+    """
     outcome = _BY_TROUBLE.get(seen.trouble, "wrong")
     named = outcome == "wrong" and verdict.mistake
     reason = _ON_HIDDEN[outcome] + (f": {verdict.mistake}." if named else ".")
-    return _grade(exercise, outcome, reason, verdict.mistake)
+    hint = told.hint if told is not None and told.mistake == verdict.mistake else ""
+    return _grade(exercise, outcome, reason, verdict.mistake, hint)
 
 
 def on_real_ranks(exercise: Exercise, seen: Observation) -> ExerciseGrade:

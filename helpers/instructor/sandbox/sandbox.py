@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from helpers.instructor.grades import Mode
 from helpers.instructor.sandbox.errors import SandboxError
+from helpers.instructor.sandbox.held import held
 from helpers.instructor.sandbox.limits import LIMITS, Limits
 from helpers.instructor.sandbox.running import Running
 from helpers.instructor.sandbox.users import user_of
@@ -25,6 +26,14 @@ class Child:
     socket: socket.socket
     pid: int
     generation: int
+    sandbox: Sandbox
+
+    def held(self, lent: int = 0) -> int | None:
+        """Bytes that its sandbox holds, in memory and files, without what was lent to it.
+
+        None where the system does not tell.
+        """
+        return held(self.sandbox, lent)
 
 
 class Sandbox:
@@ -85,7 +94,7 @@ class Sandbox:
             self.trouble = ""
             self._children.add(pid)
             WATCH.add(self)
-            return Child(ours, pid, self.starts)
+            return Child(ours, pid, self.starts, self)
         raise SandboxError(
             "The sandbox ends as soon as it has started. Was memory short? `./course doctor` says "
             "what this machine has."

@@ -1,0 +1,31 @@
+"""What a learner's function keeps, where a grader sees from outside what its process holds.
+
+A process holds much else, which comes and goes: only what is large stands out.
+"""
+
+from __future__ import annotations
+
+from helpers.exercises.drives import Function, Remote
+
+LARGE = 2**20  # bytes that stand out; what comes and goes is a tenth of that
+
+
+class Kept:
+    """What a learner's process holds more than when this was made.
+
+    nbytes: of what it may keep, or not; where that is not LARGE, nobody looks. What the libraries
+    have made at a first call is theirs: look at a second one.
+    """
+
+    def __init__(self, fn: Function, nbytes: int) -> None:
+        self.fn, self.seen = fn, isinstance(fn, Remote) and nbytes >= LARGE
+        self.before = self._now()
+
+    def more(self) -> int | None:
+        """So many bytes more; None where nobody sees them."""
+        now = self._now()
+        return None if now is None or self.before is None else now - self.before
+
+    def _now(self) -> int | None:
+        found: int | None = self.fn.memory() if self.seen else None  # type: ignore[attr-defined]
+        return found
