@@ -227,3 +227,34 @@ def test_an_interrupted_first_step_leaves_nothing(
         packages.make_environment(folder, tmp_path / "log")
     assert not list(elsewhere.iterdir())
     assert not list(tmp_path.glob(".venv*")) and state.load(folder) is None
+
+
+@pytest.mark.parametrize(
+    ("printed", "kept"),
+    [("Collecting torch\n", True), ("Installing collected packages: torch, a\n", False)],
+)
+@pytest.mark.parametrize("error", [SetupFailed("no network"), KeyboardInterrupt()])
+def test_what_pip_has_not_touched_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    printed: str, kept: bool, error: BaseException,
+) -> None:  # fmt: skip
+    """New pins, and no network: the environment of before is still whole."""
+    known = {"packages": "old pins", "checked": "old pins", "python": "3.11"}
+
+    def fails(environment: Path, log: Path) -> None:
+        assert state.load(environment) == {"packages": None}
+        log.write_text(f"$ pip install pip\nInstalling collected packages: pip\n$ pip\n{printed}")
+        raise error
+
+    monkeypatch.setattr(places, "cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr(packages, "make_environment", lambda environment, log: known)
+    monkeypatch.setattr(packages, "python_version", lambda python: "3.11")
+    monkeypatch.setattr(packages, "install", fails)
+    with pytest.raises(type(error)):
+        steps._packages(tmp_path)
+    assert state.load(tmp_path) == (known if kept else {"packages": None})
+    # One that is new and still empty goes on too.
+    monkeypatch.setattr(packages, "make_environment", lambda *_: {"packages": None})
+    with pytest.raises(type(error)):
+        steps._packages(tmp_path)
+    assert state.load(tmp_path) == {"packages": "none yet" if kept else None}

@@ -62,6 +62,11 @@ def unconnected(log: Path) -> str | None:
     return trouble
 
 
+def has_written(log: Path) -> bool:
+    """Whether the last command of this log was pip, and had begun to write packages."""
+    return any(line.startswith("Installing collected packages") for line in _last_command(log))
+
+
 def first_error(log: Path) -> str:
     """The first complaint of a log, or the reason that CMake gives below it; or an empty text."""
     lines = [line.strip() for line in _lines(log)]

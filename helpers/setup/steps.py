@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from helpers.setup import horovod, packages, places, state, system
 from helpers.setup.errors import DiskFull, SetupFailed
 from helpers.setup.lock import locked
 from helpers.setup.progress import Step, tail
-from helpers.setup.reasons import is_full
+from helpers.setup.reasons import has_written, is_full
 
 WAITING = "Another set-up of this course is at work; this one goes on when that has ended."
 
@@ -55,7 +56,13 @@ def _packages(environment: Path) -> dict[str, Any]:
         return known
     # Until pip is through, the state says that the environment is half made.
     state.save(environment, {"packages": None})
-    packages.install(environment, log)
+    try:
+        packages.install(environment, log)
+    except BaseException:
+        if not has_written(log):  # it is as sound as it was
+            with contextlib.suppress(OSError):
+                state.save(environment, {**known, "packages": known.get("packages") or "none yet"})
+        raise
     state.save(environment, made)
     return made
 
