@@ -60,6 +60,12 @@ def plain_call(fn: Function, case: Case) -> Observation:
         return failed(error, fn)
 
 
+def there(fn: Function, ask: Callable[..., Any], *args: Any) -> Any:
+    """`ask(*args)`, where the learner's function is: a function of this package's own that asks
+    for several values at a time."""
+    return fn.run(ask, args) if isinstance(fn, Remote) else ask(*args)
+
+
 def at_hand(fn: Function, thing: Any) -> Any:
     """Something that was `made`, to be used by the driver as well."""
     return fn.at_hand(thing) if isinstance(fn, Remote) else thing
@@ -96,14 +102,25 @@ class Ranked:
 
 
 def inside(drive: Any) -> Any:
-    """Mark a driver that runs in the learner's process when it is graded."""
-    drive.inside = True
-    return drive
+    """Mark a driver that runs in the learner's process when it is graded: what it gives is nothing
+    but what the learner's function gives."""
+    return inside_where(lambda case: True)(drive)
 
 
-def is_inside(drive: Any) -> bool:
-    """Whether a driver is marked so."""
-    return bool(getattr(drive, "inside", False))
+def inside_where(holds: Callable[[Case], bool]) -> Callable[[Any], Any]:
+    """Mark a driver that does so in some cases."""
+
+    def mark(drive: Any) -> Any:
+        drive.inside = holds
+        return drive
+
+    return mark
+
+
+def is_inside(drive: Any, case: Case) -> bool:
+    """Whether a driver is marked so for a case."""
+    holds = getattr(drive, "inside", None)
+    return holds is not None and bool(holds(case))
 
 
 class Apart:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from helpers.exercises.drives import Function, Remote
 
-LARGE = 2**20  # bytes that stand out; what comes and goes is a tenth of that
+LARGE = 2**20  # bytes that stand out; what comes and goes is a twentieth of that
 
 
 class Kept:
     """What a learner's process holds more than when this was made.
 
-    nbytes: of what it may keep, or not; where that is not LARGE, nobody looks. What the libraries
-    have made at a first call is theirs: look at a second one.
+    nbytes: of what it may keep, or not; where that is not LARGE, nobody looks. What libraries load
+    at a first call is to be there before; nothing large is, or who keeps it in one place has it.
     """
 
     def __init__(self, fn: Function, nbytes: int) -> None:

@@ -16,7 +16,17 @@ import torch
 from torch import Tensor
 
 from helpers.algorithms.rule import Decision, Push, Rule
-from helpers.exercises.drives import Function, Remote, failed, made, plain, wrong_signature
+from helpers.exercises.drives import (
+    Function,
+    Remote,
+    failed,
+    inside,
+    inside_where,
+    made,
+    plain,
+    there,
+    wrong_signature,
+)
 from helpers.exercises.drives_memory import Kept
 from helpers.exercises.spec import Case, Observation
 
@@ -107,6 +117,7 @@ class Resumed(Given):
 _PARTS = ("release", "applied", "dropped")
 
 
+@inside
 def rule_turns(fn: Function, case: Case) -> Observation:
     """Drive `fn(weights, optimizer, workers, *extra)`; `values[0]` is the list of turns.
 
@@ -118,6 +129,7 @@ def rule_turns(fn: Function, case: Case) -> Observation:
     return _drive(fn, case, lambda weights, optimizer, workers: [weights, optimizer, workers], 3)
 
 
+@inside
 def cure_turns(fn: Function, case: Case) -> Observation:
     """The same for a cure, `fn(rule, *extra)`, around a rule that applies what it is handed.
 
@@ -129,6 +141,7 @@ def cure_turns(fn: Function, case: Case) -> Observation:
     return _drive(fn, case, lambda *parts: [made(fn, inside, *parts)], 1)
 
 
+@inside_where(lambda case: not _is_large(case))
 def handing_turns(fn: Function, case: Case) -> Observation:
     """The same for a cure that hands gradients on.
 
@@ -146,8 +159,8 @@ def handing_turns(fn: Function, case: Case) -> Observation:
         given[:] = [made(fn, Pairs if case.options.get("pairs") else Given, *parts)]
         return list(given)
 
-    if isinstance(fn, Remote) and len(goals[0]) > _FEW:
-        fn.gives(len(goals[0]))
+    if isinstance(fn, Remote) and _is_large(case):
+        fn.gives((2 + len(goals)) * len(goals[0]))  # the weights, and what each worker pulls
 
     def more(cure: Any, decision: Decision) -> dict[str, Any]:
         nonlocal turn, process
@@ -160,6 +173,11 @@ def handing_turns(fn: Function, case: Case) -> Observation:
         return {"inside": given[0].use(decision), "held": _held(cure)}
 
     return _drive(fn, case, inside, 1, more)
+
+
+def _is_large(case: Case) -> bool:
+    """Whether it asks what is held: the grader looks at that from outside."""
+    return len(case.args[0][0][0]) > _FEW
 
 
 def _held(cure: Any) -> int:
@@ -192,13 +210,29 @@ def _drive(
     try:
         optimizer = made(fn, PlainSgd, rate)
         rule = fn(*first(torch.zeros_like(goals[0]), optimizer, len(goals)), *extra)
-        return _turns(rule, goals, list(order), more)
+        return _turns(fn, rule, goals, list(order), more)
     except Exception as error:
         return failed(error, fn)
 
 
-def _turns(rule: Any, goals: Tensor, order: Sequence[int], more: More | None = None) -> Observation:
-    pulled: dict[int, tuple[Tensor, int]] = {w: rule.pull(w) for w in rule.start()}
+def start(rule: Any) -> dict[int, Any]:
+    """What each worker that starts pulls."""
+    return {w: rule.pull(w) for w in rule.start()}
+
+
+def arrive(rule: Any, worker: int, gradient: Tensor, version: int) -> dict[str, Any]:
+    """What a rule makes of an arrival; where it decides, what is there afterwards and is pulled."""
+    decision = rule.arrive(worker, gradient, version)
+    if not isinstance(decision, Decision):
+        return {"decision": decision}
+    found = {"decision": decision, "weights": rule.weights, "made": rule.version}
+    return {**found, "pulled": {int(each): rule.pull(int(each)) for each in decision.release}}
+
+
+def _turns(
+    fn: Function, rule: Any, goals: Tensor, order: Sequence[int], more: More | None = None
+) -> Observation:
+    pulled: dict[int, tuple[Tensor, int]] = there(fn, start, rule)
     turns: list[Any] = []
     left = list(order)
     while left:
@@ -208,7 +242,9 @@ def _turns(rule: Any, goals: Tensor, order: Sequence[int], more: More | None = N
             break
         worker = left.pop(place)
         weights, version = pulled.pop(worker)
-        decision = rule.arrive(worker, _gradient(weights, goals[worker]), version)
+        gradient = _gradient(weights, goals[worker])
+        found = there(fn, arrive, rule, worker, gradient, version)
+        decision = found["decision"]
         if not isinstance(decision, Decision):
             turns.append({"worker": worker, "decision": plain(decision)})
             break
@@ -216,8 +252,8 @@ def _turns(rule: Any, goals: Tensor, order: Sequence[int], more: More | None = N
             {
                 "worker": worker,
                 "version": int(version),
-                "weights": plain(rule.weights),
-                "made": int(rule.version),
+                "weights": plain(found["weights"]),
+                "made": int(found["made"]),
                 "release": [int(w) for w in decision.release],
                 "applied": [_push(push) for push in decision.applied],
                 "dropped": [_push(push) for push in decision.dropped],
@@ -225,8 +261,7 @@ def _turns(rule: Any, goals: Tensor, order: Sequence[int], more: More | None = N
         )
         if more is not None:
             turns[-1] |= more(rule, decision)
-        for other in decision.release:
-            pulled[int(other)] = rule.pull(int(other))
+        pulled |= found["pulled"]
     return Observation(values=[turns])
 
 

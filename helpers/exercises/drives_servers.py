@@ -11,11 +11,20 @@ import torch
 from torch import Tensor
 
 from helpers.algorithms.rule import Decision
-from helpers.exercises.drives import Function, Ranked, failed, plain, tensors, wrong_signature
+from helpers.exercises.drives import (
+    Function,
+    Ranked,
+    failed,
+    inside,
+    plain,
+    tensors,
+    wrong_signature,
+)
 from helpers.exercises.drives_requests import OPEN, Requests
 from helpers.exercises.spec import Case, Observation
 
 
+@inside
 def supervisor_turns(fn: Function, case: Case) -> Observation:
     """Drive `fn(weights, workers)`, a rule that takes weights; `values[0]` is the list of turns.
 

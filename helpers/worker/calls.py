@@ -13,6 +13,7 @@ import random
 import sys
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,12 @@ class Calls:
             self.linked[message["links"]] = edges, entries
         return "return", data, self.handed.parameters()
 
+    def do_run(self, message: dict[str, Any]) -> Any:
+        """Call one of the course's own functions, which asks objects here for several values."""
+        module, _, name = message["home"].partition(":")
+        args = self.handed.take(message["args"])
+        return "return", self.handed.tell(getattr(import_module(module), name)(*args)), []
+
     def do_backward(self, message: dict[str, Any]) -> Any:
         """Go back through what a call has given; tell the gradients of what it was given."""
         gradients = self.handed.take(message["gradients"])
@@ -109,8 +116,9 @@ class Calls:
         """A gradient comes to a parameter, as from a backward here: its hooks run."""
         parameter = self.handed.known[message["parameter"]]
         self.handed.set_gradients(message["gradients"])
-        torch.autograd.backward(parameter.view_as(parameter), self.handed.take(message["gradient"]))
-        return "return", None, self.handed.parameters()
+        # As a product: torch loads a compiler's shapes to look at a gradient that it is given.
+        (parameter * self.handed.take(message["gradient"])).sum().backward()
+        return "return", None, []
 
     def do_draw(self, message: dict[str, Any]) -> Any:
         """The next random numbers of this process."""

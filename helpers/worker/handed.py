@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import mmap
+import operator
 import os
 import sys
 from collections.abc import Callable
@@ -44,23 +45,17 @@ class Handed:
         self.entries: list[Entry] = []
         self._numbers: dict[int, int] = {}
         self._given: dict[int, tuple[int, Any]] = {}  # memory of the parameters
-        self._memory: mmap.mmap | None = None
+        self._arenas: dict[int, mmap.mmap] = {}
 
     # --- from the judge -------------------------------------------------------------------------
 
     def take(self, data: Any) -> Any:
         """The value that the judge's data stand for."""
-        try:
-            return self._value(data)
-        finally:
-            self._memory = None
+        return self._value(data)
 
     def _as_with(self, inner: Any) -> Any:
-        """A value whose tensors lie in memory that came along."""
-        new, value = inner
-        if new:
-            self._memory = self._map()
-        return self._value(value)
+        """A value whose tensors' memory comes along where it is new."""
+        return self._value(inner)
 
     def _map(self) -> mmap.mmap:
         fd = self.descriptors.pop(0)
@@ -172,12 +167,21 @@ class Handed:
         return self._keep(number, module.train(training))
 
     def _shared(
-        self, dtype: str, shape: list[int], stride: list[int], span: int, offset: int
+        self,
+        dtype: str,
+        shape: list[int],
+        stride: list[int],
+        span: int,
+        arena: int,
+        new: bool,
+        offset: int,
     ) -> Tensor:
+        if new:
+            self._arenas[arena] = self._map()
         kind = getattr(torch, dtype)
         if not span:
             return torch.empty(shape, dtype=kind)
-        flat = torch.frombuffer(self._memory, dtype=kind, count=span, offset=offset)
+        flat = torch.frombuffer(self._arenas[arena], dtype=kind, count=span, offset=offset)
         # Not a view of something else: autograd would forbid to write into it.
         return torch.empty(0, dtype=kind).set_(flat.untyped_storage(), 0, shape, stride)
 
@@ -243,12 +247,11 @@ class Handed:
             for each in dir(cls)
             if not each.startswith("_") and isroutine(getattr(cls, each, None))
         ][:200]
-        index = getattr(cls, "__index__", None) is not None
         what = {
             "items": hasattr(cls, "__iter__"),
             "call": callable(value),
             "type": isinstance(value, type),
-            "index": int(value.__index__()) if index and abs(value.__index__()) < 2**62 else None,
+            "index": _index(value),
         }
         return {"object": [number, name[:80], methods, what]}
 
@@ -283,6 +286,15 @@ class Handed:
         """The gradients that the judge's parameters have, before a call."""
         for number, gradient in gradients:
             self._given[number][1].grad = self._value(gradient)
+
+
+def _index(value: Any) -> int | None:
+    """The whole number that it stands for, where it stands for one."""
+    try:
+        found = operator.index(value)
+    except Exception:  # no whole number, whatever its class says
+        return None
+    return found if abs(found) < 2**62 else None
 
 
 def _is_a(value: Any, module: str, name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Container
 from dataclasses import replace
 from typing import Any
 
@@ -47,8 +48,10 @@ def observe(
         seen = observe_apart(channels, exercise, case, seconds, inside)
     elif isinstance(drive, Built):
         seen = observe_built(exercise, drive, case, session, seconds)
-    elif inside or is_inside(drive):
+    elif inside or is_inside(drive, case):
         seen = _ask_case(channels[0], exercise, case, seconds)
+        if not inside:
+            seen.values = without(seen.values, exercise.unseen)
         seen.values = seen.values if inside else [_seen(exercise, each) for each in seen.values]
     elif isinstance(drive, Threaded):
         seen = observe_meeting(channels[0], exercise, case, seconds)
@@ -57,6 +60,15 @@ def observe(
     if seen.trouble:  # other ranks are in the middle of theirs, or what it has forked goes on
         session.give_up(seen.trouble in ("timeout", "died"))
     return seen
+
+
+def without(value: Any, unseen: Container[str]) -> Any:
+    """A value without what decides no points: None stands for it."""
+    if type(value) in (list, tuple):
+        return type(value)(without(each, unseen) for each in value)
+    if type(value) is dict:
+        return {k: None if k in unseen else without(v, unseen) for k, v in value.items()}
+    return value
 
 
 def observe_apart(

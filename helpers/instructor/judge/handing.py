@@ -26,7 +26,8 @@ from helpers.instructor.judge.messages import ITEMS, shape_of
 from helpers.instructor.judge.shared_memory import Buffers, memory
 from helpers.worker.encoding import Decoder, Malformed, encode, unbase64
 
-_ALIGNED = 64
+_ALIGNED = 64  # bytes
+_ARENA = 2**16  # bytes of memory that tensors go into one after the other
 _INSTRUCTIONS = {"F": Forward, "B": Backward}
 MOST = 2**13  # numbers that a callback, or an object in turn, may give: two of them are multiplied
 
@@ -42,10 +43,10 @@ class Handing:
         self.held: list[Any] = []
         self.lent = 0
         self.parameters: dict[int, nn.Parameter] = {}
+        self._modules: dict[int, nn.Module] = {}
         self._synced: dict[int, Any] = {}
         self._numbers: dict[int, int] = {}
-        self._news: list[tuple[Tensor, int]] = []
-        self._room = 0
+        self._arenas: list[tuple[mmap.mmap, int]] = []
         self._fds: list[int] = []
         self._mapped: dict[int, int] = {}
 
@@ -56,12 +57,8 @@ class Handing:
 
         linked: takes the tensors that ask for a gradient, in order; None where nothing goes back.
         """
-        self._news, self._room, self._fds = [], 0, []
-        data = self._value(value, linked)
-        return {"with": [bool(self._news), data]}, [
-            *([self._share()] if self._news else []),
-            *self._fds,
-        ]
+        self._fds = []
+        return {"with": self._value(value, linked)}, self._fds
 
     def _value(self, value: Any, linked: list[Tensor] | None) -> Any:
         if id(value) in self._numbers and not (linked is not None and _asks(value)):
@@ -92,7 +89,9 @@ class Handing:
         if isinstance(value, nn.Module):
             parameters = [self._value(each, None) for each in value.parameters()]
             ours = isinstance(value, nn.Sequential)
-            return {"module": [self._number(value), ours, parameters, value.training]}
+            number = self._number(value)
+            self._modules[number] = value
+            return {"module": [number, ours, parameters, value.training]}
         if callable(value):
             name = str(getattr(value, "__name__", type(value).__name__))
             return {"callable": [self._number(value), name]}
@@ -131,32 +130,36 @@ class Handing:
         return {"parameter": [number, by_value(value.grad), *self._where(value)]}
 
     def _where(self, value: Tensor) -> list[Any]:
-        """Where a tensor will lie: type, shape, strides, numbers in its memory, offset."""
+        """Move a tensor into memory that both sides see.
+
+        Returns its type, shape, strides, how many numbers its memory holds, and where that is.
+        """
         shape, stride = list(value.shape), list(value.stride())
         span = 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
-        if value.numel() == 0:
-            span = 0
-        offset = self._room
-        self._news.append((value, offset))
-        self._room += -(-span * value.element_size() // _ALIGNED) * _ALIGNED
-        return [str(value.dtype).removeprefix("torch."), shape, stride, span, offset]
-
-    def _share(self) -> int:
-        """Move the new tensors into memory that both sides see."""
-        fd = memory(max(self._room, 1))
-        self.lent += _pages(max(self._room, 1))
-        held = mmap.mmap(fd, 0)
-        for value, offset in self._news:
-            if not value.numel():
-                continue
-            span = 1 + sum((n - 1) * s for n, s in zip(value.shape, value.stride(), strict=True))
+        span = span if value.numel() else 0
+        arena, new, offset = self._room(span * value.element_size())
+        if span:
+            held = self._arenas[-1][0]
             flat = torch.frombuffer(held, dtype=value.dtype, count=span, offset=offset)
-            old = value.detach()
             there = torch.empty(0, dtype=value.dtype)
             there.set_(flat.untyped_storage(), 0, value.shape, value.stride())
-            there.copy_(old)
+            there.copy_(value.detach())
             value.data = there
-        return fd
+        kind = str(value.dtype).removeprefix("torch.")
+        return [kind, shape, stride, span, arena, new, offset]
+
+    def _room(self, nbytes: int) -> tuple[int, bool, int]:
+        """So many bytes in an arena: its number, whether it goes along now, and where in it."""
+        new = not self._arenas or self._arenas[-1][1] + nbytes > len(self._arenas[-1][0])
+        if new:
+            size = max(_ARENA, nbytes)
+            fd = memory(size)
+            self.lent += _pages(size)
+            self._arenas.append((mmap.mmap(fd, size), 0))
+            self._fds.append(fd)
+        held, used = self._arenas[-1]
+        self._arenas[-1] = held, used + -(-nbytes // _ALIGNED) * _ALIGNED
+        return len(self._arenas) - 1, new, used
 
     def gradients(self) -> list[Any]:
         """The gradients of the parameters that have others here than there, by value."""
@@ -169,8 +172,7 @@ class Handing:
 
     def modes(self) -> list[Any]:
         """Of the modules that were handed over, whether each is in training mode."""
-        numbered = enumerate(self.held)
-        return [[number, m.training] for number, m in numbered if isinstance(m, nn.Module)]
+        return [[number, module.training] for number, module in self._modules.items()]
 
     def synced(self, number: int) -> None:
         """The process knows of this parameter's gradient."""
