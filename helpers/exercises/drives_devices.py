@@ -85,8 +85,8 @@ def _looks_at_the_log(case: Case, built: Any) -> Observation:
     """
     definition = definition_of(built["graph"])
     seen = {"kind": str(built["kind"]), "run": "", **described(definition)}
-    if built["run"]:
-        seen["run"] = named(definition, built["run"]).name
+    if run := str(built["run"]):
+        seen["run"] = named(definition, run).name
         seen |= _runs(definition, seen["run"], *case.args[0])
     return Observation(values=[plain(seen)])
 
