@@ -20,19 +20,25 @@ from helpers.setup.places import ROOT
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A running server and the address that it printed; its home is empty."""
-    home = {
-        "HOME": str(tmp_path),
-        "JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime"),
-        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The server's home, empty at first."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def server(home: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A running server, which the last test ends, and the address that it printed."""
+    places = {
+        "HOME": str(home),
+        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+        "XDG_CACHE_HOME": str(home / "cache"),
     }
     dropped = ("JUPYTER_TOKEN", "JUPYTER_CONFIG_DIR")
     env = {name: value for name, value in os.environ.items() if name not in dropped}
     process = subprocess.Popen(
         [str(ROOT / "course"), "lab", "--no-browser"],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**env, **home},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**env, **places},
     )  # fmt: skip
     try:
         assert process.stdout is not None
@@ -56,7 +62,7 @@ def base_and_token(address: str) -> tuple[str, str]:
 
 
 def test_it_answers_where_it_says(server: tuple[subprocess.Popen[str], str]) -> None:
-    process, address = server
+    _, address = server
     base, token = base_and_token(address)
     page = fetch(address)
     assert b"JupyterLab" in page
@@ -74,13 +80,9 @@ def test_it_answers_where_it_says(server: tuple[subprocess.Popen[str], str]) -> 
     settings = json.loads(fetch(f"{base}/lab/api/settings/{plugin}?token={token}"))
     assert settings["schema"]["properties"]["fetchNews"]["default"] == "false"
 
-    # Ctrl+C ends it without a question.
-    process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 0
-
 
 def test_its_terminal_shows_the_address_and_nothing_else(
-    server: tuple[subprocess.Popen[str], str], tmp_path: Path
+    server: tuple[subprocess.Popen[str], str], home: Path
 ) -> None:
     process, address = server
     base, token = base_and_token(address)
@@ -90,7 +92,7 @@ def test_its_terminal_shows_the_address_and_nothing_else(
     with pytest.raises(urllib.error.HTTPError, match="404"):
         fetch(f"{base}/lsp/status?token={token}")
     kernel = json.loads(fetch(f"{base}/api/kernels?token={token}", b'{"name": "python3"}'))
-    connection = tmp_path / "runtime" / f"kernel-{kernel['id']}.json"
+    connection = home / "runtime" / f"kernel-{kernel['id']}.json"
     client = BlockingKernelClient(connection_file=str(connection))
     client.load_connection_file()
     client.start_channels()
@@ -99,13 +101,14 @@ def test_its_terminal_shows_the_address_and_nothing_else(
     # What goes between the server and its kernels is encrypted.
     assert "curve_publickey" in connection.read_text()
 
+    # Ctrl+C ends it without a question.
     process.send_signal(signal.SIGINT)
     assert process.stdout is not None
     shown = [line.strip() for line in process.stdout if line.strip()]
     assert process.wait(20) == 0
     assert shown == ["Stop it with Ctrl+C."]
     # It is all in a file.
-    (log,) = (tmp_path / "cache").glob("*/logs-*/lab-*.log")
+    (log,) = (home / "cache").glob("*/logs-*/lab-*.log")
     assert "404 GET /lsp/status" in log.read_text()
 
 
