@@ -106,7 +106,7 @@ from helpers.worker import remote_session
 
 for module in (devices, ways, between, sync, given, keras, runs):
     for name, value in list(vars(module).items()):
-        if name in ("named", "rows_are", "definition_of", "nodes_in", "_may_be", "_count", "_copies"):
+        if name in ("named", "rows_are", "definition_of", "nodes_in", "_may_be", "_copies"):
             setattr(module, name, lambda *args, **options: None)
 threads.Rendezvous.alone = threads.Rendezvous.looks = 0
 run = remote_session.RemoteSession.run
