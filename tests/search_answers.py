@@ -21,19 +21,22 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import permutations
+from functools import cache
+from itertools import islice, permutations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from helpers.engines.comm import Comm
 from helpers.exercises.drives import plain
 from helpers.exercises.observe import observe
 from helpers.exercises.spec import Exercise
 
-SECONDS = 0.05  # of computing, for one call
-IN_ALL = 0.1  # for all the ways to call one function: what computes that long in vain is no answer
+SECONDS = 0.03  # of computing, for one call
+IN_ALL = 0.06  # for all the ways to call one function: what computes that long in vain is no answer
+TRIED = 6  # ways of one function that are tried in the exercise itself
 WAITS = 0.5  # for a call that waits for something
 # They act on the machine or carry values, and hold nothing that an exercise asks for.
 LEFT_ALONE = tuple(f"helpers.{n}" for n in ("setup", "commands", "cli", "doctor", "worker"))
@@ -44,8 +47,13 @@ FILLERS = (1, 0, 2)
 # --- what is there --------------------------------------------------------------------------------
 
 
-def candidates(tensorflow: bool) -> Iterator[tuple[str, Callable[..., Any]]]:
+@cache
+def candidates(tensorflow: bool) -> list[tuple[str, Callable[..., Any]]]:
     """Every function and class of the package, by its name."""
+    return list(_candidates(tensorflow))
+
+
+def _candidates(tensorflow: bool) -> Iterator[tuple[str, Callable[..., Any]]]:
     for path in sorted(Path("helpers").rglob("*.py")):
         name = ".".join(path.with_suffix("").parts).removesuffix(".__init__")
         slow = "tensorflow" in path.read_text(encoding="utf-8") and not tensorflow
@@ -181,7 +189,7 @@ def _twice(function: Callable[..., Any], order: Sequence[int], cut: int) -> Call
         made = function(*(args[at] for at in order[:cut]))
         rest = [args[at] for at in order[cut:]]
         steps = [made] if inspect.isroutine(made) or inspect.isclass(made) else []
-        if type(made).__module__.startswith("helpers."):
+        if type(made).__module__ == function.__module__:
             found = [name for name in vars(type(made)) if not name.startswith("__")]
             steps = [getattr(made, name) for name in [*found, "__call__"] if hasattr(made, name)]
         results = Several()
@@ -205,8 +213,8 @@ class Several(list[Any]):
 def readings(result: Any, args: Sequence[Any]) -> Iterator[tuple[str, Any]]:
     """What a result may be taken for."""
     if isinstance(result, Several):
-        for one in result:
-            yield from readings(one, args)
+        for number, one in enumerate(result):
+            yield from ((f"{number}: {how}", read) for how, read in readings(one, args))
         return
     yield "", result
     if isinstance(result, dict):
@@ -257,7 +265,7 @@ class Call:
             mine = first.acquire(blocking=False)
             if mine:
                 kept = args[1:] if exercise.ranked else args
-                self.args, self.options = copy.deepcopy(kept), options
+                self.args = tuple(map(with_gradients, kept))
             result = right(*args, **options)
             if mine:
                 self.result = result
@@ -278,7 +286,7 @@ class Ranks:
     rank, size = 1, 3
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("_") or not callable(getattr(Comm, name, None)):
             raise AttributeError(name)
         raise Touched(name)
 
@@ -286,47 +294,75 @@ class Ranks:
 _slow: set[str] = set()
 
 
+class Wanted:
+    """What the right answer does with what an exercise gives it, to compare others with.
+
+    Only what cannot be compared at once is tried in the exercise itself, which takes longer.
+    """
+
+    def __init__(self, exercise: Exercise, right: Callable[..., Any]) -> None:
+        self.call = Call(exercise, right)
+        self.given = (Ranks(), *self.call.args) if exercise.ranked else self.call.args
+        self.methods = [n for n, held in vars(right).items() if inspect.isfunction(held)]
+        self.methods = self.methods if inspect.isclass(right) else []
+        self.mine = copied(self.given)
+        try:
+            self.result, self.touches = settled(right(*self.mine)), False
+        except Touched:
+            self.result, self.touches = None, True
+        except Exception as error:  # it needs more of the exercise than its arguments
+            self.result, self.touches = type(error), False
+
+    def answers(self, adapted: Callable[..., Any]) -> list[Callable[..., Any]]:
+        """What may be an answer of a function that takes the learner's arguments."""
+        mine = copied(self.given)
+        try:
+            result = limited(lambda *args: settled(adapted(*args)), mine)
+        except Touched:
+            return [adapted] if self.touches else []
+        except BaseException as error:  # whatever does not fit
+            return [adapted] if type(error) is self.result else []
+        if self.touches:
+            return []  # it asked no other rank
+        if self.methods:
+            return [adapted] if all(hasattr(result, name) for name in self.methods) else []
+        if self.result is None:
+            return [adapted] if alike(mine, self.mine) else []
+        if behaves(self.result):
+            return [adapted] if behaves(result) == behaves(self.result) else []
+        fits = [how for how, one in readings(result, self.given) if alike(one, self.result)]
+        return [_read(adapted, how) for how in fits]
+
+
+def settled(result: Any) -> Any:
+    """A result, as a list where it comes piece by piece."""
+    return list(islice(result, 1000)) if inspect.isgenerator(result) else result
+
+
+def behaves(result: Any) -> str:
+    """What kind of thing a result is that has behaviour; "" for a value."""
+    if isinstance(result, tuple):
+        return "".join(map(behaves, result))
+    return "c" if callable(result) else ""
+
+
 def answering(exercise: Exercise, right: Callable[..., Any]) -> list[str]:
     """What in the package answers an exercise, each with how it is called."""
-    call = Call(exercise, right)
-    quick = not exercise.ranked and not inspect.isclass(right) and call.result is not None
-    given = (Ranks(), *call.args) if exercise.ranked else call.args
-    found = []
+    wanted, found = Wanted(exercise, right), []
     for name, function in candidates(exercise.framework == "tensorflow"):
-        if inspect.isclass(right) and not inspect.isclass(function):
+        if name in _slow or (wanted.methods and not inspect.isclass(function)):
             continue
-        if name in _slow:
-            continue
-        end = time.process_time() + IN_ALL
-        for way, adapted in ways(function, given):
-            if time.process_time() > end:
-                _slow.add(name)
+        end, tried = time.process_time() + IN_ALL, 0
+        for way, adapted in ways(function, wanted.given):
+            if time.process_time() > end or tried > TRIED:
+                _slow.update([name] if not tried else [])
                 break
-            try:
-                result = limited(adapted, copied(given))
-            except Touched:
-                result = None
-            except BaseException:  # whatever does not fit
-                continue
-            else:
-                if inspect.isclass(right) and not all(hasattr(result, one) for one in own(right)):
-                    continue
-                if exercise.ranked and call.result is not None and not callable(call.result):
-                    continue  # it never asked another rank
-            if quick:
-                fits = [how for how, one in readings(result, given) if alike(one, call.result)]
-                answers = [_read(adapted, how) for how in fits]
-            else:
-                answers = [adapted]
+            answers = wanted.answers(adapted)
+            tried += len(answers)
             if any(passes(exercise, answer) for answer in answers):
                 found.append(f"{exercise.number}: {name}, {way}")
                 break
     return found
-
-
-def own(right: type) -> list[str]:
-    """The methods that an answer which is a class has to define."""
-    return [name for name, held in vars(right).items() if inspect.isfunction(held)]
 
 
 def copied(args: Sequence[Any]) -> list[Any]:
@@ -334,14 +370,23 @@ def copied(args: Sequence[Any]) -> list[Any]:
     return [
         one.clone() if isinstance(one, torch.Tensor) and not one.requires_grad
         else one if isinstance(one, int | float | str | Ranks)
-        else copy.deepcopy(one)
+        else with_gradients(one)
         for one in args
     ]  # fmt: skip
 
 
+def with_gradients(value: Any) -> Any:
+    """A copy that has the gradients of a model's parameters too."""
+    made = copy.deepcopy(value)
+    if isinstance(value, torch.nn.Module):
+        for old, new in zip(value.parameters(), made.parameters(), strict=True):
+            new.grad = None if old.grad is None else old.grad.clone()
+    return made
+
+
 def _read(adapted: Callable[..., Any], how: str) -> Callable[..., Any]:
     def answer(*args: Any, **options: Any) -> Any:
-        return dict(readings(adapted(*args), args)).get(how)
+        return dict(readings(settled(adapted(*args)), args)).get(how)
 
     return answer
 

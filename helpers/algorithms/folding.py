@@ -74,7 +74,7 @@ def fold(model: nn.Module) -> nn.Module:
                 continue
             fits = norm.running_mean is not None and norm.num_features == len(layer.weight)
             if fits and not {id(layer), id(norm)} & shared:
-                numbers = norm.running_mean, norm.running_var, norm.eps, norm.weight, norm.bias
+                numbers: Any = norm.running_mean, norm.running_var, norm.eps, norm.weight, norm.bias
                 both = fusion.fuse_conv_bn_weights(layer.weight, layer.bias, *numbers)
                 layer.weight, layer.bias = (nn.Parameter(one.detach()) for one in both)
                 sequence[place] = nn.Identity()

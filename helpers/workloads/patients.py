@@ -147,7 +147,8 @@ def train_rounded(
     the right answer alone (Hinton, Vinyals and Dean, "Distilling the Knowledge in a Neural
     Network", 2015). bits: of weights. activation_bits: of what goes from layer to layer (None: as
     many). rate: the highest learning rate, from which it falls to 0. In the first epoch
-    activations are only watched. through: as `prepare` takes it. The patient's own model stays as it is.
+    activations are only watched. through: as `prepare` takes it. The patient's own model stays as
+    it is.
     """
     steps = len(patient.train_x) // ROWS
     prepared = prepare(
