@@ -12,6 +12,7 @@ import mmap
 import random
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -165,8 +166,8 @@ class Calls:
         value = _unflagged(self.handed, answer["value"], made)
         if answer["record"] is None:
             return _placed(value, made)
-        holder = _Holder(self, answer["record"], made, answer["links"])
-        outs = _Back.apply(ANCHOR, holder, *into, *parameters)
+        given = _Made(self, answer["record"], made, answer["links"])
+        outs = _Back.apply(ANCHOR, given, *into, *parameters)
         return _placed(value, list(outs if isinstance(outs, tuple) else (outs,)))
 
     def _ask(self, lane: int, op: str, *args: Any) -> Any:
@@ -249,28 +250,33 @@ def _placed(value: Any, outs: list[Tensor]) -> Any:
     return outs[value.number] if isinstance(value, _Place) else value
 
 
-class _Holder:
-    """What a node of the graph here has of the judge's: gone with the node, and told so."""
+class _Made:
+    """What the judge has made in a callback, and by which record it can be gone back through."""
 
     def __init__(self, calls: Calls, record: int, made: list[Tensor], links: list[bool]) -> None:
         self.calls, self.record, self.made, self.links = calls, record, made, links
 
-    def __del__(self) -> None:
-        self.calls.dropped.append(self.record)
-
 
 class _Back(torch.autograd.Function):
-    """What a callback gave: its backward is the judge's."""
+    """What a callback gave: its backward is the judge's.
+
+    The record's number is saved as a tensor: like a layer's inputs it is gone with the graph, or
+    sooner where somebody takes what is saved out of it and makes it anew. The judge is told so.
+    """
 
     @staticmethod
-    def forward(ctx: Any, anchor: Tensor, holder: _Holder, *tensors: Tensor) -> Any:
-        ctx.holder = holder
-        made, holder.made = holder.made, []
-        pairs = zip(made, holder.links, strict=True)
+    def forward(ctx: Any, anchor: Tensor, given: _Made, *tensors: Tensor) -> Any:
+        ctx.calls = given.calls
+        number = np.array([given.record])
+        weakref.finalize(number, given.calls.dropped.append, given.record).atexit = False
+        ctx.save_for_backward(torch.from_numpy(number))
+        made, given.made = given.made, []
+        pairs = zip(made, given.links, strict=True)
         ctx.mark_non_differentiable(*[tensor for tensor, linked in pairs if not linked])
         return tuple(made)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        found = ctx.holder.calls.back(ctx.holder.record, list(gradients))
+        (number,) = ctx.saved_tensors  # held until the judge has gone back through the record
+        found = ctx.calls.back(int(number), list(gradients))
         return (None, None, *found)
