@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import io
 import json
+import os
 import pickle
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -57,11 +58,13 @@ def main() -> None:
         told["checks"][number] = helpers.check(
             number, defined(source, find(number).function)
         ).status
+    leave = os._exit
     harmless()
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         for number, source in given["sources"].items():
             told["passing"] += answering(find(number), defined(source, find(number).function))
-    print(json.dumps(told))
+    print(json.dumps(told), flush=True)
+    leave(0)  # what was called may have left anything behind
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
 """Whether anything in a copy of the course answers an exercise, whatever it is called and takes.
 
-Every function and class of the package is called with what the exercise gives to an answer: in
-every order, some arguments left out, the rest of its own filled with small numbers; with arrays as
-tensors, as numpy's, as lists, and as what any method of an object gives; in two calls where the
-first gives something to call. What comes back counts as it is, as its mean, and as its entry at an
-argument. What agrees with the right answer in the first case is judged in all of them.
+Every function and class of the package is called with what the exercise gives to an answer, in
+every way that its arguments allow (`ways_to_call`). What comes back counts as it is, as its mean,
+and as its entry at an argument. What agrees with the right answer in the first case is judged in
+all of them.
 """
 
 from __future__ import annotations
@@ -22,42 +21,45 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import islice, permutations
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from ways_to_call import Several, is_array, ways
 
 from helpers.engines.comm import Comm
 from helpers.exercises.drives import plain
 from helpers.exercises.observe import observe
 from helpers.exercises.spec import Exercise
 
-SECONDS = 0.03  # of computing, for one call
-IN_ALL = 0.06  # for all the ways to call one function: what computes that long in vain is no answer
-TRIED = 6  # ways of one function that are tried in the exercise itself
+SECONDS = 0.02  # of computing, for one call
+IN_ALL = 0.03  # for all the ways to call one function: what computes that long in vain is no answer
+TRIED = 4  # ways of one function that are tried in the exercise itself
 WAITS = 0.5  # for a call that waits for something
 # They act on the machine or carry values, and hold nothing that an exercise asks for.
 LEFT_ALONE = tuple(f"helpers.{n}" for n in ("setup", "commands", "cli", "doctor", "worker"))
-FEW = 4  # so many arguments come in every order; of more, two at a time change places
-FILLERS = (1, 0, 2)
 
 
 # --- what is there --------------------------------------------------------------------------------
 
 
 @cache
-def candidates(tensorflow: bool) -> list[tuple[str, Callable[..., Any]]]:
-    """Every function and class of the package, by its name."""
-    return list(_candidates(tensorflow))
+def candidates(tensorflow: bool, ranked: bool) -> list[tuple[str, Callable[..., Any]]]:
+    """Every function and class of the package, by its name.
+
+    tensorflow: of modules too that name it. ranked: only of those that name ranks at all.
+    """
+    return list(_candidates(tensorflow, ranked))
 
 
-def _candidates(tensorflow: bool) -> Iterator[tuple[str, Callable[..., Any]]]:
+def _candidates(tensorflow: bool, ranked: bool) -> Iterator[tuple[str, Callable[..., Any]]]:
     for path in sorted(Path("helpers").rglob("*.py")):
         name = ".".join(path.with_suffix("").parts).removesuffix(".__init__")
-        slow = "tensorflow" in path.read_text(encoding="utf-8") and not tensorflow
-        if name.startswith(LEFT_ALONE) or path.stem in ("__main__", "server") or slow:
+        text = path.read_text(encoding="utf-8")
+        needless = ("tensorflow" in text and not tensorflow) or ("comm" not in text and ranked)
+        if name.startswith(LEFT_ALONE) or path.stem in ("__main__", "server") or needless:
             continue
         try:
             module = importlib.import_module(name)
@@ -76,135 +78,6 @@ def _static(name: str, kind: type) -> Iterator[tuple[str, Callable[..., Any]]]:
     for inner, held in vars(kind).items():
         if isinstance(held, staticmethod | classmethod):
             yield f"{name}.{inner}", getattr(kind, inner)
-
-
-def arity(function: Callable[..., Any]) -> tuple[int, int] | None:
-    """The fewest and the most arguments by place; None where that cannot be told."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return None
-    if any(p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in parameters):
-        return None
-    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    most = 9 if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(places)
-    return sum(p.default is p.empty for p in places), most
-
-
-# --- in what ways ---------------------------------------------------------------------------------
-
-
-class Gives:
-    """An object whose every method gives the same value."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return lambda *args, **options: copy.deepcopy(self.value)
-
-
-def is_array(value: Any) -> bool:
-    return isinstance(value, torch.Tensor | np.ndarray)
-
-
-FORMS: dict[str, Callable[[Any], Any]] = {
-    "as it is": lambda value: value,
-    "numpy": lambda value: value.detach().numpy() if isinstance(value, torch.Tensor) else value,
-    "list": lambda value: value.tolist() if is_array(value) else value,
-    "tensor": lambda value: (
-        torch.tensor(value) if isinstance(value, list) and value and _numbers(value) else value
-    ),
-    "what a method gives": lambda value: (
-        Gives(np.asarray(value.detach() if isinstance(value, torch.Tensor) else value))
-        if is_array(value)
-        else value
-    ),
-}
-
-
-def _numbers(value: list[Any]) -> bool:
-    return all(isinstance(one, int | float) for one in value)
-
-
-def orders(n: int) -> Iterator[tuple[int, ...]]:
-    """In which order n arguments are handed over, all of them or all but one."""
-    if n <= FEW:
-        yield from permutations(range(n))
-        yield from permutations(range(n), n - 1) if n > 1 else ()
-        return
-    yield tuple(range(n))
-    for i in range(n):
-        for j in range(i + 1, n):
-            swapped = list(range(n))
-            swapped[i], swapped[j] = j, i
-            yield tuple(swapped)
-
-
-def ways(
-    function: Callable[..., Any], args: Sequence[Any]
-) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Functions of the learner's arguments that hand them to another one, and what each does."""
-    held = arity(function)
-    if held is None:
-        return
-    least, most = held
-    arrays = any(is_array(one) or isinstance(one, list) for one in args)
-    sizes = {size for one in args if is_array(one) for size in one.shape[:2]}
-    for form, shaped in FORMS.items() if arrays else [("as it is", FORMS["as it is"])]:
-        for order in orders(len(args)):
-            if len(order) <= most:
-                missing = max(0, least - len(order))
-                # Numbers for what is missing, and where an object stands for an array its sizes.
-                values = (*FILLERS, *sizes) if form == "what a method gives" else FILLERS
-                fills = {(value,) * missing for value in values} if missing < 3 else set()
-                if form == "what a method gives" and least <= len(order) < most:
-                    fills |= {(a, b) for a in sizes for b in sizes if len(order) + 2 <= most}
-                    fills |= {(a,) for a in sizes}
-                for more in fills:
-                    yield f"{form}, {order} {more}", _once(function, shaped, order, more)
-            for cut in range(len(order)):
-                if form == "as it is" and least <= cut <= most and len(order) == len(args):
-                    yield f"in two calls, {order}", _twice(function, order, cut)
-
-
-def _once(
-    function: Callable[..., Any],
-    shaped: Callable[[Any], Any],
-    order: Sequence[int],
-    more: Sequence[Any],
-) -> Callable[..., Any]:
-    def call(*args: Any) -> Any:
-        return function(*(shaped(args[at]) for at in order), *more)
-
-    return call
-
-
-def _twice(function: Callable[..., Any], order: Sequence[int], cut: int) -> Callable[..., Any]:
-    """The first arguments make something; it, or a method of it, gets the others."""
-
-    def call(*args: Any) -> Any:
-        made = function(*(args[at] for at in order[:cut]))
-        rest = [args[at] for at in order[cut:]]
-        steps = [made] if inspect.isroutine(made) or inspect.isclass(made) else []
-        if type(made).__module__ == function.__module__:
-            found = [name for name in vars(type(made)) if not name.startswith("__")]
-            steps = [getattr(made, name) for name in [*found, "__call__"] if hasattr(made, name)]
-        results = Several()
-        for step in filter(callable, steps):
-            try:
-                results.append(step(*copy.deepcopy(rest)))
-            except Exception:  # what does not fit
-                continue
-        return results
-
-    return call
-
-
-class Several(list[Any]):
-    """What the methods of an object gave."""
 
 
 # --- what comes back ------------------------------------------------------------------------------
@@ -349,7 +222,7 @@ def behaves(result: Any) -> str:
 def answering(exercise: Exercise, right: Callable[..., Any]) -> list[str]:
     """What in the package answers an exercise, each with how it is called."""
     wanted, found = Wanted(exercise, right), []
-    for name, function in candidates(exercise.framework == "tensorflow"):
+    for name, function in candidates(exercise.framework == "tensorflow", exercise.ranked):
         if name in _slow or (wanted.methods and not inspect.isclass(function)):
             continue
         end, tried = time.process_time() + IN_ALL, 0

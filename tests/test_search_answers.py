@@ -26,7 +26,7 @@ from helpers.exercises import find
 def test_the_search_finds_answers_in_disguise(
     function: Callable[..., Any], found: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_answers, "candidates", lambda tensorflow: [("planted", function)])
+    monkeypatch.setattr(search_answers, "candidates", lambda *_: [("planted", function)])
     exercise = find("07.1")
     assert bool(search_answers.answering(exercise, exercise.reference)) is found
 
@@ -40,7 +40,7 @@ def test_it_finds_what_runs_on_ranks_and_what_is_a_class(monkeypatch: pytest.Mon
     from helpers.algorithms.update_rules import Asynchronous, Synchronous
 
     held = [("swapped", swapped), ("Asynchronous", Asynchronous), ("Synchronous", Synchronous)]
-    monkeypatch.setattr(search_answers, "candidates", lambda tensorflow: held)
+    monkeypatch.setattr(search_answers, "candidates", lambda *_: held)
     for number, name in (("02.2", "swapped"), ("06.1", "Asynchronous")):
         exercise = find(number)
         (found,) = search_answers.answering(exercise, exercise.reference)
