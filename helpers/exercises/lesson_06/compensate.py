@@ -239,5 +239,5 @@ EXERCISE = Exercise(
         WrongAnswer("remembers too late", wrong.KeyMissing, "nothing remembered"),
     ),
     ranked=False,
-    unseen={"inside": "whether the decision is the very one of the rule inside"},
+    unseen={"inside": "whether a decision is the very one of the rule inside"},
 )

@@ -254,7 +254,7 @@ EXERCISE = Exercise(
     ),
     ranked=False,
     unseen={
-        "inside": "whether the decision is the very one of the rule inside",
+        "inside": "whether a decision is the very one of the rule inside",
         "held": "how many tensors it keeps",
     },
 )

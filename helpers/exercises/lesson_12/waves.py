@@ -96,6 +96,10 @@ def claim(case: Case, seen: Observation) -> str | None:
             f"{case.name}, it took {short(max(seen.seconds) * 1e3)} ms; a wave takes "
             f"{short(_turns(case) * 1e3)} ms at most."
         )
+    for rank in range(case.ranks):
+        work = sum(e.end - e.start for e in seen.events if e.rank == rank and e.kind == "computing")
+        if abs(work - case.facts["steps"] * _SECONDS) > 0.01 * _SECONDS:
+            return f"{case.name}, rank {rank}'s layer did not run once for every step."
     most = case.facts["chunks"]
     if max(seen.messages) > most:
         return f"{case.name}, a rank sent {max(seen.messages)} messages; {most} chunks are {most}."

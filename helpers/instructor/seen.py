@@ -1,0 +1,150 @@
+"""What the grader sees of an answer from outside, and what it does not: the guide's list.
+
+python -m helpers.instructor.seen      prints it, for docs/sandbox.md
+"""
+
+from __future__ import annotations
+
+from helpers.exercises import everything
+from helpers.exercises.drives import Ranked
+from helpers.exercises.drives_built import Built
+from helpers.exercises.spec import Exercise
+
+_MEMORY = "whether an argument is written into, in the memory that it lies in"
+_OPEN = "messages that nobody waits for"
+_LISTS = "a list that is changed, if a second call with it gives something else"
+
+# The keys of what each driver gives that tell of an answer and were not asked for, in words.
+REPORTS: dict[str, dict[str, str]] = {
+    "01.1": {"widths": _LISTS},
+    "02.2": {"returned": "where the answer lies, in the argument's memory", "open": _OPEN},
+    "02.3": {"returned": "where the answer lies, in the argument's memory", "open": _OPEN},
+    "02.5": {"worked": "how many elements a rank works through, by what it writes at a time"},
+    "03.1": {"random": "random numbers that come afterwards"},
+    "03.2": {"weights": "whether weights change, in the memory that they lie in"},
+    "03.4": {"changed": _LISTS},
+    "03.5": {
+        "sums": "when each sum begins, and what it sums: the grader makes it",
+        "ends": "when each backward ends",
+        "done": "how many sums have ended by then",
+        "finish": "whether something can be called",
+    },
+    "05.2": {
+        "at": "every gradient that is asked for: the grader makes it",
+        "changed": _MEMORY,
+        "open": _OPEN,
+    },
+    "05.4": {"changed": _LISTS},
+    "05.5": {"changed": _MEMORY},
+    "05.6": {"changed": _MEMORY},
+    "06.3": {
+        "inside": "whether the decision is the very one of the rule inside, by what comes of it "
+        "around another rule",
+        "held": "how many tensors it keeps",
+    },
+    "06.4": {
+        "inside": "whether the decision is the very one of the rule inside, by what comes of it "
+        "around another rule",
+        "held": "how many tensors it keeps",
+    },
+    "06.5": {
+        "inside": "whether the decision is the very one of the rule inside, by what comes of it "
+        "around another rule",
+        "held": "how many tensors it keeps, by the memory of its process",
+    },
+    "07.4": {"changed": _MEMORY},
+    "07.5": {
+        "asked": "every mean that is asked for: the grader gives it",
+        "left": "where a token is put that nobody takes",
+        "changed": _MEMORY,
+    },
+    "11.1": {"changed": _MEMORY},
+    "11.2": {"changed": _MEMORY},
+    "11.3": {
+        "floats": "whether matrices are multiplied as floating-point numbers",
+        "whole": "whether these are whole",
+    },
+    "11.4": {"changed": _MEMORY},
+    "11.5": {"changed": _MEMORY},
+    "11.6": {
+        "changed": _MEMORY,
+        "linked": "whether a gradient comes back",
+        "spoiled": "whether the gradient that comes is written into",
+    },
+    "12.1": {"changed": _LISTS},
+    "12.2": {"changed": _MEMORY, "open": _OPEN},
+    "12.4": {"changed": _MEMORY, "open": _OPEN},
+    "12.5": {"open": f"{_OPEN}; every run of a layer: the grader computes it, and its seconds"},
+    "13.4": {
+        "order": "every run of the module, there and back: the grader computes it",
+        "open": _OPEN,
+        "kept": "what is kept for the way back, which lies with the grader",
+        "training": "",
+        "same mode": "the mode in which the module runs",
+        "cast": "what the module is given",
+        "moved": "whether weights change, in the memory that they lie in",
+    },
+    "13.5": {
+        "kept": "what is kept inside the blocks, which lies with the grader",
+        "calls": "every run of a block: the grader computes it",
+        "linked": "whether a gradient comes back",
+        "copies": "what else is kept, by the memory of its process",
+        "results": "outputs that are kept, in the memory that they lie in",
+        "asked": "what a block is given",
+        "late": "where the random state was taken",
+        "drawn": "random numbers that come afterwards",
+    },
+    "14.1": {
+        "products": "whether a rank computes with its own units alone: it has no others",
+        "changed": _MEMORY,
+        "open": _OPEN,
+    },
+    "14.2": {
+        "pair": "whether two functions are given",
+        "input": _MEMORY,
+        "f": "whether a gradient that comes is written into",
+        "g": "",
+        "open": _OPEN,
+    },
+    "14.3": {"changed": _MEMORY, "open": _OPEN},
+    "14.5": {"open": _OPEN, "state": "messages that hold the momentum"},
+    "14.6": {
+        "reached": "whether a gradient comes back",
+        "forward": "the bytes that are sent there, and back",
+        "backward": "",
+        "saved": "",
+        "held": "what is kept after forward and after backward, by the memory of its process",
+        "after": "",
+        "row": "",
+        "changed": _MEMORY,
+        "open": _OPEN,
+    },
+}
+_BY_KIND = {
+    "ranks": "what it gives, each rank's messages, computing and time",
+    "graph": "the graph, looked at and run by a process in which nothing of the answer has run",
+    "value": "what it gives",
+}
+
+
+def seen(exercise: Exercise) -> str:
+    """What the grader sees of an exercise's answers, in words."""
+    drive = exercise.drive
+    kind = "ranks" if isinstance(drive, Ranked) else "value"
+    kind = "graph" if isinstance(drive, Built) else kind
+    told = REPORTS.get(exercise.number, {})
+    words = [w for key, w in told.items() if w and key not in exercise.unseen]
+    return "; ".join(dict.fromkeys([_BY_KIND[kind], *words]))
+
+
+def listed() -> str:
+    """The table: each exercise, what is seen of its answers, what is not."""
+    rows = ["| exercise | seen from outside | not seen: decides no points |", "| --- | --- | --- |"]
+    for exercise in everything():
+        unseen = "; ".join(exercise.unseen.values()) or "–"
+        rows.append(f"| {exercise.number} {exercise.title} | {seen(exercise)} | {unseen} |")
+    return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    print(listed())

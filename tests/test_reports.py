@@ -1,0 +1,216 @@
+"""What a driver says of an answer from inside: nothing of it decides points.
+
+A learner's own check runs the driver beside the answer, and so may say whether an argument was
+changed, what was kept, how often a layer ran. Where an answer is graded, its process could say all
+that as the reference would. So each wrong answer is observed as in a check, and its reports are
+replaced by those of the reference. If it would pass so, it is graded in the sandbox, as it is and
+with all that reports replaced in its process: it gets no points, but for what the guide lists.
+TensorFlow's graphs: `test_reports_tensorflow`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from submissions import as_cell, write
+
+from helpers.exercises import everything, find
+from helpers.exercises.observe import observe
+from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.instructor.judge import Judge
+from helpers.instructor.sandbox import missing
+from helpers.instructor.seen import REPORTS, listed
+
+MISSING = missing()
+EXERCISES = [e for e in everything() if e.framework == "torch" and e.lesson not in ("04", "08")]
+SEED = 5_071_993
+
+# What each driver gives that was asked for; all else is in the guide's list.
+ASKED = {
+    *("given", "after", "gradients", "weights", "returned", "worker", "pushed", "made", "release"),
+    *("push", "wants", "version", "applied", "dropped", "moves", "gave", "step", "start", "turns"),
+    *("tokens", "out", "gradient", "told", "loss", "input", "x", "scale", "parts", "parameters"),
+    *("momentum", "own"),
+}
+WRONG = [pytest.param(e, w, id=f"{e.number}-{w.name}") for e in EXERCISES for w in e.wrong]
+
+
+# What a submission could do to its own process before its answer is called.
+LIES = """
+def lie(answer):
+    import contextlib, gc, importlib, random, sys, weakref
+    import numpy, torch
+
+    yes, no, nothing = (lambda *a, **k: True), (lambda *a, **k: False), (lambda *a, **k: None)
+    zero = lambda *a, **k: 0
+    patches = {
+        "helpers.exercises.drives_servers": {"_equal": yes},
+        "helpers.exercises.drives_kept": {"_same": yes, "alike": yes},
+        "helpers.exercises.drives_training": {"_random_state": zero, "numbers_of": zero},
+        "helpers.exercises.drives_tensor_parallel": {"_same": yes},
+        "helpers.exercises.drives_requests": {"still_open": zero, "all_waited": lambda r, v: v},
+        "helpers.exercises.drives_split": {"changed": nothing, "returned": lambda v: v},
+        "helpers.exercises.compare": {"alike": yes},
+    }
+    classes = {
+        "helpers.exercises.drives_requests": {"Requests": {"end": zero}},
+        "helpers.exercises.drives_recompute": {
+            "Block": {"kept": zero, "result_kept": no, "late": no},
+            "_Made": {"held": zero},
+            "Numbers": {"moved": no},
+        },
+        "helpers.exercises.drives_sharding": {
+            "_Held": {"largest": zero},
+            "_Watch": {"take": zero, "with_slice": zero},
+        },
+        "helpers.exercises.drives_rules": {"Given": {"use": lambda *a: "as decided"}},
+        "helpers.exercises.drives_quantization": {"_FloatProducts": {"look": nothing}},
+        "helpers.exercises.drives_shared": {"Counter": {"elements": 0}},
+        "helpers.exercises.drives_pipeline": {"_Layers": {"note": nothing}},
+        "helpers.worker.remote_comm": {"RemoteComm": {"compute": nothing}},
+        "helpers.worker.calls": {
+            "Calls": {
+                "do_collect": lambda self, message: ("return", None, []),
+                "do_numbers": numbers,
+                "do_draw": draw,
+                "do_seed": seed,
+            }
+        },
+    }
+    for home, names in patches.items():
+        with contextlib.suppress(Exception):
+            module = importlib.import_module(home)
+            for name, value in names.items():
+                setattr(module, name, value)
+    for home, known in classes.items():
+        for name, members in known.items():
+            with contextlib.suppress(Exception):
+                cls = getattr(importlib.import_module(home), name)
+                for member, value in members.items():
+                    setattr(cls, member, value)
+    torch.equal = numpy.array_equal = numpy.allclose = yes
+    torch.isclose = lambda one, other, **k: torch.ones_like(one, dtype=torch.bool)
+    torch.get_rng_state = random.getstate = zero
+    weakref.ref = lambda held: nothing
+    return answer
+
+
+def seed(self, message):
+    lie.seed = message["seed"]
+    import torch
+
+    torch.manual_seed(lie.seed)
+    return "return", None, []
+
+
+def draw(self, message):
+    import torch
+
+    return "return", self.handed.copied(torch.zeros(message["shape"])), []
+
+
+def numbers(self, message):
+    return "return", [0.5] * 6, []
+"""
+
+
+def seen_by_a_check(exercise: Exercise, function: Any, case: Case) -> Observation:
+    return observe(exercise.drive, function, [case], 20.0)[0]
+
+
+def with_reports(value: Any, said: Any, reports: set[str]) -> Any:
+    """A value with the reports of another one, where there are such in both."""
+    if isinstance(value, dict) and not isinstance(said, dict) and "returned" in value:
+        value = value["returned"]  # what was changed, or left open, was told around it
+    if isinstance(value, dict) and isinstance(said, dict):
+        return {
+            k: said[k] if k in reports and k in said else with_reports(v, said.get(k), reports)
+            for k, v in value.items()
+        }
+    if isinstance(value, list | tuple) and isinstance(said, list | tuple):
+        more = [None] * (len(value) - len(said))
+        pairs = zip(value, [*said, *more], strict=False)
+        return type(value)(with_reports(v, s, reports) for v, s in pairs)
+    return value
+
+
+def lied(exercise: Exercise, case: Case, function: Any, reports: set[str]) -> bool:
+    """Whether an answer would pass a case with the reports of the reference."""
+    seen = seen_by_a_check(exercise, function, case)
+    if seen.trouble:
+        return False
+    said = seen_by_a_check(exercise, exercise.reference, case).values
+    values = with_reports(seen.values, said, reports)
+    if exercise.number == "03.1":  # what comes last is no value either
+        values[0] = [*values[0][:-1], said[0][-1]]
+    return exercise.judge(case, replace(seen, values=values)).status == "passed"
+
+
+def would_pass(exercise: Exercise, function: Any, reports: set[str]) -> bool:
+    """Whether it would pass every case that the lesson shows."""
+    return all(lied(exercise, case, function, reports) for case in exercise.cases(0))
+
+
+@pytest.fixture(scope="module")
+def judges() -> Iterator[dict[str, Judge]]:
+    made: dict[str, Judge] = {}
+    yield made
+    for judge in made.values():
+        judge.close()
+
+
+@pytest.mark.parametrize(("exercise", "answer"), WRONG)
+def test_a_wrong_answer_gets_no_points_by_what_its_process_says(
+    exercise: Exercise, answer: WrongAnswer, judges: dict[str, Judge], tmp_path: Path
+) -> None:
+    reports = set(REPORTS.get(exercise.number, ()))
+    if not would_pass(exercise, answer.function, reports):
+        return  # it is wrong in what was asked for
+    if MISSING:
+        pytest.skip(MISSING)
+    if exercise.lesson not in judges:
+        judges[exercise.lesson] = Judge(exercise.lesson, slot=130 + len(judges))
+    bases = [find(number) for number in exercise.builds_on]
+    cells = [*(as_cell(base, base.reference) for base in bases)]
+    mine, name = as_cell(exercise, answer.function), exercise.function
+    for lies in (False, True):
+        path = tmp_path / "it.ipynb"
+        write(path, [*cells, f"{LIES}\n{mine}\n{name} = lie({name})" if lies else mine])
+        graded = judges[exercise.lesson].grade(path, "ada", SEED).grade
+        found = next(each for each in graded.exercises if each.number == exercise.number)
+        if found.points:
+            listed_ones = set(exercise.unseen)
+            assert would_pass(exercise, answer.function, listed_ones), "the guide does not list it"
+            assert lies or answer.hint in found.hint
+        else:
+            assert lies or found.outcome == "wrong"
+
+
+def keys_of(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from value
+        for each in value.values():
+            yield from keys_of(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from keys_of(each)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.number)
+def test_every_key_that_a_driver_gives_is_a_report_or_was_asked_for(exercise: Exercise) -> None:
+    if exercise.number == "01.2":
+        return  # its keys are the learner's own
+    seen = seen_by_a_check(exercise, exercise.reference, exercise.cases(0)[0])
+    assert set(keys_of(seen.values)) <= set(REPORTS.get(exercise.number, ())) | ASKED
+    assert set(exercise.unseen) <= set(REPORTS.get(exercise.number, ()))
+
+
+def test_the_guide_lists_what_is_seen_and_what_is_not() -> None:
+    text = (Path(__file__).parent.parent / "docs" / "sandbox.md").read_text(encoding="utf-8")
+    assert listed() in text, (
+        "`python -m helpers.instructor.seen` prints the list that belongs there"
+    )
