@@ -62,6 +62,10 @@ class Calls:
                 self.line.tell(0, *told, list(self.drops()))
         self.line.flush()
 
+    def drop(self, record: int) -> None:
+        """Nothing here can go back through this record any more."""
+        self.dropped.append(record)
+
     def drops(self) -> list[int]:
         """The records that were dropped since the last time."""
         dropped, self.dropped = self.dropped, []
@@ -268,7 +272,7 @@ class _Back(torch.autograd.Function):
     def forward(ctx: Any, anchor: Tensor, given: _Made, *tensors: Tensor) -> Any:
         ctx.calls = given.calls
         number = np.array([given.record])
-        weakref.finalize(number, given.calls.dropped.append, given.record).atexit = False
+        weakref.finalize(number, given.calls.drop, given.record).atexit = False
         ctx.save_for_backward(torch.from_numpy(number))
         made, given.made = given.made, []
         pairs = zip(made, given.links, strict=True)
