@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import mmap
+import os
 import random
 import sys
 import threading
@@ -25,7 +26,7 @@ from torch.autograd.graph import GradientEdge
 from helpers.worker.handed import ANCHOR, Entry, Handed
 from helpers.worker.remote_comm import Line, RemoteComm, raised
 
-_MANY_PAGES, _PRIVATE = 1024, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+_PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
 
 class Calls:
@@ -196,9 +197,11 @@ def give_back() -> None:
         return
     if hasattr(library := ctypes.CDLL(None), "malloc_trim"):
         library.malloc_trim(0)
-    # The kernel counts a few pages for each core by itself, until many go at once.
-    with mmap.mmap(-1, _MANY_PAGES * mmap.PAGESIZE, _PRIVATE) as pages:
-        pages[:: mmap.PAGESIZE] = bytes(_MANY_PAGES)
+    # The kernel counts some pages for each core by itself, the more the more cores there are, until
+    # many go at once.
+    many = 4 * max(os.cpu_count() or 1, 16)
+    with mmap.mmap(-1, many * mmap.PAGESIZE, _PRIVATE) as pages:
+        pages[:: mmap.PAGESIZE] = bytes(many)
 
 
 def _lane() -> int:

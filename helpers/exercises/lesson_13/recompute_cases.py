@@ -11,7 +11,7 @@ from helpers.exercises.compare import count
 from helpers.exercises.spec import Case
 
 Blocks = list[list[np.ndarray]]
-_LARGE = 2**12
+_LARGE = 2**11
 
 
 def cases(seed: int) -> list[Case]:

@@ -21,7 +21,7 @@ from helpers.exercises.lesson_14 import gather_free_mistakes as look
 from helpers.exercises.lesson_14 import gather_free_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
-_LARGE = 384
+_LARGE = 320
 
 
 def cases(seed: int) -> list[Case]:
