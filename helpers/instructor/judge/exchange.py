@@ -16,8 +16,9 @@ from torch import Tensor, nn
 
 from helpers.exercises.drives import Elsewhere, Offered
 from helpers.instructor.judge.channel import Channel, Violation
-from helpers.instructor.judge.handing import COMM, MOST, Handing, by_value
+from helpers.instructor.judge.handing import Handing, by_value
 from helpers.instructor.judge.shared_memory import Lent
+from helpers.instructor.judge.taken import COMM, MOST
 from helpers.worker.encoding import Malformed
 from helpers.worker.frames import Closed, Late
 
@@ -109,9 +110,10 @@ class Exchange:
             self.send({"lane": self.lane, "value": answer}, fds)
 
     def _called(self, target: Any, told: list[Any], grad: bool) -> dict[str, Any]:
-        taken = self.handing.take(told, _no_object, MOST)
-        given = [taken.linked[number].requires_grad_() for number in range(len(taken.linked))]
-        args = [self.own_comm() if each is COMM else each for each in taken.result]
+        taken, given = self.handing.take(told, _no_object, MOST)
+        for each in given:
+            each.requires_grad_()
+        args = [self.own_comm() if each is COMM else each for each in taken]
         before = [each.detach().clone() if isinstance(each, Tensor) else None for each in args]
         with torch.set_grad_enabled(grad):
             value = _use(target, args)
@@ -159,7 +161,7 @@ class Exchange:
 
     def _gone_back(self, record: Record, told: list[Any]) -> list[Any]:
         most = max(MOST, sum(each.numel() for each in record.made))
-        gradients = self.handing.take(told, _no_object, most).result
+        gradients, _ = self.handing.take(told, _no_object, most)
         pairs = zip(record.made, gradients, strict=True)
         some = [(m, g) for m, g in pairs if g is not None and m.requires_grad]
         made, above = [m for m, _ in some], [g for _, g in some]

@@ -7,29 +7,22 @@ judge knows what was written into them; what comes back is a stranger's and look
 from __future__ import annotations
 
 import base64
-import math
 import mmap
 import os
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from helpers.algorithms.instructions import Backward, Forward
-from helpers.algorithms.rule import Decision, Push
 from helpers.engines.tensors import memory_of
 from helpers.exercises.drives import Made, Offered, Remote
-from helpers.exercises.spec import Other
-from helpers.instructor.judge.messages import ITEMS, shape_of
 from helpers.instructor.judge.shared_memory import Buffers, memory
-from helpers.worker.encoding import Decoder, Malformed, encode, unbase64
+from helpers.instructor.judge.taken import Taken
+from helpers.worker.encoding import Malformed, encode
 
 _ALIGNED = 64  # bytes
 _ARENA = 2**16  # bytes of memory that tensors go into one after the other
-_INSTRUCTIONS = {"F": Forward, "B": Backward}
-MOST = 2**13  # numbers that a callback, or an object in turn, may give: two of them are multiplied
 
 
 class Handing:
@@ -180,11 +173,16 @@ class Handing:
 
     # --- from the process -------------------------------------------------------------------------
 
-    def take(self, data: Any, make: Callable[..., Any], most: int | None = None) -> Taken:
-        """What a process has told. make: of an object that stays there. Raises Malformed."""
-        taken = Taken(self, make, most)
-        taken.result = taken.value(data, 0)
-        return taken
+    def take(
+        self, data: Any, make: Callable[..., Any], most: int | None = None
+    ) -> tuple[Any, list[Tensor]]:
+        """What a process has told, and the tensors in it that have a way back. Raises Malformed.
+
+        make: of an object that stays there. most: so many numbers may it hold.
+        """
+        taken = Taken(self.held, make, most)
+        value = taken.value(data, 0)
+        return value, [taken.linked[number] for number in range(len(taken.linked))]
 
     def take_parameters(self, told: Any) -> None:
         """What became of the parameters. Raises Malformed."""
@@ -204,7 +202,7 @@ class Handing:
                 parameter.data = replaced
 
     def _like(self, parameter: Tensor, told: Any) -> Tensor | None:
-        found = self.take(told, _nothing).result
+        found, _ = self.take(told, _nothing)
         if found is None:
             return None
         if not isinstance(found, Tensor) or found.shape != parameter.shape:
@@ -250,94 +248,3 @@ def by_value(value: Any) -> Any:
     held = value.detach().contiguous()
     text = base64.b64encode(memory_of(held).tobytes()).decode()
     return {"copy": [str(held.dtype).removeprefix("torch."), list(held.shape), text]}
-
-
-class Taken(Decoder):
-    """Decodes what a process tells. result: the value. linked: its tensors with a way back."""
-
-    def __init__(self, handing: Handing, make: Callable[..., Any], most: int | None) -> None:
-        super().__init__()
-        self.handing, self.make, self.most = handing, make, most
-        self.result: Any = None
-        self.linked: dict[int, Tensor] = {}
-        self._elements = 0
-
-    def _object(self, name: str, inner: Any, depth: int) -> Any:
-        special = getattr(self, f"_as_{name}", None) if type(name) is str else None
-        if special is None:
-            return super()._object(name, inner, depth)
-        return special(inner, depth + 1)
-
-    def _as_copy(self, inner: Any, depth: int) -> Tensor:
-        if type(inner) is not list or len(inner) != 3:
-            raise Malformed("no tensor")
-        dtype, shape, text = inner
-        if type(dtype) is not str or dtype not in ITEMS or type(text) is not str:
-            raise Malformed("no tensor")
-        try:
-            sizes = shape_of(shape)
-        except Exception:
-            raise Malformed("no shape") from None
-        count = math.prod(sizes)
-        self._elements += count
-        if self.most is not None and self._elements > self.most:
-            raise Malformed("more numbers than belong here")
-        self.count_bytes(count * ITEMS[dtype])
-        raw = bytearray(unbase64(text))
-        if len(raw) != count * ITEMS[dtype]:
-            raise Malformed("a tensor with another size than its shape")
-        kind = getattr(torch, dtype)
-        if not raw:
-            return torch.empty(sizes, dtype=kind)
-        if kind is torch.bool:
-            return (torch.frombuffer(raw, dtype=torch.uint8) != 0).reshape(sizes)
-        return torch.frombuffer(raw, dtype=kind).reshape(sizes)
-
-    def _as_linked(self, inner: Any, depth: int) -> Tensor:
-        if type(inner) is not list or len(inner) != 2 or type(inner[0]) is not int:
-            raise Malformed("no tensor")
-        found = self.value(inner[1], depth)
-        if not isinstance(found, Tensor) or inner[0] != len(self.linked):
-            raise Malformed("no tensor")
-        if not (found.is_floating_point() or found.is_complex()):
-            raise Malformed("no gradient comes to whole numbers")
-        self.linked[inner[0]] = found
-        return found
-
-    def _as_known(self, number: Any, depth: int) -> Any:
-        if type(number) is not int or not 0 <= number < len(self.handing.held):
-            raise Malformed("nothing of that number was handed over")
-        return self.handing.held[number]
-
-    def _as_comm(self, inner: Any, depth: int) -> Any:
-        return COMM
-
-    def _as_decision(self, inner: Any, depth: int) -> Decision:
-        if type(inner) is not list or len(inner) != 3:
-            raise Malformed("no decision")
-        return Decision(*[self.value(each, depth) for each in inner])
-
-    def _as_push(self, inner: Any, depth: int) -> Push:
-        if type(inner) is not list or len(inner) != 3:
-            raise Malformed("no push")
-        return Push(*[self.value(each, depth) for each in inner])
-
-    def _as_instruction(self, inner: Any, depth: int) -> Any:
-        if type(inner) is not list or len(inner) != 3 or inner[0] not in ("F", "B"):
-            raise Malformed("no instruction")
-        return _INSTRUCTIONS[inner[0]](*[self.value(each, depth) for each in inner[1:]])
-
-    def _as_fraction(self, inner: Any, depth: int) -> Any:
-        if type(inner) is not list or [type(n) for n in inner] != [int, int] or not inner[1]:
-            return Other("Fraction")
-        return Fraction(*inner)
-
-    def _as_object(self, inner: Any, depth: int) -> Any:
-        return self.make(inner)
-
-
-class Comm:
-    """Stands for the comm of the lane that a callback came on."""
-
-
-COMM = Comm()

@@ -111,8 +111,9 @@ class Judge:
             verdict = exercise.judge(case, seen)
             if verdict.status != "passed":
                 again = shown[0 if exercise.unseen else number - 1 : number]
-                outside = isinstance(exercise.drive, Built)  # all of it is seen, the hint as well
-                told = None if seen.trouble or outside else _hint(exercise, again, session, clock)
+                # Where all of it is seen, the mistake is known.
+                known = isinstance(exercise.drive, Built) or verdict.mistake and not exercise.unseen
+                told = None if seen.trouble or known else _hint(exercise, again, session, clock)
                 return verdicts.on_visible(exercise, case, seen, told or verdict)
         return None
 

@@ -17,8 +17,9 @@ from torch import Tensor, nn
 
 from helpers.exercises.drives import Elsewhere, Made, Remote
 from helpers.instructor.judge.channel import Violation
-from helpers.instructor.judge.handing import MOST, Handing, by_value
+from helpers.instructor.judge.handing import Handing, by_value
 from helpers.instructor.judge.replies import observed, without_end
+from helpers.instructor.judge.taken import MOST
 from helpers.worker.encoding import Malformed
 from helpers.worker.frames import Closed, Late
 
@@ -61,14 +62,13 @@ class Talk:
             fds, do="invoke", gradients=self.handing.gradients(), modes=modes, **asked
         )
         with self.told():
-            taken = self.handing.take(told, self._object, most)
+            value, made = self.handing.take(told, self._object, most)
             self.handing.take_parameters(parameters)
         if links is not None:
             holder = _Holder(self, links)
-            if taken.linked:
-                made = [taken.linked[number] for number in range(len(taken.linked))]
+            if made:
                 _Across.apply(holder, made, *into)
-        return taken.result
+        return value
 
     def ask(self, fds: Sequence[int] = (), **asked: Any) -> tuple[Any, Any]:
         """Ask the process for one thing; what it tells, and of its parameters.
@@ -101,7 +101,7 @@ class Talk:
         data, fds = self.handing.give(tuple(gradients))
         told, parameters = self.ask(fds, do="backward", links=links, gradients=data)
         with self.told():
-            found = self.handing.take(told, self._object).result
+            found, _ = self.handing.take(told, self._object)
             self.handing.take_parameters(parameters)
             shapes = [None if each is None else tuple(each.shape) for each in found]
             if len(found) != len(given):
@@ -114,7 +114,7 @@ class Talk:
         """What comes of something that is asked for, by value."""
         told, _ = self.ask(fds, **asked)
         with self.told():
-            return self.handing.take(told, self._object, self.most).result
+            return self.handing.take(told, self._object, self.most)[0]
 
     def _object(self, told: Any) -> RemoteObject:
         if type(told) is not list or [type(each) for each in told] != [int, str, list, dict]:
