@@ -38,7 +38,7 @@ SEED = 5_620_117_320_044_871
 WRONG = {
     "01.4": ("waits for reading", "grouped"),
     "01.5": ("no container", "only reads them"),
-    "04.1": ("no broadcast", "no optimizer state"),
+    "04.1": ("no broadcast", "averages by hand"),
     "04.2": ("no optimizer state", "no update"),
     "04.3": ("applies its own alone", "mean of the means"),
     "04.4": ("plain mean", "own value"),

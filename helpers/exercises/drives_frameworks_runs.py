@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.exercises.drives import Elsewhere, Function, Ranked, Remote, at_hand, made
+from helpers.exercises.drives import Elsewhere, Function, Made, Ranked, Remote, at_hand, made
 from helpers.exercises.drives_frameworks import StandIn
 from helpers.exercises.drives_training import network, seed_all
 
@@ -38,7 +38,10 @@ def _on_prepare(
     differ(fn, comm.rank)
     model = network(weights)
     optimizer = at_hand(fn, made(fn, sgd, model, rate, momentum))
-    used = fn(made(fn, StandIn, comm), model, optimizer)
+    given = fn(made(fn, StandIn, comm), model, optimizer)
+    used = optimizer if isinstance(given, Made) else given  # elsewhere, this is what was made there
+    if isinstance(fn, Remote):
+        fn.follow(list(model.parameters()))  # hooks may be there
     steps = _is_optimizer(used)
     seen: dict[str, Any] = {
         "returned": "an optimizer" if steps else kind_of(used),
