@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from helpers.exercises import of_lesson
 from helpers.exercises.drives_built import Built
@@ -112,7 +113,9 @@ class Judge:
             if verdict.status != "passed":
                 again = shown[0 if exercise.unseen else number - 1 : number]
                 # Where all of it is seen, the mistake is known.
-                known = isinstance(exercise.drive, Built) or verdict.mistake and not exercise.unseen
+                known = isinstance(exercise.drive, Built) or (
+                    verdict.mistake and not exercise.unseen and not _lacks(seen.values)
+                )
                 told = None if seen.trouble or known else _hint(exercise, again, session, clock)
                 return verdicts.on_visible(exercise, case, seen, told or verdict)
         return None
@@ -145,6 +148,13 @@ class Judge:
             return verdicts.on_real_ranks(exercise, differs)
         shown = exercise.cases(0) if exercise.unseen else []
         return verdicts.passed(exercise, _hint(exercise, shown, session, clock))
+
+
+def _lacks(values: Any) -> bool:
+    """Whether a driver has left something open, which a learner's own check may know."""
+    if isinstance(values, dict):
+        return any(value is None for value in values.values())
+    return isinstance(values, list) and any(map(_lacks, values))
 
 
 def _afresh(exercise: Exercise, session: Session, clock: Clock) -> Verdict | None:
