@@ -136,7 +136,6 @@ def join_horovod(comm: LocalComm, plan: Plan) -> Any:
     from horovod.torch.mpi_ops import _basics
 
     torch.set_num_threads(plan.threads)
-    device, _ = torch_device(comm.rank, comm.size, plan.device)
     first, second = rendezvous(comm), rendezvous(comm)
     os.environ.update(
         HOROVOD_RANK=str(comm.rank),
@@ -158,7 +157,7 @@ def join_horovod(comm: LocalComm, plan: Plan) -> Any:
     process_sets._setup(_basics)
     hvd.init()
     os.environ["HOROVOD_GLOO_RENDEZVOUS_PORT"] = str(second)
-    return device
+    return torch.device("cpu")  # set-up builds Horovod for the CPU, on a machine with GPUs too
 
 
 def rendezvous(comm: LocalComm) -> int:
