@@ -76,9 +76,15 @@ class Judge:
             clock = Clock(self.budgets)
             # Hidden cases come after everything of which a hint is told: no hint can hold them.
             shown = [self._visible(e, session, clock) for e in self.exercises]
+            pairs = list(zip(self.exercises, shown, strict=True))
+            remarks = {
+                exercise.number: _remark(exercise, session, clock)
+                for exercise, grade in pairs
+                if grade is None and exercise.unseen
+            }
             grades = [
-                grade or self._hidden(e, session, clock, seed)
-                for e, grade in zip(self.exercises, shown, strict=True)
+                grade or self._hidden(e, session, clock, seed, remarks.get(e.number))
+                for e, grade in pairs
             ]
         finally:
             session.close()
@@ -121,11 +127,17 @@ class Judge:
         return None
 
     def _hidden(
-        self, exercise: Exercise, session: Session, clock: Clock, seed: int
+        self,
+        exercise: Exercise,
+        session: Session,
+        clock: Clock,
+        seed: int,
+        remark: Verdict | None,
     ) -> ExerciseGrade:
         """The hidden cases of an exercise, one call at a time, and one of them on real ranks.
 
-        The first that has no end in time, or whose process is gone, gets a second try.
+        remark: what a learner's own check says of an answer that passes. The first case that has no
+        end in time, or whose process is gone, gets a second try.
         """
         if clock.up:
             return verdicts.out_of_time(exercise)
@@ -146,8 +158,7 @@ class Judge:
         differs = differs_on_real_ranks(exercise, right, session, clock)
         if differs:
             return verdicts.on_real_ranks(exercise, differs)
-        shown = exercise.cases(0) if exercise.unseen else []
-        return verdicts.passed(exercise, _hint(exercise, shown, session, clock))
+        return verdicts.passed(exercise, remark)
 
 
 def _lacks(values: Any) -> bool:
@@ -160,6 +171,12 @@ def _lacks(values: Any) -> bool:
 def _afresh(exercise: Exercise, session: Session, clock: Clock) -> Verdict | None:
     """The hint, from processes that have seen no hidden case, of which it can then tell nothing."""
     session.give_up(crashed=False)
+    return _hint(exercise, exercise.cases(0), session, clock)
+
+
+def _remark(exercise: Exercise, session: Session, clock: Clock) -> Verdict | None:
+    """What a learner's own check says to an answer that is right for all that the judge sees."""
+    clock.exercise()
     return _hint(exercise, exercise.cases(0), session, clock)
 
 
