@@ -34,9 +34,9 @@ from helpers.exercises.drives import plain
 from helpers.exercises.observe import observe
 from helpers.exercises.spec import Exercise
 
-SECONDS = 0.02  # of computing, for one call
-IN_ALL = 0.03  # for all the ways to call one function: what computes that long in vain is no answer
-TRIED = 4  # ways of one function that are tried in the exercise itself
+SECONDS = 0.01  # of computing, for one call
+IN_ALL = 0.015  # for all the ways to call one function: what computes that long in vain is no answer
+TRIED = 2  # ways of one function that are tried in the exercise itself
 WAITS = 0.5  # for a call that waits for something
 # They act on the machine or carry values, and hold nothing that an exercise asks for.
 LEFT_ALONE = tuple(f"helpers.{n}" for n in ("setup", "commands", "cli", "doctor", "worker"))

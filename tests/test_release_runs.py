@@ -59,7 +59,7 @@ def asked(exercise: Exercise) -> tuple[WrongAnswer, ...]:
     return exercise.wrong[::3] if exercise.framework == "torch" else exercise.wrong[:3]
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(700)
 def test_checks_say_what_they_say_here(unpacked: Path) -> None:
     exercises = of_lesson(unpacked.name)
     seen, wanted = {}, {}
@@ -94,7 +94,7 @@ def inside(unpacked: Path, given: dict[str, Any]) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, str(ROOT / "tests" / "in_a_release.py"), str(path)],
         cwd=unpacked, env=releases.environment(unpacked),
-        capture_output=True, text=True, timeout=400,
+        capture_output=True, text=True, timeout=580,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
