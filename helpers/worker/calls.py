@@ -14,8 +14,9 @@ import random
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -157,14 +158,19 @@ class Calls:
     # --- what the function asks the judge for -----------------------------------------------------
 
     def call_back(
-        self, number: int, args: tuple[Any, ...], parameters: tuple[Tensor, ...] = ()
+        self,
+        number: int,
+        args: tuple[Any, ...],
+        options: Mapping[str, Any] = MappingProxyType({}),
+        parameters: tuple[Tensor, ...] = (),
     ) -> Any:
-        """Call something of the judge's. parameters: what it works with besides."""
-        lane = _lane()
+        """Call something of the judge's. options: arguments by name. parameters: what it works
+        with besides."""
+        lane, args = _lane(), (*args, *options.values())
         into: list[Tensor] = []
         grad = torch.is_grad_enabled()
         told = [_flagged(self.handed, each, into if grad else None) for each in args]
-        answer = self._ask(lane, "callback", number, told, grad)
+        answer = self._ask(lane, "callback", number, told, list(options), grad)
         for place, data in answer["written"]:  # as if it had been written into in this process
             with torch.no_grad():
                 args[place].copy_(self.handed.take(data))

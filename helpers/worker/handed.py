@@ -136,8 +136,8 @@ class Handed:
     def _as_callable(self, inner: Any) -> Any:
         number, name = inner
 
-        def call(*args: Any) -> Any:
-            return self.callback(number, args)
+        def call(*args: Any, **options: Any) -> Any:
+            return self.callback(number, args, options)
 
         call.__name__ = name
         return self._keep(number, call)
@@ -152,8 +152,8 @@ class Handed:
         return self.objects[number]
 
     def _as_stand_in(self, inner: Any) -> Any:
-        number, methods, attributes = inner
-        return self._keep(number, stand_in(self.callback, number, methods, attributes))
+        number, *what = inner
+        return self._keep(number, stand_in(self.callback, number, *what))
 
     def _as_module(self, inner: Any) -> Any:
         """A network of the course's own, or one whose forward is the judge's."""

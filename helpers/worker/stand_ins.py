@@ -54,17 +54,21 @@ class Elsewhere(nn.Module):
     def forward(self, tensor: Tensor) -> Tensor:
         """What the judge makes of it."""
         callback, number = self._callback
-        made: Tensor = callback(number, (tensor, self.training), tuple(self.weights))
+        made: Tensor = callback(number, (tensor, self.training), {}, tuple(self.weights))
         return made
 
 
 def stand_in(
-    callback: Callable[..., Any], number: int, methods: list[str], attributes: list[str]
+    callback: Callable[..., Any],
+    number: int,
+    kind: str,
+    methods: list[str],
+    attributes: list[str],
 ) -> Any:
     """An object whose methods and attributes are the judge's."""
 
     def method(name: str) -> Callable[..., Any]:
-        return lambda self, *args: callback(number, ("call", name, *args))
+        return lambda self, *args, **options: callback(number, ("call", name, *args), options)
 
     def attribute(name: str) -> property:
         return property(
@@ -74,4 +78,4 @@ def stand_in(
 
     members: dict[str, Any] = {name: method(name) for name in methods}
     members |= {name: attribute(name) for name in attributes}
-    return type("StandIn", (), members)()
+    return type(kind, (), members)()

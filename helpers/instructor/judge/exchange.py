@@ -93,14 +93,21 @@ class Exchange:
         for number in numbers:
             self.records.pop(number, None)
 
-    def callback(self, number: Any, told: Any, grad: Any, dropped: Any) -> None:
-        """Call something of the judge's with what the process gives it."""
+    def callback(self, number: Any, told: Any, names: Any, grad: Any, dropped: Any) -> None:
+        """Call something of the judge's with what the process gives it.
+
+        names: of the last of its arguments, which are given by name.
+        """
         self.drop(dropped)
         held = self.handing.held
         if type(number) is not int or not 0 <= number < len(held) or type(told) is not list:
             raise Violation("no callback")
+        if type(names) is not list or any(type(name) is not str for name in names):
+            raise Violation("no callback")
+        if len(set(names)) != len(names) or len(names) > len(told):
+            raise Violation("no callback")
         try:
-            answer = self._called(held[number], told, bool(grad))
+            answer = self._called(held[number], told, names, bool(grad))
         except _OURS:
             raise
         except Exception as error:  # what the callback says to such arguments
@@ -109,14 +116,15 @@ class Exchange:
             fds, self.fds = self.fds, []
             self.send({"lane": self.lane, "value": answer}, fds)
 
-    def _called(self, target: Any, told: list[Any], grad: bool) -> dict[str, Any]:
+    def _called(self, target: Any, told: list[Any], names: list[str], grad: bool) -> dict[str, Any]:
         taken, given = self.handing.take(told, _no_object, MOST)
         for each in given:
             each.requires_grad_()
         args = [self.own_comm() if each is COMM else each for each in taken]
         before = [each.detach().clone() if isinstance(each, Tensor) else None for each in args]
+        first = len(args) - len(names)
         with torch.set_grad_enabled(grad):
-            value = _use(target, args)
+            value = _use(target, args[:first], dict(zip(names, args[first:], strict=True)))
         pairs = enumerate(zip(args, before, strict=True))
         written = [
             [place, by_value(now)]
@@ -184,14 +192,14 @@ def _no_object(told: Any) -> Any:
     raise TypeError("an object where a number or a tensor belongs")
 
 
-def _use(target: Any, args: list[Any]) -> Any:
+def _use(target: Any, args: list[Any], options: dict[str, Any]) -> Any:
     """Call a callback; of an object that is offered, what was asked for."""
     if isinstance(target, nn.Module):
         return _forward(target, *args)
     if isinstance(target, Offered):
         what, name, *rest = args
         if what == "call" and name in target.methods:
-            return getattr(target, name)(*rest)
+            return getattr(target, name)(*rest, **options)
         if what == "get" and name in target.attributes and not rest:
             return getattr(target, name)
         if what == "set" and name in target.attributes and len(rest) == 1:
@@ -199,7 +207,7 @@ def _use(target: Any, args: list[Any]) -> Any:
         raise AttributeError(f"there is no {name}")
     if not callable(target):
         raise Violation("no callback")
-    return target(*args)
+    return target(*args, **options)
 
 
 def _forward(module: nn.Module, tensor: Any, training: Any) -> Any:

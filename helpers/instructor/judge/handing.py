@@ -78,7 +78,8 @@ class Handing:
             args = self._value(list(value.args), None)
             return {"made": [self._number(value), value.home, args]}
         if isinstance(value, Offered):
-            return {"stand_in": [self._number(value), list(value.methods), list(value.attributes)]}
+            names = [list(value.methods), list(value.attributes)]
+            return {"stand_in": [self._number(value), type(value).__name__, *names]}
         if isinstance(value, nn.Module):
             parameters = [self._value(each, None) for each in value.parameters()]
             ours = isinstance(value, nn.Sequential)
