@@ -35,7 +35,7 @@ from helpers.exercises.observe import observe
 from helpers.exercises.spec import Exercise
 
 SECONDS = 0.01  # of computing, for one call
-IN_ALL = 0.015  # for all the ways to call one function: what computes that long in vain is no answer
+IN_ALL = 0.015  # for all the ways to call one function: what computes long in vain is no answer
 TRIED = 2  # ways of one function that are tried in the exercise itself
 WAITS = 0.5  # for a call that waits for something
 # They act on the machine or carry values, and hold nothing that an exercise asks for.
