@@ -44,15 +44,16 @@ def lab(browser: bool, port: int | None, options: tuple[str, ...]) -> int:
 
 @course.command(context_settings=PASS_ON)
 @click.option("--fast", is_flag=True, help="Leave out what is marked slow, and the notebooks.")
+@click.option("--all", "thorough", is_flag=True, help="Run what takes minutes, too.")
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
-def test(fast: bool, pytest_args: tuple[str, ...]) -> int:
+def test(fast: bool, thorough: bool, pytest_args: tuple[str, ...]) -> int:
     """Run every test: style, types, generated lessons, then pytest.
 
     PYTEST_ARGS go to pytest. Where they name files or folders, only those are run.
     """
     from helpers.commands.testing import run_tests
 
-    return run_tests(fast, pytest_args)
+    return run_tests(fast, pytest_args, thorough)
 
 
 @course.command()

@@ -25,6 +25,11 @@ LONGEST = (
 )
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`./course test --all` runs what takes longest, too."""
+    parser.addoption("--all", action="store_true", help="run what is marked thorough, too")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Share the cores out where several workers share the tests, and let interrupts through.
 
@@ -79,5 +84,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     missing = state.horovod_missing() if item.get_closest_marker("horovod") else None
     if missing:
         pytest.skip(missing)
+    if item.get_closest_marker("thorough") and not item.config.getoption("--all"):
+        pytest.skip("It takes minutes: ./course test --all runs it")
     if item.get_closest_marker("browser") and system.browser() is None:
         pytest.skip(f"No Chromium was found. To have it: {system.install_line(['chromium'])}")

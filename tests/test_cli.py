@@ -46,8 +46,9 @@ def test_without_a_command_there_is_help(capfd: pytest.CaptureFixture[str]) -> N
     [
         (["lab", "--no-browser", "--port", "9000"], ((9000, False, ()), {})),
         (["lab", "--debug"], ((None, True, ("--debug",)), {})),
-        (["test", "--fast", "-k", "ring"], ((True, ("-k", "ring")), {})),
-        (["test", "--", "--fast", "-x"], ((False, ("--fast", "-x")), {})),
+        (["test", "--fast", "-k", "ring"], ((True, ("-k", "ring"), False), {})),
+        (["test", "--all"], ((False, (), True), {})),
+        (["test", "--", "--fast", "-x"], ((False, ("--fast", "-x"), False), {})),
         (["build", "--check"], ((), {"check": True, "run": False, "only": ()})),
         (["build", "--run", "02"], ((), {"check": False, "run": True, "only": ("02",)})),
         (["bench", "launch", "--json"], (("launch", True), {})),

@@ -57,13 +57,15 @@ def side_by_side() -> list[str]:
     return ["-n", str(workers()), "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
-def pytest_command(fast: bool, arguments: Sequence[str]) -> list[str]:
+def pytest_command(fast: bool, arguments: Sequence[str], thorough: bool = False) -> list[str]:
     """How pytest is called: on what the arguments name, or on all there is, side by side."""
     command = python("pytest")
     if sys.stdout.isatty() and not os.environ.get("CI"):
         command.append("--color=yes")
     if fast:
         command += ["-m", "not slow"]
+    if thorough:
+        command.append("--all")
     if not named_paths(arguments):
         command += ["tests", *side_by_side()]
     return [*command, *arguments]
@@ -84,8 +86,11 @@ def run_pytest(command: Sequence[str]) -> tuple[int, str]:
     return code, closing[-1] if closing else f"pytest ended with status {code}"
 
 
-def run_tests(fast: bool, arguments: Sequence[str]) -> int:
-    """Run the checks, then pytest; returns 0 where all of them passed."""
+def run_tests(fast: bool, arguments: Sequence[str], thorough: bool = False) -> int:
+    """Run the checks, then pytest; returns 0 where all of them passed.
+
+    fast: without what is slow. thorough: with what takes minutes.
+    """
     if not (ROOT / "tests").exists():
         print("This is a learner's copy of the course: helpers.check tests what you write in it.")
         return 2
@@ -106,7 +111,7 @@ def run_tests(fast: bool, arguments: Sequence[str]) -> int:
         outcomes.append(Outcome(name, check() == 0, time.monotonic() - started))
     print("— tests (pytest)", flush=True)
     started = time.monotonic()
-    code, closing = run_pytest(pytest_command(fast, arguments))
+    code, closing = run_pytest(pytest_command(fast, arguments, thorough))
     outcomes.append(Outcome("tests (pytest)", code == 0, time.monotonic() - started))
     _summary(outcomes, closing)
     return 0 if all(outcome.passed for outcome in outcomes) else 1
