@@ -59,7 +59,7 @@ def asked(exercise: Exercise) -> tuple[WrongAnswer, ...]:
     return exercise.wrong[::3] if exercise.framework == "torch" else exercise.wrong[:3]
 
 
-SEARCHED = ("02", "07")  # always; the others with --all
+SEARCHED = ("02",)  # always; the others with --all
 
 
 @pytest.mark.timeout(700)
