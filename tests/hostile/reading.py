@@ -205,6 +205,8 @@ def descriptors_that_were_inherited():
         sockets += stat.S_ISSOCK(found.st_mode)
         if stat.S_ISDIR(found.st_mode) and not target.startswith("/proc"):
             return True
+        if target.startswith("/memfd:"):
+            continue  # what the answer was given: its arguments lie there
         if stat.S_ISREG(found.st_mode) and not target.startswith(("/usr", "/proc", "/dev")):
             if ".venv" not in target and "python" not in target:
                 return True
