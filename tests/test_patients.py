@@ -91,7 +91,9 @@ def test_files_are_a_quarter_as_large(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@each_seed
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (1, 2))]
+)
 def test_training_wins_back_what_four_bits_lose(seed: int) -> None:
     patient, before = separable(seed), health("separable", seed)
     trained = accuracy(convert(train_rounded(patient, bits=4)), patient)
