@@ -20,7 +20,9 @@ REPORTS: dict[str, dict[str, str]] = {
     "02.2": {"returned": "where the answer lies, in the argument's memory", "open": _OPEN},
     "02.3": {"returned": "where the answer lies, in the argument's memory", "open": _OPEN},
     "02.5": {"worked": "how many elements a rank works through, by what it writes at a time"},
-    "03.1": {"random": "random numbers that come afterwards"},
+    "03.1": {
+        "random": "random numbers that come afterwards, which its process draws when it is asked"
+    },
     "03.2": {"weights": "whether weights change, in the memory that they lie in"},
     "03.4": {"changed": _LISTS},
     "03.5": {
@@ -92,7 +94,7 @@ REPORTS: dict[str, dict[str, str]] = {
         "results": "outputs that are kept, in the memory that they lie in",
         "asked": "what a block is given",
         "late": "where the random state was taken",
-        "drawn": "random numbers that come afterwards",
+        "drawn": "random numbers that come afterwards, which its process draws when it is asked",
     },
     "14.1": {
         "products": "whether a rank computes with its own units alone: it has no others",
