@@ -152,9 +152,5 @@ def ask(
         call = {"do": what, "call": number, "function": exercise.function}
         channel.send({**call, "drive": driver_name(exercise.drive), **details})
         return observed([channel.answer(0, "seen")["seen"]], real=what == "real")
-    except Late:
-        return Observation(trouble="timeout")
-    except Closed:
-        return Observation(trouble="died", text="it was gone before it had answered.")
-    except Violation:
-        return Observation(trouble="died", text="it sent what no worker sends.")
+    except (Late, Closed, Violation) as error:
+        return without_end(error)

@@ -11,7 +11,7 @@ from typing import Any
 
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.instructor.judge.channel import Channel, Violation
-from helpers.instructor.judge.replies import observed
+from helpers.instructor.judge.replies import observed, without_end
 from helpers.worker.frames import Closed, Late
 
 _PATIENCE = 1.5  # seconds for all to come; a run that meets no other after that counts as alone
@@ -96,12 +96,8 @@ def observe_meeting(
         while (message := channel.answer(0, "op"))["op"] == "run":
             pass  # it came after the end
         (trouble,) = _args(message, "end", 1)
-    except Late:
-        return Observation(trouble="timeout")
-    except Closed:
-        return Observation(trouble="died", text="it was gone before it had answered.")
-    except Violation:
-        return Observation(trouble="died", text="it sent what no worker sends.")
+    except (Late, Closed, Violation) as error:
+        return without_end(error)
     if trouble is not None:
         return observed([trouble])
     seen = {"runs": meeting.runs, "alone": meeting.alone, "open": left, "much": meeting.much}
