@@ -13,7 +13,8 @@ from torch import Tensor
 
 from helpers.exercises.drives import Elsewhere, Function, Made, Ranked, Remote, at_hand, made
 from helpers.exercises.drives_frameworks import StandIn
-from helpers.exercises.drives_training import network, seed_all
+from helpers.exercises.drives_training import network
+from helpers.exercises.random_states import seed_there
 
 MOMENTUM = 0.9  # of the optimizer that a checkpoint is of
 BACKWARD = 2e-4  # seconds of a forward and a backward on the virtual clock
@@ -160,7 +161,7 @@ def _copies(model: Any) -> list[Tensor]:
 
 def differ(fn: Function, rank: int) -> None:
     """Every rank's global random state differs, as it does on real ranks."""
-    (fn.seed if isinstance(fn, Remote) else seed_all)(rank)
+    seed_there(fn, rank)
 
 
 on_prepare = Ranked(_on_prepare, arguments=3)

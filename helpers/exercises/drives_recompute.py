@@ -15,6 +15,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from helpers.exercises.drives import Function, Remote, failed, plain, tensors, wrong_signature
 from helpers.exercises.drives_dispatch import Watching
 from helpers.exercises.drives_memory import LARGE, Kept
+from helpers.exercises.random_states import rand_there, seed_there, states_there
 from helpers.exercises.spec import Case, Observation
 
 _CALLS = 20
@@ -44,22 +45,22 @@ class _Layer(torch.autograd.Function):
 
 
 class Block(nn.Module):
-    """Some layers, as the `fn` that an answer is given. drop: the share of outputs set to 0.
+    """Some layers, for an answer to run. drop: the share of outputs that are set to 0, drawn where
+    the answer is. fn: the answer.
 
     rows: of its inputs. It takes no others, and not without end: to a grader, who calls it is a
     stranger, and what it makes is large. lent: where the answer is in another process, whether what
     each run gave is held there.
     """
 
-    def __init__(self, weights: list[nn.Parameter], drop: float, rows: int) -> None:
+    def __init__(self, weights: list[nn.Parameter], drop: float, fn: Function, rows: int) -> None:
         super().__init__()
-        self.weights, self.drop = nn.ParameterList(weights), drop
+        self.weights, self.drop, self.fn = nn.ParameterList(weights), drop, fn
         self.shape = rows, len(weights[0])
         self.lent: list[Callable[[], bool]] = []
         self.arrays: list[weakref.ref[np.ndarray]] = []
         self.calls, self.busy, self.asked = 0, False, True
-        self.states: list[tuple[Tensor, Tensor]] = []
-        self.rand: Callable[..., Tensor] = torch.rand
+        self.states: list[tuple[bytes, bytes]] = []
 
     def forward(self, tensor: Tensor) -> Tensor:
         """The layers, one after the other."""
@@ -68,21 +69,21 @@ class Block(nn.Module):
         if self.calls == _CALLS:
             raise RuntimeError(f"fn ran {_CALLS} times already.")
         self.calls, self.busy, self.asked = self.calls + 1, True, tensor.requires_grad
-        before = torch.get_rng_state()
+        before = states_there(self.fn)["torch"]
         for weight in self.weights:
             mask = torch.ones(len(tensor), weight.shape[1], dtype=tensor.dtype)
             if self.drop:
-                mask *= self.rand(*mask.shape) >= self.drop
+                mask *= rand_there(self.fn, *mask.shape) >= self.drop
                 mask /= 1 - self.drop
             tensor = _Layer.apply(tensor, weight, mask, self)
-        self.states.append((before, torch.get_rng_state()))
+        self.states.append((before, states_there(self.fn)["torch"]))
         self.busy = False
         return tensor
 
     def late(self) -> bool:
         """Whether the last run began with the random state that the first one left."""
         begun, left = self.states[0]
-        return not torch.equal(begun, left) and torch.equal(self.states[-1][0], left)
+        return begun != left and self.states[-1][0] == left
 
     def kept(self) -> int:
         """How many outputs inside this block are still held; the last one is its result."""
@@ -94,47 +95,6 @@ class Block(nn.Module):
             return self.lent[0]()
         last = len(self.weights) - 1
         return any(array() is not None for array in self.arrays[last : last + 1])
-
-
-class Numbers:
-    """The random numbers that blocks draw: from the state of the process that the answer is in.
-
-    elsewhere: whether that is another one. What it gives in the end is compared with what comes
-    after as many numbers here.
-    """
-
-    def __init__(self, fn: Function, blocks: list[Block], seed: int) -> None:
-        self.elsewhere, self.fn = isinstance(fn, Remote), fn
-        self.own = torch.Generator().manual_seed(seed)
-        self.state = torch.get_rng_state()
-        self.noted = False
-        if self.elsewhere:
-            fn.seed(seed)  # type: ignore[attr-defined]
-            for block in blocks:
-                block.rand = self.rand
-        else:
-            torch.default_generator.manual_seed(seed)
-
-    def rand(self, *shape: int) -> Tensor:
-        """The next numbers there; up to `note`, as many are drawn here."""
-        if not self.noted:
-            torch.rand(shape, generator=self.own)
-        found: Tensor = self.fn.rand(*shape)  # type: ignore[attr-defined]
-        return found
-
-    def note(self) -> None:
-        """From here on nobody is to move them."""
-        self.state, self.noted = torch.get_rng_state(), True
-
-    def moved(self) -> bool:
-        """Whether other numbers come next than at `note`."""
-        if not self.elsewhere:
-            return not torch.equal(self.state, torch.get_rng_state())
-        expected = torch.rand(_LOOK, generator=self.own)
-        return not torch.equal(self.fn.rand(_LOOK), expected)  # type: ignore[attr-defined]
-
-
-_LOOK = 4
 
 
 class _Made(Watching):
@@ -174,8 +134,8 @@ def recomputed(fn: Function, case: Case) -> Observation:
     run drew what comes after the first), "calls" (of the blocks in forward, and in backward),
     "linked", whether there is a way back from the output, and "drawn", whether backward
     left other random numbers to come than there were before it. Where the answer is in another
-    process, "late" is None, and so is "copies" where outputs are small: large ones are kept where
-    that process then holds a third of one more than before. `{"gave": value}` where a block's
+    process, "copies" is None where outputs are small: large ones are kept where that process then
+    holds a third of one more than before. `{"gave": value}` where a block's
     output is no tensor.
     """
     trouble = wrong_signature(fn, 2)
@@ -192,8 +152,8 @@ def _recomputed(fn: Function, args: tuple[Any, ...]) -> Observation:
     start, weights, gradient, drop, seed = tensors(args)
     start.requires_grad_()
     weights = [[nn.Parameter(weight) for weight in group] for group in weights]
-    blocks = [Block(group, drop, len(start)) for group in weights]
-    numbers = Numbers(fn, blocks, seed)
+    blocks = [Block(group, drop, fn, len(start)) for group in weights]
+    seed_there(fn, seed)
     try:
         out, process, copies = torch.tanh(start), Kept(fn, gradient.nbytes), 0
         for block in blocks:
@@ -213,10 +173,10 @@ def _recomputed(fn: Function, args: tuple[Any, ...]) -> Observation:
         if more is not None:
             copies = int(more > start.nbytes + gradient.nbytes / 3)
         calls = sum(block.calls for block in blocks)
-        numbers.note()
+        left = states_there(fn)["torch"]
         if out.requires_grad:
             out.backward(gradient)
-        drawn = numbers.moved()
+        drawn = states_there(fn)["torch"] != left
     except Exception as error:
         return failed(error, fn)
     found = {
@@ -226,12 +186,10 @@ def _recomputed(fn: Function, args: tuple[Any, ...]) -> Observation:
         "kept": kept,
         "calls": [calls, sum(block.calls for block in blocks) - calls],
         "linked": out.requires_grad,
-        "copies": None if numbers.elsewhere and more is None else copies,
+        "copies": None if isinstance(fn, Remote) and more is None else copies,
         "results": results,
         "asked": all(block.asked for block in blocks),
-        "late": None
-        if numbers.elsewhere
-        else any(block.late() for block in blocks if block.states),
+        "late": any(block.late() for block in blocks if block.states),
         "drawn": drawn,
     }
     return Observation(values=[plain(found)])

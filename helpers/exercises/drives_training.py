@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -18,6 +16,7 @@ from helpers.exercises.drives import (
     plain,
     wrong_signature,
 )
+from helpers.exercises.random_states import seed_there, states_there
 from helpers.exercises.spec import Case, Observation
 
 
@@ -25,46 +24,18 @@ def _over_epochs(fn: Function, rank: int, rows: int, size: int, epochs: int) -> 
     """`fn(rows, rank, size, epoch)` for every epoch, then for epoch 0 again.
 
     Every rank's global random state differs, as it does on real ranks. What comes last is whether
-    `fn` left it alone: of a function in another process, by the numbers that come next there, and
-    every rank begins with another epoch.
+    `fn` left it alone. To a function in another process every rank begins with another epoch.
     """
     found: dict[int, Any] = {}
     first = rank % epochs if isinstance(fn, Remote) else 0
     order = [*range(first, epochs), *range(first)]
     left_alone = True
     for call, epoch in enumerate([*order, epochs]):
-        seed = 1000 * rank + call
-        if isinstance(fn, Remote):
-            fn.seed(seed)
-            found[epoch] = plain(fn(rows, rank, size, epoch % epochs))
-            left_alone = left_alone and fn.numbers() == numbers_of(seed)
-            continue
-        seed_all(seed)
-        before = _random_state()
+        seed_there(fn, 1000 * rank + call)
+        before = states_there(fn)
         found[epoch] = plain(fn(rows, rank, size, epoch % epochs))
-        left_alone = left_alone and _random_state() == before
+        left_alone = left_alone and states_there(fn) == before
     return [*(found[epoch] for epoch in range(epochs + 1)), left_alone]
-
-
-def seed_all(seed: int) -> None:
-    """Set the global random states of torch, numpy and Python."""
-    torch.default_generator.manual_seed(seed)  # without a look for devices, ten times quicker
-    np.random.seed(seed)
-    random.seed(seed)
-
-
-def numbers_of(seed: int) -> list[float]:
-    """What the global random states of a process give that was just seeded so."""
-    of_torch = torch.rand(2, generator=torch.Generator().manual_seed(seed))
-    of_numpy, of_python = np.random.RandomState(seed).random_sample(2), random.Random(seed)
-    return [*of_torch.tolist(), *of_numpy.tolist(), of_python.random(), of_python.random()]
-
-
-def _random_state() -> tuple[Any, ...]:
-    """The global random state of torch, numpy and Python, to be compared."""
-    of_numpy: Any = np.random.get_state()
-    of_torch = torch.default_generator.get_state().tolist()
-    return of_torch, of_numpy[1].tolist(), of_numpy[2:], random.getstate()
 
 
 def network(weights: list[Tensor]) -> nn.Sequential:

@@ -12,6 +12,7 @@ from helpers.exercises.spec import Exercise
 
 _MEMORY = "whether an argument is written into, in the memory that it lies in"
 _OPEN = "messages that nobody waits for"
+_RANDOM = "random states, in the memory of its process that they lie in"
 _LISTS = "a list that is changed, if a second call with it gives something else"
 
 # The keys of what each driver gives that tell of an answer and were not asked for, in words.
@@ -20,9 +21,7 @@ REPORTS: dict[str, dict[str, str]] = {
     "02.2": {"returned": "where the answer lies, in the argument's memory", "open": _OPEN},
     "02.3": {"returned": "where the answer lies, in the argument's memory", "open": _OPEN},
     "02.5": {"worked": "how many elements a rank works through, by what it writes at a time"},
-    "03.1": {
-        "random": "random numbers that come afterwards, which its process draws when it is asked"
-    },
+    "03.1": {"random": _RANDOM},
     "03.2": {"weights": "whether weights change, in the memory that they lie in"},
     "03.4": {"changed": _LISTS},
     "03.5": {
@@ -93,8 +92,8 @@ REPORTS: dict[str, dict[str, str]] = {
         "copies": "what else is kept, by the memory of its process",
         "results": "outputs that are kept, in the memory that they lie in",
         "asked": "what a block is given",
-        "late": "where the random state was taken",
-        "drawn": "random numbers that come afterwards, which its process draws when it is asked",
+        "late": _RANDOM,
+        "drawn": "",
     },
     "14.1": {
         "products": "whether a rank computes with its own units alone: it has no others",

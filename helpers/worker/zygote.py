@@ -29,6 +29,7 @@ from typing import Any, NoReturn
 
 from helpers.engines import pages
 from helpers.engines.server import adopt_orphans, has_children
+from helpers.exercises import random_states
 from helpers.worker import child
 
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -256,7 +257,7 @@ def main() -> None:
         with socket.socket(fileno=told["fd"]) as control, contextlib.suppress(ConnectionError):
             zygote = Zygote(control, told["limits"], told["scratch"])
             say_nothing()
-            control.send(b'{"ready": true}')
+            control.send(json.dumps({"ready": random_states.places()}).encode())
             zygote.serve()
     finally:
         if told["folder"]:

@@ -281,5 +281,4 @@ EXERCISE = Exercise(
         WrongAnswer("twice there", wrong.twice_there, "only backward runs it again"),
     ),
     ranked=False,
-    unseen={"late": "where the random state was taken"},
 )

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from helpers.exercises.drives import Elsewhere, Made, Remote
+from helpers.exercises.random_states import States, draw, places, seeded
 from helpers.instructor.judge.channel import Violation
 from helpers.instructor.judge.handing import Handing, by_value
 from helpers.instructor.judge.replies import observed, without_end
@@ -149,18 +150,35 @@ class RemoteFunction(Remote):
     def seed(self, seed: int) -> None:
         """Set the global random states where the function is."""
         self.talk.ask(do="seed", seed=seed)
-
-    def numbers(self) -> Any:
-        """What the global random states there give next: two of torch, of numpy, of Python."""
-        return self.talk.value(do="numbers")
+        with self.talk.told():
+            if self.random_states() != seeded(seed):
+                raise Malformed("other random states than were asked for")
 
     def rand(self, *shape: int) -> Tensor:
-        """The next random numbers there."""
-        found = self.talk.value(do="draw", shape=list(shape))
+        """The next random numbers there: made here, of the state there, which moves on."""
+        numbers, after = draw(self.random_states()["torch"], shape)
+        self.talk.ask(do="draw", shape=list(shape))
         with self.talk.told():
-            if not isinstance(found, Tensor) or found.shape != shape:
-                raise Malformed("no random numbers")
-        return found
+            if self.random_states()["torch"] != after:
+                raise Malformed("another random state than after these numbers")
+        return numbers
+
+    def random_states(self) -> States:
+        """The global random states there, read from outside; its word where nobody may read."""
+        found = self.talk.exchange.channel.child.random_states()
+        if found is not None:
+            return found
+        told = self.talk.value(do="states")
+        with self.talk.told():
+            if type(told) is not list or len(told) != len(places()):
+                raise Malformed("no random states")
+            sizes = [2 * length for _, length in places().values()]
+            if any(type(t) is not str or len(t) != n for t, n in zip(told, sizes, strict=True)):
+                raise Malformed("no random states")
+            try:
+                return {name: bytes.fromhex(t) for name, t in zip(places(), told, strict=True)}
+            except ValueError:
+                raise Malformed("no random states") from None
 
     def collect(self) -> None:
         """Have what only a cycle holds go there."""
