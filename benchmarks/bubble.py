@@ -34,7 +34,7 @@ def spans(comm: Any, schedule: Any) -> dict[int, list[Any]]:
     import torch
     from torch import nn
 
-    from helpers.algorithms.pipeline import Pipeline, cut, microbatches
+    from helpers.algorithms.pipeline.pipeline import Pipeline, cut, microbatches
     from helpers.workloads.transformer import transformer
 
     stay(comm)
@@ -60,7 +60,7 @@ def crowding(comm: Any) -> tuple[list[float], list[float]]:
     import torch
     from torch import nn
 
-    from helpers.algorithms.pipeline import cut
+    from helpers.algorithms.pipeline.pipeline import cut
     from helpers.workloads.transformer import transformer
 
     stay(comm)
@@ -87,8 +87,8 @@ def crowding(comm: Any) -> tuple[list[float], list[float]]:
 def measure() -> Report:
     """GPipe and 1F1B, on two ranks with one thread each."""
     import helpers
-    from helpers.algorithms.schedules import bubble, gpipe, one_forward_one_backward
-    from helpers.algorithms.timetable import idle_share
+    from helpers.algorithms.pipeline.schedules import bubble, gpipe, one_forward_one_backward
+    from helpers.algorithms.pipeline.timetable import idle_share
 
     report = Report("bubble", "Two stages on two ranks: seconds of a step, and the share idled")
     alone, beside = helpers.run(crowding, ranks=2, timeout=300, show=False)[0]

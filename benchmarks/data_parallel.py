@@ -66,7 +66,7 @@ class Trainer:
         """A step with the course's DataParallel."""
         import torch
 
-        from helpers.algorithms.data_parallel import DataParallel
+        from helpers.algorithms.data_parallel.data_parallel import DataParallel
 
         model = self.model(name)
         replica = DataParallel(model, self.comm, *reduce, **options)
@@ -107,7 +107,7 @@ def our_contenders(trainer: Trainer) -> dict[str, Callable[[], None]]:
     """The course's DataParallel, with each way to sum that lesson 03 has."""
     import torch.distributed as dist
 
-    from helpers.algorithms.collectives import all_reduce_ring, all_reduce_shared
+    from helpers.algorithms.messages.collectives import all_reduce_ring, all_reduce_shared
 
     def start(bucket: Any) -> Any:
         return dist.all_reduce(bucket, async_op=True)

@@ -54,7 +54,7 @@ def sums(comm: Any, length: int, repeats: int) -> dict[str, list[float]]:
     """
     import torch.distributed as dist
 
-    from helpers.algorithms.collectives import all_reduce_ring, all_reduce_shared
+    from helpers.algorithms.messages.collectives import all_reduce_ring, all_reduce_shared
 
     tensor = torch.empty(length, device=comm.device)
     buffers = comm.shared((length,))
@@ -94,7 +94,7 @@ def training(
     comm: Any, size: Size, repeats: int, ddp: bool = True
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
     """Seconds of a data-parallel step in fp32 and under bf16 autocast, ours and DDP's; losses."""
-    from helpers.algorithms.data_parallel import DataParallel
+    from helpers.algorithms.data_parallel.data_parallel import DataParallel
     from helpers.workloads.transformer import token_loss
 
     tokens, targets = size.batch(comm.device, seed=comm.rank)

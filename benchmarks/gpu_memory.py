@@ -1,8 +1,8 @@
 """Memory by formula, and as torch counts it on a GPU: data parallelism, sharding, cut models.
 
-By formula are parameters, gradients and Adam's state, as `algorithms/memory.py` counts them.
-Activations are no part of it; they show in the peak. On a CPU nothing is counted, but all of it
-runs.
+By formula are parameters, gradients and Adam's state, as `algorithms/data_parallel/memory.py`
+counts them. Activations are no part of it; they show in the peak. On a CPU nothing is counted, but
+all of it runs.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ def two_steps(comm: Any, meter: MemoryMeter, step: Callable[[], Any]) -> tuple[A
 
 def data_parallel_memory(comm: Any, size: Size, stage: int) -> Kept:
     """Plain data parallelism, stage 0, and ZeRO's three stages, each with Adam in float32."""
-    from helpers.algorithms.data_parallel import DataParallel
-    from helpers.algorithms.memory import FLOAT32_ADAM, memory
-    from helpers.algorithms.sharding import Sharded
+    from helpers.algorithms.data_parallel.data_parallel import DataParallel
+    from helpers.algorithms.data_parallel.memory import FLOAT32_ADAM, memory
+    from helpers.algorithms.data_parallel.sharding import Sharded
     from helpers.workloads.transformer import token_loss
 
     tokens, targets = size.batch(comm.device, seed=comm.rank)
@@ -113,10 +113,10 @@ def model_parallel_memory(comm: Any, size: Size, way: str) -> Kept:
 
     way: "GPipe" or "1F1B" for a pipeline, "tensor parallel" for cut matrices.
     """
-    from helpers.algorithms import schedules
-    from helpers.algorithms.memory import FLOAT32_ADAM, memory
-    from helpers.algorithms.pipeline import Pipeline, cut, microbatches
-    from helpers.algorithms.vocabulary_parallel import (
+    from helpers.algorithms.data_parallel.memory import FLOAT32_ADAM, memory
+    from helpers.algorithms.pipeline import schedules
+    from helpers.algorithms.pipeline.pipeline import Pipeline, cut, microbatches
+    from helpers.algorithms.splitting.vocabulary_parallel import (
         parallel_transformer,
         vocabulary_cross_entropy,
     )

@@ -18,10 +18,10 @@ from torch import Tensor
 import helpers
 from benchmarks.interleave import interleaved, ratio, slowest
 from benchmarks.report import Report
-from helpers.algorithms import schedules
-from helpers.algorithms.pipeline import Pipeline, cut, microbatches
-from helpers.algorithms.sharding import Sharded
-from helpers.algorithms.vocabulary_parallel import (
+from helpers.algorithms.data_parallel.sharding import Sharded
+from helpers.algorithms.pipeline import schedules
+from helpers.algorithms.pipeline.pipeline import Pipeline, cut, microbatches
+from helpers.algorithms.splitting.vocabulary_parallel import (
     parallel_transformer,
     vocabulary_cross_entropy,
 )

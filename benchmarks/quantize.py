@@ -23,7 +23,11 @@ from benchmarks import gpu_lessons, gpu_products
 from benchmarks.interleave import ratio
 from benchmarks.on_device import device_here, device_name, error, in_turn
 from benchmarks.report import Report
-from helpers.algorithms.quantized_model import in_dtype, quantize_dynamic, quantize_weights
+from helpers.algorithms.quantization.quantized_model import (
+    in_dtype,
+    quantize_dynamic,
+    quantize_weights,
+)
 
 WIDTH = 4096
 BATCHES = (1, 32, 256)
@@ -186,7 +190,7 @@ def on_cpu() -> Report:
 
 def arithmetic() -> str:
     """Threads, and what the processor has for products of 8-bit numbers."""
-    from helpers.algorithms.integer_products import how_products_run
+    from helpers.algorithms.quantization.integer_products import how_products_run
 
     threads = torch.get_num_threads()
     return f"{threads} thread{'s' * (threads > 1)}; {how_products_run()}."

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from helpers.algorithms.rule import Decision, Rule
-from helpers.algorithms.server_optimizers import Sgd
-from helpers.algorithms.stale_cures import (
+from helpers.algorithms.servers.rule import Decision, Rule
+from helpers.algorithms.servers.server_optimizers import Sgd
+from helpers.algorithms.servers.stale_cures import (
     BatchRows,
     DelayCompensation,
     DropStale,
@@ -18,7 +18,7 @@ from helpers.algorithms.stale_cures import (
     ScaleByStaleness,
     Warmup,
 )
-from helpers.algorithms.update_rules import (
+from helpers.algorithms.servers.update_rules import (
     Asynchronous,
     Averaging,
     BoundedStaleness,

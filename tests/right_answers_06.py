@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from helpers.algorithms.cure import Cure
-from helpers.algorithms.rule import Decision, Push, Rule
+from helpers.algorithms.servers.cure import Cure
+from helpers.algorithms.servers.rule import Decision, Push, Rule
 
 
 class AsynchronousByHand(Rule):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from helpers.algorithms.instructions import Backward, Forward
+from helpers.algorithms.pipeline.instructions import Backward, Forward
 
 
 def bubble_in_seconds(

@@ -9,7 +9,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from helpers.algorithms.collectives import all_gather_ring, chunk_bounds, reduce_scatter_ring
+from helpers.algorithms.messages.collectives import (
+    all_gather_ring,
+    chunk_bounds,
+    reduce_scatter_ring,
+)
 
 
 def bytes_by_cases(parameters: int, ranks: int, stage: int) -> int:

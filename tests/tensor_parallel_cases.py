@@ -7,8 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.algorithms.collectives import chunk_bounds
-from helpers.algorithms.vocabulary_parallel import parallel_transformer, vocabulary_cross_entropy
+from helpers.algorithms.messages.collectives import chunk_bounds
+from helpers.algorithms.splitting.vocabulary_parallel import (
+    parallel_transformer,
+    vocabulary_cross_entropy,
+)
 from helpers.workloads.transformer import text, token_loss, transformer
 
 STEPS, ROWS, LENGTH = 5, 3, 6

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import helpers
-from helpers.algorithms.server_optimizers import Sgd
-from helpers.algorithms.update_rules import Asynchronous, SpareReplicas, Synchronous
+from helpers.algorithms.servers.server_optimizers import Sgd
+from helpers.algorithms.servers.update_rules import Asynchronous, SpareReplicas, Synchronous
 from helpers.workloads import arrivals
 from helpers.workloads.arrivals import Arrivals, asynchronous, synchronous
 from helpers.workloads.digits_task import DigitsTask

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.algorithms.calibration import (
+from helpers.algorithms.quantization.calibration import (
     OBSERVERS,
     ROOM,
     Entropy,
@@ -18,7 +18,7 @@ from helpers.algorithms.calibration import (
     best_bound,
     observer,
 )
-from helpers.algorithms.quantization import affine_grid, squared_error, symmetric_grid
+from helpers.algorithms.quantization.quantization import affine_grid, squared_error, symmetric_grid
 
 AT_EASE = settings(deadline=None, max_examples=40)
 

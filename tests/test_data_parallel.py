@@ -12,14 +12,14 @@ from torch import nn
 from training import FEW, ROWS, STEPS, Plain, Tied, batch, optimizer_of
 
 import helpers
-from helpers.algorithms import collectives as c
-from helpers.algorithms.data_parallel import (
+from helpers.algorithms.data_parallel.data_parallel import (
     DataParallel,
     average_gradients,
     broadcast_parameters,
     shard,
     shard_bounds,
 )
+from helpers.algorithms.messages import collectives as c
 from helpers.engines.comm import Comm
 
 SIZES = [1, 2, 3, 5]

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import helpers
-from helpers.algorithms.device_graphs import log_then_assign
-from helpers.algorithms.device_memory import least_peak, step_memory
-from helpers.algorithms.placement import Op, place
+from helpers.algorithms.devices.device_graphs import log_then_assign
+from helpers.algorithms.devices.device_memory import least_peak, step_memory
+from helpers.algorithms.devices.placement import Op, place
 from helpers.engines.tf_cluster import run_cluster
 from helpers.exercises.lesson_01.order import SHOWN as BRANCHES
 from helpers.exercises.lesson_01.order import peak_of, ways

@@ -170,7 +170,7 @@ def train_by_averaging_weights(
     comm: Any, model: Any, inputs: Any, targets: Any, total: int, steps: int, rate: float
 ) -> None:
     """Averages the weights after every step, which is the same for plain gradient descent."""
-    from helpers.algorithms.collectives import all_reduce_naive, broadcast_naive
+    from helpers.algorithms.messages.collectives import all_reduce_naive, broadcast_naive
 
     for parameter in model.parameters():
         broadcast_naive(comm, parameter.data)

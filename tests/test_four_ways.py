@@ -110,7 +110,7 @@ def test_a_function_of_ones_own_takes_the_place_of_the_courses() -> None:
 
 def test_an_error_in_a_thread_ends_the_run_and_so_do_threads_that_hang() -> None:
     def fails(session: Any, updates: Any, step: Any, last: int) -> None:
-        from helpers.algorithms.four_ways import run_threads
+        from helpers.algorithms.devices.four_ways import run_threads
 
         run_threads(session, updates, "no such tensor:0", last)
 

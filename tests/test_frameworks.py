@@ -113,13 +113,13 @@ class PlainDataParallel:
         return self.model(inputs)
 
     def finish(self) -> None:
-        from helpers.algorithms.data_parallel import average_gradients
+        from helpers.algorithms.data_parallel.data_parallel import average_gradients
 
         average_gradients(self.model, self.comm, weight=self.factor / self.comm.size)
 
 
 def own_twice(model: Any, comm: Any) -> Any:
-    from helpers.algorithms.data_parallel import broadcast_parameters
+    from helpers.algorithms.data_parallel.data_parallel import broadcast_parameters
 
     broadcast_parameters(model, comm)
     return PlainDataParallel(model, comm, factor=1 / comm.size)
@@ -153,7 +153,7 @@ def prepare_silent(hvd: Any, model: Any, optimizer: Any) -> Any:
 
 
 def prepare_twice(hvd: Any, model: Any, optimizer: Any) -> Any:
-    from helpers.algorithms.framework_steps import prepare
+    from helpers.algorithms.devices.framework_steps import prepare
 
     for parameter in model.parameters():
         parameter.register_hook(lambda gradient: gradient / hvd.size())

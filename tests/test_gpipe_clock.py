@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.algorithms.schedules import bubble
+from helpers.algorithms.pipeline.schedules import bubble
 from helpers.workloads.gpipe_clock import (
     BUBBLE_ALONE,
     DEVICES,

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = """
 import torch
 import helpers
-from helpers.algorithms.collectives import all_reduce_ring
+from helpers.algorithms.messages.collectives import all_reduce_ring
 
 comm = helpers.comm()
 tensor = torch.arange(7.0) + comm.rank

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 import torch
 
-from helpers.algorithms.learning_rate import gradual_warmup, linear_scaling
+from helpers.algorithms.data_parallel.learning_rate import gradual_warmup, linear_scaling
 
 
 def test_k_times_the_batch_takes_k_times_the_rate():

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from helpers.algorithms import framework_steps
+from helpers.algorithms.devices import framework_steps
 from helpers.exercises import find
 from helpers.exercises.observe import observe
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms import collectives
+from helpers.algorithms.messages import collectives
 from helpers.notebook import message_view as view
 from helpers.notebook.chunks import ring_picture, ring_states, sent_chunk, slices_picture
 from helpers.notebook.measure import in_turn, medians

@@ -16,10 +16,13 @@ from tensor_parallel_cases import (
 )
 
 import helpers
-from helpers.algorithms import collectives as c
-from helpers.algorithms.data_parallel import DataParallel, average_gradients, shard
-from helpers.algorithms.mesh import Group, Mesh
-from helpers.algorithms.vocabulary_parallel import parallel_transformer, vocabulary_cross_entropy
+from helpers.algorithms.data_parallel.data_parallel import DataParallel, average_gradients, shard
+from helpers.algorithms.messages import collectives as c
+from helpers.algorithms.messages.mesh import Group, Mesh
+from helpers.algorithms.splitting.vocabulary_parallel import (
+    parallel_transformer,
+    vocabulary_cross_entropy,
+)
 
 
 @pytest.mark.parametrize("collective", [c.all_reduce_ring, c.all_reduce_tree])

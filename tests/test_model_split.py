@@ -8,9 +8,9 @@ from split_models import Record, assert_same, dense, gradients, optimizer_of
 from torch import nn
 
 import helpers
-from helpers.algorithms.collectives import chunk_bounds
-from helpers.algorithms.model_split import LayerSplit
-from helpers.algorithms.vertical_split import VerticalSplit
+from helpers.algorithms.messages.collectives import chunk_bounds
+from helpers.algorithms.splitting.model_split import LayerSplit
+from helpers.algorithms.splitting.vertical_split import VerticalSplit
 from helpers.workloads.transformer import text, token_loss, transformer
 
 SIZES = [1, 2, 3, 4, 5]

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn.functional import linear
 
-from helpers.algorithms import integer_products
-from helpers.algorithms.dynamic_layers import DynamicLinear, whole_rows
-from helpers.algorithms.integer_products import int_matmul
-from helpers.algorithms.packed_products import LONGEST, pack, takes_seven_bits
-from helpers.algorithms.quantized_model import quantize_dynamic
+from helpers.algorithms.quantization import integer_products
+from helpers.algorithms.quantization.dynamic_layers import DynamicLinear, whole_rows
+from helpers.algorithms.quantization.integer_products import int_matmul
+from helpers.algorithms.quantization.packed_products import LONGEST, pack, takes_seven_bits
+from helpers.algorithms.quantization.quantized_model import quantize_dynamic
 from helpers.workloads.model_file import save
 
 AT_EASE = settings(deadline=None, max_examples=40)

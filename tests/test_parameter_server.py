@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from servers_network import Network, Slopes
 
-from helpers.algorithms.clients import Client, DownpourClient, LocalSteps
-from helpers.algorithms.parameter_server import (
+from helpers.algorithms.servers.clients import Client, DownpourClient, LocalSteps
+from helpers.algorithms.servers.parameter_server import (
     Message,
     Reply,
     Server,
@@ -23,9 +23,9 @@ from helpers.algorithms.parameter_server import (
     cut,
     join,
 )
-from helpers.algorithms.server_optimizers import Adagrad, Sgd
-from helpers.algorithms.stale_cures import BatchRows
-from helpers.algorithms.update_rules import Asynchronous, Averaging, Downpour, Synchronous
+from helpers.algorithms.servers.server_optimizers import Adagrad, Sgd
+from helpers.algorithms.servers.stale_cures import BatchRows
+from helpers.algorithms.servers.update_rules import Asynchronous, Averaging, Downpour, Synchronous
 from helpers.workloads.digits import CLASSES, PIXELS
 from helpers.workloads.digits_task import DigitsTask
 

@@ -13,8 +13,8 @@ from split_models import Record, assert_same, dense, gradients, optimizer_of
 from torch import nn
 
 import helpers
-from helpers.algorithms import partly_connected as pc
-from helpers.algorithms.halo_split import HaloSplit
+from helpers.algorithms.splitting import partly_connected as pc
+from helpers.algorithms.splitting.halo_split import HaloSplit
 
 SIZES = [1, 2, 3, 4, 5]
 WIDTHS = (9, 11, 11, 11, 4)

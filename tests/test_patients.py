@@ -10,15 +10,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from helpers.algorithms.calibration import Percentile
-from helpers.algorithms.folding import fold
-from helpers.algorithms.quantized_model import (
+from helpers.algorithms.quantization.calibration import Percentile
+from helpers.algorithms.quantization.folding import fold
+from helpers.algorithms.quantization.quantized_model import (
     in_dtype,
     quantize_dynamic,
     quantize_static,
     quantize_weights,
 )
-from helpers.algorithms.quantized_training import convert
+from helpers.algorithms.quantization.quantized_training import convert
 from helpers.workloads import patients
 from helpers.workloads.model_file import save
 from helpers.workloads.patients import (

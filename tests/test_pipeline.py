@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from torch import nn
 
 import helpers
-from helpers.algorithms.instructions import Backward, Forward
-from helpers.algorithms.pipeline import Pipeline, cut, microbatches
-from helpers.algorithms.schedules import (
+from helpers.algorithms.pipeline.instructions import Backward, Forward
+from helpers.algorithms.pipeline.pipeline import Pipeline, cut, microbatches
+from helpers.algorithms.pipeline.schedules import (
     bubble,
     gpipe,
     interleaved,
@@ -21,8 +21,8 @@ from helpers.algorithms.schedules import (
     one_forward_one_backward,
     orders,
 )
-from helpers.algorithms.stages import balanced
-from helpers.algorithms.timetable import idle_share, timetable
+from helpers.algorithms.pipeline.timetable import idle_share, timetable
+from helpers.algorithms.splitting.stages import balanced
 from helpers.workloads.transformer import text, token_loss, transformer
 
 SCHEDULES = {

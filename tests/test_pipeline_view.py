@@ -6,8 +6,13 @@ import pytest
 import torch
 from torch import nn
 
-from helpers.algorithms.schedules import gpipe, interleaved, naive, one_forward_one_backward
-from helpers.algorithms.timetable import makespan
+from helpers.algorithms.pipeline.schedules import (
+    gpipe,
+    interleaved,
+    naive,
+    one_forward_one_backward,
+)
+from helpers.algorithms.pipeline.timetable import makespan
 from helpers.notebook import pipeline_steps, pipeline_view
 from helpers.notebook.pipeline_knobs import (
     INTERLEAVED,

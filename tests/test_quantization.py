@@ -9,15 +9,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.algorithms.packing import pack, packed_bytes, unpack
-from helpers.algorithms.quantization import (
+from helpers.algorithms.quantization.packing import pack, packed_bytes, unpack
+from helpers.algorithms.quantization.quantization import (
     Grid,
     affine_grid,
     squared_error,
     symmetric_grid,
     weight_grid,
 )
-from helpers.algorithms.requantize import Multiplier, requantize
+from helpers.algorithms.quantization.requantize import Multiplier, requantize
 
 BITS = st.integers(2, 8)
 NUMBERS = st.floats(-1e6, 1e6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from helpers.algorithms.quantization import affine_grid
+from helpers.algorithms.quantization.quantization import affine_grid
 from helpers.notebook import quantization_knobs, quantization_view
 from helpers.notebook.figures import png
 

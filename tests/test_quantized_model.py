@@ -8,20 +8,28 @@ from safetensors.torch import load_file
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from helpers.algorithms.calibration import MinMax, Percentile
-from helpers.algorithms.dynamic_layers import DynamicConv2d, DynamicLinear
-from helpers.algorithms.dynamic_recurrent import DynamicGRU
-from helpers.algorithms.fake_quantization import FakeQuantize
-from helpers.algorithms.integer_layers import IntegerConv2d, IntegerLayer, IntegerLinear
-from helpers.algorithms.integer_pools import IntegerAvgPool2d, IntegerMaxPool2d, IntegerReLU
-from helpers.algorithms.quantized_model import (
+from helpers.algorithms.quantization.calibration import MinMax, Percentile
+from helpers.algorithms.quantization.dynamic_layers import DynamicConv2d, DynamicLinear
+from helpers.algorithms.quantization.dynamic_recurrent import DynamicGRU
+from helpers.algorithms.quantization.fake_quantization import FakeQuantize
+from helpers.algorithms.quantization.integer_layers import (
+    IntegerConv2d,
+    IntegerLayer,
+    IntegerLinear,
+)
+from helpers.algorithms.quantization.integer_pools import (
+    IntegerAvgPool2d,
+    IntegerMaxPool2d,
+    IntegerReLU,
+)
+from helpers.algorithms.quantization.quantized_model import (
     in_dtype,
     quantize_dynamic,
     quantize_static,
     quantize_weights,
 )
-from helpers.algorithms.quantized_training import convert, prepare
-from helpers.algorithms.weight_only import WeightOnly
+from helpers.algorithms.quantization.quantized_training import convert, prepare
+from helpers.algorithms.quantization.weight_only import WeightOnly
 from helpers.workloads.model_file import load, save, size_bytes
 
 

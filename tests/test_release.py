@@ -56,7 +56,7 @@ def test_the_search_finds_what_it_looks_for() -> None:
     # A search that cannot find anything would prove nothing.
     data = b"PK\x05\x06" + bytes(18)  # an empty ZIP
     assert leaks(data, "02") == []
-    from helpers.algorithms.collectives import broadcast_tree, reduce_scatter_ring
+    from helpers.algorithms.messages.collectives import broadcast_tree, reduce_scatter_ring
 
     source = inspect.getsource(reduce_scatter_ring)
     renamed = source.replace("chunks", "pieces").replace("reduce_scatter_ring", "helper")
@@ -93,8 +93,8 @@ def test_a_cell_that_needs_an_answer_has_outputs_to_show(packed: Path) -> None:
 def test_earlier_lessons_answers_may_be_used(tmp_path: Path) -> None:
     release("03", tmp_path / "03.zip")
     with zipfile.ZipFile(tmp_path / "03.zip") as archive:
-        text = archive.read("helpers/algorithms/collectives.py")
-    assert text == (ROOT / "helpers/algorithms/collectives.py").read_bytes()
+        text = archive.read("helpers/algorithms/messages/collectives.py")
+    assert text == (ROOT / "helpers/algorithms/messages/collectives.py").read_bytes()
 
 
 def test_the_answers_are_those_of_this_lesson_and_later_ones() -> None:
@@ -238,10 +238,12 @@ def test_what_a_cell_takes_is_found() -> None:
 
 
 def test_a_lesson_that_could_not_run_with_all_answers_is_refused() -> None:
-    imports = "from helpers.algorithms import collectives"
+    imports = "from helpers.algorithms.messages import collectives"
     lesson = lesson_of(imports, "collectives.broadcast_tree")
     with pytest.raises(ValueError, match="Cell c1 names `broadcast_tree`, which answers an exerc"):
-        recorded_cells(lesson, lesson, {("helpers.algorithms.collectives", "broadcast_tree")})
+        recorded_cells(
+            lesson, lesson, {("helpers.algorithms.messages.collectives", "broadcast_tree")}
+        )
     early = answer_cell(
         lesson_of('mine_or_yours("02.1", scatter)', "def scatter(): ..."), 1, "exercise-02-1"
     )
@@ -279,8 +281,9 @@ def test_the_text_points_to_what_is_there(packed: Path) -> None:
     for path in re.findall(r"\bhelpers/[\w/]+\.py\b", written):
         assert path in held and "left_out(" not in held[path], path
     for module, name in set(re.findall(r"`(\w+)\.(\w+)`", written)):
-        path = f"helpers/algorithms/{module}.py"
-        if name != "py" and re.search(rf"helpers\.algorithms(\.| import .*\b){module}\b", written):
+        imported = rf"helpers\.algorithms\.(\w+)(?:\.| import .*\b){module}\b"
+        if name != "py" and (subject := re.search(imported, written)):
+            path = f"helpers/algorithms/{subject[1]}/{module}.py"
             known = rf"^(def|class) {name}\b|^{name}\b.* = (?!left_out)"
             assert re.search(known, held.get(path, ""), re.M), (module, name)
 

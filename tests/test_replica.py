@@ -8,8 +8,8 @@ from torch import nn
 from training import FEW, ROWS, Plain, batch
 
 import helpers
-from helpers.algorithms.bucket import MIB, Bucket, assign_buckets
-from helpers.algorithms.data_parallel import DataParallel, average_gradients, shard
+from helpers.algorithms.data_parallel.bucket import MIB, Bucket, assign_buckets
+from helpers.algorithms.data_parallel.data_parallel import DataParallel, average_gradients, shard
 
 # --- gradients that are missing -------------------------------------------------------------------
 

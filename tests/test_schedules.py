@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.algorithms.instructions import Backward, Forward
-from helpers.algorithms.schedules import (
+from helpers.algorithms.pipeline.instructions import Backward, Forward
+from helpers.algorithms.pipeline.schedules import (
     bubble,
     gpipe,
     interleaved,
@@ -19,7 +19,7 @@ from helpers.algorithms.schedules import (
     orders,
     validate,
 )
-from helpers.algorithms.timetable import idle_share, makespan, timetable
+from helpers.algorithms.pipeline.timetable import idle_share, makespan, timetable
 
 STAGES, MANY = st.integers(1, 12), st.integers(1, 40)
 ALL = st.sampled_from([naive, gpipe, one_forward_one_backward])

@@ -9,9 +9,9 @@ import pytest
 import torch
 from arrivals_driver import frozen
 
-from helpers.algorithms.server_optimizers import Adagrad, Sgd, cosine
-from helpers.algorithms.stale_cures import LowerRate
-from helpers.algorithms.update_rules import Asynchronous
+from helpers.algorithms.servers.server_optimizers import Adagrad, Sgd, cosine
+from helpers.algorithms.servers.stale_cures import LowerRate
+from helpers.algorithms.servers.update_rules import Asynchronous
 
 START = np.linspace(-1.0, 1.0, 9)
 GRADIENTS = np.random.default_rng(0).standard_normal((40, 9))

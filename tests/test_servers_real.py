@@ -9,10 +9,10 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms.clients import Client, DownpourClient, LocalSteps
-from helpers.algorithms.rule import Rule
-from helpers.algorithms.server_optimizers import Adagrad, Sgd, cosine
-from helpers.algorithms.stale_cures import (
+from helpers.algorithms.servers.clients import Client, DownpourClient, LocalSteps
+from helpers.algorithms.servers.rule import Rule
+from helpers.algorithms.servers.server_optimizers import Adagrad, Sgd, cosine
+from helpers.algorithms.servers.stale_cures import (
     BatchRows,
     DelayCompensation,
     DropStale,
@@ -20,7 +20,7 @@ from helpers.algorithms.stale_cures import (
     ScaleByStaleness,
     Warmup,
 )
-from helpers.algorithms.update_rules import (
+from helpers.algorithms.servers.update_rules import (
     Asynchronous,
     Averaging,
     BoundedStaleness,

@@ -16,9 +16,9 @@ import torch
 from marks import Marks
 
 import helpers
-from helpers.algorithms.rule import Decision, Rule
-from helpers.algorithms.server_optimizers import Sgd
-from helpers.algorithms.update_rules import (
+from helpers.algorithms.servers.rule import Decision, Rule
+from helpers.algorithms.servers.server_optimizers import Sgd
+from helpers.algorithms.servers.update_rules import (
     Asynchronous,
     BoundedStaleness,
     SoftSync,

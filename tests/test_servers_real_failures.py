@@ -15,10 +15,10 @@ from marks import Line
 from torch import Tensor
 
 import helpers
-from helpers.algorithms.parameter_server import Message
-from helpers.algorithms.rule import Decision
-from helpers.algorithms.server_optimizers import Sgd
-from helpers.algorithms.update_rules import Asynchronous, Averaging, Synchronous
+from helpers.algorithms.servers.parameter_server import Message
+from helpers.algorithms.servers.rule import Decision
+from helpers.algorithms.servers.server_optimizers import Sgd
+from helpers.algorithms.servers.update_rules import Asynchronous, Averaging, Synchronous
 from helpers.engines.errors import Deadlock, RunInterrupted, RunTimeout
 from helpers.engines.servers.real_report import TrainingFailed
 from helpers.engines.servers.training import Training

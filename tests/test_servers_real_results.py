@@ -8,9 +8,9 @@ import numpy as np
 from marks import Line
 
 import helpers
-from helpers.algorithms.clients import Client
-from helpers.algorithms.server_optimizers import Sgd
-from helpers.algorithms.update_rules import Synchronous
+from helpers.algorithms.servers.clients import Client
+from helpers.algorithms.servers.server_optimizers import Sgd
+from helpers.algorithms.servers.update_rules import Synchronous
 from helpers.engines.servers.training import Training
 from helpers.workloads.digits_task import DigitsTask
 

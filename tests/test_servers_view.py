@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms.server_optimizers import Sgd
-from helpers.algorithms.update_rules import SoftSync
+from helpers.algorithms.servers.server_optimizers import Sgd
+from helpers.algorithms.servers.update_rules import SoftSync
 from helpers.exercises.lesson_05.saturation import reference as throughput
 from helpers.notebook.servers_knobs import draw_servers, round_parts
 from helpers.workloads.alexnet import tensor_bytes

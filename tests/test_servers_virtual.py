@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 import helpers
-from helpers.algorithms.clients import DownpourClient, LocalSteps
-from helpers.algorithms.server_optimizers import Sgd
-from helpers.algorithms.stale_cures import (
+from helpers.algorithms.servers.clients import DownpourClient, LocalSteps
+from helpers.algorithms.servers.server_optimizers import Sgd
+from helpers.algorithms.servers.stale_cures import (
     BatchRows,
     DelayCompensation,
     DropStale,
@@ -22,7 +22,7 @@ from helpers.algorithms.stale_cures import (
     ScaleByStaleness,
     Warmup,
 )
-from helpers.algorithms.update_rules import (
+from helpers.algorithms.servers.update_rules import (
     Asynchronous,
     Averaging,
     BoundedStaleness,

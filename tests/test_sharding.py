@@ -11,8 +11,8 @@ from torch import nn
 from training import ROWS, Plain, Tied, batch
 
 import helpers
-from helpers.algorithms.data_parallel import shard
-from helpers.algorithms.sharding import Sharded
+from helpers.algorithms.data_parallel.data_parallel import shard
+from helpers.algorithms.data_parallel.sharding import Sharded
 from helpers.engines.comm import Comm
 from helpers.engines.errors import RankFailed
 from helpers.workloads.transformer import text, token_loss, transformer

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 import helpers
-from helpers.algorithms import memory as m
-from helpers.algorithms.sharding import Sharded
+from helpers.algorithms.data_parallel import memory as m
+from helpers.algorithms.data_parallel.sharding import Sharded
 from helpers.engines.comm import Comm
 from helpers.workloads.published import load
 from helpers.workloads.transformer import text, token_loss, transformer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.algorithms.memory import communication, memory
+from helpers.algorithms.data_parallel.memory import communication, memory
 from helpers.notebook import sharding_view
 from helpers.notebook.figures import png
 from helpers.workloads import sharded_clock

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import helpers
-from helpers.algorithms.accumulators import ConditionalAccumulator
-from helpers.algorithms.server_optimizers import Sgd
-from helpers.algorithms.update_rules import SpareReplicas
+from helpers.algorithms.servers.accumulators import ConditionalAccumulator
+from helpers.algorithms.servers.server_optimizers import Sgd
+from helpers.algorithms.servers.update_rules import SpareReplicas
 from helpers.engines.servers.training import Training
 from helpers.exercises import find
 from helpers.exercises.drives_rules import rule_turns

@@ -9,16 +9,16 @@ import torch
 from torch import nn
 
 import helpers
-from helpers.algorithms.model_split import LayerSplit
-from helpers.algorithms.split_cost import (
+from helpers.algorithms.splitting.model_split import LayerSplit
+from helpers.algorithms.splitting.split_cost import (
     Rates,
     Work,
     by_layer_work,
     dense_work,
     recurrent_work,
 )
-from helpers.algorithms.vertical_split import VerticalSplit
-from helpers.algorithms.wave import Wave, wave_speedup
+from helpers.algorithms.splitting.vertical_split import VerticalSplit
+from helpers.algorithms.splitting.wave import Wave, wave_speedup
 from helpers.workloads.models import mlp
 from helpers.workloads.recurrent import recurrent_layers
 

@@ -11,15 +11,15 @@ from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
 import helpers
-from helpers.algorithms.halo_split import HaloSplit
-from helpers.algorithms.model_split import LayerSplit
-from helpers.algorithms.partly_connected import PartlyConnected, UnitSplit
-from helpers.algorithms.pipeline import Pipeline, cut, microbatches
-from helpers.algorithms.schedules import gpipe, one_forward_one_backward
-from helpers.algorithms.sharding import Sharded
-from helpers.algorithms.split_cost import recurrent_work
-from helpers.algorithms.vocabulary_parallel import VocabularyEmbedding
-from helpers.algorithms.wave import Wave
+from helpers.algorithms.data_parallel.sharding import Sharded
+from helpers.algorithms.pipeline.pipeline import Pipeline, cut, microbatches
+from helpers.algorithms.pipeline.schedules import gpipe, one_forward_one_backward
+from helpers.algorithms.splitting.halo_split import HaloSplit
+from helpers.algorithms.splitting.model_split import LayerSplit
+from helpers.algorithms.splitting.partly_connected import PartlyConnected, UnitSplit
+from helpers.algorithms.splitting.split_cost import recurrent_work
+from helpers.algorithms.splitting.vocabulary_parallel import VocabularyEmbedding
+from helpers.algorithms.splitting.wave import Wave
 from helpers.engines.errors import RunError
 
 ROWS, WIDTH = 12, 4

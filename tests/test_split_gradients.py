@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
 import helpers
-from helpers.algorithms.halo_split import HaloSplit
-from helpers.algorithms.model_split import LayerSplit
-from helpers.algorithms.partly_connected import PartlyConnected, UnitSplit, band
-from helpers.algorithms.vertical_split import VerticalSplit
-from helpers.algorithms.wave import Wave
+from helpers.algorithms.splitting.halo_split import HaloSplit
+from helpers.algorithms.splitting.model_split import LayerSplit
+from helpers.algorithms.splitting.partly_connected import PartlyConnected, UnitSplit, band
+from helpers.algorithms.splitting.vertical_split import VerticalSplit
+from helpers.algorithms.splitting.wave import Wave
 from helpers.workloads.recurrent import recurrent_layers
 
 SIZES = [1, 2, 3, 5]

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from helpers.algorithms.partly_connected import band, block_owners, crossings
-from helpers.algorithms.wave import Ran, wave_speedup
+from helpers.algorithms.splitting.partly_connected import band, block_owners, crossings
+from helpers.algorithms.splitting.wave import Ran, wave_speedup
 from helpers.notebook import split_knobs, split_view, wave_view
 from helpers.workloads import published
 from helpers.workloads.machines import machine

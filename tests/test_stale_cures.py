@@ -25,8 +25,8 @@ from arrivals_driver import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.algorithms.server_optimizers import Sgd
-from helpers.algorithms.stale_cures import (
+from helpers.algorithms.servers.server_optimizers import Sgd
+from helpers.algorithms.servers.stale_cures import (
     BatchRows,
     DelayCompensation,
     DropStale,
@@ -34,7 +34,7 @@ from helpers.algorithms.stale_cures import (
     ScaleByStaleness,
     Warmup,
 )
-from helpers.algorithms.update_rules import Asynchronous, Averaging, Downpour
+from helpers.algorithms.servers.update_rules import Asynchronous, Averaging, Downpour
 
 START = np.linspace(-1.0, 1.0, 4)
 every_rule = pytest.mark.parametrize("make", RULES.values(), ids=RULES)

@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import spearmanr
 
 import helpers
-from helpers.algorithms.server_optimizers import Sgd
-from helpers.algorithms.stale_cures import LowerRate
-from helpers.algorithms.update_rules import Asynchronous
+from helpers.algorithms.servers.server_optimizers import Sgd
+from helpers.algorithms.servers.stale_cures import LowerRate
+from helpers.algorithms.servers.update_rules import Asynchronous
 from helpers.workloads import published
 from helpers.workloads import stale_settings as s
 from helpers.workloads.digits_task import DigitsTask

@@ -5,10 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from helpers.algorithms.server_optimizers import Sgd
-from helpers.algorithms.stale_cures import BatchRows, DropStale, LowerRate, ScaleByStaleness, Warmup
-from helpers.algorithms.stale_descent import delayed_descent, highest_rate
-from helpers.algorithms.update_rules import Asynchronous, Synchronous
+from helpers.algorithms.servers.server_optimizers import Sgd
+from helpers.algorithms.servers.stale_cures import (
+    BatchRows,
+    DropStale,
+    LowerRate,
+    ScaleByStaleness,
+    Warmup,
+)
+from helpers.algorithms.servers.stale_descent import delayed_descent, highest_rate
+from helpers.algorithms.servers.update_rules import Asynchronous, Synchronous
 from helpers.notebook.bowl import descend, draw_descent
 from helpers.workloads import stale_settings as settings
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms.data_parallel import DataParallel
+from helpers.algorithms.data_parallel.data_parallel import DataParallel
 from helpers.notebook.step_view import last_step
 from helpers.workloads.step_model import bucket_layers, modelled_step
 from helpers.workloads.timed import timed_mlp

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from real_sync_replicas import RealSyncReplicas, same
 
-from helpers.algorithms.accumulators import ConditionalAccumulator, TokenQueue
-from helpers.algorithms.server_optimizers import Sgd
-from helpers.algorithms.sync_replicas import SyncReplicas, tokens_at_start
+from helpers.algorithms.servers.accumulators import ConditionalAccumulator, TokenQueue
+from helpers.algorithms.servers.server_optimizers import Sgd
+from helpers.algorithms.servers.sync_replicas import SyncReplicas, tokens_at_start
 
 SHAPES = ((4,), (2, 3), ())
 

@@ -18,13 +18,13 @@ from tensor_parallel_cases import (
 from torch import nn
 
 import helpers
-from helpers.algorithms.collectives import (
+from helpers.algorithms.messages.collectives import (
     all_reduce_halving_doubling,
     all_reduce_ring,
     chunk_bounds,
     ring_bytes,
 )
-from helpers.algorithms.tensor_parallel import (
+from helpers.algorithms.splitting.tensor_parallel import (
     ColumnLinear,
     ParallelAttention,
     ParallelMlp,

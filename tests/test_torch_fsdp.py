@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms.data_parallel import broadcast_parameters
-from helpers.algorithms.sharding import Sharded
+from helpers.algorithms.data_parallel.data_parallel import broadcast_parameters
+from helpers.algorithms.data_parallel.sharding import Sharded
 from helpers.engines.comm import Comm
 from helpers.frameworks.torch_fsdp import TorchSharded
 from helpers.workloads.transformer import text, token_loss, transformer

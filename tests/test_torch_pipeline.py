@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms.pipeline import Pipeline, cut, microbatches
-from helpers.algorithms.schedules import gpipe, interleaved, one_forward_one_backward
+from helpers.algorithms.pipeline.pipeline import Pipeline, cut, microbatches
+from helpers.algorithms.pipeline.schedules import gpipe, interleaved, one_forward_one_backward
 from helpers.frameworks.torch_pipeline import SCHEDULES, TorchPipeline
 from helpers.workloads.transformer import text, token_loss, transformer
 

@@ -6,9 +6,12 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms.data_parallel import DataParallel, shard
-from helpers.algorithms.mesh import Mesh
-from helpers.algorithms.vocabulary_parallel import parallel_transformer, vocabulary_cross_entropy
+from helpers.algorithms.data_parallel.data_parallel import DataParallel, shard
+from helpers.algorithms.messages.mesh import Mesh
+from helpers.algorithms.splitting.vocabulary_parallel import (
+    parallel_transformer,
+    vocabulary_cross_entropy,
+)
 from helpers.workloads.transformer import text, token_loss, transformer
 
 STEPS, RATE = 5, 0.1

@@ -27,8 +27,8 @@ from arrivals_driver import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.algorithms.server_optimizers import Sgd
-from helpers.algorithms.update_rules import (
+from helpers.algorithms.servers.server_optimizers import Sgd
+from helpers.algorithms.servers.update_rules import (
     SpareReplicas,
     Synchronous,
 )

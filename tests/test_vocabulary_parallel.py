@@ -9,9 +9,12 @@ import torch
 from torch import nn
 
 import helpers
-from helpers.algorithms.collectives import chunk_bounds, ring_bytes
-from helpers.algorithms.maximum import all_reduce_max
-from helpers.algorithms.vocabulary_parallel import VocabularyEmbedding, vocabulary_cross_entropy
+from helpers.algorithms.messages.collectives import chunk_bounds, ring_bytes
+from helpers.algorithms.messages.maximum import all_reduce_max
+from helpers.algorithms.splitting.vocabulary_parallel import (
+    VocabularyEmbedding,
+    vocabulary_cross_entropy,
+)
 
 SIZES = [1, 2, 3, 4, 5]
 TIGHT = {"rtol": 1e-12, "atol": 1e-12}

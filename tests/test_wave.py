@@ -10,7 +10,7 @@ from split_models import assert_same, dense, gradients, optimizer_of
 from torch import nn
 
 import helpers
-from helpers.algorithms.wave import Wave, diagonal, wave_speedup
+from helpers.algorithms.splitting.wave import Wave, diagonal, wave_speedup
 from helpers.workloads.recurrent import DeepRecurrent, recurrent_layers
 
 SIZES = [1, 2, 3, 4, 5]

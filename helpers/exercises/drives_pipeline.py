@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.algorithms.instructions import Backward, Forward, Instruction
+from helpers.algorithms.pipeline.instructions import Backward, Forward, Instruction
 from helpers.exercises.drives import (
     Elsewhere,
     Function,

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from helpers.algorithms import integer_products
+from helpers.algorithms.quantization import integer_products
 from helpers.exercises.drives import Function, Remote, failed, plain, tensors, wrong_signature
 from helpers.exercises.drives_kept import call_with_tensors
 from helpers.exercises.spec import Case, Observation

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from helpers.algorithms.rule import Decision, Push, Rule
+from helpers.algorithms.servers.rule import Decision, Push, Rule
 from helpers.exercises.drives import (
     Function,
     Remote,

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.algorithms.rule import Decision
+from helpers.algorithms.servers.rule import Decision
 from helpers.exercises.drives import (
     Function,
     Ranked,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from helpers.algorithms.framework_steps import tape_step
+from helpers.algorithms.devices.framework_steps import tape_step
 from helpers.frameworks import setting
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from helpers.algorithms.framework_steps import prepare
+from helpers.algorithms.devices.framework_steps import prepare
 from helpers.frameworks import setting
 
 

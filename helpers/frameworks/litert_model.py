@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from helpers.algorithms.folding import fold
-from helpers.algorithms.quantization import Grid
-from helpers.algorithms.quantized_training import IDLE, flat
-from helpers.algorithms.windows import Sliding, pair
+from helpers.algorithms.quantization.folding import fold
+from helpers.algorithms.quantization.quantization import Grid
+from helpers.algorithms.quantization.quantized_training import IDLE, flat
+from helpers.algorithms.quantization.windows import Sliding, pair
 from helpers.engines.chatter import silence
 
 

@@ -120,8 +120,8 @@ def by_hooks(comm: Comm, way: str, whole: setting.Task, ranks: int, pieces: dict
             )
 
     def wrap_own(model: Any, comm: Comm) -> Any:
-        from helpers.algorithms.collectives import all_reduce_ring
-        from helpers.algorithms.data_parallel import DataParallel
+        from helpers.algorithms.data_parallel.data_parallel import DataParallel
+        from helpers.algorithms.messages.collectives import all_reduce_ring
 
         def start(flat: Any) -> Any:
             # Where the sum is asked for: when its thread gets a core says nothing of buckets.

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from helpers.algorithms.framework_steps import replica_step
+from helpers.algorithms.devices.framework_steps import replica_step
 from helpers.frameworks import setting
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from helpers.algorithms.framework_steps import replica_step
+from helpers.algorithms.devices.framework_steps import replica_step
 from helpers.frameworks import setting
 
 

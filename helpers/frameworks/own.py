@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def wrap(model: Any, comm: Comm) -> Any:
     """The replica: it is called as the model is, and its `finish()` after every backward."""
-    from helpers.algorithms.data_parallel import DataParallel
+    from helpers.algorithms.data_parallel.data_parallel import DataParallel
 
     return DataParallel(model, comm)
 

@@ -1,7 +1,7 @@
 """torch's own stage 3, FSDP2's `fully_shard`, on the process group that is up.
 
-Beside `helpers.algorithms.sharding.Sharded`, on real ranks. FSDP2 divides the summed gradients by
-the number of ranks, as ours does with its default weight.
+Beside `helpers.algorithms.data_parallel.sharding.Sharded`, on real ranks. FSDP2 divides the summed
+gradients by the number of ranks, as ours does with its default weight.
 """
 
 from __future__ import annotations

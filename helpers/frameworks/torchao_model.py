@@ -7,7 +7,7 @@ import logging
 import torch
 from torch import nn
 
-from helpers.algorithms.folding import fold
+from helpers.algorithms.quantization.folding import fold
 
 
 def torchao_dynamic(model: nn.Module, for_compiler: bool = False) -> nn.Module:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers.algorithms.rule import Rule
+from helpers.algorithms.servers.rule import Rule
 from helpers.notebook.style import BLUE, GREY, RED, axes
 
 CURVATURE = np.array([1.0, 0.12])

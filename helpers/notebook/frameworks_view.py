@@ -126,7 +126,7 @@ def step_under(comm: Any, policy: str) -> float:
     """
     import torch
 
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     layer = torch.zeros(NBYTES // 4)
     requests = []

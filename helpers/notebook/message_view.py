@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from helpers.algorithms.cost_model import INTERCONNECTS, predicted_seconds
+from helpers.algorithms.messages.cost_model import INTERCONNECTS, predicted_seconds
 from helpers.notebook.style import (
     BLACK,
     BLUE,

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from helpers.algorithms.instructions import Forward, Instruction
-from helpers.algorithms.schedules import Schedule, live_activations, orders
-from helpers.algorithms.timetable import Span, idle_share, makespan, timetable
+from helpers.algorithms.pipeline.instructions import Forward, Instruction
+from helpers.algorithms.pipeline.schedules import Schedule, live_activations, orders
+from helpers.algorithms.pipeline.timetable import Span, idle_share, makespan, timetable
 from helpers.notebook.pipeline_view import draw_table, legend
 from helpers.notebook.style import BLUE, RED, axes
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from helpers.algorithms.instructions import Forward
-from helpers.algorithms.timetable import Span, idle_share, makespan
+from helpers.algorithms.pipeline.instructions import Forward
+from helpers.algorithms.pipeline.timetable import Span, idle_share, makespan
 from helpers.notebook.figures import show
 from helpers.notebook.style import (
     BLUE,

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from helpers.algorithms.memory import FLOAT32_ADAM, MIXED_ADAM, STAGES, PerParameter, memory
+from helpers.algorithms.data_parallel.memory import (
+    FLOAT32_ADAM,
+    MIXED_ADAM,
+    STAGES,
+    PerParameter,
+    memory,
+)
 from helpers.notebook.style import (
     BLACK,
     BLUE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from helpers.algorithms.split_cost import Rates, by_layer_work, dense_work, recurrent_work
+from helpers.algorithms.splitting.split_cost import Rates, by_layer_work, dense_work, recurrent_work
 from helpers.notebook.style import CYCLE, GREY, axes
 
 RANKS = (1, 2, 4, 8, 16)

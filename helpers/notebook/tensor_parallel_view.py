@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from helpers.algorithms.collectives import chunk_bounds
+from helpers.algorithms.messages.collectives import chunk_bounds
 from helpers.notebook.style import (
     BLACK,
     BLUE,

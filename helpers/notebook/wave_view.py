@@ -14,8 +14,8 @@ from helpers.notebook.style import GREEN, RED, SKY, axes
 
 def wave_picture(layers: int, steps: int, ranks: int) -> Any:
     """The cells of a deep recurrent network, numbered by the tick in which they can run."""
-    from helpers.algorithms.collectives import chunk_bounds
-    from helpers.algorithms.wave import diagonal
+    from helpers.algorithms.messages.collectives import chunk_bounds
+    from helpers.algorithms.splitting.wave import diagonal
 
     figure, ax = axes(height=1.1 + 0.45 * layers)
     bounds = chunk_bounds(layers, ranks)

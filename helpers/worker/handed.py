@@ -28,7 +28,7 @@ from helpers.worker.encoding import decode, encode
 from helpers.worker.stand_ins import ANCHOR, Elsewhere, Enter, Entry, stand_in
 
 _DEEPEST = 8  # as `drives.plain`
-_RULES, _STAGES = "helpers.algorithms.rule", "helpers.algorithms.instructions"
+_RULES, _STAGES = "helpers.algorithms.servers.rule", "helpers.algorithms.pipeline.instructions"
 
 
 class Handed:

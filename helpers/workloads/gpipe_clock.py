@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from helpers.algorithms.instructions import Forward, Instruction
+from helpers.algorithms.pipeline.instructions import Forward, Instruction
 
 if TYPE_CHECKING:
-    from helpers.algorithms.schedules import Schedule
+    from helpers.algorithms.pipeline.schedules import Schedule
     from helpers.engines.comm import Comm
 
 DEVICES, MICROBATCHES = (2, 4, 8), (1, 4, 32)
@@ -65,7 +65,7 @@ def throughput(
     import helpers
 
     if schedule is None:
-        from helpers.algorithms.schedules import gpipe as schedule
+        from helpers.algorithms.pipeline.schedules import gpipe as schedule
 
     samples = assumed.samples(devices, microbatches)
     layers = samples ** (1 - assumed.exponent) / devices  # the time of one share, forward 1
@@ -96,7 +96,7 @@ def _step(comm: Comm, schedule: Schedule, count: int, costs: tuple[float, float]
     import torch
     from torch import nn
 
-    from helpers.algorithms.pipeline import Pipeline
+    from helpers.algorithms.pipeline.pipeline import Pipeline
 
     def seconds(now: Instruction) -> float:
         return costs[0] if isinstance(now, Forward) else costs[1]

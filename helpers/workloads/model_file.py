@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from helpers.algorithms.packing import pack, packed_bytes, unpack
+from helpers.algorithms.quantization.packing import pack, packed_bytes, unpack
 
 PACKED = "packed"  # in the header: the bits and the shape of each tensor of packed codes
 GRIDS = "grids"  # in the header: the bits of the codes that go into and out of each layer

@@ -19,9 +19,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from helpers.algorithms.calibration import MovingAverage
-from helpers.algorithms.fake_quantization import Through, fake_quantize
-from helpers.algorithms.quantized_training import prepare
+from helpers.algorithms.quantization.calibration import MovingAverage
+from helpers.algorithms.quantization.fake_quantization import Through, fake_quantize
+from helpers.algorithms.quantization.quantized_training import prepare
 from helpers.workloads.digits import CLASSES, batches, digits
 from helpers.workloads.wild import wild_channel, wild_picture
 

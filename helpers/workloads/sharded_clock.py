@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from helpers.algorithms.cost_model import INTERCONNECTS
-from helpers.algorithms.sharding import Sharded
+from helpers.algorithms.data_parallel.sharding import Sharded
+from helpers.algorithms.messages.cost_model import INTERCONNECTS
 from helpers.engines.trace import Trace
 from helpers.workloads.machines import machine
 

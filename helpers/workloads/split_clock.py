@@ -12,7 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from helpers.algorithms.split_cost import TRAINING, Rates, Work, dense_work, recurrent_work
+from helpers.algorithms.splitting.split_cost import (
+    TRAINING,
+    Rates,
+    Work,
+    dense_work,
+    recurrent_work,
+)
 
 SMALL = 64  # bytes of the message that shows α
 PAIRS = 8  # of messages, timed together
@@ -81,7 +87,7 @@ def recurrent_times(comm: Any, setting: Recurrent, repeats: int) -> dict[str, li
     import torch
     from torch import nn
 
-    from helpers.algorithms.wave import Wave
+    from helpers.algorithms.splitting.wave import Wave
     from helpers.workloads.recurrent import DeepRecurrent, recurrent_layers
 
     width, rows, layers, steps, chunks = setting
@@ -128,7 +134,7 @@ def dense_times(comm: Any, setting: Dense, repeats: int) -> dict[str, list[float
     import torch
     from torch import nn
 
-    from helpers.algorithms.vertical_split import VerticalSplit
+    from helpers.algorithms.splitting.vertical_split import VerticalSplit
     from helpers.workloads.models import mlp
 
     width, rows, layers = setting
@@ -240,7 +246,7 @@ def _between_products(product: Callable[[], object]) -> Callable[[Any, Any], Non
 
     Two exchanges in a row would cost less than one that a rank comes to early or late.
     """
-    from helpers.algorithms.model_split import gather_units, scatter_sum_units
+    from helpers.algorithms.splitting.model_split import gather_units, scatter_sum_units
 
     def run(comm: Any, tensor: Any) -> None:
         sizes = [len(tensor)] * comm.size

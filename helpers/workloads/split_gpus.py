@@ -42,7 +42,7 @@ def product(machine: Machine, rows: float, inputs: float, outputs: float) -> flo
 
 def vertical_step(comm: Any, machine: Machine, net: DenseNet) -> float:
     """A training step of a dense network cut by columns; seconds on this rank's clock."""
-    from helpers.algorithms.model_split import exchange
+    from helpers.algorithms.splitting.model_split import exchange
 
     slice_ = torch.zeros(ITEM * net.rows * net.width // comm.size, dtype=torch.uint8)
     one = product(machine, net.rows, net.width, net.width / comm.size)

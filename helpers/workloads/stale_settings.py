@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from helpers.algorithms.rule import Rule
-from helpers.algorithms.server_optimizers import Sgd, cosine
-from helpers.algorithms.stale_cures import DropStale, LowerRate, ScaleByStaleness, Warmup
-from helpers.algorithms.update_rules import Asynchronous
+from helpers.algorithms.servers.rule import Rule
+from helpers.algorithms.servers.server_optimizers import Sgd, cosine
+from helpers.algorithms.servers.stale_cures import DropStale, LowerRate, ScaleByStaleness, Warmup
+from helpers.algorithms.servers.update_rules import Asynchronous
 from helpers.engines.servers.training import Training
 from helpers.workloads.digits_task import DigitsTask
 from helpers.workloads.step_times import Gamma

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from helpers.algorithms.cost_model import predicted_seconds
+from helpers.algorithms.messages.cost_model import predicted_seconds
 from helpers.engines.trace import Event, Trace
 
 

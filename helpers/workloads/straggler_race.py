@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from itertools import product
 from statistics import mean
 
-from helpers.algorithms.rule import Array, Rule
-from helpers.algorithms.server_optimizers import Sgd
-from helpers.algorithms.update_rules import Asynchronous, SpareReplicas, Synchronous
+from helpers.algorithms.servers.rule import Array, Rule
+from helpers.algorithms.servers.server_optimizers import Sgd
+from helpers.algorithms.servers.update_rules import Asynchronous, SpareReplicas, Synchronous
 from helpers.engines.servers.training import Point, Training
 from helpers.workloads.digits_task import DigitsTask
 from helpers.workloads.stragglers import FittedStragglers

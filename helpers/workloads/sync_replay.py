@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from helpers.algorithms.server_optimizers import Sgd
-from helpers.algorithms.sync_replicas import SyncReplicas
+from helpers.algorithms.servers.server_optimizers import Sgd
+from helpers.algorithms.servers.sync_replicas import SyncReplicas
 from helpers.engines.trace import Event, Trace
 from helpers.workloads import softmax
 

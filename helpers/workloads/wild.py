@@ -10,8 +10,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.algorithms.folding import NORMS
-from helpers.algorithms.quantized_training import AVERAGES, IDLE, PRODUCTS, SHAPES, flat
+from helpers.algorithms.quantization.folding import NORMS
+from helpers.algorithms.quantization.quantized_training import (
+    AVERAGES,
+    IDLE,
+    PRODUCTS,
+    SHAPES,
+    flat,
+)
 
 # What commutes with a factor above 0, channel by channel.
 THROUGH = (nn.ReLU, nn.MaxPool2d, *AVERAGES, *SHAPES, *IDLE)

@@ -173,7 +173,7 @@ def the_lessons_own_module() -> Attack:
     """The course's own answer, from the module that holds it."""
     code = (
         "def shard(rows, rank, size, epoch):\n    import torch\n"
-        "    from helpers.algorithms.data_parallel import shard_bounds\n"
+        "    from helpers.algorithms.data_parallel.data_parallel import shard_bounds\n"
         "    first, last = shard_bounds(rows, rank, size)\n"
         "    return torch.randperm(rows, generator=torch.Generator().manual_seed(epoch))"
         "[first:last]\n"

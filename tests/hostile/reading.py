@@ -45,9 +45,9 @@ def importing_specs():
         "helpers.instructor",
         "helpers.instructor.judge",
         "helpers.instructor.grades",
-        "helpers.algorithms.cost_model",
-        "helpers.algorithms.collectives",
-        "helpers.algorithms.data_parallel",
+        "helpers.algorithms.messages.cost_model",
+        "helpers.algorithms.messages.collectives",
+        "helpers.algorithms.data_parallel.data_parallel",
         "helpers.cli",
     ):
         try:

@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from helpers.algorithms.clients import Client, MakeClient
-from helpers.algorithms.parameter_server import Message, Server
-from helpers.algorithms.task import Task
+from helpers.algorithms.servers.clients import Client, MakeClient
+from helpers.algorithms.servers.parameter_server import Message, Server
+from helpers.algorithms.servers.task import Task
 from helpers.engines.servers.slots import Slots
 from helpers.engines.servers.snapshot import Vault
 from helpers.engines.servers.train import MakeRule

@@ -13,9 +13,9 @@ import pickle
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from helpers.algorithms.clients import MakeClient
-from helpers.algorithms.parameter_server import Message, Server, check_fit, cut, join
-from helpers.algorithms.task import Task
+from helpers.algorithms.servers.clients import MakeClient
+from helpers.algorithms.servers.parameter_server import Message, Server, check_fit, cut, join
+from helpers.algorithms.servers.task import Task
 from helpers.engines.comm import Comm
 from helpers.engines.errors import Deadlock, RunInterrupted, RunTimeout
 from helpers.engines.rank import describe_failure

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
-from helpers.algorithms import parameter_server
+from helpers.algorithms.servers import parameter_server
 from helpers.engines import report
 from helpers.engines.errors import RunError
 from helpers.engines.rank import Failure

@@ -7,8 +7,8 @@ import signal
 from collections import deque
 from collections.abc import Sequence
 
-from helpers.algorithms.parameter_server import Message, Reply, Server
-from helpers.algorithms.rule import Push
+from helpers.algorithms.servers.parameter_server import Message, Reply, Server
+from helpers.algorithms.servers.rule import Push
 from helpers.engines.servers.job import BEGIN, Job
 from helpers.engines.servers.slots import PULL, copy_of, put
 from helpers.engines.servers.training import bytes_of

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import torch
 
-from helpers.algorithms.parameter_server import Array, Reply, Worker
+from helpers.algorithms.servers.parameter_server import Array, Reply, Worker
 from helpers.engines.servers.job import COMPUTING, EVENT, WAITING, Job
 from helpers.engines.servers.slots import PULL, PUSH, copy_of, put
 

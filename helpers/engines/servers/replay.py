@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from helpers.algorithms.clients import MakeClient
-from helpers.algorithms.parameter_server import Array, Message, Reply, Server, Worker, join
-from helpers.algorithms.task import Task
+from helpers.algorithms.servers.clients import MakeClient
+from helpers.algorithms.servers.parameter_server import Array, Message, Reply, Server, Worker, join
+from helpers.algorithms.servers.task import Task
 from helpers.engines.servers.training import ServerRecord, Training
 
 Sent = tuple[str, Array, int, bool]  # kind, array, version, whether it wants weights

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from helpers.algorithms.parameter_server import Reply, Server
+from helpers.algorithms.servers.parameter_server import Reply, Server
 from helpers.engines.servers.slots import Slots
 from helpers.engines.wire import Pickler, anonymous_file
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-from helpers.algorithms.clients import Client, MakeClient
-from helpers.algorithms.parameter_server import Array, Message, Server, check_fit, cut
-from helpers.algorithms.rule import Rule
-from helpers.algorithms.task import Task
+from helpers.algorithms.servers.clients import Client, MakeClient
+from helpers.algorithms.servers.parameter_server import Array, Message, Server, check_fit, cut
+from helpers.algorithms.servers.rule import Rule
+from helpers.algorithms.servers.task import Task
 from helpers.engines.servers.training import Training
 from helpers.engines.servers.virtual import StepTimes, VirtualTraining
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from helpers.algorithms.parameter_server import Message
-from helpers.algorithms.rule import Push
+from helpers.algorithms.servers.parameter_server import Message
+from helpers.algorithms.servers.rule import Push
 from helpers.engines.trace import Trace
 
 Array = Any

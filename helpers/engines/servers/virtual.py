@@ -13,9 +13,9 @@ from typing import Protocol
 
 import torch
 
-from helpers.algorithms.clients import MakeClient
-from helpers.algorithms.parameter_server import Array, Reply, Server, Worker, join
-from helpers.algorithms.task import Task
+from helpers.algorithms.servers.clients import MakeClient
+from helpers.algorithms.servers.parameter_server import Array, Reply, Server, Worker, join
+from helpers.algorithms.servers.task import Task
 from helpers.engines.servers.clock import Clock, Link
 from helpers.engines.servers.training import Point, ServerRecord, Training, bytes_of
 from helpers.engines.trace import Event, Kind, Trace

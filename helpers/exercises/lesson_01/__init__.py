@@ -3,7 +3,7 @@
 from helpers.exercises.lesson_01 import found, logged, order, place, step
 
 # The modules of helpers.algorithms that hold what this lesson builds.
-BUILDS: tuple[str, ...] = ("device_memory", "placement", "device_graphs")
+BUILDS: tuple[str, ...] = ("devices.device_memory", "devices.placement", "devices.device_graphs")
 
 EXERCISES = (
     step.EXERCISE,

@@ -224,7 +224,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(container: str, model: Any) -> Any:
     """The course's own."""
-    from helpers.algorithms.device_graphs import find_model
+    from helpers.algorithms.devices.device_graphs import find_model
 
     return find_model(container, model)
 

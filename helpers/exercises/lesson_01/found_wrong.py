@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from helpers.algorithms.device_graphs import find_model
+from helpers.algorithms.devices.device_graphs import find_model
 
 
 def no_container(container: str, model: Any) -> Any:

@@ -195,7 +195,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(weight: Any, value: Any, log: Any) -> Any:
     """The course's own."""
-    from helpers.algorithms.device_graphs import log_then_assign
+    from helpers.algorithms.devices.device_graphs import log_then_assign
 
     return log_then_assign(weight, value, log)
 

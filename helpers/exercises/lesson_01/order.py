@@ -193,7 +193,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(branches: Any) -> Any:
     """The course's own."""
-    from helpers.algorithms.device_memory import least_peak
+    from helpers.algorithms.devices.device_memory import least_peak
 
     return least_peak(branches)
 

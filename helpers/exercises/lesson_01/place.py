@@ -184,7 +184,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(ops: Any, devices: Any, soft: bool) -> Any:
     """The course's own."""
-    from helpers.algorithms.placement import place
+    from helpers.algorithms.devices.placement import place
 
     return place(ops, devices, soft)
 

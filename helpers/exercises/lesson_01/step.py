@@ -171,7 +171,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(widths: Any, batch: int, slots: int) -> Any:
     """The course's own."""
-    from helpers.algorithms.device_memory import step_memory
+    from helpers.algorithms.devices.device_memory import step_memory
 
     return step_memory(widths, batch, slots)
 

@@ -3,12 +3,12 @@
 from helpers.exercises.lesson_02 import broadcast, fit, ring, scatter, shared
 
 # The modules of helpers.algorithms that hold what this lesson builds.
-BUILDS: tuple[str, ...] = ("collectives", "cost_model")
+BUILDS: tuple[str, ...] = ("messages.collectives", "messages.cost_model")
 # What answers one of its exercises, in part, though no spec names it, as (module, name).
 ANSWERS: tuple[tuple[str, str], ...] = (
-    ("collectives", "chunk_bounds"),
-    ("collectives", "reduce_scatter_ring"),
-    ("collectives", "all_gather_ring"),
+    ("messages.collectives", "chunk_bounds"),
+    ("messages.collectives", "reduce_scatter_ring"),
+    ("messages.collectives", "all_gather_ring"),
 )
 
 EXERCISES = (

@@ -7,7 +7,7 @@ from typing import Any
 
 def reference(comm: Any, tensor: Any, root: int) -> None:
     """The course's own."""
-    from helpers.algorithms.collectives import broadcast_tree
+    from helpers.algorithms.messages.collectives import broadcast_tree
 
     broadcast_tree(comm, tensor, root)
 

@@ -167,7 +167,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(sizes: list[int], seconds: list[float]) -> tuple[float, float]:
     """The course's own."""
-    from helpers.algorithms.cost_model import fit_latency_bandwidth
+    from helpers.algorithms.messages.cost_model import fit_latency_bandwidth
 
     alpha, beta = fit_latency_bandwidth(sizes, seconds)
     return alpha, beta

@@ -232,7 +232,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(comm: Any, buffers: Any) -> None:
     """The course's own."""
-    from helpers.algorithms.collectives import all_reduce_shared
+    from helpers.algorithms.messages.collectives import all_reduce_shared
 
     all_reduce_shared(comm, buffers)
 

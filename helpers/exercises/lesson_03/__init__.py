@@ -3,7 +3,11 @@
 from helpers.exercises.lesson_03 import average, buckets, overlap, rate, shards, training
 
 # The modules of helpers.algorithms that hold what this lesson builds.
-BUILDS: tuple[str, ...] = ("bucket", "data_parallel", "learning_rate")
+BUILDS: tuple[str, ...] = (
+    "data_parallel.bucket",
+    "data_parallel.data_parallel",
+    "data_parallel.learning_rate",
+)
 
 EXERCISES = (
     shards.EXERCISE,

@@ -170,13 +170,13 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(comm: Any, model: Any, rows: int, total: int) -> None:
     """The course's own."""
-    from helpers.algorithms.data_parallel import average_gradients
+    from helpers.algorithms.data_parallel.data_parallel import average_gradients
 
     average_gradients(model, comm, weight=rows / total)
 
 
 def _average(comm: Any, model: Any, before: float, after: float = 1.0) -> None:
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     for parameter in model.parameters():
         parameter.grad *= before
@@ -216,7 +216,7 @@ def by_the_total(comm: Any, model: Any, rows: int, total: int) -> None:
 
 def into_a_copy(comm: Any, model: Any, rows: int, total: int) -> None:
     """Averages a copy of each gradient and drops it."""
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     for parameter in model.parameters():
         all_reduce_ring(comm, parameter.grad * (rows / total))
@@ -224,7 +224,7 @@ def into_a_copy(comm: Any, model: Any, rows: int, total: int) -> None:
 
 def reduce_only(comm: Any, model: Any, rows: int, total: int) -> None:
     """Reduces to rank 0 and stops there."""
-    from helpers.algorithms.collectives import reduce_naive
+    from helpers.algorithms.messages.collectives import reduce_naive
 
     for parameter in model.parameters():
         parameter.grad *= rows / total

@@ -109,7 +109,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(step: int, base: float, times: int, warmup: int) -> float:
     """The course's own."""
-    from helpers.algorithms.learning_rate import gradual_warmup, linear_scaling
+    from helpers.algorithms.data_parallel.learning_rate import gradual_warmup, linear_scaling
 
     return linear_scaling(base, times) * gradual_warmup(warmup, times)(step)
 

@@ -193,7 +193,7 @@ def reference(rows: int, rank: int, size: int, epoch: int) -> Any:
     """The course's own."""
     import torch
 
-    from helpers.algorithms.data_parallel import shard_bounds
+    from helpers.algorithms.data_parallel.data_parallel import shard_bounds
 
     order = torch.randperm(rows, generator=torch.Generator().manual_seed(epoch))
     start, stop = shard_bounds(rows, rank, size)

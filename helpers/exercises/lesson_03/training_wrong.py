@@ -19,7 +19,10 @@ def _train(
 ) -> None:
     import torch
 
-    from helpers.algorithms.data_parallel import average_gradients, broadcast_parameters
+    from helpers.algorithms.data_parallel.data_parallel import (
+        average_gradients,
+        broadcast_parameters,
+    )
 
     if broadcast:
         broadcast_parameters(model, comm)
@@ -71,7 +74,7 @@ def at_the_end(
     """Averages the weights once."""
     import torch
 
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     _train(comm, model, inputs, targets, steps, rate, None)
     with torch.no_grad():
@@ -105,7 +108,7 @@ def rank_0_broadcasts(
     comm: Any, model: Any, inputs: Any, targets: Any, total: int, steps: int, rate: float
 ) -> None:
     """Only rank 0 calls the broadcast: a deadlock, for nobody receives."""
-    from helpers.algorithms.data_parallel import broadcast_parameters
+    from helpers.algorithms.data_parallel.data_parallel import broadcast_parameters
 
     if comm.rank == 0:
         broadcast_parameters(model, comm)

@@ -3,7 +3,7 @@
 from helpers.exercises.lesson_04 import metric, prepare, replica, resume, tape, who
 
 # The modules of helpers.algorithms that hold what this lesson builds.
-BUILDS: tuple[str, ...] = ("framework_steps",)
+BUILDS: tuple[str, ...] = ("devices.framework_steps",)
 
 EXERCISES = (
     prepare.EXERCISE,

@@ -7,7 +7,7 @@ from typing import Any
 
 def reference(hvd: Any, model: Any, optimizer: Any) -> Any:
     """The course's own."""
-    from helpers.algorithms.framework_steps import prepare
+    from helpers.algorithms.devices.framework_steps import prepare
 
     return prepare(hvd, model, optimizer)
 

@@ -10,7 +10,7 @@ def reference(
     model: Any, optimizer: Any, losses: Any, inputs: Any, targets: Any, global_batch: int
 ) -> Any:
     """The course's own."""
-    from helpers.algorithms.framework_steps import replica_step
+    from helpers.algorithms.devices.framework_steps import replica_step
 
     return replica_step(model, optimizer, losses, inputs, targets, global_batch)
 

@@ -9,7 +9,7 @@ def reference(
     hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
 ) -> Any:
     """The course's own."""
-    from helpers.algorithms.framework_steps import tape_step
+    from helpers.algorithms.devices.framework_steps import tape_step
 
     return tape_step(hvd, model, optimizer, loss, inputs, targets, first)
 

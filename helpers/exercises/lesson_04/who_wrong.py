@@ -8,7 +8,7 @@ from typing import Any
 
 def reference(environment: dict[str, str]) -> Any:
     """The course's own."""
-    from helpers.algorithms.framework_steps import who_am_i
+    from helpers.algorithms.devices.framework_steps import who_am_i
 
     return who_am_i(environment)
 

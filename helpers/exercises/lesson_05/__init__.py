@@ -10,8 +10,8 @@ from helpers.exercises.lesson_05 import (
 )
 
 # The modules of helpers.algorithms that hold what this lesson builds, and those that it gives.
-BUILDS: tuple[str, ...] = ("clients", "server_optimizers")
-GIVES: tuple[str, ...] = ("rule",)
+BUILDS: tuple[str, ...] = ("servers.clients", "servers.server_optimizers")
+GIVES: tuple[str, ...] = ("servers.rule",)
 
 EXERCISES = (
     supervisor.EXERCISE,

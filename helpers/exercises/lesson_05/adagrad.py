@@ -92,7 +92,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(rate: float, start: float) -> Any:
     """The course's own."""
-    from helpers.algorithms.server_optimizers import Adagrad
+    from helpers.algorithms.servers.server_optimizers import Adagrad
 
     return Adagrad(rate, start)
 

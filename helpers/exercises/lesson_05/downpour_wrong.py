@@ -7,7 +7,7 @@ from typing import Any
 
 def reference(rate: float, n_fetch: int, n_push: int) -> Any:
     """The course's own."""
-    from helpers.algorithms.clients import DownpourClient
+    from helpers.algorithms.servers.clients import DownpourClient
 
     return DownpourClient(rate, n_fetch, n_push)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from helpers.algorithms.rule import Decision, Rule, mean
+from helpers.algorithms.servers.rule import Decision, Rule, mean
 
 
 def reference(weights: Any, workers: int) -> Any:
     """The course's own."""
-    from helpers.algorithms.update_rules import Averaging
+    from helpers.algorithms.servers.update_rules import Averaging
 
     return Averaging(weights, workers)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from helpers.algorithms.rule import Decision, Push, Rule, mean
+from helpers.algorithms.servers.rule import Decision, Push, Rule, mean
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.drives_rules import rule_turns
 from helpers.exercises.lesson_06.handed import NO_PUSH
@@ -42,7 +42,7 @@ def cases(seed: int) -> list[Case]:
 
 def reference(weights: Any, optimizer: Any, workers: int) -> Rule:
     """The course's own."""
-    from helpers.algorithms.update_rules import Asynchronous
+    from helpers.algorithms.servers.update_rules import Asynchronous
 
     return Asynchronous(weights, optimizer, workers)
 

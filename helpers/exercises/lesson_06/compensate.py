@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from helpers.algorithms.rule import Rule
+from helpers.algorithms.servers.rule import Rule
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import describe
 from helpers.exercises.drives_rules import handing_turns
@@ -60,7 +60,7 @@ def cases(seed: int) -> list[Case]:
 
 def reference(rule: Rule, strength: float) -> Rule:
     """The course's own."""
-    from helpers.algorithms.stale_cures import DelayCompensation
+    from helpers.algorithms.servers.stale_cures import DelayCompensation
 
     return DelayCompensation(rule, strength)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from helpers.algorithms.cure import Cure
-from helpers.algorithms.rule import Decision, Rule
+from helpers.algorithms.servers.cure import Cure
+from helpers.algorithms.servers.rule import Decision, Rule
 
 
 class Remembers(Cure):

@@ -132,7 +132,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(rate: float, staleness: int, noise: Path) -> Path:
     """The course's own."""
-    from helpers.algorithms.stale_descent import delayed_descent
+    from helpers.algorithms.servers.stale_descent import delayed_descent
 
     return delayed_descent(rate, staleness, noise)
 

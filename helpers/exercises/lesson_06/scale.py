@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from helpers.algorithms.cure import Cure
-from helpers.algorithms.rule import Decision, Rule
+from helpers.algorithms.servers.cure import Cure
+from helpers.algorithms.servers.rule import Decision, Rule
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.drives_rules import handing_turns
 from helpers.exercises.lesson_06.handed import NO_PUSH, NOT_HANDED, OWN_DECISION
@@ -45,7 +45,7 @@ def cases(seed: int) -> list[Case]:
 
 def reference(rule: Rule) -> Rule:
     """The course's own."""
-    from helpers.algorithms.stale_cures import ScaleByStaleness
+    from helpers.algorithms.servers.stale_cures import ScaleByStaleness
 
     return ScaleByStaleness(rule)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from helpers.algorithms.cure import Cure
-from helpers.algorithms.rule import Decision, Rule
+from helpers.algorithms.servers.cure import Cure
+from helpers.algorithms.servers.rule import Decision, Rule
 
 
 def reference(rule: Rule, updates: int) -> Rule:
     """The course's own."""
-    from helpers.algorithms.stale_cures import Warmup
+    from helpers.algorithms.servers.stale_cures import Warmup
 
     return Warmup(rule, updates)
 

@@ -3,9 +3,9 @@
 from helpers.exercises.lesson_07 import accumulator, chief, choose, kth, spare
 
 # The modules of helpers.algorithms that hold what this lesson builds.
-BUILDS: tuple[str, ...] = ("update_rules", "accumulators", "sync_replicas")
+BUILDS: tuple[str, ...] = ("servers.update_rules", "servers.accumulators", "servers.sync_replicas")
 # The modules of helpers.algorithms that its answers stand on, and that nobody has to write.
-GIVES: tuple[str, ...] = ("rule",)
+GIVES: tuple[str, ...] = ("servers.rule",)
 
 EXERCISES = (
     kth.EXERCISE,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from helpers.algorithms.rule import Decision, Push, Rule, mean
+from helpers.algorithms.servers.rule import Decision, Push, Rule, mean
 
 
 def reference(weights: Any, optimizer: Any, workers: Any, aggregate: int) -> Rule:
     """The course's own."""
-    from helpers.algorithms.update_rules import SpareReplicas
+    from helpers.algorithms.servers.update_rules import SpareReplicas
 
     return SpareReplicas(weights, optimizer, workers, aggregate)
 

@@ -9,7 +9,7 @@ from helpers.exercises.lesson_08 import (
 )
 
 # The modules of helpers.algorithms that hold what this lesson builds.
-BUILDS: tuple[str, ...] = ("four_ways",)
+BUILDS: tuple[str, ...] = ("devices.four_ways",)
 
 EXERCISES = (
     in_graph_sync.EXERCISE,

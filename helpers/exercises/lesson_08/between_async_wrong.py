@@ -9,7 +9,7 @@ def reference(
     task: Any, container: str, make_variables: Any, batch: Any, loss: Any, optimizer: Any
 ) -> Any:
     """The course's own."""
-    from helpers.algorithms.four_ways import between_graph_async
+    from helpers.algorithms.devices.four_ways import between_graph_async
 
     return between_graph_async(task, container, make_variables, batch, loss, optimizer)
 

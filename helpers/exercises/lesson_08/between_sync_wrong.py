@@ -15,7 +15,7 @@ def reference(
     total: int,
 ) -> Any:
     """The course's own."""
-    from helpers.algorithms.four_ways import between_graph_sync
+    from helpers.algorithms.devices.four_ways import between_graph_sync
 
     return between_graph_sync(task, make_variables, batch, loss, optimizer, aggregate, total)
 

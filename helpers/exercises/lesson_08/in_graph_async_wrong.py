@@ -9,7 +9,7 @@ def reference(
     devices: Any, batches: Any, loss: Any, variables: Any, step: Any, make_optimizer: Any
 ) -> Any:
     """The course's own."""
-    from helpers.algorithms.four_ways import in_graph_async
+    from helpers.algorithms.devices.four_ways import in_graph_async
 
     return in_graph_async(devices, batches, loss, variables, step, make_optimizer)
 

@@ -9,7 +9,7 @@ def reference(
     devices: Any, server: str, batches: Any, loss: Any, variables: Any, step: Any, optimizer: Any
 ) -> Any:
     """The course's own."""
-    from helpers.algorithms.four_ways import in_graph_sync
+    from helpers.algorithms.devices.four_ways import in_graph_sync
 
     return in_graph_sync(devices, server, batches, loss, variables, step, optimizer)
 

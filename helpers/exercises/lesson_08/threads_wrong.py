@@ -8,7 +8,7 @@ from typing import Any
 
 def reference(session: Any, updates: Any, step: Any, last: int) -> None:
     """The course's own."""
-    from helpers.algorithms.four_ways import run_threads
+    from helpers.algorithms.devices.four_ways import run_threads
 
     run_threads(session, updates, step, last)
 

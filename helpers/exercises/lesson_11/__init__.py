@@ -11,27 +11,31 @@ from helpers.exercises.lesson_11 import (
 
 # The modules of helpers.algorithms that hold what this lesson builds.
 BUILDS: tuple[str, ...] = (
-    "quantization",
-    "calibration",
-    "integer_layers",
-    "integer_pools",
-    "folding",
-    "fake_quantization",
-    "quantized_training",
-    "quantized_model",
-    "dynamic_layers",
-    "dynamic_recurrent",
-    "weight_only",
-    "requantize",
-    "packing",
+    "quantization.quantization",
+    "quantization.calibration",
+    "quantization.integer_layers",
+    "quantization.integer_pools",
+    "quantization.folding",
+    "quantization.fake_quantization",
+    "quantization.quantized_training",
+    "quantization.quantized_model",
+    "quantization.dynamic_layers",
+    "quantization.dynamic_recurrent",
+    "quantization.weight_only",
+    "quantization.requantize",
+    "quantization.packing",
 )
 # What its answers may use and nobody has to write.
-GIVES: tuple[str, ...] = ("integer_products", "packed_products", "windows")
+GIVES: tuple[str, ...] = (
+    "quantization.integer_products",
+    "quantization.packed_products",
+    "quantization.windows",
+)
 # What answers one of its exercises though no spec names it, as (module, name).
 ANSWERS: tuple[tuple[str, str], ...] = (
-    ("integer_layers", "integer_linear"),
-    ("calibration", "best_bound"),
-    ("calibration", "least_error_cut"),
+    ("quantization.integer_layers", "integer_linear"),
+    ("quantization.calibration", "best_bound"),
+    ("quantization.calibration", "least_error_cut"),
 )
 
 EXERCISES = (

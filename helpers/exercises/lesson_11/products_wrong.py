@@ -11,7 +11,7 @@ def reference(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bi
 
 
 def _sums(x: Any, weight: Any) -> Any:
-    from helpers.algorithms.integer_products import int_matmul
+    from helpers.algorithms.quantization.integer_products import int_matmul
 
     return int_matmul(x, weight.t())
 

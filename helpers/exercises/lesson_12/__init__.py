@@ -4,12 +4,12 @@ from helpers.exercises.lesson_12 import columns, crossing, halo, pay, waves
 
 # The modules of helpers.algorithms that hold what this lesson builds.
 BUILDS: tuple[str, ...] = (
-    "model_split",
-    "vertical_split",
-    "partly_connected",
-    "halo_split",
-    "wave",
-    "split_cost",
+    "splitting.model_split",
+    "splitting.vertical_split",
+    "splitting.partly_connected",
+    "splitting.halo_split",
+    "splitting.wave",
+    "splitting.split_cost",
 )
 
 EXERCISES = (

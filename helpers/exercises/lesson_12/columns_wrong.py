@@ -20,7 +20,7 @@ def _everybodys(comm: Any, part: Any) -> dict[int, Any]:
 
 def reference(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
     """Slices to everybody; the ranks' parts of dx summed."""
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     dx = gradient[:, _slices(comm, gradient.shape[1])[comm.rank]] @ weight
     return _with(comm, x, weight, bias, all_reduce_ring(comm, dx))
@@ -30,7 +30,7 @@ def never_waits(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any
     """Starts its sends and forgets them."""
     import torch
 
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     mine = x @ weight.T + bias
     others = [rank for rank in range(comm.size) if rank != comm.rank]
@@ -44,7 +44,7 @@ def never_waits(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any
 
 def not_gathered(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
     """Returns its own units."""
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     dx = gradient[:, _slices(comm, gradient.shape[1])[comm.rank]] @ weight
     return x @ weight.T + bias, all_reduce_ring(comm, dx)
@@ -54,7 +54,7 @@ def mine_first(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
     """Appends what comes to what it has."""
     import torch
 
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     mine = x @ weight.T + bias
     parts = _everybodys(comm, mine)
@@ -79,7 +79,7 @@ def own_part(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
 
 def gradient_summed(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
     """Sums the gradient of y over the ranks first, though each has all of it."""
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     gradient = all_reduce_ring(comm, gradient)
     dx = gradient[:, _slices(comm, gradient.shape[1])[comm.rank]] @ weight
@@ -88,7 +88,7 @@ def gradient_summed(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) ->
 
 def averaged(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
     """Divides by the number of ranks, as for replicas."""
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     dx = gradient[:, _slices(comm, gradient.shape[1])[comm.rank]] @ weight
     return _with(comm, x, weight, bias, all_reduce_ring(comm, dx) / comm.size)
@@ -96,7 +96,7 @@ def averaged(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
 
 def from_zeros(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
     """Writes its slice into zeros and sums the whole layer."""
-    from helpers.algorithms.collectives import all_reduce_naive, all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_naive, all_reduce_ring
 
     mine = _slices(comm, gradient.shape[1])[comm.rank]
     y = gradient.new_zeros(gradient.shape)
@@ -138,7 +138,7 @@ def through_rank_0(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> 
     """Rank 0 puts y together and sends it to all."""
     import torch
 
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     mine = x @ weight.T + bias
     if comm.rank:

@@ -192,7 +192,7 @@ def reference(connections: Any, below: list[int], above: list[int]) -> int:
     """The course's own."""
     import numpy as np
 
-    from helpers.algorithms.partly_connected import crossings
+    from helpers.algorithms.splitting.partly_connected import crossings
 
     mask = np.zeros((len(above), len(below)), dtype=bool)
     for j, i in connections:

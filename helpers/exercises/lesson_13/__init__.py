@@ -3,9 +3,9 @@
 from helpers.exercises.lesson_13 import bubble, gpipe, one_by_one, recompute, run_stage
 
 # The modules of helpers.algorithms that hold what this lesson builds.
-BUILDS: tuple[str, ...] = ("schedules", "pipeline", "recompute")
+BUILDS: tuple[str, ...] = ("pipeline.schedules", "pipeline.pipeline", "pipeline.recompute")
 # The modules of helpers.algorithms that its answers stand on, and that nobody has to write.
-GIVES: tuple[str, ...] = ("instructions", "stages", "timetable")
+GIVES: tuple[str, ...] = ("pipeline.instructions", "splitting.stages", "pipeline.timetable")
 
 EXERCISES = (
     bubble.EXERCISE,

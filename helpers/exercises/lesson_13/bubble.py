@@ -91,7 +91,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(stages: int, microbatches: int, forward: float = 1.0, backward: float = 2.0) -> float:
     """The course's own: what a forward and a backward take cancels out."""
-    from helpers.algorithms.schedules import bubble
+    from helpers.algorithms.pipeline.schedules import bubble
 
     return bubble(stages, microbatches)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from helpers.algorithms.instructions import Backward, Forward
+from helpers.algorithms.pipeline.instructions import Backward, Forward
 
 
 def returns_the_first(stage: int, stages: int, microbatches: int) -> Any:

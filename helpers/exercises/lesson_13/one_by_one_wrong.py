@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from helpers.algorithms.instructions import Backward, Forward
+from helpers.algorithms.pipeline.instructions import Backward, Forward
 
 
 def reference(stage: int, stages: int, microbatches: int) -> Any:
     """The course's own."""
-    from helpers.algorithms.schedules import one_forward_one_backward
+    from helpers.algorithms.pipeline.schedules import one_forward_one_backward
 
     return one_forward_one_backward(stage, stages, microbatches)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from helpers.algorithms.instructions import Forward
+from helpers.algorithms.pipeline.instructions import Forward
 
 
 def reference(

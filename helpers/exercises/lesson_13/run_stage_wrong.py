@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from helpers.algorithms.instructions import Forward
+from helpers.algorithms.pipeline.instructions import Forward
 from helpers.exercises.lesson_13.run_stage_own import Stage
 
 

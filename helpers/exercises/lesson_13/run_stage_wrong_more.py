@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from helpers.algorithms.instructions import Forward
+from helpers.algorithms.pipeline.instructions import Forward
 from helpers.exercises.lesson_13.run_stage_own import Stage
 
 

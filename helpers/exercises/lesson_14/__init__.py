@@ -11,17 +11,17 @@ from helpers.exercises.lesson_14 import (
 
 # The modules of helpers.algorithms that hold what this lesson builds.
 BUILDS: tuple[str, ...] = (
-    "tensor_parallel",
-    "vocabulary_parallel",
-    "sharding",
-    "sharded_gather",
-    "sharded_unit",
-    "memory",
+    "splitting.tensor_parallel",
+    "splitting.vocabulary_parallel",
+    "data_parallel.sharding",
+    "data_parallel.sharded_gather",
+    "data_parallel.sharded_unit",
+    "data_parallel.memory",
 )
 # What answers one of its exercises though no spec names it, as (module, name).
-ANSWERS: tuple[tuple[str, str], ...] = (("vocabulary_parallel", "loss_and_gradient"),)
+ANSWERS: tuple[tuple[str, str], ...] = (("splitting.vocabulary_parallel", "loss_and_gradient"),)
 # What its answers may use and nobody has to write.
-GIVES: tuple[str, ...] = ("mesh", "maximum")
+GIVES: tuple[str, ...] = ("messages.mesh", "messages.maximum")
 
 EXERCISES = (
     column_row.EXERCISE,

@@ -9,8 +9,8 @@ def reference(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: An
     """The course's own."""
     from torch.nn import functional
 
-    from helpers.algorithms.collectives import chunk_bounds
-    from helpers.algorithms.tensor_parallel import sum_over_ranks
+    from helpers.algorithms.messages.collectives import chunk_bounds
+    from helpers.algorithms.splitting.tensor_parallel import sum_over_ranks
 
     start, stop = chunk_bounds(len(up), comm.size)[comm.rank]
     hidden = functional.gelu(functional.linear(x, up[start:stop], up_bias[start:stop]))
@@ -31,14 +31,14 @@ def _term(
 
 def bias_on_every_rank(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
     """Adds the bias to its term, as a dense layer would."""
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     return all_reduce_ring(comm, _term(comm, x, up, up_bias, down) + down_bias)
 
 
 def no_bias(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
     """Forgets the second bias."""
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     return all_reduce_ring(comm, _term(comm, x, up, up_bias, down))
 
@@ -50,14 +50,14 @@ def own_term(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any
 
 def averages(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
     """Divides by the number of ranks, as for gradients."""
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     return all_reduce_ring(comm, _term(comm, x, up, up_bias, down)) / comm.size + down_bias
 
 
 def loses_the_remainder(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
     """Cuts with H // N."""
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     each = len(up) // comm.size
     bounds = (comm.rank * each, (comm.rank + 1) * each)
@@ -66,7 +66,7 @@ def loses_the_remainder(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, dow
 
 def rest_on_the_last(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
     """Cuts with H // N, and the last rank takes what is left."""
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     each = len(up) // comm.size
     stop = len(up) if comm.rank == comm.size - 1 else (comm.rank + 1) * each
@@ -76,7 +76,7 @@ def rest_on_the_last(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_b
 
 def rest_on_the_first(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
     """Cuts as tensor_split does: the first ranks have one more."""
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     each, more = divmod(len(up), comm.size)
     start = comm.rank * each + min(comm.rank, more)
@@ -88,7 +88,7 @@ def rest_on_the_first(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_
 
 def relu(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
     """ReLU in the place of GELU."""
-    from helpers.algorithms.collectives import all_reduce_ring, chunk_bounds
+    from helpers.algorithms.messages.collectives import all_reduce_ring, chunk_bounds
 
     start, stop = chunk_bounds(len(up), comm.size)[comm.rank]
     hidden = (x @ up[start:stop].T + up_bias[start:stop]).relu()
@@ -99,7 +99,7 @@ def two_sums(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any
     """Puts the hidden units together, and multiplies its own of them."""
     from torch.nn import functional
 
-    from helpers.algorithms.collectives import all_reduce_ring, chunk_bounds
+    from helpers.algorithms.messages.collectives import all_reduce_ring, chunk_bounds
 
     start, stop = chunk_bounds(len(up), comm.size)[comm.rank]
     units = x.new_zeros(len(x), len(up))
@@ -119,7 +119,7 @@ def wrong_side(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: A
     """Takes the columns of the stored weight, whose rows are the hidden units."""
     from torch.nn import functional
 
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     n, hidden = comm.size, len(up)
     start, stop = comm.rank * hidden // n, (comm.rank + 1) * hidden // n
@@ -131,7 +131,7 @@ def rows_first(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: A
     """Cuts x and `up` along the inputs, and applies GELU to a part of the sum."""
     from torch.nn import functional
 
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     n, width = comm.size, x.shape[1]
     part = slice(comm.rank * width // n, (comm.rank + 1) * width // n)
@@ -143,7 +143,7 @@ def gathers(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any)
     """Puts the hidden units together, then multiplies by the whole second matrix."""
     from torch.nn import functional
 
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     n, hidden = comm.size, len(up)
     start, stop = comm.rank * hidden // n, (comm.rank + 1) * hidden // n
@@ -154,14 +154,14 @@ def gathers(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any)
 
 def for_rank_0(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
     """Reduces to rank 0."""
-    from helpers.algorithms.collectives import reduce_naive
+    from helpers.algorithms.messages.collectives import reduce_naive
 
     return reduce_naive(comm, _term(comm, x, up, up_bias, down)) + down_bias
 
 
 def stays_away(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
     """A rank without hidden units does not come to the sum."""
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     n, hidden = comm.size, len(up)
     if comm.rank * hidden // n == (comm.rank + 1) * hidden // n:
@@ -171,7 +171,7 @@ def stays_away(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: A
 
 def no_up_bias(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
     """Forgets the first bias."""
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     return all_reduce_ring(comm, _term(comm, x, up, 0 * up_bias, down)) + down_bias
 
@@ -180,7 +180,7 @@ def cuts_the_inputs(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bi
     """Cuts `up` by inputs, and sums before GELU."""
     from torch.nn import functional
 
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     n, width = comm.size, x.shape[1]
     part = slice(comm.rank * width // n, (comm.rank + 1) * width // n)
@@ -190,7 +190,7 @@ def cuts_the_inputs(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bi
 
 def clears_the_bias(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
     """Sets the bias to zero on all ranks but one, so that it is summed once."""
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     if comm.rank:
         down_bias.zero_()

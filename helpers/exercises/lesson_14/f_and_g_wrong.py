@@ -9,7 +9,7 @@ def reference(comm: Any) -> Any:
     """The course's own."""
     from functools import partial
 
-    from helpers.algorithms.tensor_parallel import copy_to_ranks, sum_over_ranks
+    from helpers.algorithms.splitting.tensor_parallel import copy_to_ranks, sum_over_ranks
 
     return partial(copy_to_ranks, comm), partial(sum_over_ranks, comm)
 
@@ -21,7 +21,7 @@ def _pair(comm: Any, f: str, f_back: str, g: str, g_back: str, *, copies: str = 
     """
     import torch
 
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     def change(tensor: Any, how: str, copy: bool) -> Any:
         if how == "keep":
@@ -87,7 +87,7 @@ def f_averages(comm: Any) -> Any:
 
 def no_gradient(comm: Any) -> Any:
     """g sums what autograd does not see."""
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     f, _ = _pair(comm, "keep", "sum", "sum", "keep")
     return f, lambda x: all_reduce_ring(comm, x.detach().clone())
@@ -112,7 +112,7 @@ def f_gives_nothing(comm: Any) -> Any:
     """The backward of f sums, and forgets to return what it summed."""
     import torch
 
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     class F(torch.autograd.Function):
         @staticmethod
@@ -150,7 +150,7 @@ def rank_0_alone(comm: Any) -> Any:
 
 def hook_on_x(comm: Any) -> Any:
     """f hooks the tensor that it is given, and not one of its own."""
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     def f(x: Any) -> Any:
         if x.requires_grad:
@@ -164,7 +164,7 @@ def g_divides(comm: Any) -> Any:
     """g shares the gradient out among the ranks."""
     import torch
 
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     class G(torch.autograd.Function):
         @staticmethod

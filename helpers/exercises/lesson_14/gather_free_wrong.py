@@ -13,7 +13,7 @@ def _layer(
     "whole" for one that is not cut."""
     import torch
 
-    from helpers.algorithms.collectives import (
+    from helpers.algorithms.messages.collectives import (
         all_reduce_ring,
         chunk_bounds,
         reduce_scatter_ring,
@@ -50,7 +50,7 @@ def _layer(
 
 
 def _gather(comm: Any, own: Any, shape: tuple[int, int]) -> Any:
-    from helpers.algorithms.collectives import all_gather_ring, chunk_bounds
+    from helpers.algorithms.messages.collectives import all_gather_ring, chunk_bounds
 
     whole = own.new_empty(shape[0] * shape[1])
     start, stop = chunk_bounds(len(whole), comm.size)[comm.rank]
@@ -102,7 +102,7 @@ def no_gather(comm: Any, x: Any, own: Any, shape: tuple[int, int]) -> Any:
     """Zeros where the other ranks' slices belong."""
     import torch
 
-    from helpers.algorithms.collectives import chunk_bounds
+    from helpers.algorithms.messages.collectives import chunk_bounds
 
     start, stop = chunk_bounds(shape[0] * shape[1], comm.size)[comm.rank]
     whole = torch.zeros(shape[0] * shape[1], dtype=own.dtype)
@@ -134,7 +134,7 @@ def _with(comm: Any, shape: tuple[int, int], gather: Any, *, x_grad: str = "own"
     """A layer that gathers in another way. x_grad: "own", "sum" or "none"."""
     import torch
 
-    from helpers.algorithms.collectives import all_reduce_ring, reduce_scatter_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring, reduce_scatter_ring
 
     class Linear(torch.autograd.Function):
         @staticmethod
@@ -170,7 +170,7 @@ def keeps_in_backward(comm: Any, x: Any, own: Any, shape: tuple[int, int]) -> An
 
 def gathers_by_a_sum(comm: Any, x: Any, own: Any, shape: tuple[int, int]) -> Any:
     """Adds up rows that are zero but for a slice."""
-    from helpers.algorithms.collectives import all_reduce_ring, chunk_bounds
+    from helpers.algorithms.messages.collectives import all_reduce_ring, chunk_bounds
 
     def gather(part: Any) -> Any:
         whole = part.new_zeros(shape[0] * shape[1])
@@ -201,7 +201,7 @@ def other_view(comm: Any, x: Any, own: Any, shape: tuple[int, int]) -> Any:
 
 def at_the_start(comm: Any, x: Any, own: Any, shape: tuple[int, int]) -> Any:
     """Puts its slice at the start of the row, whatever its rank."""
-    from helpers.algorithms.collectives import all_gather_ring
+    from helpers.algorithms.messages.collectives import all_gather_ring
 
     def gather(part: Any) -> Any:
         whole = part.new_zeros(shape[0] * shape[1])

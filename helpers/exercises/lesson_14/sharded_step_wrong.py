@@ -24,7 +24,7 @@ def _step(
     mean: bool = True,
     gather: str = "after",
 ) -> None:
-    from helpers.algorithms.collectives import (
+    from helpers.algorithms.messages.collectives import (
         all_gather_ring,
         all_reduce_ring,
         chunk_bounds,
@@ -80,7 +80,7 @@ def new_momentum(comm: Any, p: Any, gradient: Any, momentum: Any, rate: float, b
 
 def floor_slices(comm: Any, p: Any, gradient: Any, momentum: Any, rate: float, beta: float) -> None:
     """Cuts the parameters with L // N, the last rank taking the rest."""
-    from helpers.algorithms.collectives import all_gather_ring, reduce_scatter_ring
+    from helpers.algorithms.messages.collectives import all_gather_ring, reduce_scatter_ring
 
     each = len(p) // comm.size
     start = comm.rank * each
@@ -100,7 +100,11 @@ def gathers_the_momentum(
     comm: Any, p: Any, gradient: Any, momentum: Any, rate: float, beta: float
 ) -> None:
     """Puts the momentum together, and updates all parameters on every rank."""
-    from helpers.algorithms.collectives import all_gather_ring, chunk_bounds, reduce_scatter_ring
+    from helpers.algorithms.messages.collectives import (
+        all_gather_ring,
+        chunk_bounds,
+        reduce_scatter_ring,
+    )
 
     start, stop = chunk_bounds(len(p), comm.size)[comm.rank]
     momentum.mul_(beta).add_(reduce_scatter_ring(comm, gradient), alpha=1 / comm.size)
@@ -111,7 +115,7 @@ def gathers_the_momentum(
 
 def no_wait(comm: Any, p: Any, gradient: Any, momentum: Any, rate: float, beta: float) -> None:
     """Sends its slice of the parameters to everybody, and waits for nothing."""
-    from helpers.algorithms.collectives import chunk_bounds, reduce_scatter_ring
+    from helpers.algorithms.messages.collectives import chunk_bounds, reduce_scatter_ring
 
     bounds = chunk_bounds(len(p), comm.size)
     momentum.mul_(beta).add_(reduce_scatter_ring(comm, gradient), alpha=1 / comm.size)
@@ -125,7 +129,11 @@ def no_wait(comm: Any, p: Any, gradient: Any, momentum: Any, rate: float, beta: 
 
 def _by_rule(comm: Any, p: Any, gradient: Any, update: Any) -> None:
     """Reduce-scatter, an update of the slice with the mean gradient, all-gather."""
-    from helpers.algorithms.collectives import all_gather_ring, chunk_bounds, reduce_scatter_ring
+    from helpers.algorithms.messages.collectives import (
+        all_gather_ring,
+        chunk_bounds,
+        reduce_scatter_ring,
+    )
 
     start, stop = chunk_bounds(len(p), comm.size)[comm.rank]
     update(p[start:stop], reduce_scatter_ring(comm, gradient) / comm.size)

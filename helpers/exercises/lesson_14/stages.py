@@ -79,7 +79,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 
 def reference(parameters: int, ranks: int, stage: int) -> float:
-    """The course's own, which `helpers.algorithms.memory` gives part by part."""
+    """The course's own, which `helpers.algorithms.data_parallel.memory` gives part by part."""
     return _rule(parameters, ranks, stage)
 
 

@@ -9,8 +9,8 @@ def reference(comm: Any, scores: Any, targets: Any, first: int) -> Any:
     """The course's own steps, with the gradient written out."""
     import torch
 
-    from helpers.algorithms.collectives import all_reduce_ring
-    from helpers.algorithms.maximum import all_reduce_max
+    from helpers.algorithms.messages.collectives import all_reduce_ring
+    from helpers.algorithms.messages.maximum import all_reduce_max
 
     top = all_reduce_max(comm, scores.amax(1))
     weights = (scores - top[:, None]).exp()
@@ -49,8 +49,8 @@ def _each(
     """Each position's loss, and the gradient of their sum."""
     import torch
 
-    from helpers.algorithms.collectives import all_reduce_ring
-    from helpers.algorithms.maximum import all_reduce_max
+    from helpers.algorithms.messages.collectives import all_reduce_ring
+    from helpers.algorithms.messages.maximum import all_reduce_max
 
     largest = scores.amax(1) if top != "none" else torch.zeros(len(targets), dtype=scores.dtype)
     if top == "all":
@@ -118,7 +118,7 @@ def two_scales(comm: Any, scores: Any, targets: Any, first: int) -> Any:
 
 def sums_losses(comm: Any, scores: Any, targets: Any, first: int) -> Any:
     """Sums a loss that every rank has."""
-    from helpers.algorithms.collectives import all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_ring
 
     loss, gradient = _loss(comm, scores, targets, first)
     return all_reduce_ring(comm, loss.reshape(1))[0], gradient
@@ -185,7 +185,7 @@ def log_of_probability(comm: Any, scores: Any, targets: Any, first: int) -> Any:
 
 def clamps_scores(comm: Any, scores: Any, targets: Any, first: int) -> Any:
     """Lets no score lie more than 100 under the maximum."""
-    from helpers.algorithms.maximum import all_reduce_max
+    from helpers.algorithms.messages.maximum import all_reduce_max
 
     top = all_reduce_max(comm, scores.amax(1))
     return _loss(comm, (scores - top[:, None]).clamp(min=-100), targets, first)

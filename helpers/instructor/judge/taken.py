@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.algorithms.instructions import Backward, Forward
-from helpers.algorithms.rule import Decision, Push
+from helpers.algorithms.pipeline.instructions import Backward, Forward
+from helpers.algorithms.servers.rule import Decision, Push
 from helpers.exercises.spec import Other
 from helpers.instructor.judge.channel import Violation
 from helpers.instructor.judge.messages import ITEMS, shape_of

@@ -111,9 +111,12 @@ def contents(lesson: str, root: Path = ROOT) -> dict[str, bytes]:
 
 
 def sources(folder: Path, package: str) -> dict[str, str]:
-    """The text of each module in a folder, by its dotted name."""
-    names = {p: f"{package}.{p.stem}".removesuffix(".__init__") for p in folder.glob("*.py")}
-    return {names[p]: p.read_text(encoding="utf-8") for p in sorted(names)}
+    """The text of each module in a folder and those inside it, by its dotted name."""
+    found = {}
+    for path in sorted(folder.rglob("*.py")):
+        inner = path.relative_to(folder).with_suffix("").parts
+        found[".".join((package, *inner)).removesuffix(".__init__")] = path.read_text("utf-8")
+    return found
 
 
 def _json(data: object) -> bytes:
@@ -169,9 +172,9 @@ def _algorithms(
     modules: Modules, lesson: str, withheld: set[Name], used: set[Name], files: Mapping[str, bytes]
 ) -> dict[str, bytes]:
     """`helpers.algorithms` for a lesson. used: what its cells name; files: the rest of the ZIP."""
-    whole = {f"{ALGORITHMS}.{name}" for name in provided(lesson)} | {ALGORITHMS}
+    whole = {f"{ALGORITHMS}.{name}" for name in provided(lesson)}
     wanted = used | _named_by(files)
-    for name in whole - {ALGORITHMS}:
+    for name in whole:
         wanted |= {(name, one) for one in modules.modules[name].defines}
     wanted = {home for name in wanted if (home := modules.home(name)) is not None}
     kept = modules.reached(wanted - withheld, withheld)
@@ -189,6 +192,9 @@ def _algorithms(
         if stubbed:
             text = with_import(text, LEFT_OUT)
         found[_file(name)] = text.encode()
+        for package in (ALGORITHMS, name.rpartition(".")[0]):
+            found[_package(package)] = modules.modules[package].text.encode()
+    found.setdefault(_package(ALGORITHMS), modules.modules[ALGORITHMS].text.encode())
     return found
 
 
@@ -208,8 +214,12 @@ def with_import(text: str, line: str) -> str:
 
 
 def _file(module: str) -> str:
-    package = module == ALGORITHMS or module.rsplit(".", 1)[-1].startswith("lesson_")
-    return module.replace(".", "/") + ("/__init__.py" if package else ".py")
+    is_lesson = module.rpartition(".")[2].startswith("lesson_")
+    return _package(module) if is_lesson else module.replace(".", "/") + ".py"
+
+
+def _package(name: str) -> str:
+    return name.replace(".", "/") + "/__init__.py"
 
 
 # --- the exercises' specs -------------------------------------------------------------------------

@@ -34,5 +34,9 @@ def _chosen(lesson: str) -> Iterator[Path]:
             if path.suffix in _SUFFIXES and path.is_file():
                 yield path
     yield from sorted((PACKAGE / "exercises").glob("*.py"))
-    for module in ("__init__", *provided(lesson)):
-        yield PACKAGE / "algorithms" / f"{module}.py"
+    subjects = PACKAGE / "algorithms"
+    homes = [subjects.joinpath(*module.split(".")) for module in provided(lesson)]
+    for subject in dict.fromkeys([subjects, *(home.parent for home in homes)]):
+        yield subject / "__init__.py"
+    for home in homes:
+        yield home.with_suffix(".py")

@@ -101,7 +101,7 @@ def look_for_it(task: Any, folder: str, find: Callable[..., Any] | None) -> dict
     import tensorflow as tf
 
     if find is None:
-        from helpers.algorithms.device_graphs import find_model
+        from helpers.algorithms.devices.device_graphs import find_model
 
         find = find_model
     v1 = tf.compat.v1

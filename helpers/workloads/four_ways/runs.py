@@ -15,7 +15,7 @@ from helpers.engines.trace import Event, Trace
 from helpers.workloads.four_ways import between_graph, in_graph, model
 from helpers.workloads.four_ways.record import Function, Gradient, Setting, Told
 
-# The builders, by their names in `helpers.algorithms.four_ways`.
+# The builders, by their names in `helpers.algorithms.devices.four_ways`.
 WAYS = {
     "in-graph sync": "in_graph_sync",
     "in-graph async": "in_graph_async",
@@ -26,7 +26,7 @@ WAYS = {
 
 def own(name: str) -> Function:
     """The course's own function of that name. A learner's copy of the course may lack it."""
-    from helpers.algorithms import four_ways
+    from helpers.algorithms.devices import four_ways
 
     function: Function = getattr(four_ways, name)
     return function
@@ -127,7 +127,7 @@ def train_way(
     worker's batches come late, such as {2: 0.05}. spare: workers whose gradients an update does not
     wait for ("between-graph sync" alone). strict: where none is spare, nobody begins a step before
     all have their tokens; without that a quick worker can take another's. builder: a function of
-    one's own in place of the one in `helpers.algorithms.four_ways`; threads: the same for
+    one's own in place of the one in `helpers.algorithms.devices.four_ways`; threads: the same for
     `run_threads`. timeout: in seconds.
 
     Raises ValueError for a setting that cannot be, and what `run_cluster` raises.
