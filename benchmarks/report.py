@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import re
 import statistics
@@ -12,6 +11,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from helpers.setup.machine import usable_cores
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -200,9 +201,7 @@ def machine() -> dict[str, Any]:
             continue
     return {
         "processor": processor(),
-        "cores": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count(),
+        "cores": round(usable_cores()),
         "memory_gb": memory_gb(),
         "gpus": gpus(),
         "system": f"{platform.system()} {platform.machine()}",

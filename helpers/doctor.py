@@ -7,7 +7,6 @@ there it draws a table.
 from __future__ import annotations
 
 import json
-import os
 import platform
 import shutil
 import subprocess
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from helpers.setup import packages, places, state, system
+from helpers.setup.machine import usable_cores, usable_memory
 
 GIB = 1024**3
 CORES_WANTED = 2
@@ -64,38 +64,10 @@ def find_setup() -> Finding:
     return Finding("set-up", state.ready(), what, "Type ./course lab; it does what is missing.")
 
 
-def usable_cores() -> float:
-    """Cores that this process may use: its affinity, and a container's quota (cgroup 2)."""
-    if hasattr(os, "sched_getaffinity"):
-        cores = float(len(os.sched_getaffinity(0)))
-    else:
-        cores = float(os.cpu_count() or 1)
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
-        if quota != "max":
-            cores = min(cores, int(quota) / int(period))
-    except (OSError, ValueError):
-        pass
-    return cores
-
-
 def find_cores() -> Finding:
     cores = usable_cores()
     cost = "Ranks take turns on the core: results are right, speed-ups do not show."
     return Finding("cores", cores >= CORES_WANTED, f"{cores:g} usable", cost)
-
-
-def usable_memory() -> int | None:
-    """Bytes of memory that this machine, or this container, has; None where nothing tells."""
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return None
-    try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-        return min(memory, int(limit)) if limit != "max" else memory
-    except (OSError, ValueError):
-        return memory
 
 
 def find_memory() -> Finding:

@@ -94,7 +94,7 @@ class _Inliner(ast.NodeTransformer):
         hidden = module.startswith(("helpers.exercises.lesson_", "helpers.algorithms."))
         if module == "__future__":
             return None
-        if not hidden or module.rpartition(".")[2] in self.allowed:
+        if not hidden or module.removeprefix("helpers.algorithms.") in self.allowed:
             return node
         names = [alias.name for alias in node.names]
         source = inspect.getsource(import_module(module))

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from helpers.exercises.spec import Other
+from helpers.exercises.compare import Other
 from helpers.worker.encoding import MAX_DEPTH, TYPES, Malformed, decode, encode, loads
 from helpers.worker.frames import Closed, Frames, Late
 

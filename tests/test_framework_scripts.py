@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from helpers.frameworks import script, setting
+from helpers.frameworks.alone import train_alone
 
 ROOT = Path(__file__).resolve().parents[1]
 LESSON = ROOT / "solutions" / "04_frameworks.ipynb"
@@ -64,7 +65,7 @@ def test_the_lines_that_are_printed_train_to_the_same_end(name: str) -> None:
     lines = from_docstring(name)
     done = shell(lines)
     assert done.returncode == 0, done.stderr[-2000:]
-    alone = setting.train_alone()
+    alone = train_alone()
     wanted = (f"{alone.losses[-1]:.4f}", f"{setting.checksum(alone.weights):.4f}")
     assert LINE.findall(done.stdout) == [wanted], done.stderr[-2000:]
     assert done.stdout.count("\n") == 1  # nothing but the line

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from helpers.frameworks import setting
+from helpers.frameworks.alone import train_alone
 from helpers.frameworks.measure import Measured, measure, read_timeline
 from helpers.frameworks.ways import WAYS, Run, train
 
@@ -36,7 +37,7 @@ def each_way(*names: str) -> list[Any]:
 @lru_cache
 def alone(steps: int = STEPS) -> setting.Part:
     """The run that all others are held to."""
-    return setting.train_alone(steps)
+    return train_alone(steps)
 
 
 def difference(run: Run) -> float:

@@ -129,7 +129,7 @@ def test_a_slot_that_dies_once_costs_nothing(graded: Grade, folder: Path, tmp_pa
 def test_a_slot_that_hangs_is_ended(
     graded: Grade, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slots, "PATIENCE", 1.5)
+    monkeypatch.setattr(slots, "PATIENCE", 5.0)  # a slot's own start is to fit, on a busy machine
     hand_in(folder, "dora", sleep=60)
     assert graded().failed == ["dora"]
     assert len(totals(tmp_path / "out")) == 4

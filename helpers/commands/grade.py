@@ -67,8 +67,9 @@ def _grade(
     roster: str | None,
     key: str | None,
 ) -> int:
-    from helpers.instructor.grading.run import JUDGE, Wish, usable_cores
+    from helpers.instructor.grading.run import JUDGE, Wish
     from helpers.instructor.grading.run import grade as run
+    from helpers.setup.machine import usable_cores
 
     if not re.fullmatch(r"\d{1,2}", lesson):
         raise GradingError(f"{lesson!r} is not a lesson's number; give one such as --lesson 03.")
@@ -76,7 +77,7 @@ def _grade(
         typed(folder),
         lesson.zfill(2),
         typed(out),
-        jobs or usable_cores(),
+        jobs or max(1, int(usable_cores())),
         sandbox,
         _shard(shard),
         typed(roster) if roster else None,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from helpers.setup import state
+from helpers.setup.machine import usable_cores
 from helpers.setup.places import ROOT
 
 TYPED = ("helpers", "benchmarks")
@@ -47,9 +48,8 @@ def workers() -> int:
     """How many processes share the tests: as many as cores and memory allow."""
     import psutil
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     memory = psutil.virtual_memory().total / 1e9
-    return max(1, min(cores or 1, MOST_WORKERS, int(memory / GIGABYTES_A_WORKER)))
+    return max(1, min(int(usable_cores()), MOST_WORKERS, int(memory / GIGABYTES_A_WORKER)))
 
 
 def side_by_side() -> list[str]:

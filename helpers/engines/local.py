@@ -19,7 +19,7 @@ from helpers.engines import tensors
 from helpers.engines.blocks import Block, Memory
 from helpers.engines.deadlock import Doing
 from helpers.engines.inbox import Inbox
-from helpers.engines.real import Job, RealComm, Recorder, by_one_thread, label
+from helpers.engines.real import BackgroundCall, RealComm, Recorder, by_one_thread, label
 
 
 class Mailbox(NamedTuple):
@@ -116,7 +116,7 @@ class LocalComm(RealComm):
         self._barriers = 0
         self._windows = 0
 
-    def wake(self, job: Job) -> None:
+    def wake(self, job: BackgroundCall) -> None:
         super().wake(job)
         self.inbox.wake()
 

@@ -94,7 +94,7 @@ class RealComm(Comm):
         self.open: list[Request] = []
         self.turn = threading.RLock()
         self._thread: CommunicationThread | None = None
-        self._failed: list[Job] = []  # background functions that nobody has been told of
+        self._failed: list[BackgroundCall] = []  # background functions that nobody has been told of
 
     @abstractmethod
     def on_lane(self, lane: int) -> RealComm:
@@ -115,7 +115,7 @@ class RealComm(Comm):
             self._thread = CommunicationThread(self.on_lane(1))
         return self._thread.submit(self, fn, args)
 
-    def wake(self, job: Job) -> None:
+    def wake(self, job: BackgroundCall) -> None:
         """Tell the rank's own thread that a background function has failed.
 
         Called on the communication thread. Whoever waits for a message would wait in vain.
@@ -143,14 +143,16 @@ class CommunicationThread:
 
     def __init__(self, comm: RealComm) -> None:
         self._comm = comm
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._all: list[Job] = []
+        self._jobs: queue.SimpleQueue[BackgroundCall | None] = queue.SimpleQueue()
+        self._all: list[BackgroundCall] = []
         self._thread = threading.Thread(target=self._work, name="communication", daemon=True)
         self._thread.start()
 
-    def submit(self, caller: RealComm, fn: Callable[..., Any], args: tuple[Any, ...]) -> Job:
+    def submit(
+        self, caller: RealComm, fn: Callable[..., Any], args: tuple[Any, ...]
+    ) -> BackgroundCall:
         """Put a function in the queue."""
-        job = Job(caller, fn, args)
+        job = BackgroundCall(caller, fn, args)
         # What has ended well is let go, and its tensors with it.
         self._all = [job for job in self._all if not job.settled()]
         self._all.append(job)
@@ -170,7 +172,7 @@ class CommunicationThread:
             job.run(self._comm)
 
 
-class Job:
+class BackgroundCall:
     """A function on the communication thread, as its caller sees it."""
 
     def __init__(self, caller: RealComm, fn: Callable[..., Any], args: tuple[Any, ...]) -> None:

@@ -16,7 +16,13 @@ from helpers.engines.deadlock import State
 from helpers.engines.scheduler import Scheduler, Task
 from helpers.engines.trace import Event, Kind
 from helpers.engines.virtual_links import Asked, Links, Message, Pending
-from helpers.engines.virtual_requests import Job, JobRequest, ReceiveRequest, SendRequest, due
+from helpers.engines.virtual_requests import (
+    JobRequest,
+    ReceiveRequest,
+    SendRequest,
+    VirtualCall,
+    due,
+)
 
 CPU = torch.device("cpu")
 
@@ -66,7 +72,7 @@ class VirtualComm(Comm):
         self.task: Lane
         self._meetings = {"barrier": 0, "shared": 0}
         self._behind: VirtualComm | None = None
-        self._jobs: deque[Job] = deque()
+        self._jobs: deque[VirtualCall] = deque()
 
     def isend(self, tensor: Any, to: int) -> SendRequest:
         task = self.running()
@@ -135,7 +141,7 @@ class VirtualComm(Comm):
         if self._behind is None:
             self._behind = VirtualComm(self.rank, self.world)
             self._behind.task = Lane(self.rank, 1, task.clock, self._work)
-        job, lane = Job(fn, args, task.clock), self._behind.task
+        job, lane = VirtualCall(fn, args, task.clock), self._behind.task
         self._jobs.append(job)
         if lane.thread is None:
             self.world.scheduler.start(lane)

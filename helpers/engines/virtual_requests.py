@@ -57,7 +57,7 @@ class ReceiveRequest(Request):
         return comm.take(asked)
 
 
-class Job(Pending):
+class VirtualCall(Pending):
     """A background function, from its call to its end."""
 
     __slots__ = ("args", "begun", "fn", "value")
@@ -79,7 +79,7 @@ class JobRequest(Request):
     def wait(self) -> Any:
         """The function's value."""
         job = self.pending
-        assert isinstance(job, Job)
+        assert isinstance(job, VirtualCall)
         state = State(self.comm.rank, "background", what=job.name)
         self.comm.wait_for(job, state, f"wait for {job.name}")
         return job.value

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from helpers.exercises.spec import Other
-
 _ROUNDING = 1e-5
+
+
+@dataclass(frozen=True)
+class Other:
+    """Stands for a value that is neither a number, a text, an array nor a collection of these."""
+
+    kind: str
 
 
 def is_array(value: Any, shape: tuple[int, ...] | None = None) -> bool:

@@ -13,7 +13,8 @@ import numpy as np
 
 from helpers.engines.errors import Deadlock, RankFailed, RunError
 from helpers.engines.trace import Results
-from helpers.exercises.spec import Case, Observation, Other, Place
+from helpers.exercises.compare import Other
+from helpers.exercises.spec import Case, Observation, Place
 
 Function = Callable[..., Any]
 

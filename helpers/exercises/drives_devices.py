@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers.exercises.compare import alike
+from helpers.exercises.compare import Other, alike
 from helpers.exercises.drives import Function, Remote, failed, plain, wrong_signature
 from helpers.exercises.drives_built import Built
 from helpers.exercises.drives_tf import settings
@@ -19,7 +19,7 @@ from helpers.exercises.drives_tf_given import (
     shared_name,
 )
 from helpers.exercises.drives_tf_graphs import Together, together
-from helpers.exercises.spec import Case, Observation, Other
+from helpers.exercises.spec import Case, Observation
 
 SIZE, PRODUCTS = 96, 6  # what a log does before it writes
 LINES = 1000

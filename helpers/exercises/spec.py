@@ -31,13 +31,6 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Other:
-    """Stands for a value that is neither a number, a text, an array nor a collection of these."""
-
-    kind: str
-
-
-@dataclass(frozen=True)
 class Place:
     """A line of the learner's code."""
 
@@ -191,7 +184,7 @@ class Exercise:
         try:
             return look(case, seen)
         except Exception:  # the answer may be anything at all
-            from helpers.exercises.compare import describe
+            from helpers.exercises.compare import describe  # brings numpy
 
             values = ", ".join(describe(v) for v in seen.values[:3])
             what = f"{case.name}, your function gave {values}, which is not what was asked for."

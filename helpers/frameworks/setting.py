@@ -92,18 +92,6 @@ def turned(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [np.ascontiguousarray(array.T) for array in arrays]
 
 
-def train_alone(steps: int = 50) -> Part:
-    """The run that all others are held to: one process, all rows, in torch."""
-    import torch
-
-    from helpers.frameworks import in_torch
-
-    whole = task(steps)
-    model = in_torch.network(weights())
-    part = in_torch.train(model, torch.optim.SGD(model.parameters(), lr=RATE), whole)
-    return part._replace(weights=in_torch.arrays(model))
-
-
 def furthest(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> float:
     """The largest difference between two lists of weights; not a number where one is none."""
     return max(float(np.abs(a - b).max()) for a, b in zip(some, others, strict=True))

@@ -63,7 +63,9 @@ class Run:
 
     def from_alone(self) -> float:
         """The largest difference from the weights of the run in one process."""
-        return setting.furthest(self.weights, setting.train_alone(len(self.losses)).weights)
+        from helpers.frameworks.alone import train_alone
+
+        return setting.furthest(self.weights, train_alone(len(self.losses)).weights)
 
 
 def train(way: str, ranks: int = 2, steps: int = 50, timeout: float = 60.0, **pieces: Any) -> Run:

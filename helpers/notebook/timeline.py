@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from helpers.engines.trace import Event, Trace
 from helpers.notebook.style import ACTIVITY, style
+
+if TYPE_CHECKING:
+    from helpers.engines.trace import Event, Trace
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from helpers.setup import places
+from helpers.setup import places, wanted
 from helpers.setup.errors import DiskFull
 
 GB = 1e9
@@ -112,9 +112,7 @@ def look_before_horovod() -> None:
 
 def _cuda_comes(pip: list[str], env: Mapping[str, str]) -> bool:
     """Whether pip would install a build of torch that brings CUDA; no where pip cannot tell."""
-    from helpers.setup import state
-
-    torch = next(one for one in state.dependencies() if one.startswith("torch=="))
+    torch = next(one for one in wanted.dependencies() if one.startswith("torch=="))
     call = [*pip, "install", "--dry-run", "--no-deps", "--quiet", "--report", "-", torch]
     try:
         said = subprocess.run(call, capture_output=True, text=True, env=dict(env), timeout=120)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from helpers.setup import disk, packages, places, reasons
 from helpers.setup.errors import DiskFull, SetupFailed
+from helpers.setup.machine import usable_cores, usable_memory
 from helpers.setup.progress import Step, run
 from helpers.setup.reasons import first_error
 
@@ -131,8 +132,6 @@ def cached(key: str) -> Path | None:
 
 def jobs() -> int:
     """Compilers at once: one a core, and no more than memory allows at 2 GB each."""
-    from helpers.doctor import usable_cores, usable_memory
-
     return max(1, min(round(usable_cores()), (usable_memory() or 4 << 30) // (2 << 30)))
 
 

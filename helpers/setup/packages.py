@@ -12,8 +12,9 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
-from helpers.setup import disk, moved, places, reasons, state
+from helpers.setup import disk, moved, places, reasons, state, wanted
 from helpers.setup.errors import SetupFailed
+from helpers.setup.machine import usable_cores
 from helpers.setup.progress import Step, base_python, run, tail
 
 # A Python that was built without ssl or sqlite3 would fail later, in pip or in JupyterLab.
@@ -198,8 +199,8 @@ def install(environment: Path, log: Path) -> None:
     call += ["-c", str(places.ROOT / "constraints.txt")]
     with scratch(environment) as env, disk.Watch(environment) as watch:
         # pip itself first: the one that came with Python may be years older than the pinned set.
-        for wanted in (["pip"], state.dependencies()):
-            if run(call + wanted, log, step, told_by_pip, env) != 0:
+        for names in (["pip"], wanted.dependencies()):
+            if run(call + names, log, step, told_by_pip, env) != 0:
                 raise SetupFailed(disk.full() if watch.ran_out() else why_pip_failed(log))
         compile_modules(environment, log, step, env)
     make_importable(environment)
@@ -232,8 +233,6 @@ def compile_modules(environment: Path, log: Path, step: Step, env: dict[str, str
 
     Its exit status says nothing: some packages bring templates and tests that are no Python.
     """
-    from helpers.doctor import usable_cores
-
     python = places.python(environment)
     cores = str(max(1, round(usable_cores())))
     call = [str(python), "-m", "compileall", "-q", "-j", cores, str(site(python))]

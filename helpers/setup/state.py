@@ -6,30 +6,19 @@ import hashlib
 import json
 import os
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
-from helpers.setup import disk, places, system
+from helpers.setup import disk, places, system, wanted
 
 VERSIONS = ("3.11", "3.12", "3.13")  # what the pinned set is for
 ACCEPTED = "Python 3.11, 3.12 or 3.13"
 
 
-def dependencies() -> list[str]:
-    """What pyproject.toml asks for, as pip reads it."""
-    with (places.ROOT / "pyproject.toml").open("rb") as file:
-        project = tomllib.load(file)["project"]
-    wanted: list[str] = [*project["dependencies"]]
-    for group in project.get("optional-dependencies", {}).values():
-        wanted += group
-    return wanted
-
-
 def key() -> str:
     """What was asked for: changes with the dependencies and with the pinned versions."""
-    asked = json.dumps(dependencies()).encode() + (places.ROOT / "constraints.txt").read_bytes()
-    return hashlib.sha256(asked).hexdigest()[:16]
+    pinned = (places.ROOT / "constraints.txt").read_bytes()
+    return hashlib.sha256(json.dumps(wanted.dependencies()).encode() + pinned).hexdigest()[:16]
 
 
 def path(environment: Path) -> Path:

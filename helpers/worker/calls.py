@@ -27,6 +27,7 @@ from helpers.exercises.random_states import here, seed_all
 from helpers.worker.handed import Handed
 from helpers.worker.remote_comm import Line, RemoteComm, raised
 from helpers.worker.stand_ins import ANCHOR, Entry
+from helpers.worker.told import as_data
 
 _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
@@ -51,7 +52,6 @@ class Calls:
     def answer(self, message: dict[str, Any]) -> None:
         """Do one thing and say what came of it."""
         from helpers.exercises.drives import failed
-        from helpers.worker.child import as_data
 
         for number in message.get("forget", ()):
             self.linked.pop(number, None)
@@ -79,7 +79,6 @@ class Calls:
     def do_invoke(self, message: dict[str, Any]) -> Any:
         """Call the function, an object or its method; read an attribute; list items."""
         from helpers.exercises.drives import wrong_signature
-        from helpers.worker.child import as_data
 
         self.handed.entries = []
         args = self.handed.take(message["args"])

@@ -94,7 +94,7 @@ def _statement(number: int, cell: int, index: int, node: ast.stmt) -> Statement:
     text = ast.unparse(node)
     table = symtable.symtable(text, "cell", "exec")
     made = Statement(number, cell, index, node, _bound(table), _globals(table))
-    found = touched(node, text)
+    found = touched(node, text, statements_of)
     made.loads |= found.loads | set(_modules(node))
     if is_definition(node):
         made.at_once = _used_at_once(table)

@@ -14,8 +14,7 @@ from typing import Any
 from helpers.worker.encoding import decode, encode
 from helpers.worker.frames import Closed, Frames
 from helpers.worker.submission import Submission, own_names
-
-_TEXT = 2000
+from helpers.worker.told import as_data
 
 
 def preload(frameworks: Sequence[str]) -> None:
@@ -186,10 +185,3 @@ def _driver(name: str) -> Any:
     """A driver by "module:name"."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(module), attribute)
-
-
-def as_data(seen: Any) -> dict[str, Any]:
-    """An observation of an ordinary call as JSON data."""
-    line = seen.place.line if seen.place is not None else 0
-    said = {"trouble": seen.trouble, "kind": seen.kind[:80], "text": seen.text[:_TEXT]}
-    return {"seen": {**said, "line": line, "values": encode(list(seen.values))}}

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from helpers.worker.reach import Statement
 
 _SPACE_ATTRIBUTES = {"f_globals", "f_locals", "__globals__", "user_ns", "user_global_ns"}
 _READ = {"keys", "items", "values", "copy", "__len__"}
@@ -25,6 +27,9 @@ _HINTS = re.compile(
 )
 
 
+Parse = Callable[[str], list[Statement]]  # the statements of code, as `exec` is given it
+
+
 @dataclass
 class Touched:
     """binds: names that are set or changed; loads: that are used; anything: or any other."""
@@ -34,12 +39,13 @@ class Touched:
     anything: bool = False
 
 
-def touched(node: ast.AST, text: str) -> Touched:
+def touched(node: ast.AST, text: str, parse: Parse) -> Touched:
     """What a piece of code touches by names' texts, and by `global` in its functions.
 
-    text: of the code. Where it has none of the words that this takes, nothing is looked at.
+    text: of the code. parse: for code in texts that are run. Where the code has none of the words
+    that this takes, nothing is looked at.
     """
-    found = _Finder()
+    found = _Finder(parse)
     if _HINTS.search(text):
         found.visit(node)
     return found.touched
@@ -60,8 +66,8 @@ def _identifiers(text: str) -> set[str]:
 class _Finder(ast.NodeVisitor):
     """Looks at the outermost use of a namespace first; one that fits no pattern may do anything."""
 
-    def __init__(self) -> None:
-        self.touched = Touched()
+    def __init__(self, parse: Parse) -> None:
+        self.parse, self.touched = parse, Touched()
         self.depth = 0  # in how many functions
 
     def _inside(self, node: ast.AST) -> None:
@@ -225,10 +231,8 @@ class _Finder(ast.NodeVisitor):
         if not (isinstance(text, ast.Constant) and isinstance(text.value, str)):
             self.touched.anything = True
             return
-        from helpers.worker.cells import statements_of
-
         try:
-            inner = statements_of(text.value[:_TEXT])
+            inner = self.parse(text.value[:_TEXT])
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             self.touched.anything = True  # what it was to define is not known
             return

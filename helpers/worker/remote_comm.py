@@ -105,7 +105,7 @@ class RemoteComm(Comm):
         self.rank, self.size = rank, size
         self._line, self._lane = line, lane
         self._number = 0
-        self._jobs: queue.SimpleQueue[Job] | None = None
+        self._jobs: queue.SimpleQueue[RemoteCall] | None = None
         self._thread = threading.get_ident()
 
     def isend(self, tensor: Any, to: int) -> Remote:
@@ -148,10 +148,10 @@ class RemoteComm(Comm):
         """From now on others see what this rank does at once: it goes on only when it may."""
         self._line.ahead = False
 
-    def background(self, fn: Callable[..., Any], *args: Any) -> Job:
+    def background(self, fn: Callable[..., Any], *args: Any) -> RemoteCall:
         if self._lane:
             raise RuntimeError("A function on the communication thread cannot start another there.")
-        job = Job(self, self._next(), fn, args)
+        job = RemoteCall(self, self._next(), fn, args)
         self._line.ahead = False
         self._line.share()
         if self._jobs is None:
@@ -163,7 +163,7 @@ class RemoteComm(Comm):
         self.ask("background", job.number, str(getattr(fn, "__name__", type(fn).__name__)))
         return job
 
-    def work(self, jobs: queue.SimpleQueue[Job]) -> None:
+    def work(self, jobs: queue.SimpleQueue[RemoteCall]) -> None:
         """What the communication thread does: each job when the judge says so."""
         self._thread = threading.get_ident()
         while not self._line.next(1).get("last"):
@@ -240,7 +240,7 @@ class Receive(Remote):
         self.value = self.into
 
 
-class Job(Remote):
+class RemoteCall(Remote):
     """A function on the communication thread."""
 
     def __init__(self, comm: RemoteComm, number: int, fn: Callable[..., Any], args: Any) -> None:

@@ -11,6 +11,7 @@ from helpers.exercises.drives import failed, wrong_signature
 from helpers.exercises.drives_four_ways_threads import Enough, noting
 from helpers.worker.frames import Frames
 from helpers.worker.remote_comm import raised
+from helpers.worker.told import as_data
 
 
 class RemoteSession:
@@ -61,8 +62,6 @@ class RemoteSession:
 
 def serve(fn: Callable[..., Any], frames: Frames, call: int, ops: int, last: int) -> None:
     """One case: call the function, say that it has returned, then how its threads have ended."""
-    from helpers.worker.child import as_data
-
     session = RemoteSession(frames, call)
     before = set(threading.enumerate())
     trouble = wrong_signature(fn, 4)

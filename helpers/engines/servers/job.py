@@ -14,7 +14,7 @@ from helpers.algorithms.servers.parameter_server import Message, Server
 from helpers.algorithms.servers.task import Task
 from helpers.engines.servers.slots import Slots
 from helpers.engines.servers.snapshot import Vault
-from helpers.engines.servers.train import MakeRule
+from helpers.engines.servers.training import MakeRule
 from helpers.engines.wire import anonymous_file
 
 BEGIN = 1 << 30  # a message to a server: everybody is there

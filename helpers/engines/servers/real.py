@@ -26,8 +26,7 @@ from helpers.engines.servers.real_report import TrainingFailed, failed, own
 from helpers.engines.servers.slots import Slots
 from helpers.engines.servers.snapshot import Known, Vault
 from helpers.engines.servers.supervisor import Ending, Story, Supervisor
-from helpers.engines.servers.train import MakeRule
-from helpers.engines.servers.training import Point, ServerRecord, Training
+from helpers.engines.servers.training import MakeRule, Point, ServerRecord, Training
 from helpers.engines.trace import Event, Kind, Trace
 from helpers.engines.wire import anonymous_file
 

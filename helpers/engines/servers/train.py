@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 
 from helpers.algorithms.servers.clients import Client, MakeClient
-from helpers.algorithms.servers.parameter_server import Array, Message, Server, check_fit, cut
-from helpers.algorithms.servers.rule import Rule
+from helpers.algorithms.servers.parameter_server import Message, Server, check_fit, cut
 from helpers.algorithms.servers.task import Task
-from helpers.engines.servers.training import Training
+from helpers.engines.servers.training import MakeRule, Training
 from helpers.engines.servers.virtual import StepTimes, VirtualTraining
 
 ENGINES = ("virtual", "processes")
-MakeRule = Callable[[Array], Rule]
 
 
 def train(

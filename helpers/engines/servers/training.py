@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from helpers.algorithms.servers.parameter_server import Message
-from helpers.algorithms.servers.rule import Push
+from helpers.algorithms.servers.rule import Push, Rule
 from helpers.engines.trace import Trace
 
 Array = Any
+MakeRule = Callable[[Array], Rule]
 
 
 class Point(NamedTuple):

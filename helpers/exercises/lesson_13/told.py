@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from helpers.exercises.compare import count, describe
+from helpers.exercises.compare import Other, count, describe
 from helpers.exercises.lesson_13.play import play, written
-from helpers.exercises.spec import Case, Mistake, Observation, Other
+from helpers.exercises.spec import Case, Mistake, Observation
 
 
 def no_list(case: Case, seen: Observation) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from helpers.instructor.grading.assemble import Found, columns, found, sheet
 from helpers.instructor.grading.discover import lesson_file
 from helpers.instructor.grading.files import owned
 from helpers.instructor.grading.progress import Progress
-from helpers.instructor.grading.slots import Job, Slots
+from helpers.instructor.grading.slots import GradingJob, Slots
 from helpers.instructor.grading.store import Store, digest, grader_version
 from helpers.instructor.report.sheet import Sheet
 from helpers.instructor.report.write import write_reports
@@ -125,7 +124,7 @@ def _results(
     wish: Wish, mine: Found, store: Store, key: bytes, version: str
 ) -> tuple[int, int, list[str]]:
     """See that every notebook has its result. How many had one, how many got one, what failed."""
-    jobs: list[Job] = []
+    jobs: list[GradingJob] = []
     digests: dict[str, str] = {}
     readable = [one for one in mine.submissions if one.path is not None]
     for one in readable:
@@ -138,13 +137,13 @@ def _results(
                 f"unreadable {error.strerror}"  # the judge finds out itself, and says so
             )
         if store.load(one.id, digests[one.id]) is None:
-            jobs.append(Job(one.id, one.name, one.path, seed))
+            jobs.append(GradingJob(one.id, one.name, one.path, seed))
     failed = _grade(wish, jobs, digests, store, done=len(readable) - len(jobs)) if jobs else []
     return len(readable) - len(jobs), len(jobs), failed
 
 
 def _grade(
-    wish: Wish, jobs: Sequence[Job], digests: dict[str, str], store: Store, done: int
+    wish: Wish, jobs: Sequence[GradingJob], digests: dict[str, str], store: Store, done: int
 ) -> list[str]:
     """Grade jobs in slots and keep each result at once; the names of those that failed."""
     run = wish.out / "run"
@@ -169,7 +168,7 @@ def _grade(
     return failed
 
 
-def _stands_for(job: Job, wish: Wish) -> dict[str, object]:
+def _stands_for(job: GradingJob, wish: Wish) -> dict[str, object]:
     """What is kept where the grader itself failed: no points, outcome "crashed", and why."""
     from helpers.instructor.grading.assemble import without_points
 
@@ -178,7 +177,7 @@ def _stands_for(job: Job, wish: Wish) -> dict[str, object]:
     return grade.as_json()
 
 
-def _note_time(run: Path, job: Job, seconds: float, crashes: int) -> None:
+def _note_time(run: Path, job: GradingJob, seconds: float, crashes: int) -> None:
     """Add a line to the times. They are no result: no two runs have the same."""
     told = {
         "id": job.id,
@@ -189,10 +188,3 @@ def _note_time(run: Path, job: Job, seconds: float, crashes: int) -> None:
     }
     with open(run / "timings.jsonl", "ab") as file:
         file.write(json.dumps(told).encode("ascii") + b"\n")
-
-
-def usable_cores() -> int:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

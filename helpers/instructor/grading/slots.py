@@ -27,7 +27,7 @@ GRACE = 10.0  # seconds that a slot has for ending by itself
 
 
 @dataclass(frozen=True)
-class Job:
+class GradingJob:
     """One submission to grade."""
 
     id: str
@@ -40,7 +40,7 @@ class Job:
 class Answer:
     """What came of a job. grade: plain data, None where the grader itself failed twice."""
 
-    job: Job
+    job: GradingJob
     grade: dict[str, Any] | None
     seconds: float
     crashes: int = 0
@@ -51,7 +51,7 @@ class Slot:
 
     def __init__(self, number: int, lesson: str, mode: Mode, judge: str, log: Path) -> None:
         self.number = number
-        self.job: Job | None = None
+        self.job: GradingJob | None = None
         self.since = time.monotonic()
         self.ready = False
         self.socket, theirs = socket.socketpair()
@@ -69,7 +69,7 @@ class Slot:
             )
         self._left = b""
 
-    def give(self, job: Job) -> None:
+    def give(self, job: GradingJob) -> None:
         """Start grading a submission."""
         self.job, self.since = job, time.monotonic()
         told = {"path": str(job.path), "submission": job.name, "seed": job.seed}
@@ -133,13 +133,13 @@ class Slots:
             self._drop(slot, kindly=kind is None)
         self._selector.close()
 
-    def grade(self, jobs: Sequence[Job], slots: int) -> Iterator[Answer]:
+    def grade(self, jobs: Sequence[GradingJob], slots: int) -> Iterator[Answer]:
         """Grade jobs on so many slots; the answers as they come.
 
         A job at which a slot or the judge fails is tried once more at the end, on a new slot that
         has the machine for itself. Raises GradingError where no slot can be started.
         """
-        again: list[Job] = []
+        again: list[GradingJob] = []
         yield from self._round(jobs, slots, lambda job, seconds: again.append(job))
         lost: list[Answer] = []
         for job in again:
@@ -149,7 +149,7 @@ class Slots:
         yield from lost
 
     def _round(
-        self, jobs: Sequence[Job], most: int, failed: Callable[[Job, float], None]
+        self, jobs: Sequence[GradingJob], most: int, failed: Callable[[GradingJob, float], None]
     ) -> Iterator[Answer]:
         waiting = deque(jobs)
         while waiting or any(slot.job for slot in self._slots):
@@ -169,7 +169,7 @@ class Slots:
                     job, slot.job = slot.job, None
                     yield Answer(job, message["grade"], message["seconds"], message["crashes"])
 
-    def _employ(self, waiting: deque[Job], most: int) -> None:
+    def _employ(self, waiting: deque[GradingJob], most: int) -> None:
         """Give work to whoever is free, and start slots while there is more work than slots."""
         for slot in self._slots:
             if waiting and slot.ready and slot.job is None:

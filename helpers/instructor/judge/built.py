@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 
+from helpers.exercises.compare import Other
 from helpers.exercises.drives_built import Built
-from helpers.exercises.spec import Case, Exercise, Observation, Other
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.instructor.judge.asking import ask
 from helpers.instructor.judge.session import Session
 from helpers.worker.encoding import encode
 
@@ -18,8 +20,6 @@ def observe_built(
     The submission's process is told what it needs for building. What it gives is data: the clean
     process has the case, without the facts, and tells what the graph does.
     """
-    from helpers.instructor.judge.calls import ask
-
     until = time.monotonic() + seconds
     (mine,) = session.channels(1)
     shown = drive.told(case)

@@ -7,20 +7,21 @@ from collections.abc import Container
 from dataclasses import replace
 from typing import Any
 
+from helpers.exercises.compare import Other
 from helpers.exercises.drives import Apart, Ranked, failed, is_inside
 from helpers.exercises.drives_built import Built
 from helpers.exercises.drives_four_ways_threads import Threaded
-from helpers.exercises.spec import Case, Exercise, Observation, Other
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.instructor.judge.asking import ask
 from helpers.instructor.judge.budgets import Clock
 from helpers.instructor.judge.built import observe_built
 from helpers.instructor.judge.channel import Channel, Violation
-from helpers.instructor.judge.drivers import driver_name
 from helpers.instructor.judge.exchange import Exchange
 from helpers.instructor.judge.handing import Handing
 from helpers.instructor.judge.meeting import observe_meeting
 from helpers.instructor.judge.network import observe_ranks
 from helpers.instructor.judge.remote import RemoteFunction, Talk
-from helpers.instructor.judge.replies import observed, without_end
+from helpers.instructor.judge.replies import without_end
 from helpers.instructor.judge.session import Session
 from helpers.worker.encoding import Malformed, encode
 from helpers.worker.frames import Closed, Late
@@ -141,16 +142,3 @@ def observe_on_real_ranks(
     if seen.trouble:
         session.give_up(seen.trouble in ("timeout", "died"))
     return seen
-
-
-def ask(
-    channel: Channel, exercise: Exercise, what: str, seconds: float, **details: Any
-) -> Observation:
-    """One request to one process and its observation."""
-    try:
-        number = channel.begin(time.monotonic() + seconds)
-        call = {"do": what, "call": number, "function": exercise.function}
-        channel.send({**call, "drive": driver_name(exercise.drive), **details})
-        return observed([channel.answer(0, "seen")["seen"]], real=what == "real")
-    except (Late, Closed, Violation) as error:
-        return without_end(error)

@@ -16,8 +16,9 @@ from typing import Any
 
 from helpers.engines.errors import Deadlock, RankFailed, RunError
 from helpers.engines.virtual import run_virtual
+from helpers.exercises.compare import Other
 from helpers.exercises.drives import Ranked, failed, returned
-from helpers.exercises.spec import Case, Observation, Other
+from helpers.exercises.spec import Case, Observation
 from helpers.instructor.judge.channel import Channel, Violation
 from helpers.instructor.judge.drivers import driver_name
 from helpers.instructor.judge.exchange import Exchange, Record

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from helpers.exercises.spec import Observation, Other, Place
+from helpers.exercises.compare import Other
+from helpers.exercises.spec import Observation, Place
 from helpers.instructor.judge.channel import Violation
 from helpers.worker.encoding import Malformed, decode
 from helpers.worker.frames import Closed, Late

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from helpers.algorithms.pipeline.instructions import Backward, Forward
 from helpers.algorithms.servers.rule import Decision, Push
-from helpers.exercises.spec import Other
+from helpers.exercises.compare import Other
 from helpers.instructor.judge.channel import Violation
 from helpers.instructor.judge.messages import ITEMS, shape_of
 from helpers.worker.encoding import Decoder, Malformed, unbase64
