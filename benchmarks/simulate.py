@@ -114,7 +114,7 @@ def growth(report: Report) -> None:
 def redraw(report: Report) -> None:
     """What a slider does: 500 workers simulated and drawn, from values to a picture."""
     from helpers.notebook.figures import png
-    from helpers.notebook.stragglers import draw_arrivals, draw_spares
+    from helpers.notebook.views.stragglers import draw_arrivals, draw_spares
 
     for name, draw in (
         ("spare replicas, 500 workers", lambda spare: draw_spares(500 - spare, spare)),

@@ -13,7 +13,7 @@ import pytest
 import helpers
 from helpers.engines.errors import RankFailed, RunTimeout
 from helpers.exercises.drives_tf_graphs import stands_for, task_of, together
-from helpers.notebook.four_ways_view import four_alt, four_figure, loss_figure
+from helpers.notebook.views.four_ways_view import four_alt, four_figure, loss_figure
 from helpers.workloads.four_ways import WAYS, WayRun, model, train_way
 from helpers.workloads.four_ways.record import Gradient
 from helpers.workloads.four_ways.runs import own, train_alone

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.notebook.four_ways_knobs import draw_ways, ways_alt
-from helpers.notebook.four_ways_timeline import draw_gradients, gradients_alt, seen
+from helpers.notebook.views.four_ways_knobs import draw_ways, ways_alt
+from helpers.notebook.views.four_ways_timeline import draw_gradients, gradients_alt, seen
 from helpers.workloads.four_ways import WayRun
 from helpers.workloads.four_ways.record import Gradient
 from helpers.workloads.four_ways_clock import WAYS, model

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from helpers.notebook import graph_view
-from helpers.notebook.graph_groups import gather, short
+from helpers.notebook.views import graph_view
+from helpers.notebook.views.graph_groups import gather, short
 from helpers.workloads.four_ways import WAYS, model
 from helpers.workloads.four_ways.plain_graph import Op, graphs_of, plain
 

@@ -9,10 +9,10 @@ import torch
 
 import helpers
 from helpers.algorithms.messages import collectives
-from helpers.notebook import message_view as view
-from helpers.notebook.chunks import ring_picture, ring_states, sent_chunk, slices_picture
 from helpers.notebook.measure import in_turn, medians
 from helpers.notebook.tables import table
+from helpers.notebook.views import message_view as view
+from helpers.notebook.views.chunks import ring_picture, ring_states, sent_chunk, slices_picture
 
 SIZES = (2, 3, 4, 5, 8)
 

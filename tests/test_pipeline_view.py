@@ -13,8 +13,8 @@ from helpers.algorithms.pipeline.schedules import (
     one_forward_one_backward,
 )
 from helpers.algorithms.pipeline.timetable import makespan
-from helpers.notebook import pipeline_steps, pipeline_view
-from helpers.notebook.pipeline_knobs import (
+from helpers.notebook.views import pipeline_steps, pipeline_view
+from helpers.notebook.views.pipeline_knobs import (
     INTERLEAVED,
     draw_schedule,
     fitting,

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from helpers.algorithms.quantization.quantization import affine_grid
-from helpers.notebook import quantization_knobs, quantization_view
 from helpers.notebook.figures import png
+from helpers.notebook.views import quantization_knobs, quantization_view
 
 WEIGHTS = torch.randn(4000, generator=torch.Generator().manual_seed(0))
 

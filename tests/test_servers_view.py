@@ -9,7 +9,7 @@ import helpers
 from helpers.algorithms.servers.server_optimizers import Sgd
 from helpers.algorithms.servers.update_rules import SoftSync
 from helpers.exercises.lesson_05.saturation import reference as throughput
-from helpers.notebook.servers_knobs import draw_servers, round_parts
+from helpers.notebook.views.servers_knobs import draw_servers, round_parts
 from helpers.workloads.alexnet import tensor_bytes
 from helpers.workloads.sharded_digits import ShardedDigits
 

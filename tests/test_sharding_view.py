@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from helpers.algorithms.data_parallel.memory import communication, memory
-from helpers.notebook import sharding_view
 from helpers.notebook.figures import png
+from helpers.notebook.views import sharding_view
 from helpers.workloads import sharded_clock
 from helpers.workloads.published import load
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks import order_statistics, simpy_peer, simulate
-from helpers.notebook import figures, stragglers
+from helpers.notebook import figures
+from helpers.notebook.views import stragglers
 from helpers.workloads.arrivals import asynchronous
 from helpers.workloads.step_times import HeavyTail
 from helpers.workloads.stragglers import FittedStragglers

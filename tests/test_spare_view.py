@@ -16,8 +16,8 @@ from helpers.engines.servers.training import Training
 from helpers.exercises import find
 from helpers.exercises.drives_rules import rule_turns
 from helpers.exercises.lesson_07.spare_wrong import NotReleased
-from helpers.notebook import spare_view, token_view
-from helpers.notebook.token_view import Fate, told
+from helpers.notebook.views import spare_view, token_view
+from helpers.notebook.views.token_view import Fate, told
 from helpers.workloads.one_accumulator import OneAccumulator
 from helpers.workloads.step_times import HeavyTail
 from helpers.workloads.straggler_race import KINDS

@@ -9,7 +9,7 @@ import pytest
 
 from helpers.algorithms.splitting.partly_connected import band, block_owners, crossings
 from helpers.algorithms.splitting.wave import Ran, wave_speedup
-from helpers.notebook import split_knobs, split_view, wave_view
+from helpers.notebook.views import split_knobs, split_view, wave_view
 from helpers.workloads import published
 from helpers.workloads.machines import machine
 from helpers.workloads.split_clock import Dense, Recurrent, measure_dense, measure_recurrent

@@ -15,7 +15,7 @@ from helpers.algorithms.servers.stale_cures import (
 )
 from helpers.algorithms.servers.stale_descent import delayed_descent, highest_rate
 from helpers.algorithms.servers.update_rules import Asynchronous, Synchronous
-from helpers.notebook.bowl import descend, draw_descent
+from helpers.notebook.views.bowl import descend, draw_descent
 from helpers.workloads import stale_settings as settings
 
 

@@ -9,7 +9,7 @@ import torch
 
 import helpers
 from helpers.algorithms.data_parallel.data_parallel import DataParallel
-from helpers.notebook.step_view import last_step
+from helpers.notebook.views.step_view import last_step
 from helpers.workloads.step_model import bucket_layers, modelled_step
 from helpers.workloads.timed import timed_mlp
 

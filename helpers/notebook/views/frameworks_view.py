@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from helpers.notebook.figures import show
-from helpers.notebook.frameworks_mistakes import train_wrong
 from helpers.notebook.style import ACTIVITY, BLACK, BLUE, CYCLE, RED, axes, style
+from helpers.notebook.views.frameworks_mistakes import train_wrong
 
 FLOOR = 1e-8  # of a logarithmic axis: differences below are drawn here
 

@@ -9,7 +9,7 @@ import numpy as np
 from helpers.engines.servers.training import Training
 from helpers.notebook.figures import show
 from helpers.notebook.style import BLUE, CYCLE, GREY, ORANGE, RED, axes
-from helpers.notebook.token_view import Fate, Panel, draw_panels
+from helpers.notebook.views.token_view import Fate, Panel, draw_panels
 
 
 def show_first_and_last(times: np.ndarray) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from helpers.notebook.figures import show
-from helpers.notebook.split_view import RANK_COLOURS
 from helpers.notebook.style import GREEN, RED, SKY, axes
+from helpers.notebook.views.split_view import RANK_COLOURS
 
 
 def wave_picture(layers: int, steps: int, ranks: int) -> Any:

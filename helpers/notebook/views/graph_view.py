@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from helpers.notebook.figures import show
-from helpers.notebook.graph_groups import Box, Groups, gather, short
-from helpers.notebook.graph_plan import LINE, PAD, WIDTH, Place, Plan, servers
 from helpers.notebook.style import BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY, YELLOW, axes, style
+from helpers.notebook.views.graph_groups import Box, Groups, gather, short
+from helpers.notebook.views.graph_plan import LINE, PAD, WIDTH, Place, Plan, servers
 
 _SERVERS = (BLUE, SKY)
 _WORKERS = (ORANGE, GREEN, PINK, RED, YELLOW)

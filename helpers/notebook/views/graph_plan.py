@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from helpers.notebook.graph_groups import VARIABLES, Groups
+from helpers.notebook.views.graph_groups import VARIABLES, Groups
 
 WIDTH = 9.0  # inches of the picture; boxes share it
 LINE, PAD, NAME, GAP = 0.155, 0.14, 0.26, 0.75

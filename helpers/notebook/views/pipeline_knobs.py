@@ -9,8 +9,8 @@ from typing import Any
 from helpers.algorithms.pipeline.instructions import Forward, Instruction
 from helpers.algorithms.pipeline.schedules import Schedule, live_activations, orders
 from helpers.algorithms.pipeline.timetable import Span, idle_share, makespan, timetable
-from helpers.notebook.pipeline_view import draw_table, legend
 from helpers.notebook.style import BLUE, RED, axes
+from helpers.notebook.views.pipeline_view import draw_table, legend
 
 INTERLEAVED = "interleaved, 2 chunks"
 
