@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,6 +38,18 @@ def test_a_state_tells_what_comes_next(seed: int, shape: list[int]) -> None:
     expected, after = draw(here()["torch"], shape)
     assert torch.equal(torch.rand(shape), expected)
     assert here()["torch"] == after != seeded(seed)["torch"]
+
+
+def test_a_state_that_leads_out_of_its_words_is_refused() -> None:
+    seed_all(3)
+    for drawn in (0, 1, 622, 1, 1, 1):
+        torch.rand(drawn)
+        draw(here()["torch"], [2000])
+    state = here()["torch"]
+    for left, used in ((0, 625), (700, 1), (3, 2**31), (-1, 626), (1, 2), (2, 0)):
+        wild = state[:8] + struct.pack("<iBxxxI", left, 1, used) + state[20:]
+        with pytest.raises(ValueError, match="No generator has"):
+            draw(wild, [4])
 
 
 @pytest.mark.parametrize("name", ["torch", "numpy", "python"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import random
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,8 +19,9 @@ from torch import Tensor
 
 from helpers.exercises.drives import Function, Remote
 
-_WORDS = 624 * 4  # bytes
-_SAVED = slice(24, 24 + 624 * 8)  # the words in what torch's `get_state` gives, 8 bytes each
+_COUNT = 624
+_WORDS = _COUNT * 4  # bytes
+_SAVED = slice(24, 24 + _COUNT * 8)  # the words in what torch's `get_state` gives, 8 bytes each
 _AHEAD = 20  # bytes before torch's words: its seed (8), how many are left (4), a flag, the next (4)
 _EMPTY = slice(13, 16)  # of those, what lies between the flag and the next: anything
 _FAR = 512  # bytes: a generator has less than that before its words
@@ -69,7 +71,14 @@ def seeded(seed: int) -> States:
 
 
 def draw(state: bytes, shape: Sequence[int]) -> tuple[Tensor, bytes]:
-    """What `torch.rand(shape)` gives where torch's state is this, and the state after it."""
+    """What `torch.rand(shape)` gives where torch's state is this, and the state after it.
+
+    Raises ValueError for a state that no generator has: torch would believe it, and read on behind
+    its words.
+    """
+    _, left, _, used = struct.unpack_from("<QiBxxxI", state)
+    if (left, used) != (1, 0) and not (left + used == _COUNT + 1 and 1 <= left <= _COUNT):
+        raise ValueError(f"No generator has {left} words left and {used} used up.")
     generator = torch.Generator()
     place = _of_torch(generator)
     ctypes.memmove(place, state, _AHEAD + _WORDS)

@@ -156,7 +156,11 @@ class RemoteFunction(Remote):
 
     def rand(self, *shape: int) -> Tensor:
         """The next random numbers there: made here, of the state there, which moves on."""
-        numbers, after = draw(self.random_states()["torch"], shape)
+        with self.talk.told():
+            try:
+                numbers, after = draw(self.random_states()["torch"], shape)
+            except ValueError as error:
+                raise Malformed(str(error)) from None
         self.talk.ask(do="draw", shape=list(shape))
         with self.talk.told():
             if self.random_states()["torch"] != after:
