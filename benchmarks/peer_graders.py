@@ -14,6 +14,7 @@ from nbformat import NotebookNode
 
 from benchmarks.grading_folders import handed_in, put
 from helpers.exercises import find
+from helpers.exercises.judging import judge_all
 from helpers.instructor.build_lesson import CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells, text
 from helpers.setup import places, state
@@ -46,7 +47,7 @@ def require(number: str, function: object) -> None:
 
     exercise = find(number)
     cases = [case for seed in (0, *HIDDEN_SEEDS) for case in exercise.cases(seed)]
-    verdict = exercise.judge_all(cases, observe(exercise.drive, function, cases))  # type: ignore[arg-type]
+    verdict = judge_all(exercise, cases, observe(exercise.drive, function, cases))  # type: ignore[arg-type]
     if verdict.status != "passed":
         raise AssertionError(verdict.hint)
 

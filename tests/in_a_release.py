@@ -22,6 +22,7 @@ from search_answers import answering, harmless
 import helpers
 from helpers.engines.client import close_all
 from helpers.exercises import find
+from helpers.exercises.judging import judge_all
 
 
 def missing_imports() -> list[str]:
@@ -53,8 +54,8 @@ def main() -> None:
     told["missing"] = missing_imports()
     for number, answers in given["seen"].items():
         exercise, cases = find(number), find(number).cases(0)
-        verdicts = {name: exercise.judge_all(cases, seen) for name, seen in answers.items()}
-        told["verdicts"][number] = {n: [v.status, v.hint] for n, v in verdicts.items()}
+        verdicts = {name: judge_all(exercise, cases, seen) for name, seen in answers.items()}
+        told["verdicts"][number] = {n: [v.status, v.mistake, v.hint] for n, v in verdicts.items()}
     for number, source in given["sources"].items():
         told["checks"][number] = helpers.check(
             number, defined(source, find(number).function)

@@ -31,6 +31,7 @@ from ways_to_call import Several, is_array, ways
 
 from helpers.engines.comm import Comm
 from helpers.exercises.drives import plain
+from helpers.exercises.judging import judge, judge_all
 from helpers.exercises.observe import observe
 from helpers.exercises.spec import Exercise
 
@@ -268,10 +269,10 @@ def passes(exercise: Exercise, answer: Callable[..., Any]) -> bool:
     """Whether an answer is right, first in one case and then in all."""
     cases = exercise.cases(0)
     (first,) = observe(exercise.drive, answer, cases[:1], 2.0)
-    if exercise.judge(cases[0], first).status != "passed":
+    if judge(exercise, cases[0], first).status != "passed":
         return False
     seen = observe(exercise.drive, answer, cases, 5.0)
-    return exercise.judge_all(cases, seen).status == "passed"
+    return judge_all(exercise, cases, seen).status == "passed"
 
 
 def limited(function: Callable[..., Any], args: Sequence[Any]) -> Any:

@@ -62,8 +62,9 @@ def as_cell(exercise: Exercise, function: Callable[..., Any]) -> str:
     home = inspect.getmodule(function)
     assert home is not None
     source = inspect.getsource(home)
-    taken = _with_imports(source, [function.__name__], provided(exercise.lesson))
-    body = textwrap.indent(f"{taken}\n\nreturn {function.__name__}", "    ")
+    name = next((n for n, one in vars(home).items() if one is function), function.__name__)
+    taken = _with_imports(source, [name], provided(exercise.lesson))
+    body = textwrap.indent(f"{taken}\n\nreturn {name}", "    ")
     return (
         "from __future__ import annotations\n\n"
         f"def make_{exercise.function}_answer():\n{body}\n\n"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from helpers.exercises import everything, find, of_lesson
+from helpers.exercises.judging import judge, judge_all
 from helpers.exercises.observe import observe
 from helpers.exercises.spec import Case, Exercise, Observation, Verdict, WrongAnswer
 from helpers.instructor.hidden import HIDDEN_SEEDS
@@ -28,7 +29,7 @@ def verdict(exercise: Exercise, function: Callable[..., Any], seed: int = 0) -> 
     """Judge a function in this process, as the check does in another."""
     pytest.importorskip(exercise.framework)  # as there: no limit counts the seconds of loading
     cases = exercise.cases(seed)
-    return exercise.judge_all(cases, as_far_as_right(exercise, cases, function))
+    return judge_all(exercise, cases, as_far_as_right(exercise, cases, function))
 
 
 def as_far_as_right(
@@ -38,7 +39,7 @@ def as_far_as_right(
     seen: list[Observation] = []
     for case in cases:
         seen += observe(exercise.drive, function, [case], LIMIT[exercise.framework])
-        if exercise.judge(case, seen[-1]).status != "passed":
+        if judge(exercise, case, seen[-1]).status != "passed":
             break
     return seen
 
@@ -67,18 +68,29 @@ def test_the_stub_counts_as_not_attempted(exercise: Exercise) -> None:
     assert result.hint == f"Exercise {exercise.number} is not done yet."
 
 
-@pytest.mark.parametrize(("exercise", "answer"), WRONG, ids=named)
-def test_a_wrong_answer_gets_its_own_hint_and_no_other(
-    exercise: Exercise, answer: WrongAnswer
-) -> None:
-    result = verdict(exercise, answer.function)
-    assert result.status == "wrong"
-    assert answer.hint in result.hint
-    # The mistake was recognised: this is not what an unknown wrong answer is told.
-    assert result.mistake in [m.name for m in exercise.mistakes]
-    for other in exercise.wrong:
-        if other is not answer:
-            assert other.hint not in result.hint, f"this is the hint for: {other.name}"
+@pytest.mark.parametrize("exercise", EXERCISES, ids=named)
+def test_each_wrong_answer_gets_its_own_hint_and_each_family_is_met(exercise: Exercise) -> None:
+    results = {answer.name: verdict(exercise, answer.function) for answer in exercise.wrong}
+    missed = [
+        f"{answer.name}: {results[answer.name]}"
+        for answer in exercise.wrong
+        if not tells(exercise, answer, results[answer.name])
+    ]
+    assert not missed, "\n".join(missed)
+    if any(answer.says for answer in exercise.wrong):
+        met = {result.mistake for result in results.values()}
+        assert {m.name for m in exercise.mistakes} <= met, "a family without a known answer"
+
+
+def tells(exercise: Exercise, answer: WrongAnswer, result: Verdict) -> bool:
+    """Whether a wrong answer was told what is its own, and not what an unknown one is told."""
+    if result.status != "wrong":
+        return False
+    if answer.says:
+        return result.mistake == answer.name
+    others = [o.hint for o in exercise.wrong if o.hint and o is not answer]
+    by_family = result.mistake in [m.name for m in exercise.mistakes]
+    return by_family and answer.hint in result.hint and not any(o in result.hint for o in others)
 
 
 @pytest.mark.parametrize(("exercise", "answer"), WRONG, ids=named)
@@ -93,7 +105,9 @@ def test_a_wrong_answer_fails_on_hidden_cases_alone(
 @pytest.mark.parametrize("exercise", EXERCISES, ids=named)
 def test_a_spec_is_complete(exercise: Exercise) -> None:
     assert len(exercise.wrong) >= 3
-    assert len({m.name for m in exercise.mistakes}) == len(exercise.mistakes)
+    names = [m.name for m in exercise.mistakes] + [w.name for w in exercise.wrong if w.says]
+    assert len(set(names)) == len(names)
+    assert all(bool(answer.says) != bool(answer.hint) for answer in exercise.wrong)
     assert 1 <= exercise.stars <= 3 and exercise.points >= 1 and exercise.minutes >= 5
     assert exercise in of_lesson(exercise.lesson)
     assert all(
@@ -130,8 +144,8 @@ def test_a_forged_observation_is_judged_without_an_exception(exercise: Exercise)
         Observation(trouble="deadlock", waiting={0: "waits"}),
         Observation(trouble="died", text="gone"),
     ):
-        assert exercise.judge(case, seen).status == "wrong"
-    assert exercise.judge_all(exercise.cases(0), []).status == "wrong"
+        assert judge(exercise, case, seen).status == "wrong"
+    assert judge_all(exercise, exercise.cases(0), []).status == "wrong"
 
 
 def test_what_the_driver_gets_holds_no_facts() -> None:
@@ -160,11 +174,11 @@ def said_to(name: str) -> str:
 
 
 def test_scatter_says_what_the_example_says() -> None:
-    assert said_to("cuts with rows // N") == (
+    assert said_to("loses the remainder") == (
         "On 3 ranks with 5 rows, rank 2 got 1 row; it should get 2. Rows 3 and 4 reached nobody: "
         "`rows // N` loses the remainder."
     )
-    assert said_to("sends the whole batch") == (
+    assert said_to("sends the whole batch to everyone") == (
         "The slices are right, but rank 0 sent 2.5× the bytes it had to (320 B instead of 128 B): "
         "send each rank only its slice."
     )

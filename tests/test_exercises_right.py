@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from helpers.exercises import everything, find
+from helpers.exercises.judging import judge_all
 from helpers.exercises.observe import observe
 from helpers.instructor.hidden import HIDDEN_SEEDS
 from tests import (
@@ -281,8 +282,8 @@ def test_another_right_answer_passes(number: str, answer: Callable[..., Any]) ->
     pytest.importorskip(exercise.framework)
     for seed in (0, *HIDDEN_SEEDS):
         cases = exercise.cases(seed)
-        verdict = exercise.judge_all(
-            cases, observe(exercise.drive, answer, cases, LIMIT[exercise.framework])
+        verdict = judge_all(
+            exercise, cases, observe(exercise.drive, answer, cases, LIMIT[exercise.framework])
         )
         assert verdict.status == "passed", (seed, verdict.hint)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from submissions import as_cell, write
 
-from helpers.exercises import find
+from helpers.exercises import find, judging
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.instructor.judge import Judge
 from helpers.instructor.judge.budgets import BUDGETS, Clock
@@ -124,7 +124,7 @@ def test_a_right_answer_holds_no_more_than_it_may(
 ) -> None:
     exercise = find(number)
     case, found = seen(judge, tmp_path, exercise, as_cell(exercise, function))
-    assert exercise.judge(case, found).status == "passed", exercise.judge(case, found)
+    assert judging.judge(exercise, case, found).status == "passed", judge(exercise, case, found)
     looked = found.values[0][-1] if number == "06.5" else found.values[0]
     keys = {"13.5": ["copies"], "14.6": ["held", "after"], "06.5": ["held"]}[number]
     assert all(looked[key] is not None for key in keys)
@@ -139,7 +139,7 @@ def test_an_answer_that_keeps_more_gets_no_points(
     exercise = find(number)
     function = next(each.function for each in exercise.wrong if each.name == name)
     case, found = seen(judge, tmp_path, exercise, as_cell(exercise, function))
-    verdict = exercise.judge(case, found)
+    verdict = judging.judge(exercise, case, found)
     assert (verdict.status, verdict.mistake) == ("wrong", MISTAKES[name])
 
 
@@ -148,7 +148,7 @@ def test_a_copy_is_seen_wherever_it_lies(judge: Judge, tmp_path: Path, name: str
     exercise = find("13.5")
     keep = f"\ndef keep(ctx, out):\n    {HIDDEN[name].strip()}\n"
     case, found = seen(judge, tmp_path, exercise, OWN + keep)
-    verdict = exercise.judge(case, found)
+    verdict = judging.judge(exercise, case, found)
     assert (verdict.status, verdict.mistake) == ("wrong", "keeps a copy of the output")
 
 
@@ -156,7 +156,7 @@ def test_the_same_without_a_copy_is_right(judge: Judge, tmp_path: Path) -> None:
     exercise = find("13.5")
     keep = "\ndef keep(ctx, out):\n    pass\n"
     case, found = seen(judge, tmp_path, exercise, OWN + keep)
-    assert exercise.judge(case, found).status == "passed"
+    assert judging.judge(exercise, case, found).status == "passed"
 
 
 def test_a_hidden_case_is_told_by_what_the_lesson_shows(tmp_path: Path) -> None:

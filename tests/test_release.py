@@ -157,9 +157,12 @@ def test_arguments_are_no_names_from_outside() -> None:
 
 
 def test_a_spec_without_answers_is_python() -> None:
-    text = blind((ROOT / "helpers/exercises/lesson_02/ring.py").read_text(encoding="utf-8"))
-    assert 'cases=visible("02.3"),' in text and "wrong=()," in text
-    compile(text, "ring.py", "exec")
+    text = blind((ROOT / "helpers/exercises/lesson_02/scatter.py").read_text(encoding="utf-8"))
+    assert 'cases=visible("02.1"),' in text and "reference=left_out(" in text
+    # Of wrong answers, what is said to them alone; of those that a family recognises, nothing.
+    assert "('loses the remainder', left_out('wrong answer'), 'rank {last} got" in text
+    assert "Rank 0 waits for a message from rank 0" not in text
+    compile(text, "scatter.py", "exec")
 
 
 def test_what_is_left_out_says_so() -> None:

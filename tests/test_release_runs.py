@@ -20,10 +20,12 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 from helpers.exercises import find, lessons, of_lesson
+from helpers.exercises.judging import judge_all
 from helpers.exercises.spec import Exercise, WrongAnswer
 from helpers.instructor.build_lesson import CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells, read
 from helpers.notebook.recorded import RECORDED, digest
+from tests.hints import is_its_own
 from tests.test_exercises import as_far_as_right
 
 ROOT = releases.ROOT
@@ -72,17 +74,17 @@ def test_checks_say_what_they_say_here(unpacked: Path) -> None:
             one.name: as_far_as_right(exercise, cases, one.function) for one in asked(exercise)
         }
         wanted[exercise.number] = {
-            name: [verdict.status, verdict.hint]
+            name: [verdict.status, verdict.mistake, verdict.hint]
             for name, one in seen[exercise.number].items()
-            for verdict in [exercise.judge_all(cases, one)]
+            for verdict in [judge_all(exercise, cases, one)]
         }
     told = inside(unpacked, {"seen": seen, "sources": answers(unpacked.name), "searched": {}})
     assert Path(told["where"]).is_relative_to(unpacked)
     assert told["verdicts"] == wanted
     for exercise in exercises:
         for wrong in asked(exercise):
-            status, hint = told["verdicts"][exercise.number][wrong.name]
-            assert status == "wrong" and wrong.hint in hint
+            status, mistake, hint = told["verdicts"][exercise.number][wrong.name]
+            assert status == "wrong" and is_its_own(wrong, mistake, hint)
     assert told["checks"] == {exercise.number: "passed" for exercise in exercises}
     # Cells that wait for an answer find all that they import, too.
     assert told["missing"] == []

@@ -2,21 +2,22 @@
 
 How to write one
 ----------------
-A lesson's exercises live in `helpers/exercises/lesson_NN/`, one file each, and its `__init__.py`
-lists them in `EXERCISES`. A file holds, in this order:
+A lesson's exercises live in `helpers/exercises/lesson_NN/`, one file each, and are found there by
+their `EXERCISE`; the package says what the lesson builds. A file holds, in this order:
 
 1. `cases(seed)`: the inputs, as plain values and numpy arrays. Seed 0 is what the learner's check
    uses; every other seed is hidden. World sizes 1, 2, 3 and 5, the most telling case first: a hint
    is given for the first case that is wrong.
 2. `claim(case, seen)`: None where the observation is right, otherwise one plain sentence. This
    alone decides. It tests what the exercise claims (bytes, messages, order), not only the values.
-3. The mistakes: `Mistake(name, look)` where `look(case, seen)` returns the hint for that mistake
-   with its numbers in it, or None. They are asked in order, only about an answer that is wrong,
-   and they see only what the answer did: values, bytes, trace. Never its source text.
-   The name is shown without a case (by the grader), so it holds no numbers of the case.
-4. The reference, then at least three wrong answers, the ones that people really write, each with
-   a piece of the hint that it must get.
-5. `EXERCISE = Exercise(...)`.
+3. The reference, with the name and the arguments that `helpers.algorithms` gives it.
+4. The wrong answers, those that people really write: `WrongAnswer(name, function, says)`. Each is
+   its own oracle (`known.py`): who does in a case what it does is told what it says. So write it as
+   the reference with one thing wrong. The name is shown without a case (by the grader), so it holds
+   no numbers of the case. Long ones stand beside, in `NAME_wrong.py`.
+5. `Mistake(name, look)` only for families that no single function stands for: deadlocks, time,
+   missing waits, memory kept. They see what the answer did, never its source text.
+6. `EXERCISE = Exercise(...)`.
 
 The learner's function runs elsewhere: a driver (`drives.py`) calls it for a case and hands back
 an `Observation`, plain values without behaviour. Drivers import nothing from the specs.
@@ -25,8 +26,10 @@ an `Observation`, plain values without behaviour. Drivers import nothing from th
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 from helpers.exercises.spec import Exercise
 
@@ -45,12 +48,17 @@ def lessons() -> list[str]:
     return sorted(p.name[-2:] for p in _HERE.glob("lesson_[0-9][0-9]"))
 
 
+@cache
 def of_lesson(lesson: str) -> tuple[Exercise, ...]:
     """A lesson's exercises, in order; none where the lesson has no exercises."""
     if lesson not in lessons():
         return ()
-    found: tuple[Exercise, ...] = import_module(f"helpers.exercises.lesson_{lesson}").EXERCISES
-    return found
+    package = import_module(f"helpers.exercises.lesson_{lesson}")
+    modules = [
+        import_module(f"{package.__name__}.{m.name}") for m in iter_modules(package.__path__)
+    ]
+    found: list[Exercise] = [m.EXERCISE for m in modules if hasattr(m, "EXERCISE")]
+    return tuple(sorted(found, key=lambda exercise: exercise.number))
 
 
 def provided(lesson: str) -> tuple[str, ...]:

@@ -6,16 +6,13 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from helpers.engines.errors import RankDied, RankFailed, RunError, RunTimeout
 from helpers.exercises import NoSuchExercise, find
-from helpers.exercises.observe import observe
+from helpers.exercises.apart import observe_apart
+from helpers.exercises.judging import judge_all
 from helpers.exercises.released import LeftOut, is_left_out
 from helpers.exercises.result import Result
-from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.spec import Exercise
 from helpers.notebook.failed_cells import behind
-
-TIMEOUT = 10.0
-TF_TIMES = 3.0  # TensorFlow takes a while for each graph
 
 _known: dict[tuple[str, str], str] = {}
 
@@ -90,44 +87,6 @@ def judged(exercise: Exercise, function: Callable[..., Any], seeds: Sequence[int
     if old:
         return Result(exercise.number, "not run", old, exercise)
     cases = [case for seed in seeds for case in exercise.cases(seed)]
-    seen = apart(exercise, function, cases)
-    verdict = exercise.judge_all(cases, seen)
+    seen = observe_apart(exercise, function, cases)
+    verdict = judge_all(exercise, cases, seen)
     return Result(exercise.number, verdict.status, verdict.hint, exercise, cases, seen)
-
-
-def apart(
-    exercise: Exercise, function: Callable[..., Any], cases: Sequence[Case]
-) -> list[Observation]:
-    """Observe the function in a process of its own, which the time-out can end."""
-    from helpers.engines.run import run
-
-    # Without the facts, and without the spec: only the driver travels with the function.
-    blind = [Case(c.name, c.args, c.ranks, c.options) for c in cases]
-    drive = exercise.drive
-    seconds = TIMEOUT * (TF_TIMES if exercise.framework == "tensorflow" else 1.0)
-
-    def job(comm: Any) -> list[Observation]:
-        return observe(drive, function, blind, limit=seconds - 2)
-
-    job.__name__ = getattr(function, "__name__", exercise.function)  # for the engine's messages
-    try:
-        seen: list[Observation] = run(
-            job,
-            ranks=1,
-            engine="processes",
-            framework=exercise.framework,
-            timeout=seconds,
-            device="cpu",
-            show=False,
-        )[0]
-        return seen
-    except RunTimeout:
-        return [Observation(trouble="timeout")]
-    except RankFailed as error:
-        return [Observation(trouble="failed", kind=error.kind, text=error.message)]
-    except RankDied as error:
-        return [Observation(trouble="died", text=error.report)]
-    except RunError as error:
-        return [Observation(trouble="died", text=str(error))]
-    except (TypeError, AttributeError, ImportError) as error:
-        return [Observation(trouble="failed", kind=type(error).__name__, text=str(error))]

@@ -15,6 +15,7 @@ from helpers.exercises.spec import Case
 
 HERE = Path(__file__).parent
 CASES = "cases.json"
+OUTCOMES = "outcomes.json"
 
 
 class LeftOut(RuntimeError):

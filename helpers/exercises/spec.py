@@ -93,18 +93,37 @@ class Mistake:
 
 @dataclass(frozen=True)
 class WrongAnswer:
-    """An answer that people really write. hint: a piece of what the check must say to it."""
+    """An answer that people really write, and what is said to it.
+
+    says: the hint, where an answer that does just what this one does is recognised by that
+    (`helpers.exercises.known`). A text stands behind the case's name ("On 3 ranks, …"), or for
+    itself where it begins with a capital letter; {words} in braces are the exercise's `numbers`,
+    and {case} is the case's name. A function makes the hint of the case and the observation.
+    hint: where one of the `mistakes`, a family, recognises it: a piece of what that must say.
+    """
 
     name: str
     function: Callable[..., Any]
-    hint: str
+    says: str | Look = ""
+    hint: str = ""
+
+
+def _no_numbers(case: Case, seen: Observation) -> Mapping[str, Any]:
+    return {}
+
+
+def _values(case: Case, seen: Observation) -> Any:
+    return seen.values
 
 
 @dataclass(frozen=True)
 class Exercise:
     """One exercise. `number` is "02.1", `function` the name that the learner's cell defines.
 
-    asks: what was asked for, in one sentence. praise: what a right answer is told. figure: the
+    asks: what was asked for, in one sentence. mistakes: families of wrong answers that no single
+    function stands for, asked in order. numbers: what the hints of `wrong` may name. compared: what
+    of an observation's values tells one answer from another; without what depends on the clock.
+    praise: what a right answer is told. figure: the
     index of the case whose timeline is shown then, None for no timeline. ranked: whether it runs on
     ranks; otherwise it is an ordinary function, and there is one value. builds_on: the numbers of
     exercises whose functions an answer calls. framework: what must be loaded where it runs.
@@ -122,10 +141,12 @@ class Exercise:
     cases: Callable[[int], list[Case]]
     drive: Driver
     claim: Look
-    mistakes: tuple[Mistake, ...]
     praise: Callable[[Sequence[Case], Sequence[Observation]], str]
     reference: Callable[..., Any]
     wrong: tuple[WrongAnswer, ...]
+    mistakes: tuple[Mistake, ...] = ()
+    numbers: Callable[[Case, Observation], Mapping[str, Any]] = _no_numbers
+    compared: Callable[[Case, Observation], Any] = _values
     figure: int | None = None
     ranked: bool = True
     builds_on: tuple[str, ...] = ()
@@ -141,51 +162,3 @@ class Exercise:
     def stub(self) -> str:
         """The line that an exercise holds until it is done."""
         return f'raise NotImplementedError("Exercise {self.number} is not done yet")'
-
-    def judge(self, case: Case, seen: Observation) -> Verdict:
-        """Judge one observation: the claim decides, the mistakes find the hint."""
-        from helpers.exercises.trouble import explain
-
-        if seen.trouble == "not done":
-            return Verdict("not attempted", f"Exercise {self.number} is not done yet.")
-        if not seen.trouble and not self.whole(case, seen):
-            return Verdict("wrong", f"{case.name}, the answer is incomplete.", "incomplete")
-        fault = None if seen.trouble else self._look(self.claim, case, seen, strict=True)
-        if not seen.trouble and fault is None:
-            return Verdict("passed")
-        for mistake in self.mistakes:
-            if seen.trouble and not mistake.unfinished:
-                continue
-            hint = self._look(mistake.look, case, seen)
-            if hint:
-                return Verdict("wrong", hint, mistake.name)
-        name, common = explain(self, case, seen)
-        return Verdict("wrong", common or fault or "The answer is wrong.", name)
-
-    def whole(self, case: Case, seen: Observation) -> bool:
-        """Whether an observation holds something for every rank: it may come from a stranger."""
-        if not self.ranked:
-            return len(seen.values) == 1
-        lists = (seen.values, seen.bytes, seen.messages, seen.sent, seen.seconds)
-        return all(len(each) == case.ranks for each in lists)
-
-    def judge_all(self, cases: Sequence[Case], seen: Sequence[Observation]) -> Verdict:
-        """Judge a whole check: the first case that is not right decides."""
-        for case, observation in zip(cases, seen, strict=False):
-            verdict = self.judge(case, observation)
-            if verdict.status != "passed":
-                return verdict
-        if len(seen) < len(cases):
-            return Verdict("wrong", f"{cases[len(seen)].name}, there was no answer.", "no answer")
-        return Verdict("passed", self.praise(cases, seen))
-
-    def _look(self, look: Look, case: Case, seen: Observation, strict: bool = False) -> str | None:
-        """Ask one question about an answer of any shape: what cannot be asked does not hold."""
-        try:
-            return look(case, seen)
-        except Exception:  # the answer may be anything at all
-            from helpers.exercises.compare import describe  # brings numpy
-
-            values = ", ".join(describe(v) for v in seen.values[:3])
-            what = f"{case.name}, your function gave {values}, which is not what was asked for."
-            return what if strict else None

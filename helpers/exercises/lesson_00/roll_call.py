@@ -237,14 +237,16 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("returns tensors", keeps_tensors, "it holds tensors"),
-        WrongAnswer("leaves rank 0 out", forgets_itself, "its own square is missing"),
-        WrongAnswer("sends to itself", sends_to_itself, "Rank 0 waits for a message from rank 0"),
-        WrongAnswer("all receive first", all_receive, "every rank waits to receive"),
-        WrongAnswer("receives once", only_one_received, "never comes to receive"),
-        WrongAnswer("sends nothing", no_messages, "no rank sent anything"),
-        WrongAnswer("hand to hand", hand_to_hand, "is for rank 0"),
-        WrongAnswer("does not square", ranks_themselves, "the ranks themselves"),
+        WrongAnswer("returns tensors", keeps_tensors, hint="it holds tensors"),
+        WrongAnswer("leaves rank 0 out", forgets_itself, hint="its own square is missing"),
+        WrongAnswer(
+            "sends to itself", sends_to_itself, hint="Rank 0 waits for a message from rank 0"
+        ),
+        WrongAnswer("all receive first", all_receive, hint="every rank waits to receive"),
+        WrongAnswer("receives once", only_one_received, hint="never comes to receive"),
+        WrongAnswer("sends nothing", no_messages, hint="no rank sent anything"),
+        WrongAnswer("hand to hand", hand_to_hand, hint="is for rank 0"),
+        WrongAnswer("does not square", ranks_themselves, hint="the ranks themselves"),
     ),
     figure=0,
 )

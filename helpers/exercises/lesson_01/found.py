@@ -258,19 +258,23 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("no container", wrong.no_container, "you looked into the default container"),
         WrongAnswer(
-            "always the same container", wrong.always_spring, "use the argument `container`"
+            "no container", wrong.no_container, hint="you looked into the default container"
         ),
-        WrongAnswer("in float64", wrong.in_double, "the type that was left"),
-        WrongAnswer("only reads them", wrong.only_reads, "is no variable but"),
-        WrongAnswer("without a shape", wrong.in_another_shape, "the model says which shape"),
-        WrongAnswer("no device", wrong.no_device, "wherever the session likes"),
-        WrongAnswer("unnamed", wrong.by_tf_variable, "there are Variable"),
-        WrongAnswer("a scope", wrong.in_a_scope, "is called `weights`; there are spring/weights"),
-        WrongAnswer("initialised", wrong.initialised, "what was trained is lost"),
-        WrongAnswer("zeros", wrong.constants, "Numbers alone find nothing"),
-        WrongAnswer("one of them", wrong.as_list, "is missing in the dictionary"),
+        WrongAnswer(
+            "always the same container", wrong.always_spring, hint="use the argument `container`"
+        ),
+        WrongAnswer("in float64", wrong.in_double, hint="the type that was left"),
+        WrongAnswer("only reads them", wrong.only_reads, hint="is no variable but"),
+        WrongAnswer("without a shape", wrong.in_another_shape, hint="the model says which shape"),
+        WrongAnswer("no device", wrong.no_device, hint="wherever the session likes"),
+        WrongAnswer("unnamed", wrong.by_tf_variable, hint="there are Variable"),
+        WrongAnswer(
+            "a scope", wrong.in_a_scope, hint="is called `weights`; there are spring/weights"
+        ),
+        WrongAnswer("initialised", wrong.initialised, hint="what was trained is lost"),
+        WrongAnswer("zeros", wrong.constants, hint="Numbers alone find nothing"),
+        WrongAnswer("one of them", wrong.as_list, hint="is missing in the dictionary"),
     ),
     ranked=False,
     framework="tensorflow",

@@ -1,7 +1,5 @@
 """The exercises of lesson 02, messages."""
 
-from helpers.exercises.lesson_02 import broadcast, fit, ring, scatter, shared
-
 # The modules of helpers.algorithms that hold what this lesson builds.
 BUILDS: tuple[str, ...] = ("messages.collectives", "messages.cost_model")
 # What answers one of its exercises, in part, though no spec names it, as (module, name).
@@ -9,12 +7,4 @@ ANSWERS: tuple[tuple[str, str], ...] = (
     ("messages.collectives", "chunk_bounds"),
     ("messages.collectives", "reduce_scatter_ring"),
     ("messages.collectives", "all_gather_ring"),
-)
-
-EXERCISES = (
-    scatter.EXERCISE,
-    broadcast.EXERCISE,
-    ring.EXERCISE,
-    fit.EXERCISE,
-    shared.EXERCISE,
 )

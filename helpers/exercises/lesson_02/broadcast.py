@@ -222,19 +222,27 @@ EXERCISE = Exercise(
     praise=praise,
     reference=broadcast_wrong.reference,
     wrong=(
-        WrongAnswer("naive", broadcast_wrong.naive, "the root sent all 4 messages itself"),
-        WrongAnswer("chain", broadcast_wrong.chain, "hand to hand through 4 rounds"),
+        WrongAnswer("naive", broadcast_wrong.naive, hint="the root sent all 4 messages itself"),
+        WrongAnswer("chain", broadcast_wrong.chain, hint="hand to hand through 4 rounds"),
         WrongAnswer(
-            "always from rank 0", broadcast_wrong.from_rank_0, "Count places from the root"
+            "always from rank 0", broadcast_wrong.from_rank_0, hint="Count places from the root"
         ),
-        WrongAnswer("places for ranks", broadcast_wrong.places_for_ranks, "was taken for a rank"),
         WrongAnswer(
-            "returns a new tensor", broadcast_wrong.returns_new, "the right tensor was returned"
+            "places for ranks", broadcast_wrong.places_for_ranks, hint="was taken for a rank"
         ),
-        WrongAnswer("receives into a new name", broadcast_wrong.rebinds, "only names a new tensor"),
-        WrongAnswer("powers of two only", broadcast_wrong.no_bound, "a rank that does not exist"),
-        WrongAnswer("wraps round", broadcast_wrong.wraps_round, "round the end of the circle"),
-        WrongAnswer("wrong partner", broadcast_wrong.wrong_partner, "which never sends to it"),
+        WrongAnswer(
+            "returns a new tensor",
+            broadcast_wrong.returns_new,
+            hint="the right tensor was returned",
+        ),
+        WrongAnswer(
+            "receives into a new name", broadcast_wrong.rebinds, hint="only names a new tensor"
+        ),
+        WrongAnswer(
+            "powers of two only", broadcast_wrong.no_bound, hint="a rank that does not exist"
+        ),
+        WrongAnswer("wraps round", broadcast_wrong.wraps_round, hint="round the end of the circle"),
+        WrongAnswer("wrong partner", broadcast_wrong.wrong_partner, hint="which never sends to it"),
     ),
     figure=0,
 )

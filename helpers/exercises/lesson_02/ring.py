@@ -285,23 +285,29 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("whole tensors", ring_wrong.whole_tensors, "moves whole tensors"),
-        WrongAnswer("reduce, then broadcast", ring_wrong.through_rank_0, "does most of the work"),
-        WrongAnswer("half of it", ring_wrong.reduce_scatter_only, "That is the first half"),
-        WrongAnswer("adds twice", ring_wrong.adds_in_both_halves, "it is not added to it"),
-        WrongAnswer("a step too many", ring_wrong.step_too_many, "each half has N − 1 steps"),
-        WrongAnswer("renames", ring_wrong.renames, "never got the sum"),
-        WrongAnswer("renames all", ring_wrong.renames_all, "what was summed is another tensor"),
+        WrongAnswer("whole tensors", ring_wrong.whole_tensors, hint="moves whole tensors"),
         WrongAnswer(
-            "one chunk again", ring_wrong.one_chunk_again, "sends another chunk at each step"
+            "reduce, then broadcast", ring_wrong.through_rank_0, hint="does most of the work"
         ),
-        WrongAnswer("second half as first", ring_wrong.as_the_first, "that is not complete"),
-        WrongAnswer("never waits", ring_wrong.never_waits, "returned without waiting for"),
-        WrongAnswer("mean", ring_wrong.averages, "do not divide by N"),
-        WrongAnswer("length // N", ring_wrong.loses_rest, "lose the remainder"),
-        WrongAnswer("torch.chunk", ring_wrong.torch_chunk, "fewer than N pieces"),
-        WrongAnswer("new tensor", ring_wrong.returns_new, "the sum was returned"),
-        WrongAnswer("all send first", ring_wrong.all_send_first, "wait to send and none receives"),
+        WrongAnswer("half of it", ring_wrong.reduce_scatter_only, hint="That is the first half"),
+        WrongAnswer("adds twice", ring_wrong.adds_in_both_halves, hint="it is not added to it"),
+        WrongAnswer("a step too many", ring_wrong.step_too_many, hint="each half has N − 1 steps"),
+        WrongAnswer("renames", ring_wrong.renames, hint="never got the sum"),
+        WrongAnswer(
+            "renames all", ring_wrong.renames_all, hint="what was summed is another tensor"
+        ),
+        WrongAnswer(
+            "one chunk again", ring_wrong.one_chunk_again, hint="sends another chunk at each step"
+        ),
+        WrongAnswer("second half as first", ring_wrong.as_the_first, hint="that is not complete"),
+        WrongAnswer("never waits", ring_wrong.never_waits, hint="returned without waiting for"),
+        WrongAnswer("mean", ring_wrong.averages, hint="do not divide by N"),
+        WrongAnswer("length // N", ring_wrong.loses_rest, hint="lose the remainder"),
+        WrongAnswer("torch.chunk", ring_wrong.torch_chunk, hint="fewer than N pieces"),
+        WrongAnswer("new tensor", ring_wrong.returns_new, hint="the sum was returned"),
+        WrongAnswer(
+            "all send first", ring_wrong.all_send_first, hint="wait to send and none receives"
+        ),
     ),
     figure=0,
 )

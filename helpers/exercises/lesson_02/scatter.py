@@ -6,7 +6,7 @@ rank r of N gets rows ⌊r·rows/N⌋ to ⌊(r+1)·rows/N⌋. The claim: rank 0 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,71 +66,23 @@ def claim(case: Case, seen: Observation) -> str | None:
     return None
 
 
-def _remainder(case: Case, seen: Observation) -> str | None:
-    rows, n = case.facts["rows"], case.ranks
-    if rows % n == 0 or _sizes(seen) != [rows // n] * n:
-        return None
-    low, high = bounds(rows, n)[-1]
-    lost = range(n * (rows // n), rows)
-    reached = "Row" if len(lost) == 1 else "Rows"
-    return (
-        f"{case.name}, rank {n - 1} got {count(rows // n, 'row')}; it should get {high - low}. "
-        f"{reached} {listing(lost)} reached nobody: `rows // N` loses the remainder."
-    )
-
-
-def _last_takes_rest(case: Case, seen: Observation) -> str | None:
-    rows, n, sizes = case.facts["rows"], case.ranks, _sizes(seen)
-    if rows % n < 1 or sizes != [rows // n] * (n - 1) + [rows // n + rows % n]:
-        return None
-    low, high = bounds(rows, n)[-1]
-    return (
-        f"{case.name}, rank {n - 1} got {count(sizes[-1] or 0, 'row')}; it should get "
-        f"{high - low}. The last rank takes the whole remainder: start rank r at ⌊r·B/N⌋ "
-        "instead, so that the slices differ by one row at most."
-    )
-
-
-def _first_take_more(case: Case, seen: Observation) -> str | None:
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: how the rows were cut, and what rank 0 sent."""
     rows, n, sizes = case.facts["rows"], case.ranks, _sizes(seen)
     wanted = [high - low for low, high in bounds(rows, n)]
-    if None in sizes or sizes == wanted or sum(s or 0 for s in sizes) != rows:
-        return None
-    if (sizes[0] or 0) <= wanted[0]:
-        return None
-    return (
-        f"{case.name}, rank 0 got {count(sizes[0] or 0, 'row')}; it should get {wanted[0]}. "
-        "The first ranks take the extra rows, as `torch.chunk` and `torch.tensor_split` cut. "
-        "Here rank r starts at row ⌊r·B/N⌋."
-    )
-
-
-def _whole_batch(case: Case, seen: Observation) -> str | None:
-    whole, needed = (case.ranks - 1) * case.facts["batch"].nbytes, _needed(case)
-    if not seen.bytes or seen.bytes[0] != whole or whole == needed:
-        return None
-    cuts = bounds(case.facts["rows"], case.ranks)
-    right = _sizes(seen) == [high - low for low, high in cuts]
-    return (
-        f"{'The slices are right, but' if right else case.name + ','} rank 0 sent "
-        f"{times(whole, needed)} the bytes it had to "
-        f"({whole} B instead of {needed} B): send each rank only its slice."
-    )
-
-
-def _nothing_kept(case: Case, seen: Observation) -> str | None:
-    if not seen.values or (seen.values[0] is not None and seen.values[0] != []):
-        return None
-    return (
-        f"{case.name}, rank 0 returned None: rank 0 has a slice too. It sends that to nobody, "
-        "and returns it."
-    )
-
-
-def _kept_everything(case: Case, seen: Observation) -> str | None:
-    if case.ranks == 1 or not close(seen.values[0], case.facts["batch"], 0.0):
-        return None
-    return f"{case.name}, rank 0 returned the whole batch; it should return its own slice."
+    lost = range(n * (rows // n), rows)
+    sent, needed = seen.bytes[0], _needed(case)
+    return {
+        "last": n - 1,
+        "last_got": count(sizes[-1] or 0, "row"),
+        "last_wanted": wanted[-1],
+        "first_got": count(sizes[0] or 0, "row"),
+        "first_wanted": wanted[0],
+        "lost": f"{'Row' if len(lost) == 1 else 'Rows'} {listing(lost)}",
+        "times": times(sent, needed) if needed else "",
+        "sent": sent,
+        "needed": needed,
+    }
 
 
 def _wrong_source(case: Case, seen: Observation) -> str | None:
@@ -161,39 +113,32 @@ def reference(comm: Any, batch: Any, rows: int, width: int) -> Any:
     return batch[part(0)]
 
 
-def loses_remainder(comm: Any, batch: Any, rows: int, width: int) -> Any:
-    """Cuts with `rows // N`."""
-    each = rows // comm.size
-    if comm.rank != 0:
-        return comm.recv(0)
-    for rank in range(1, comm.size):
-        comm.send(batch[rank * each : (rank + 1) * each], rank)
-    return batch[:each]
+def cut_at(bounds_of: Callable[[int, int, int], tuple[int, int]]) -> Callable[..., Any]:
+    """The reference with other cuts. bounds_of: of a rank, the ranks and the rows."""
+
+    def scatter(comm: Any, batch: Any, rows: int, width: int) -> Any:
+        if comm.rank != 0:
+            return comm.recv(0)
+        for rank in range(1, comm.size):
+            comm.send(batch[slice(*bounds_of(rank, comm.size, rows))], rank)
+        return batch[slice(*bounds_of(0, comm.size, rows))]
+
+    return scatter
 
 
-def rest_to_last(comm: Any, batch: Any, rows: int, width: int) -> Any:
-    """Cuts with `rows // N` and leaves the rest to the last rank."""
-    each = rows // comm.size
-    if comm.rank != 0:
-        return comm.recv(0)
-    for rank in range(1, comm.size):
-        high = rows if rank == comm.size - 1 else (rank + 1) * each
-        comm.send(batch[rank * each : high], rank)
-    return batch[: each if comm.size > 1 else rows]
+loses_remainder = cut_at(lambda r, n, rows: (r * (rows // n), (r + 1) * (rows // n)))
+rest_to_last = cut_at(
+    lambda r, n, rows: (r * (rows // n), rows if r == n - 1 else (r + 1) * (rows // n))
+)
+tensor_split = cut_at(
+    lambda r, n, rows: (
+        r * (rows // n) + min(r, rows % n),
+        (r + 1) * (rows // n) + min(r + 1, rows % n),
+    )
+)
 
 
-def tensor_split(comm: Any, batch: Any, rows: int, width: int) -> Any:
-    """Cuts with `torch.tensor_split`, which gives the extra rows to the first ranks."""
-    if comm.rank != 0:
-        return comm.recv(0)
-    parts = batch.tensor_split(comm.size)
-    for rank in range(1, comm.size):
-        comm.send(parts[rank], rank)
-    return parts[0]
-
-
-def whole_batch(comm: Any, batch: Any, rows: int, width: int) -> Any:
-    """Sends the whole batch to everyone, then slices."""
+def _whole_batch(comm: Any, batch: Any, rows: int, width: int) -> Any:
     if comm.rank == 0:
         for rank in range(1, comm.size):
             comm.send(batch, rank)
@@ -202,8 +147,7 @@ def whole_batch(comm: Any, batch: Any, rows: int, width: int) -> Any:
     return batch[comm.rank * rows // comm.size : (comm.rank + 1) * rows // comm.size]
 
 
-def to_itself(comm: Any, batch: Any, rows: int, width: int) -> Any:
-    """Rank 0 also sends to itself."""
+def _to_itself(comm: Any, batch: Any, rows: int, width: int) -> Any:
     if comm.rank == 0:
         for rank in range(comm.size):
             low, high = rank * rows // comm.size, (rank + 1) * rows // comm.size
@@ -211,22 +155,20 @@ def to_itself(comm: Any, batch: Any, rows: int, width: int) -> Any:
     return comm.recv(0)
 
 
-def from_the_left(comm: Any, batch: Any, rows: int, width: int) -> Any:
-    """Receives from the neighbour on the left, which never sends: a deadlock."""
+def _from_the_left(comm: Any, batch: Any, rows: int, width: int) -> Any:
     if comm.rank != 0:
         return comm.recv(comm.rank - 1)
-    for rank in range(1, comm.size):
-        comm.send(batch[rank * rows // comm.size : (rank + 1) * rows // comm.size], rank)
-    return batch[: rows // comm.size]
+    return reference(comm, batch, rows, width)
 
 
-def keeps_nothing(comm: Any, batch: Any, rows: int, width: int) -> Any:
-    """Rank 0 forgets its own slice."""
-    if comm.rank != 0:
-        return comm.recv(0)
-    for rank in range(1, comm.size):
-        comm.send(batch[rank * rows // comm.size : (rank + 1) * rows // comm.size], rank)
-    return None
+def _keeps_nothing(comm: Any, batch: Any, rows: int, width: int) -> Any:
+    part = reference(comm, batch, rows, width)
+    return part if comm.rank else None
+
+
+def _keeps_everything(comm: Any, batch: Any, rows: int, width: int) -> Any:
+    part = reference(comm, batch, rows, width)
+    return part if comm.rank else batch
 
 
 EXERCISE = Exercise(
@@ -245,24 +187,53 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(
         Mistake("a rank sends to itself", self_hint, unfinished=True),
-        Mistake("loses the remainder", _remainder),
-        Mistake("leaves the remainder to the last rank", _last_takes_rest),
-        Mistake("gives the extra rows to the first ranks", _first_take_more),
-        Mistake("rank 0 keeps nothing", _nothing_kept),
-        Mistake("rank 0 returns the whole batch", _kept_everything),
-        Mistake("sends the whole batch to everyone", _whole_batch),
         Mistake("receives from a rank that does not send", _wrong_source, unfinished=True),
     ),
+    numbers=numbers,
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("cuts with rows // N", loses_remainder, "Rows 3 and 4 reached nobody"),
-        WrongAnswer("leaves the rest to the last", rest_to_last, "takes the whole remainder"),
-        WrongAnswer("cuts with tensor_split", tensor_split, "The first ranks take the extra rows"),
-        WrongAnswer("sends the whole batch", whole_batch, "320 B instead of 128 B"),
-        WrongAnswer("sends to itself", to_itself, "Rank 0 waits for a message from rank 0"),
-        WrongAnswer("receives from the left", from_the_left, "rank 2 waits to receive from rank 1"),
-        WrongAnswer("rank 0 keeps nothing", keeps_nothing, "rank 0 has a slice too"),
+        WrongAnswer(
+            "loses the remainder",
+            loses_remainder,
+            "rank {last} got {last_got}; it should get {last_wanted}. {lost} reached nobody: "
+            "`rows // N` loses the remainder.",
+        ),
+        WrongAnswer(
+            "leaves the remainder to the last rank",
+            rest_to_last,
+            "rank {last} got {last_got}; it should get {last_wanted}. The last rank takes the "
+            "whole remainder: start rank r at ⌊r·B/N⌋ instead, so that the slices differ by one "
+            "row at most.",
+        ),
+        WrongAnswer(
+            "gives the extra rows to the first ranks",
+            tensor_split,
+            "rank 0 got {first_got}; it should get {first_wanted}. The first ranks take the extra "
+            "rows, as `torch.chunk` and `torch.tensor_split` cut. Here rank r starts at row "
+            "⌊r·B/N⌋.",
+        ),
+        WrongAnswer(
+            "sends the whole batch to everyone",
+            _whole_batch,
+            "The slices are right, but rank 0 sent {times} the bytes it had to ({sent} B instead "
+            "of {needed} B): send each rank only its slice.",
+        ),
+        WrongAnswer(
+            "rank 0 keeps nothing",
+            _keeps_nothing,
+            "rank 0 returned None: rank 0 has a slice too. It sends that to nobody, and returns "
+            "it.",
+        ),
+        WrongAnswer(
+            "rank 0 returns the whole batch",
+            _keeps_everything,
+            "rank 0 returned the whole batch; it should return its own slice.",
+        ),
+        WrongAnswer("sends to itself", _to_itself, hint="Rank 0 waits for a message from rank 0"),
+        WrongAnswer(
+            "receives from the left", _from_the_left, hint="rank 2 waits to receive from rank 1"
+        ),
     ),
     figure=0,
 )

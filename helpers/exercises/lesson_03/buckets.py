@@ -228,17 +228,21 @@ EXERCISE = Exercise(
     praise=praise,
     reference=wrong.reference,
     wrong=(
-        WrongAnswer("first first", wrong.forward, "Backward comes to the last layer first"),
-        WrongAnswer("numbers from the end", wrong.numbered_from_the_end, "they count from the end"),
-        WrongAnswer("bytes for numbers", wrong.bytes_for_numbers, "hold the parameters' bytes"),
-        WrongAnswer("turned inside", wrong.turned_inside, "Inside a bucket too"),
-        WrongAnswer("uses up sizes", wrong.used_up, "another list afterwards"),
-        WrongAnswer("by size", wrong.by_size, "sorted by size"),
-        WrongAnswer("loses the last", wrong.loses_last, "though it is not full"),
-        WrongAnswer("counts to 1", wrong.counts_to_one, "your count ends before it"),
-        WrongAnswer("leaves an empty one", wrong.leaves_empty, "one bucket is empty"),
-        WrongAnswer("never above", wrong.never_above, "before the limit"),
-        WrongAnswer("only above", wrong.only_above, "(≥, not >)"),
+        WrongAnswer("first first", wrong.forward, hint="Backward comes to the last layer first"),
+        WrongAnswer(
+            "numbers from the end", wrong.numbered_from_the_end, hint="they count from the end"
+        ),
+        WrongAnswer(
+            "bytes for numbers", wrong.bytes_for_numbers, hint="hold the parameters' bytes"
+        ),
+        WrongAnswer("turned inside", wrong.turned_inside, hint="Inside a bucket too"),
+        WrongAnswer("uses up sizes", wrong.used_up, hint="another list afterwards"),
+        WrongAnswer("by size", wrong.by_size, hint="sorted by size"),
+        WrongAnswer("loses the last", wrong.loses_last, hint="though it is not full"),
+        WrongAnswer("counts to 1", wrong.counts_to_one, hint="your count ends before it"),
+        WrongAnswer("leaves an empty one", wrong.leaves_empty, hint="one bucket is empty"),
+        WrongAnswer("never above", wrong.never_above, hint="before the limit"),
+        WrongAnswer("only above", wrong.only_above, hint="(≥, not >)"),
     ),
     ranked=False,
 )

@@ -250,14 +250,16 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("from zero", from_zero, "starts at 0"),
-        WrongAnswer("one step ahead", late_by_one, "one step ahead"),
-        WrongAnswer("no scaling", no_scaling, "the rate ends at 0.1"),
-        WrongAnswer("base without warmup", unscaled_without_warmup, "there is nothing to grow"),
-        WrongAnswer("jumps", jumps, "jumps from 0.1 to 0.8"),
-        WrongAnswer("never stops", never_stops, "goes on growing"),
-        WrongAnswer("square root", root, "square root"),
-        WrongAnswer("divides by zero", divides_by_warmup, "nothing to divide by"),
+        WrongAnswer("from zero", from_zero, hint="starts at 0"),
+        WrongAnswer("one step ahead", late_by_one, hint="one step ahead"),
+        WrongAnswer("no scaling", no_scaling, hint="the rate ends at 0.1"),
+        WrongAnswer(
+            "base without warmup", unscaled_without_warmup, hint="there is nothing to grow"
+        ),
+        WrongAnswer("jumps", jumps, hint="jumps from 0.1 to 0.8"),
+        WrongAnswer("never stops", never_stops, hint="goes on growing"),
+        WrongAnswer("square root", root, hint="square root"),
+        WrongAnswer("divides by zero", divides_by_warmup, hint="nothing to divide by"),
     ),
     ranked=False,
 )

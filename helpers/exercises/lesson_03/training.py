@@ -203,13 +203,15 @@ EXERCISE = Exercise(
     praise=praise,
     reference=wrong.reference,
     wrong=(
-        WrongAnswer("no broadcast", wrong.no_broadcast, "started from different weights"),
-        WrongAnswer("not cleared", wrong.not_cleared, "still there"),
-        WrongAnswer("alone", wrong.alone, "on its own rows alone"),
-        WrongAnswer("averages at the end", wrong.at_the_end, "averaged once, at the end"),
-        WrongAnswer("equal shares", wrong.equal_shares, "every rank counted the same"),
-        WrongAnswer("sums", wrong.sums, "times too long"),
-        WrongAnswer("no update", wrong.no_update, "no weight has moved"),
-        WrongAnswer("broadcast on rank 0 alone", wrong.rank_0_broadcasts, "not there to receive"),
+        WrongAnswer("no broadcast", wrong.no_broadcast, hint="started from different weights"),
+        WrongAnswer("not cleared", wrong.not_cleared, hint="still there"),
+        WrongAnswer("alone", wrong.alone, hint="on its own rows alone"),
+        WrongAnswer("averages at the end", wrong.at_the_end, hint="averaged once, at the end"),
+        WrongAnswer("equal shares", wrong.equal_shares, hint="every rank counted the same"),
+        WrongAnswer("sums", wrong.sums, hint="times too long"),
+        WrongAnswer("no update", wrong.no_update, hint="no weight has moved"),
+        WrongAnswer(
+            "broadcast on rank 0 alone", wrong.rank_0_broadcasts, hint="not there to receive"
+        ),
     ),
 )

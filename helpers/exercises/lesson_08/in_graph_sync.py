@@ -207,19 +207,27 @@ EXERCISE = Exercise(
     praise=praise,
     reference=wrong.reference,
     wrong=(
-        WrongAnswer("sums", wrong.sums, "the gradients were summed"),
-        WrongAnswer("no devices", wrong.nowhere, "computes on no device"),
-        WrongAnswer("all on one device", wrong.one_device, "and should on `/job:worker/task:1`"),
-        WrongAnswer("gradients outside", wrong.gradients_outside, "but its gradient lies"),
-        WrongAnswer("the first batch for all", wrong.first_batch, "nobody computes with the rows"),
-        WrongAnswer("the last gradient", wrong.last_gradient, "but no update needs them"),
-        WrongAnswer("averages on a worker", wrong.on_a_worker, "brings the replicas' gradients"),
-        WrongAnswer("applies each", wrong.applies_each, "one run of the op counts 3 steps"),
-        WrongAnswer("no step", wrong.no_step, "the step stays 0"),
-        WrongAnswer("gives the means", wrong.gives_means, "it gave a list of 2"),
-        WrongAnswer("gives nothing", wrong.gives_nothing, "it gave a NoneType"),
-        WrongAnswer("one number", wrong.one_number, "makes one number of them all"),
-        WrongAnswer("variables first", wrong.variables_first, "a pair is (gradient, variable)"),
+        WrongAnswer("sums", wrong.sums, hint="the gradients were summed"),
+        WrongAnswer("no devices", wrong.nowhere, hint="computes on no device"),
+        WrongAnswer(
+            "all on one device", wrong.one_device, hint="and should on `/job:worker/task:1`"
+        ),
+        WrongAnswer("gradients outside", wrong.gradients_outside, hint="but its gradient lies"),
+        WrongAnswer(
+            "the first batch for all", wrong.first_batch, hint="nobody computes with the rows"
+        ),
+        WrongAnswer("the last gradient", wrong.last_gradient, hint="but no update needs them"),
+        WrongAnswer(
+            "averages on a worker", wrong.on_a_worker, hint="brings the replicas' gradients"
+        ),
+        WrongAnswer("applies each", wrong.applies_each, hint="one run of the op counts 3 steps"),
+        WrongAnswer("no step", wrong.no_step, hint="the step stays 0"),
+        WrongAnswer("gives the means", wrong.gives_means, hint="it gave a list of 2"),
+        WrongAnswer("gives nothing", wrong.gives_nothing, hint="it gave a NoneType"),
+        WrongAnswer("one number", wrong.one_number, hint="makes one number of them all"),
+        WrongAnswer(
+            "variables first", wrong.variables_first, hint="a pair is (gradient, variable)"
+        ),
     ),
     ranked=False,
     framework="tensorflow",

@@ -1,14 +1,5 @@
 """The exercises of lesson 11, quantization."""
 
-from helpers.exercises.lesson_11 import (
-    bounds,
-    codes,
-    folding,
-    products,
-    straight_through,
-    weights,
-)
-
 # The modules of helpers.algorithms that hold what this lesson builds.
 BUILDS: tuple[str, ...] = (
     "quantization.quantization",
@@ -36,13 +27,4 @@ ANSWERS: tuple[tuple[str, str], ...] = (
     ("quantization.integer_layers", "integer_linear"),
     ("quantization.calibration", "best_bound"),
     ("quantization.calibration", "least_error_cut"),
-)
-
-EXERCISES = (
-    codes.EXERCISE,
-    weights.EXERCISE,
-    products.EXERCISE,
-    bounds.EXERCISE,
-    folding.EXERCISE,
-    straight_through.EXERCISE,
 )

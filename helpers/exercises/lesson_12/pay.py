@@ -186,19 +186,21 @@ EXERCISE = Exercise(
     praise=praise,
     reference=wrong.reference,
     wrong=(
-        WrongAnswer("one operation", wrong.one_operation, "a multiplication and an addition"),
-        WrongAnswer("work not shared", wrong.not_shared, "only 1/N of every layer's units"),
-        WrongAnswer("numbers for bytes", wrong.in_numbers, "has four of them"),
-        WrongAnswer("whole layers", wrong.whole_layers, "sends its slice of a layer's outputs"),
-        WrongAnswer("one latency", wrong.one_latency, "every layer pays α"),
-        WrongAnswer("no latency", wrong.no_latency, "however small it is"),
-        WrongAnswer("to itself", wrong.to_all_ranks, "not to itself"),
-        WrongAnswer("rounded down", wrong.rounded_down, "The formula takes the mean slice"),
-        WrongAnswer("bytes rounded", wrong.bytes_rounded, "drops a part of the bytes"),
+        WrongAnswer("one operation", wrong.one_operation, hint="a multiplication and an addition"),
+        WrongAnswer("work not shared", wrong.not_shared, hint="only 1/N of every layer's units"),
+        WrongAnswer("numbers for bytes", wrong.in_numbers, hint="has four of them"),
         WrongAnswer(
-            "last not sent", wrong.last_not_sent, "the last layer's outputs are gathered too"
+            "whole layers", wrong.whole_layers, hint="sends its slice of a layer's outputs"
         ),
-        WrongAnswer("pops", wrong.pops, "you changed the list"),
+        WrongAnswer("one latency", wrong.one_latency, hint="every layer pays α"),
+        WrongAnswer("no latency", wrong.no_latency, hint="however small it is"),
+        WrongAnswer("to itself", wrong.to_all_ranks, hint="not to itself"),
+        WrongAnswer("rounded down", wrong.rounded_down, hint="The formula takes the mean slice"),
+        WrongAnswer("bytes rounded", wrong.bytes_rounded, hint="drops a part of the bytes"),
+        WrongAnswer(
+            "last not sent", wrong.last_not_sent, hint="the last layer's outputs are gathered too"
+        ),
+        WrongAnswer("pops", wrong.pops, hint="you changed the list"),
     ),
     ranked=False,
 )

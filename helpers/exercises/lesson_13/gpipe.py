@@ -179,20 +179,26 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("returns the first", wrong.returns_the_first, "`return` ends the function"),
-        WrongAnswer("returns nothing", wrong.returns_nothing, "got None instead of instructions"),
-        WrongAnswer("for ever", wrong.for_ever, "stop after the last Backward"),
-        WrongAnswer("yields pairs", wrong.yields_pairs, "give `Forward(i)` and `Backward(i)`"),
-        WrongAnswer("yields classes", wrong.yields_classes, "a class without its microbatch"),
-        WrongAnswer("names the stage", wrong.names_the_stage, "leave it at 0"),
-        WrongAnswer("counts from 1", wrong.counts_from_1, "and there are microbatches"),
-        WrongAnswer("forgets the last", wrong.forgets_the_last, "never gets Forward"),
-        WrongAnswer("back on the last alone", wrong.back_on_the_last_alone, "never gets Backward"),
-        WrongAnswer("one at a time", wrong.one_at_a_time, "and the others idle"),
-        WrongAnswer("1F1B", wrong.one_forward_one_backward, "the next exercise"),
-        WrongAnswer("first back first", wrong.first_back_first, "need not be made again"),
-        WrongAnswer("backwards there", wrong.backwards_there, "only the way back is turned"),
-        WrongAnswer("first waits", wrong.first_stage_waits, "nobody moves any more"),
+        WrongAnswer(
+            "returns the first", wrong.returns_the_first, hint="`return` ends the function"
+        ),
+        WrongAnswer(
+            "returns nothing", wrong.returns_nothing, hint="got None instead of instructions"
+        ),
+        WrongAnswer("for ever", wrong.for_ever, hint="stop after the last Backward"),
+        WrongAnswer("yields pairs", wrong.yields_pairs, hint="give `Forward(i)` and `Backward(i)`"),
+        WrongAnswer("yields classes", wrong.yields_classes, hint="a class without its microbatch"),
+        WrongAnswer("names the stage", wrong.names_the_stage, hint="leave it at 0"),
+        WrongAnswer("counts from 1", wrong.counts_from_1, hint="and there are microbatches"),
+        WrongAnswer("forgets the last", wrong.forgets_the_last, hint="never gets Forward"),
+        WrongAnswer(
+            "back on the last alone", wrong.back_on_the_last_alone, hint="never gets Backward"
+        ),
+        WrongAnswer("one at a time", wrong.one_at_a_time, hint="and the others idle"),
+        WrongAnswer("1F1B", wrong.one_forward_one_backward, hint="the next exercise"),
+        WrongAnswer("first back first", wrong.first_back_first, hint="need not be made again"),
+        WrongAnswer("backwards there", wrong.backwards_there, hint="only the way back is turned"),
+        WrongAnswer("first waits", wrong.first_stage_waits, hint="nobody moves any more"),
     ),
     ranked=False,
 )

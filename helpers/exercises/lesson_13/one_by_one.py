@@ -208,17 +208,23 @@ EXERCISE = Exercise(
     praise=praise,
     reference=wrong.reference,
     wrong=(
-        WrongAnswer("GPipe", wrong.gpipe, "as in GPipe, and holds"),
-        WrongAnswer("one at a time", wrong.one_at_a_time, "The stages in front have to go ahead"),
-        WrongAnswer("one too many", wrong.one_too_many, "one more than it needs"),
-        WrongAnswer("as many everywhere", wrong.as_many_everywhere, "the further back a stage"),
-        WrongAnswer("one too few", wrong.one_too_few, "it waits to go back while it could"),
-        WrongAnswer("wrong end", wrong.wrong_end, "nobody moves any more"),
-        WrongAnswer("no end of the way back", wrong.no_cool_down, "never gets Backward"),
-        WrongAnswer("more than there are", wrong.more_than_there_are, "and there are microbatches"),
-        WrongAnswer("backward first", wrong.backward_first, "nothing to go back through yet"),
-        WrongAnswer("last back first", wrong.last_back_first, "whose gradient is there first"),
-        WrongAnswer("same number", wrong.same_number, "2 times ("),
+        WrongAnswer("GPipe", wrong.gpipe, hint="as in GPipe, and holds"),
+        WrongAnswer(
+            "one at a time", wrong.one_at_a_time, hint="The stages in front have to go ahead"
+        ),
+        WrongAnswer("one too many", wrong.one_too_many, hint="one more than it needs"),
+        WrongAnswer(
+            "as many everywhere", wrong.as_many_everywhere, hint="the further back a stage"
+        ),
+        WrongAnswer("one too few", wrong.one_too_few, hint="it waits to go back while it could"),
+        WrongAnswer("wrong end", wrong.wrong_end, hint="nobody moves any more"),
+        WrongAnswer("no end of the way back", wrong.no_cool_down, hint="never gets Backward"),
+        WrongAnswer(
+            "more than there are", wrong.more_than_there_are, hint="and there are microbatches"
+        ),
+        WrongAnswer("backward first", wrong.backward_first, hint="nothing to go back through yet"),
+        WrongAnswer("last back first", wrong.last_back_first, hint="whose gradient is there first"),
+        WrongAnswer("same number", wrong.same_number, hint="2 times ("),
     ),
     ranked=False,
 )

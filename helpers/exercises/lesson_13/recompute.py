@@ -263,22 +263,28 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("plain call", wrong.plain, "backward runs nothing again"),
-        WrongAnswer("no_grad", wrong.no_gradients, "has no `grad_fn`"),
-        WrongAnswer("detach", wrong.cut_off, "cuts the graph off in front"),
-        WrongAnswer("keeps its output", wrong.keeps_its_output, "keeps an output with its graph"),
-        WrongAnswer("autograd off", wrong.without_autograd, "Turn it on with"),
-        WrongAnswer("the same tensor", wrong.the_same_tensor, "into what made x"),
-        WrongAnswer("nothing for x", wrong.no_input_gradient, "nothing in front of `fn` learns"),
-        WrongAnswer("x alone", wrong.input_alone, "`backward` reaches all of them"),
-        WrongAnswer("of a sum", wrong.of_a_sum, "those of the output's sum"),
-        WrongAnswer("draws again", wrong.other_random_numbers, "belong to another output"),
-        WrongAnswer("state left", wrong.random_state_left, "draws the same numbers again"),
-        WrongAnswer("keeps a copy", wrong.keeps_a_copy, "a copy of the output counts too"),
-        WrongAnswer("keeps the result", wrong.keeps_the_result, "everybody else has let go of it"),
-        WrongAnswer("no leaf", wrong.no_leaf, "did not ask for one"),
-        WrongAnswer("state too late", wrong.state_too_late, "the state was taken too late"),
-        WrongAnswer("twice there", wrong.twice_there, "only backward runs it again"),
+        WrongAnswer("plain call", wrong.plain, hint="backward runs nothing again"),
+        WrongAnswer("no_grad", wrong.no_gradients, hint="has no `grad_fn`"),
+        WrongAnswer("detach", wrong.cut_off, hint="cuts the graph off in front"),
+        WrongAnswer(
+            "keeps its output", wrong.keeps_its_output, hint="keeps an output with its graph"
+        ),
+        WrongAnswer("autograd off", wrong.without_autograd, hint="Turn it on with"),
+        WrongAnswer("the same tensor", wrong.the_same_tensor, hint="into what made x"),
+        WrongAnswer(
+            "nothing for x", wrong.no_input_gradient, hint="nothing in front of `fn` learns"
+        ),
+        WrongAnswer("x alone", wrong.input_alone, hint="`backward` reaches all of them"),
+        WrongAnswer("of a sum", wrong.of_a_sum, hint="those of the output's sum"),
+        WrongAnswer("draws again", wrong.other_random_numbers, hint="belong to another output"),
+        WrongAnswer("state left", wrong.random_state_left, hint="draws the same numbers again"),
+        WrongAnswer("keeps a copy", wrong.keeps_a_copy, hint="a copy of the output counts too"),
+        WrongAnswer(
+            "keeps the result", wrong.keeps_the_result, hint="everybody else has let go of it"
+        ),
+        WrongAnswer("no leaf", wrong.no_leaf, hint="did not ask for one"),
+        WrongAnswer("state too late", wrong.state_too_late, hint="the state was taken too late"),
+        WrongAnswer("twice there", wrong.twice_there, hint="only backward runs it again"),
     ),
     ranked=False,
 )

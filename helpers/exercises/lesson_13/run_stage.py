@@ -142,37 +142,53 @@ EXERCISE = Exercise(
     praise=praise,
     reference=run_stage_own.reference,
     wrong=(
-        WrongAnswer("blocking sends", wrong.blocking, "both wait until the other has received"),
-        WrongAnswer("inputs first", wrong.all_inputs_first, "Receive what an instruction needs"),
-        WrongAnswer("no gradient", wrong.no_gradient, "Call `requires_grad_()`"),
-        WrongAnswer("keeps the latest", wrong.latest_only, "keep each under its number until"),
-        WrongAnswer("backward of nothing", wrong.of_nothing, "as if its output were the loss"),
-        WrongAnswer("first sends back", wrong.first_sends_back, "past the end of the pipeline"),
-        WrongAnswer("oldest first", wrong.oldest_first, "not in a queue"),
-        WrongAnswer("forwards first", wrong.all_forwards_first, "take the instructions one after"),
-        WrongAnswer("sums", wrong.summed, "so divide each one's loss"),
         WrongAnswer(
-            "divides by ranks", wrong.divided_by_ranks, "different layers and not different"
+            "blocking sends", wrong.blocking, hint="both wait until the other has received"
         ),
-        WrongAnswer("divides everywhere", wrong.divided_everywhere, "the division comes to the"),
-        WrongAnswer("zeroes", wrong.zeroed_each_time, "adds to what is in `.grad`"),
-        WrongAnswer("no loss", wrong.no_loss, "return the mean loss from it"),
-        WrongAnswer("sum of losses", wrong.sum_of_losses, "their mean is"),
-        WrongAnswer("barriers", wrong.in_step, "the ranks meet at barriers"),
-        WrongAnswer("loss not kept", more.loss_not_kept, "the last rank begins at the loss"),
-        WrongAnswer("never receives", more.never_receives, "receives the gradient of its output"),
-        WrongAnswer("another's gradient", more.sends_other, "the `.grad` of another tensor"),
-        WrongAnswer("loss of a number", more.loss_of_a_number, "on the last rank the loss itself"),
-        WrongAnswer("inputs ask too", more.inputs_ask_too, "these cannot ask for a gradient"),
-        WrongAnswer("updates", more.updates, "whoever calls it does the update"),
-        WrongAnswer("evaluates", more.evaluates, "came in training mode"),
-        WrongAnswer("trains", more.trains, "came in evaluation mode"),
-        WrongAnswer("tokens made floats", more.casts, "looks tokens up by their numbers"),
-        WrongAnswer("counts first", more.counts_first, "it is empty after one loop"),
-        WrongAnswer("never waits", more.never_waits, "without waiting for"),
-        WrongAnswer("a loss everywhere", more.says_everywhere, "only the last rank returns one"),
-        WrongAnswer("divides its own", more.divides_its_own, "sent on undivided before"),
-        WrongAnswer("never lets go", more.never_lets_go, "activations add up"),
+        WrongAnswer(
+            "inputs first", wrong.all_inputs_first, hint="Receive what an instruction needs"
+        ),
+        WrongAnswer("no gradient", wrong.no_gradient, hint="Call `requires_grad_()`"),
+        WrongAnswer("keeps the latest", wrong.latest_only, hint="keep each under its number until"),
+        WrongAnswer("backward of nothing", wrong.of_nothing, hint="as if its output were the loss"),
+        WrongAnswer(
+            "first sends back", wrong.first_sends_back, hint="past the end of the pipeline"
+        ),
+        WrongAnswer("oldest first", wrong.oldest_first, hint="not in a queue"),
+        WrongAnswer(
+            "forwards first", wrong.all_forwards_first, hint="take the instructions one after"
+        ),
+        WrongAnswer("sums", wrong.summed, hint="so divide each one's loss"),
+        WrongAnswer(
+            "divides by ranks", wrong.divided_by_ranks, hint="different layers and not different"
+        ),
+        WrongAnswer(
+            "divides everywhere", wrong.divided_everywhere, hint="the division comes to the"
+        ),
+        WrongAnswer("zeroes", wrong.zeroed_each_time, hint="adds to what is in `.grad`"),
+        WrongAnswer("no loss", wrong.no_loss, hint="return the mean loss from it"),
+        WrongAnswer("sum of losses", wrong.sum_of_losses, hint="their mean is"),
+        WrongAnswer("barriers", wrong.in_step, hint="the ranks meet at barriers"),
+        WrongAnswer("loss not kept", more.loss_not_kept, hint="the last rank begins at the loss"),
+        WrongAnswer(
+            "never receives", more.never_receives, hint="receives the gradient of its output"
+        ),
+        WrongAnswer("another's gradient", more.sends_other, hint="the `.grad` of another tensor"),
+        WrongAnswer(
+            "loss of a number", more.loss_of_a_number, hint="on the last rank the loss itself"
+        ),
+        WrongAnswer("inputs ask too", more.inputs_ask_too, hint="these cannot ask for a gradient"),
+        WrongAnswer("updates", more.updates, hint="whoever calls it does the update"),
+        WrongAnswer("evaluates", more.evaluates, hint="came in training mode"),
+        WrongAnswer("trains", more.trains, hint="came in evaluation mode"),
+        WrongAnswer("tokens made floats", more.casts, hint="looks tokens up by their numbers"),
+        WrongAnswer("counts first", more.counts_first, hint="it is empty after one loop"),
+        WrongAnswer("never waits", more.never_waits, hint="without waiting for"),
+        WrongAnswer(
+            "a loss everywhere", more.says_everywhere, hint="only the last rank returns one"
+        ),
+        WrongAnswer("divides its own", more.divides_its_own, hint="sent on undivided before"),
+        WrongAnswer("never lets go", more.never_lets_go, hint="activations add up"),
     ),
     figure=0,
 )

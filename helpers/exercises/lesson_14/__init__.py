@@ -1,14 +1,5 @@
 """The exercises of lesson 14, sharding."""
 
-from helpers.exercises.lesson_14 import (
-    column_row,
-    f_and_g,
-    gather_free,
-    sharded_step,
-    stages,
-    vocabulary,
-)
-
 # The modules of helpers.algorithms that hold what this lesson builds.
 BUILDS: tuple[str, ...] = (
     "splitting.tensor_parallel",
@@ -22,12 +13,3 @@ BUILDS: tuple[str, ...] = (
 ANSWERS: tuple[tuple[str, str], ...] = (("splitting.vocabulary_parallel", "loss_and_gradient"),)
 # What its answers may use and nobody has to write.
 GIVES: tuple[str, ...] = ("messages.mesh", "messages.maximum")
-
-EXERCISES = (
-    column_row.EXERCISE,
-    f_and_g.EXERCISE,
-    vocabulary.EXERCISE,
-    stages.EXERCISE,
-    sharded_step.EXERCISE,
-    gather_free.EXERCISE,
-)

@@ -10,6 +10,7 @@ from typing import Any
 
 from helpers.exercises import of_lesson
 from helpers.exercises.drives_built import Built
+from helpers.exercises.judging import judge
 from helpers.exercises.spec import Case, Exercise, Observation, Verdict
 from helpers.instructor.grades import ExerciseGrade, Mode, SubmissionGrade
 from helpers.instructor.judge import verdicts
@@ -115,7 +116,7 @@ class Judge:
         shown = exercise.cases(0)
         for number, case in enumerate(shown, 1):
             seen = observe(exercise, case, session, clock)
-            verdict = exercise.judge(case, seen)
+            verdict = judge(exercise, case, seen)
             if verdict.status != "passed":
                 again = shown[0 if exercise.unseen else number - 1 : number]
                 # Where all of it is seen, the mistake is known.
@@ -150,7 +151,7 @@ class Judge:
                 # It went well on the lesson's cases: the machine may have stood still, or what
                 # another answer has left may have had the sandbox ended.
                 again, seen = True, observe(exercise, case, session, clock)
-            verdict = exercise.judge(case, seen)
+            verdict = judge(exercise, case, seen)
             if verdict.status != "passed":
                 told = None if seen.trouble else _afresh(exercise, session, clock)
                 return verdicts.on_hidden(exercise, seen, verdict, told)
@@ -189,7 +190,7 @@ def _hint(
     """
     for case in shown:
         seen = observe(exercise, case, session, clock, inside=True)
-        verdict = exercise.judge(case, seen)
+        verdict = judge(exercise, case, seen)
         if seen.trouble:
             return None
         if verdict.status == "wrong":

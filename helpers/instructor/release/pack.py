@@ -18,7 +18,8 @@ from importlib import import_module
 from pathlib import Path
 
 from helpers.exercises import lessons, of_lesson, provided
-from helpers.exercises.released import CASES
+from helpers.exercises.known import kept as kept_outcomes
+from helpers.exercises.released import CASES, OUTCOMES
 from helpers.exercises.spec import Exercise
 from helpers.instructor.build import ROOT, notebooks
 from helpers.instructor.build_notebook import read
@@ -226,12 +227,13 @@ def _package(name: str) -> str:
 
 
 def _specs(lesson: str, root: Path) -> dict[str, bytes]:
-    """A lesson's specs without answers, and the visible cases as values."""
+    """A lesson's specs without answers; the visible cases, and what wrong answers do, as values."""
     package = f"{SPECS}{lesson}"
     texts = sources(root / "helpers" / "exercises" / f"lesson_{lesson}", package)
     modules = Modules({name: blind(text) for name, text in texts.items()})
-    named = ("EXERCISES", "BUILDS", "GIVES")
-    kept = modules.reached([(package, n) for n in named if n in modules.modules[package].defines])
+    named = ("EXERCISE", "BUILDS", "GIVES")
+    roots = [(one.name, n) for one in modules.modules.values() for n in named if n in one.defines]
+    kept = modules.reached(roots)
     found = {
         _file(name): modules.cut(name, kept).encode()
         for name in modules.modules
@@ -239,6 +241,8 @@ def _specs(lesson: str, root: Path) -> dict[str, bytes]:
     }
     cases = {exercise.number: _visible(exercise) for exercise in of_lesson(lesson)}
     found[f"helpers/exercises/lesson_{lesson}/{CASES}"] = _json(cases)
+    outcomes = {exercise.number: kept_outcomes(exercise) for exercise in of_lesson(lesson)}
+    found[f"helpers/exercises/lesson_{lesson}/{OUTCOMES}"] = _json(outcomes)
     return found
 
 
@@ -256,7 +260,10 @@ def _visible(exercise: Exercise) -> list[object]:
 
 
 def blind(text: str) -> str:
-    """A spec's text with the visible cases for `cases`, and neither reference nor wrong answers."""
+    """A spec's text with the visible cases for `cases`, without the reference and wrong answers.
+
+    Of wrong answers, the names and what they say stay.
+    """
     module = Module("spec", text)
     if "EXERCISE" not in module.defines:
         return text
@@ -265,19 +272,29 @@ def blind(text: str) -> str:
     assert isinstance(call, ast.Call)
     given = {word.arg: word.value for word in call.keywords}
     number = ast.literal_eval(given["number"])
-    instead = {
-        "cases": f'visible("{number}")',
-        "reference": f'left_out("answer to {number}")',
-        "wrong": "()",
-    }
-    lines = text.encode().splitlines(keepends=True)
-    starts = [sum(map(len, lines[:n])) for n in range(len(lines))]
+    instead = [
+        (given["cases"], f'visible("{number}")'),
+        (given["reference"], f'left_out("answer to {number}")'),
+        (given["wrong"], _without_functions(given["wrong"])),
+    ]
     raw = text.encode()
-    for word in sorted(instead, key=lambda word: -given[word].lineno):
-        value = given[word]
+    lines = raw.splitlines(keepends=True)
+    starts = [sum(map(len, lines[:n])) for n in range(len(lines))]
+    for value, words in sorted(instead, key=lambda one: -one[0].lineno):
         start = starts[value.lineno - 1] + value.col_offset
         end = starts[(value.end_lineno or 0) - 1] + (value.end_col_offset or 0)
-        raw = raw[:start] + instead[word].encode() + raw[end:]
+        raw = raw[:start] + words.encode() + raw[end:]
     head = "from helpers.exercises.released import left_out, visible\n"
     cut = raw.decode().split("from helpers.exercises.spec import", 1)
     return f"{cut[0]}{head}from helpers.exercises.spec import{cut[1]}"
+
+
+def _without_functions(wrong: ast.expr) -> str:
+    """An exercise's `wrong`: the names and what they say, for those that are their own oracle."""
+    kept: list[ast.expr] = []
+    for call in wrong.elts if isinstance(wrong, ast.Tuple) else []:
+        assert isinstance(call, ast.Call)
+        if not any(word.arg == "hint" for word in call.keywords):
+            call.args[1] = ast.parse('left_out("wrong answer")', mode="eval").body
+            kept.append(call)
+    return ast.unparse(ast.Tuple(kept))

@@ -1,0 +1,77 @@
+"""Run functions on an exercise's cases in a process of their own, which a time-out can end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from helpers.engines.errors import RankDied, RankFailed, RunError, RunTimeout
+from helpers.exercises.observe import observe
+from helpers.exercises.spec import Case, Exercise, Observation
+
+Function = Callable[..., Any]
+TIMEOUT = 10.0
+TF_TIMES = 3.0  # TensorFlow takes a while for each graph
+
+
+def observe_apart(
+    exercise: Exercise, function: Function, cases: Sequence[Case]
+) -> list[Observation]:
+    """Observe a learner's function in some cases, up to the first that does not return."""
+    blind = [_blind(case) for case in cases]
+    drive, seconds = exercise.drive, limit(exercise)
+
+    def job(comm: Any) -> list[Observation]:
+        return observe(drive, function, blind, limit=seconds - 2)
+
+    job.__name__ = getattr(function, "__name__", exercise.function)  # for the engine's messages
+    try:
+        seen: list[Observation] = _run(job, exercise, seconds)
+        return seen
+    except RunTimeout:
+        return [Observation(trouble="timeout")]
+    except RankFailed as error:
+        return [Observation(trouble="failed", kind=error.kind, text=error.message)]
+    except RankDied as error:
+        return [Observation(trouble="died", text=error.report)]
+    except RunError as error:
+        return [Observation(trouble="died", text=str(error))]
+    except (TypeError, AttributeError, ImportError) as error:
+        return [Observation(trouble="failed", kind=type(error).__name__, text=str(error))]
+
+
+def observe_each(
+    exercise: Exercise, functions: Sequence[Function], case: Case
+) -> list[Observation]:
+    """Observe several functions of the course's own in one case."""
+    blind, drive, seconds = _blind(case), exercise.drive, limit(exercise)
+
+    def job(comm: Any) -> list[Observation]:
+        return [observe(drive, function, [blind], seconds)[-1] for function in functions]
+
+    seen: list[Observation] = _run(job, exercise, seconds * len(functions))
+    return seen
+
+
+def limit(exercise: Exercise) -> float:
+    """Seconds that a check may take."""
+    return TIMEOUT * (TF_TIMES if exercise.framework == "tensorflow" else 1.0)
+
+
+def _blind(case: Case) -> Case:
+    """A case without the facts; and without the spec, only the driver travels with a function."""
+    return Case(case.name, case.args, case.ranks, case.options)
+
+
+def _run(job: Function, exercise: Exercise, seconds: float) -> Any:
+    from helpers.engines.run import run
+
+    return run(
+        job,
+        ranks=1,
+        engine="processes",
+        framework=exercise.framework,
+        timeout=seconds,
+        device="cpu",
+        show=False,
+    )[0]

@@ -1,0 +1,70 @@
+"""Judge what an answer did: the claim decides, known wrong answers find the hint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from helpers.exercises import known
+from helpers.exercises.compare import describe
+from helpers.exercises.spec import Case, Exercise, Look, Observation, Verdict
+from helpers.exercises.trouble import explain
+
+
+def judge(exercise: Exercise, case: Case, seen: Observation) -> Verdict:
+    """Judge one observation: right where the claim holds, else with the most exact hint there is.
+
+    That is what a known wrong answer is told which does the same, then what a family of mistakes
+    says, then how it ended, then the claim's own sentence.
+    """
+    if seen.trouble == "not done":
+        return Verdict("not attempted", f"Exercise {exercise.number} is not done yet.")
+    if not seen.trouble and not whole(exercise, case, seen):
+        return Verdict("wrong", f"{case.name}, the answer is incomplete.", "incomplete")
+    fault = None if seen.trouble else _asked(exercise.claim, case, seen, strict=True)
+    if not seen.trouble and fault is None:
+        return Verdict("passed")
+    answer = known.same_as(exercise, case, seen)
+    if answer is not None:
+        said = _asked(lambda c, s: known.said(exercise, answer, c, s), case, seen)
+        if said:
+            return Verdict("wrong", said, answer.name)
+    for mistake in exercise.mistakes:
+        if seen.trouble and not mistake.unfinished:
+            continue
+        hint = _asked(mistake.look, case, seen)
+        if hint:
+            return Verdict("wrong", hint, mistake.name)
+    name, common = explain(exercise, case, seen)
+    return Verdict("wrong", common or fault or "The answer is wrong.", name)
+
+
+def judge_all(exercise: Exercise, cases: Sequence[Case], seen: Sequence[Observation]) -> Verdict:
+    """Judge a whole check: the first case that is not right decides."""
+    for case, observation in zip(cases, seen, strict=False):
+        verdict = judge(exercise, case, observation)
+        if verdict.status != "passed":
+            return verdict
+    if len(seen) < len(cases):
+        return Verdict("wrong", f"{cases[len(seen)].name}, there was no answer.", "no answer")
+    return Verdict("passed", exercise.praise(cases, seen))
+
+
+def whole(exercise: Exercise, case: Case, seen: Observation) -> bool:
+    """Whether an observation holds something for every rank: it may come from a stranger."""
+    if not exercise.ranked:
+        return len(seen.values) == 1
+    lists = (seen.values, seen.bytes, seen.messages, seen.sent, seen.seconds)
+    return all(len(each) == case.ranks for each in lists)
+
+
+def _asked(look: Look, case: Case, seen: Observation, strict: bool = False) -> str | None:
+    """Ask one question about an answer of any shape: what cannot be asked does not hold.
+
+    strict: it is the claim, and what cannot be asked is no right answer.
+    """
+    try:
+        return look(case, seen)
+    except Exception:  # the answer may be anything at all
+        values = ", ".join(describe(v) for v in seen.values[:3])
+        what = f"{case.name}, your function gave {values}, which is not what was asked for."
+        return what if strict else None

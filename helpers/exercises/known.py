@@ -1,0 +1,170 @@
+"""A wrong answer is its own oracle: who does what it does is told what it is told.
+
+An answer did the same where it agrees with the known one in all in which that differs from the
+course's own: how it ended, its values, bytes, messages, and to whom each rank sent. So a mean that
+was not divided is recognised whether it went round a ring or through rank 0, and a ring that sends
+too much by what it sends. A known answer that differs in nothing in a case explains nothing there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from helpers.exercises.apart import observe_each
+from helpers.exercises.released import OUTCOMES, is_left_out
+from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.worker.encoding import decode, encode
+
+_HERE = Path(__file__).parent
+_ASPECTS = ("ending", "values", "bytes", "messages", "sent")
+_outcomes: dict[tuple[str, str], dict[str, Outcome]] = {}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a known wrong answer does in a case, of each aspect in which it differs from the right
+    one."""
+
+    differs: Mapping[str, Any]
+
+
+def same_as(exercise: Exercise, case: Case, seen: Observation) -> WrongAnswer | None:
+    """The first known wrong answer that did in this case what an answer did."""
+    answers = [answer for answer in exercise.wrong if answer.says]
+    if not answers or seen.trouble in ("timeout", "died", "signature"):
+        return None
+    did = aspects(exercise, case, seen)
+    unseen = tuple(exercise.unseen)
+    outcomes = of_case(exercise, case)
+    for answer in answers:
+        differs = outcomes[answer.name].differs if answer.name in outcomes else {}
+        if seen.trouble and "ending" not in differs:
+            continue  # how far an answer came before it failed says nothing
+        if differs and all(agree(did[key], value, unseen) for key, value in differs.items()):
+            return answer
+    return None
+
+
+def said(exercise: Exercise, answer: WrongAnswer, case: Case, seen: Observation) -> str | None:
+    """What is said to a known wrong answer in a case, with its numbers."""
+    if callable(answer.says):
+        return answer.says(case, seen)
+    words = answer.says.format(**{"case": case.name, **exercise.numbers(case, seen)})
+    own = answer.says.startswith("{case}") or words[0].isupper()
+    return words if own else f"{case.name}, {words}"
+
+
+def of_case(exercise: Exercise, case: Case) -> dict[str, Outcome]:
+    """What each known wrong answer does in a case, by name: they run once for each case."""
+    key = exercise.number, mark(case)
+    if key not in _outcomes:
+        if is_left_out(exercise.reference):
+            _outcomes[key] = released(exercise.number).get(key[1], {})
+        else:
+            _outcomes[key] = run_known(exercise, case)
+    return _outcomes[key]
+
+
+def run_known(exercise: Exercise, case: Case) -> dict[str, Outcome]:
+    """Run the known wrong answers and the course's own in a case, in a process of their own."""
+    answers = [answer for answer in exercise.wrong if answer.says]
+    functions = [exercise.reference, *(answer.function for answer in answers)]
+    seen = observe_each(exercise, functions, case)
+    right, *others = (aspects(exercise, case, one) for one in seen)
+    found = {}
+    for answer, did in zip(answers, others, strict=True):
+        differs = {k: did[k] for k in _ASPECTS if not agree(did[k], right[k])}
+        if "ending" in differs and did["ending"][0]:
+            differs = {"ending": did["ending"]}  # what it had not come to does not count
+        found[answer.name] = Outcome(differs)
+    return found
+
+
+def aspects(exercise: Exercise, case: Case, seen: Observation) -> dict[str, Any]:
+    """What is compared of an observation, as plain values."""
+    waiting = [[rank, words] for rank, words in sorted(seen.waiting.items())]
+    try:
+        values = exercise.compared(case, seen)
+    except Exception:  # an answer of any shape: then by all that it gave
+        values = seen.values
+    return {
+        "ending": [seen.trouble, seen.kind, seen.text, seen.rank, waiting],
+        "values": values,
+        "bytes": list(seen.bytes),
+        "messages": list(seen.messages),
+        "sent": [list(to) for to in seen.sent],
+    }
+
+
+def agree(one: Any, other: Any, unseen: tuple[str, ...] = ()) -> bool:
+    """Whether two plain values are equal; floating-point numbers to rounding, NaN like NaN.
+
+    unseen: keys whose value is None in the first where nobody saw it.
+    """
+    if isinstance(other, np.ndarray) and other.dtype.kind == "f":
+        return type(one) is np.ndarray and one.shape == other.shape and _near(one, other)
+    if isinstance(other, np.ndarray):
+        return type(one) is np.ndarray and one.dtype == other.dtype and np.array_equal(one, other)
+    if type(one) is not type(other):
+        return False
+    if isinstance(other, list | tuple):
+        pairs = zip(one, other, strict=False)
+        return len(one) == len(other) and all(agree(a, b, unseen) for a, b in pairs)
+    if isinstance(other, dict):
+        return one.keys() == other.keys() and all(
+            agree(one[key], value, unseen)
+            for key, value in other.items()
+            if not (key in unseen and one[key] is None)
+        )
+    if isinstance(other, float):
+        return _near(np.asarray(one), np.asarray(other))
+    return bool(one == other)
+
+
+def _near(one: np.ndarray, other: np.ndarray) -> bool:
+    """Close, relative to the largest number: sums in another order differ so."""
+    if one.dtype != other.dtype:
+        return False
+    tolerance = 1e-6 if one.dtype == np.float64 else 1e-5 if one.dtype == np.float32 else 1e-2
+    finite = np.isfinite(other)
+    scale = float(np.max(np.abs(other[finite]), initial=0.0)) or 1.0
+    with np.errstate(all="ignore"):
+        return bool(np.allclose(one, other, 0.0, tolerance * scale, equal_nan=True))
+
+
+# --- in a copy of the course without answers ------------------------------------------------------
+
+
+def mark(case: Case) -> str:
+    """A short text that stands for a case: its inputs."""
+    fields = (case.name, case.args, case.ranks, dict(case.options))
+    return hashlib.sha256(json.dumps(encode(fields)).encode()).hexdigest()[:16]
+
+
+def kept(exercise: Exercise) -> dict[str, object]:
+    """What the known wrong answers do in the visible cases, as JSON data for a release."""
+    return {
+        mark(case): {
+            name: encode(dict(outcome.differs)) for name, outcome in of_case(exercise, case).items()
+        }
+        for case in exercise.cases(0)
+    }
+
+
+@cache
+def released(number: str) -> dict[str, dict[str, Outcome]]:
+    """The same, as a release has it."""
+    path = _HERE / f"lesson_{number[:2]}" / OUTCOMES
+    held = json.loads(path.read_text(encoding="utf-8"))[number]
+    return {
+        case: {name: Outcome(decode(one)) for name, one in known.items()}
+        for case, known in held.items()
+    }
