@@ -45,15 +45,31 @@ def lab(browser: bool, port: int | None, options: tuple[str, ...]) -> int:
 @course.command(context_settings=PASS_ON)
 @click.option("--fast", is_flag=True, help="Leave out what is marked slow, and the notebooks.")
 @click.option("--all", "thorough", is_flag=True, help="Run what takes minutes, too.")
+@click.option("--changed", is_flag=True, help="Run what differs since the tests last passed.")
+@click.option("--lesson", metavar="NN", default="", help="Run what belongs to lesson NN.")
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
-def test(fast: bool, thorough: bool, pytest_args: tuple[str, ...]) -> int:
+def test(
+    fast: bool, thorough: bool, changed: bool, lesson: str, pytest_args: tuple[str, ...]
+) -> int:
     """Run every test: style, types, generated lessons, then pytest.
 
     PYTEST_ARGS go to pytest. Where they name files or folders, only those are run.
     """
-    from helpers.commands.testing import run_tests
+    from helpers.commands import changed as changes
+    from helpers.commands.testing import Choice, run_tests
+    from helpers.exercises import lessons
 
-    return run_tests(fast, pytest_args, thorough)
+    if lesson and lesson not in lessons():
+        raise click.ClickException(f"There is no lesson {lesson}, only {', '.join(lessons())}.")
+    reach = None
+    if changed:
+        try:
+            since = changes.base()
+        except LookupError as error:
+            raise click.ClickException(str(error)) from None
+        reach = changes.reach(changes.differences(since))
+        click.echo(changes.told(reach, since))
+    return run_tests(Choice(fast, thorough, lesson, reach), pytest_args)
 
 
 @course.command()

@@ -11,6 +11,7 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 from helpers.setup import state, system
+from tests import selection
 
 # Sandboxes of the same number share a user, and what one fills up or leaves the other would see.
 SANDBOXED = ("test_grading", "test_hostile", "test_judge", "test_sandbox")
@@ -28,6 +29,7 @@ LONGEST = (
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`./course test --all` runs what takes longest, too."""
     parser.addoption("--all", action="store_true", help="run what is marked thorough, too")
+    selection.add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -45,8 +47,9 @@ def pytest_configure(config: pytest.Config) -> None:
         torch.set_num_threads(max(1, torch.get_num_threads() // workers))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where several workers share the tests, put the longest modules first."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Choose; and where several workers share the tests, put the longest modules first."""
+    selection.select(config, items)
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=lambda item: _place(item.path.stem))
 

@@ -14,6 +14,7 @@ import pytest
 
 from helpers import cli, doctor
 from helpers.commands import lab, testing
+from helpers.commands.testing import Choice
 from helpers.setup.places import ROOT
 
 
@@ -46,9 +47,10 @@ def test_without_a_command_there_is_help(capfd: pytest.CaptureFixture[str]) -> N
     [
         (["lab", "--no-browser", "--port", "9000"], ((9000, False, ()), {})),
         (["lab", "--debug"], ((None, True, ("--debug",)), {})),
-        (["test", "--fast", "-k", "ring"], ((True, ("-k", "ring"), False), {})),
-        (["test", "--all"], ((False, (), True), {})),
-        (["test", "--", "--fast", "-x"], ((False, ("--fast", "-x"), False), {})),
+        (["test", "--fast", "-k", "ring"], ((Choice(fast=True), ("-k", "ring")), {})),
+        (["test", "--all"], ((Choice(thorough=True), ()), {})),
+        (["test", "--lesson", "02"], ((Choice(lesson="02"), ()), {})),
+        (["test", "--", "--fast", "-x"], ((Choice(), ("--fast", "-x")), {})),
         (["build", "--check"], ((), {"check": True, "run": False, "only": ()})),
         (["build", "--run", "02"], ((), {"check": False, "run": True, "only": ("02",)})),
         (["bench", "launch", "--json"], (("launch", True), {})),
@@ -144,7 +146,7 @@ def test_the_server_stays_on_this_machine_and_keeps_its_token() -> None:
 
 
 def test_paths_given_to_test_replace_the_usual_ones() -> None:
-    command = testing.pytest_command(False, ["tests/test_cli.py::test_x", "-q"])
+    command = testing.pytest_command(Choice(), ["tests/test_cli.py::test_x", "-q"])
     assert command[-2:] == ["tests/test_cli.py::test_x", "-q"]
     assert "tests" not in command and "-n" not in command
 
@@ -152,14 +154,14 @@ def test_paths_given_to_test_replace_the_usual_ones() -> None:
 def test_all_tests_are_shared_by_as_many_processes_as_the_machine_has_room_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    command = testing.pytest_command(False, [])
+    command = testing.pytest_command(Choice(), [])
     assert int(command[command.index("-n") + 1]) == testing.workers() >= 1
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(total=3e9))
     assert testing.workers() == 1
 
 
 def test_fast_leaves_out_what_is_slow() -> None:
-    command = testing.pytest_command(True, ["-k", "ring"])
+    command = testing.pytest_command(Choice(fast=True), ["-k", "ring"])
     assert command[command.index("-m", 3) + 1] == "not slow"
     assert "tests" in command and "solutions" not in command
 
@@ -167,7 +169,7 @@ def test_fast_leaves_out_what_is_slow() -> None:
 def test_the_closing_line_is_kept(capfd: pytest.CaptureFixture[str]) -> None:
     line = "===== 3 passed in 0.12s ====="
     code, closing = testing.run_pytest([sys.executable, "-c", f"print('{line}'); exit(1)"])
-    assert (code, closing) == (1, line)
+    assert (code, closing) == (1, [line])
     assert capfd.readouterr().out == line + "\n"
 
 
@@ -175,11 +177,18 @@ def test_one_failed_check_fails_all(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(testing.subprocess, "call", lambda command, cwd: "mypy" in command)
-    monkeypatch.setattr(testing, "run_pytest", lambda command: (0, "1 passed in 1s"))
-    assert testing.run_tests(True, ()) == 1
+    monkeypatch.setattr(
+        testing, "run_pytest", lambda command: (0, ["2.00s call x", "1 passed in 1s"])
+    )
+    assert testing.run_tests(Choice(fast=True), ()) == 1
     shown = capsys.readouterr().out
     assert "FAILED  types (mypy)" in shown and "passed  style (ruff)" in shown
-    assert shown.endswith("1 passed in 1s\n")
+    assert shown.endswith("1 passed in 1s\n") and "The slowest tests, at most 10\n  2.00s" in shown
+
+
+def test_a_lesson_that_there_is_not_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["test", "--lesson", "77"]) == 1
+    assert "There is no lesson 77, only 00, 01" in capsys.readouterr().err
 
 
 def test_doctor_tells_the_cost_of_each_lack(

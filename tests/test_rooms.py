@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from helpers.commands import imports
 
 ROOT = Path(__file__).resolve().parents[1]
 HELPERS = ROOT / "helpers"
@@ -23,37 +23,10 @@ SUBJECTS = (
 
 
 @cache
-def modules() -> dict[str, Path]:
-    """Every module of `helpers`, by its dotted name."""
-    paths = sorted(HELPERS.rglob("*.py"))
-    names = (".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths)
-    return {name.removesuffix(".__init__"): path for name, path in zip(names, paths, strict=True)}
-
-
-def imported(node: ast.AST) -> Iterator[str]:
-    """What is imported anywhere in it, in functions too, but for types alone."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
-            for other in child.orelse:
-                yield from imported(other)
-        elif isinstance(child, ast.Import):
-            yield from (alias.name for alias in child.names)
-        elif isinstance(child, ast.ImportFrom):
-            for alias in child.names:
-                inner = f"{child.module}.{alias.name}"
-                yield inner if inner in modules() else str(child.module)
-        else:
-            yield from imported(child)
-
-
-@cache
 def graph() -> dict[str, set[str]]:
     """The modules of `helpers` that each of them imports."""
-    found = {}
-    for name, path in modules().items():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        found[name] = {other for other in imported(tree) if other in modules()} - {name}
-    return found
+    helpers = {name for name in imports.modules() if name.startswith("helpers")}
+    return {name: imports.graph()[name] & helpers for name in helpers}
 
 
 def circle(of: dict[str, set[str]]) -> list[str]:

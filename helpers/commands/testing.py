@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import atexit
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
+from helpers.commands.changed import Reach, note_passed
 from helpers.setup import state
 from helpers.setup.machine import usable_cores
 from helpers.setup.places import ROOT
 
 TYPED = ("helpers", "benchmarks")
 MOST_WORKERS = 4
+SLOWEST = 10  # tests that the summary names
 GIGABYTES_A_WORKER = 4  # TensorFlow, torch and a few ranks at once
 
 
@@ -31,12 +39,30 @@ def python(*arguments: str) -> list[str]:
     return [sys.executable, "-m", *arguments]
 
 
-def build_check() -> int:
-    """Whether lessons/ is what solutions/ makes it."""
+@dataclass(frozen=True)
+class Choice:
+    """Which tests to run. fast: without what is slow. thorough: with what takes minutes.
+
+    lesson: what belongs to this one alone. reach: what a change reaches.
+    """
+
+    fast: bool = False
+    thorough: bool = False
+    lesson: str = ""
+    reach: Reach | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing of the everyday tests is left out."""
+        return not (self.fast or self.lesson or self.reach)
+
+
+def build_check(lessons: Sequence[str] = ()) -> int:
+    """Whether lessons/ is what solutions/ makes it: all, or those of some numbers."""
     if not (ROOT / "solutions").exists():
         print("There is no solutions/ folder, so there is nothing to build.")
         return 0
-    return subprocess.call(python("helpers.cli", "build", "--check"), cwd=ROOT)
+    return subprocess.call(python("helpers.cli", "build", "--check", *lessons), cwd=ROOT)
 
 
 def named_paths(arguments: Sequence[str]) -> list[str]:
@@ -57,67 +83,107 @@ def side_by_side() -> list[str]:
     return ["-n", str(workers()), "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
-def pytest_command(fast: bool, arguments: Sequence[str], thorough: bool = False) -> list[str]:
+def pytest_command(choice: Choice, arguments: Sequence[str]) -> list[str]:
     """How pytest is called: on what the arguments name, or on all there is, side by side."""
-    command = python("pytest")
+    command = [*python("pytest"), f"--durations={SLOWEST}", "--durations-min=1"]
     if sys.stdout.isatty() and not os.environ.get("CI"):
         command.append("--color=yes")
-    if fast:
+    if choice.fast:
         command += ["-m", "not slow"]
-    if thorough:
+    if choice.thorough:
         command.append("--all")
+    if choice.lesson:
+        command += ["--lesson", choice.lesson]
     if not named_paths(arguments):
-        command += ["tests", *side_by_side()]
+        command += [*collected(choice.reach), *side_by_side()]
     return [*command, *arguments]
 
 
-def run_pytest(command: Sequence[str]) -> tuple[int, str]:
-    """Run pytest, show its output as it comes; returns its exit status and its closing line."""
+def collected(reach: Reach | None) -> list[str]:
+    """The files that pytest collects, and where it finds what of them to run."""
+    if reach is None or reach.everything:
+        return ["tests"]
+    told = {
+        name: sorted(getattr(reach, name)) for name in ("files", "whole", "lessons", "exercises")
+    }
+    path = Path(tempfile.mkdtemp(prefix="course-")) / "reached.json"
+    path.write_text(json.dumps(told), encoding="utf-8")
+    atexit.register(shutil.rmtree, path.parent, ignore_errors=True)
+    by_lesson = bool(reach.lessons or reach.exercises)
+    return ["--reached", str(path), *(["tests"] if by_lesson else sorted(reach.files))]
+
+
+def run_pytest(command: Sequence[str]) -> tuple[int, list[str]]:
+    """Run pytest, show its output as it comes; returns its exit status and what to say at the end:
+    the slowest tests, and its closing line."""
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert process.stdout is not None
     recent = b""
     while chunk := os.read(process.stdout.fileno(), 65536):
         sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
-        recent = (recent + chunk)[-8192:]
+        recent = (recent + chunk)[-65536:]
     code = process.wait()
     lines = recent.decode(errors="replace").splitlines()
     closing = [line for line in lines if re.search(r" in \d[\d.]*s", line)]
-    return code, closing[-1] if closing else f"pytest ended with status {code}"
+    slowest = [line for line in lines if re.match(r"\d+\.\d+s (call|setup|teardown) ", line)]
+    return code, [*slowest, closing[-1] if closing else f"pytest ended with status {code}"]
 
 
-def run_tests(fast: bool, arguments: Sequence[str], thorough: bool = False) -> int:
-    """Run the checks, then pytest; returns 0 where all of them passed.
-
-    fast: without what is slow. thorough: with what takes minutes.
-    """
+def run_tests(choice: Choice, arguments: Sequence[str]) -> int:
+    """Run the checks, then pytest; returns 0 where all of them passed."""
     if not (ROOT / "tests").exists():
         print("This is a learner's copy of the course: helpers.check tests what you write in it.")
         return 2
-    checks: list[tuple[str, Callable[[], int]]] = []
-    if not named_paths(arguments):
-        typed = [folder for folder in TYPED if (ROOT / folder).exists()]
-        checks = [
-            ("style (ruff)", lambda: subprocess.call(python("ruff", "check", "."), cwd=ROOT)),
-            ("layout (ruff)", lambda: subprocess.call(
-                python("ruff", "format", "--check", "-q", "."), cwd=ROOT)),
-            ("types (mypy)", lambda: subprocess.call(python("mypy", *typed), cwd=ROOT)),
-            ("lessons (build --check)", build_check),
-        ]  # fmt: skip
     outcomes = []
-    for name, check in checks:
+    for name, check in [] if named_paths(arguments) else checks(choice):
         print(f"— {name}", flush=True)
         started = time.monotonic()
         outcomes.append(Outcome(name, check() == 0, time.monotonic() - started))
-    print("— tests (pytest)", flush=True)
-    started = time.monotonic()
-    code, closing = run_pytest(pytest_command(fast, arguments, thorough))
-    outcomes.append(Outcome("tests (pytest)", code == 0, time.monotonic() - started))
-    _summary(outcomes, closing)
-    return 0 if all(outcome.passed for outcome in outcomes) else 1
+    closing: list[str] = []
+    if nothing_reached(choice.reach):
+        print("No test is reached by what differs.")
+    else:
+        print("— tests (pytest)", flush=True)
+        started = time.monotonic()
+        code, closing = run_pytest(pytest_command(choice, arguments))
+        outcomes.append(Outcome("tests (pytest)", code == 0, time.monotonic() - started))
+    _summary(outcomes, closing, choice.reach)
+    passed = all(outcome.passed for outcome in outcomes)
+    if passed and choice.whole and not arguments:
+        note_passed()
+    return 0 if passed else 1
 
 
-def _summary(outcomes: Sequence[Outcome], closing: str) -> None:
+def checks(choice: Choice) -> list[tuple[str, Callable[[], int]]]:
+    """What is checked beside the tests: style, types, generated lessons."""
+    typed = [folder for folder in TYPED if (ROOT / folder).exists()]
+    lessons: list[str] = [choice.lesson] if choice.lesson else []
+    found: list[tuple[str, Callable[[], int]]] = [
+        ("style (ruff)", lambda: subprocess.call(python("ruff", "check", "."), cwd=ROOT)),
+        ("layout (ruff)", lambda: subprocess.call(
+            python("ruff", "format", "--check", "-q", "."), cwd=ROOT)),
+        ("types (mypy)", lambda: subprocess.call(python("mypy", *typed), cwd=ROOT)),
+    ]  # fmt: skip
+    if choice.reach and not choice.reach.everything:
+        lessons = sorted(choice.reach.lessons)
+        if not lessons:
+            return found
+    return [*found, ("lessons (build --check)", lambda: build_check(lessons))]
+
+
+def nothing_reached(reach: Reach | None) -> bool:
+    """Whether a change reaches no test at all."""
+    if reach is None or reach.everything:
+        return False
+    return not (reach.files or reach.lessons or reach.exercises)
+
+
+def _summary(outcomes: Sequence[Outcome], closing: Sequence[str], reach: Reach | None) -> None:
+    *slowest, last = closing or [""]
+    if slowest:
+        print(f"\nThe slowest tests, at most {SLOWEST}")
+        print("\n".join(f"  {line}" for line in slowest))
     print("\nSummary")
     for outcome in outcomes:
         word = "passed" if outcome.passed else "FAILED"
@@ -125,4 +191,6 @@ def _summary(outcomes: Sequence[Outcome], closing: str) -> None:
     missing = state.horovod_missing()
     if missing:
         print(f"  left out: what needs Horovod. {missing}")
-    print(closing, flush=True)
+    if reach is not None and reach.left:
+        print(f"  left to ./course test: notebooks that use what differs: {', '.join(reach.left)}")
+    print(last, flush=True)

@@ -1,0 +1,65 @@
+"""Which tests run: those of a lesson, or those that a change reaches.
+
+A test belongs to an exercise or to a lesson by what it is parametrized with: an exercise, a number
+such as "06" or "06.5", or a notebook's path.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.exercises.spec import Exercise
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """What `./course test` hands over."""
+    parser.addoption("--lesson", help="run what belongs to this lesson alone")
+    parser.addoption("--reached", help="run what a change reaches: a file that says what that is")
+
+
+def numbers(value: Any) -> Iterator[str]:
+    """The numbers of the exercises or lessons that a parameter stands for."""
+    if isinstance(value, Exercise):
+        yield value.number
+    elif isinstance(value, str) and re.fullmatch(r"\d\d(\.\d+)?", value):
+        yield value
+    elif isinstance(value, Path) and re.match(r"\d\d_", value.name):
+        yield value.name[:2]
+    elif isinstance(value, list | tuple) and value and isinstance(value[0], Exercise):
+        yield value[0].lesson
+
+
+def belongs_to(item: pytest.Item) -> set[str]:
+    """The numbers of the exercises or lessons that a test belongs to; empty for no one's."""
+    values: Iterable[Any] = getattr(getattr(item, "callspec", None), "params", {}).values()
+    return {number for value in values for number in numbers(value)}
+
+
+def select(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what was not asked for."""
+    lesson, reached = config.getoption("--lesson"), config.getoption("--reached")
+    if lesson:
+        kept = [item for item in items if any(n[:2] == lesson for n in belongs_to(item))]
+    elif reached:
+        told = json.loads(Path(reached).read_text(encoding="utf-8"))
+        kept = [item for item in items if is_reached(item, told)]
+    else:
+        return
+    left_out = set(items) - set(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = kept
+
+
+def is_reached(item: pytest.Item, told: dict[str, list[str]]) -> bool:
+    """Whether a change reaches a test."""
+    file = item.path.relative_to(item.config.rootpath).as_posix()
+    mine = belongs_to(item)
+    if not mine or file in told["whole"]:
+        return file in told["files"]
+    return any(n in told["exercises"] or n[:2] in told["lessons"] for n in mine)

@@ -1,0 +1,146 @@
+"""`./course test --changed` and `--lesson`: what a difference reaches, and what is chosen then."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from helpers.commands import changed, imports
+from helpers.commands.changed import Reach, reach
+from helpers.commands.testing import Choice, collected, nothing_reached
+from helpers.exercises import find
+from tests import selection
+
+SPEC = "helpers/exercises/lesson_06/compensate.py"
+
+
+def test_a_leaf_of_algorithms_reaches_its_tests_and_no_notebook() -> None:
+    found = reach(["helpers/algorithms/data_parallel/learning_rate.py"])
+    assert any(name.endswith("test_learning_rate.py") for name in found.files)
+    assert len(found.files) < 6 and not found.lessons and found.exercises <= {"03.6"}
+    assert "03_data_parallelism.ipynb" in found.left
+
+
+def test_a_spec_reaches_its_lesson_and_no_other() -> None:
+    found = reach([SPEC])
+    assert found.lessons == {"06"} and found.exercises == {"06.5"} and not found.whole
+
+
+def test_a_notebook_reaches_its_lesson() -> None:
+    assert reach(["solutions/02_messages.ipynb"]).lessons == {"02"}
+
+
+def test_a_view_reaches_the_notebooks_that_show_it() -> None:
+    found = reach(["helpers/notebook/views/pipeline_view.py"])
+    assert found.lessons == {"13"} and any("test_pipeline_view" in name for name in found.files)
+
+
+def test_an_engine_reaches_every_lesson() -> None:
+    found = reach(["helpers/engines/virtual.py"])
+    assert len(found.lessons) >= 13
+    assert any(name.endswith("test_virtual.py") for name in found.files)
+
+
+def test_what_is_started_by_its_name_is_reached() -> None:
+    found = reach(["helpers/instructor/judge/judge.py"])
+    assert any("test_grading_run" in name for name in found.files)
+
+
+def test_what_every_test_depends_on_reaches_all() -> None:
+    found = reach(["pyproject.toml"])
+    assert found.everything and collected(found) == ["tests"]
+
+
+def test_words_alone_reach_nothing() -> None:
+    assert nothing_reached(reach(["README.md", "docs/sandbox.md"]))
+    assert not nothing_reached(reach([SPEC]))
+
+
+def test_types_alone_are_no_import() -> None:
+    import ast
+
+    code = "if TYPE_CHECKING:\n    import a\nelse:\n    import b\ndef f():\n    import c\n"
+    assert list(imports.imported(ast.parse(code))) == ["b", "c"]
+
+
+# --- the commit to compare with -------------------------------------------------------------------
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """A repository with one commit, in place of the course."""
+
+    def git(*arguments: str) -> None:
+        who = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    monkeypatch.setattr(changed, "ROOT", tmp_path)
+    git("init", "-q")
+    (tmp_path / "one.py").write_text("1\n")
+    git("add", "one.py")
+    git("commit", "-qm", "one")
+    return git
+
+
+def test_what_differs_is_told_since_the_tests_last_passed(
+    repository: Callable[..., None], tmp_path: Path
+) -> None:
+    changed.note_passed()
+    passed = changed.base()
+    (tmp_path / "one.py").write_text("2\n")
+    (tmp_path / "two.py").write_text("2\n")
+    assert changed.differences(passed) == ("one.py", "two.py")
+    changed.note_passed()  # with something beside the commit: nothing is known of it
+    repository("add", ".")
+    repository("commit", "-qm", "two")
+    assert changed.base() == passed and changed.differences(passed) == ("one.py", "two.py")
+    changed.note_passed()
+    assert changed.base() != passed and changed.differences(changed.base()) == ()
+
+
+def test_without_a_commit_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changed, "ROOT", tmp_path)
+    with pytest.raises(LookupError, match="no commits to compare with"):
+        changed.base()
+
+
+# --- the choice -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [("06", ["06"]), ("06.5", ["06.5"]), ("6", []), (6, []), (Path("a/06_x.ipynb"), ["06"])],
+)
+def test_a_test_belongs_to_what_it_is_given(value: Any, found: list[str]) -> None:
+    assert list(selection.numbers(value)) == found
+    assert list(selection.numbers(find("06.5"))) == ["06.5"]
+    assert list(selection.numbers([find("06.5")])) == ["06"]
+
+
+def an_item(file: str, *values: Any) -> Any:
+    """A test as pytest has it."""
+    called = SimpleNamespace(params={str(n): value for n, value in enumerate(values)})
+    config = SimpleNamespace(rootpath=Path("/course"))
+    return SimpleNamespace(path=Path("/course") / file, callspec=called, config=config)
+
+
+def test_a_reached_lesson_runs_what_belongs_to_it() -> None:
+    told = {"files": ["a.py", "b.py"], "whole": ["a.py"], "lessons": ["06"], "exercises": ["03.2"]}
+    assert selection.is_reached(an_item("a.py", "13"), told)
+    assert selection.is_reached(an_item("b.py"), told)
+    assert not selection.is_reached(an_item("c.py"), told)
+    assert not selection.is_reached(an_item("b.py", "13"), told)
+    assert selection.is_reached(an_item("c.py", "06.1"), told)
+    assert selection.is_reached(an_item("c.py", "03.2"), told)
+    assert not selection.is_reached(an_item("c.py", "03"), told)
+
+
+def test_only_files_that_hold_something_are_collected() -> None:
+    assert collected(Reach((), files=frozenset({"tests/a.py"})))[2:] == ["tests/a.py"]
+    assert collected(Reach((), lessons=frozenset({"06"})))[2:] == ["tests"]
+    assert Choice().whole and not Choice(lesson="06").whole
