@@ -81,6 +81,23 @@ def doctor() -> int:
 
 
 @course.command()
+@click.option("--remove", is_flag=True, help="Take it away again, as long as no commit has it.")
+@click.argument("lesson", metavar="NN")
+@click.argument("name", metavar="NAME", default="")
+def new(lesson: str, name: str, remove: bool) -> int:
+    """Write a lesson to begin with: ./course new 19 my_subject. CONTRIBUTING.md goes on."""
+    from helpers.instructor import new as lessons
+
+    try:
+        files = lessons.remove(lesson) if remove else lessons.new(lesson, name)
+    except lessons.NotNew as error:
+        raise click.ClickException(str(error)) from None
+    did = "are gone" if remove else f"are there. Test them: ./course test --lesson {lesson}"
+    click.echo("\n".join([*files, f"{len(files)} files {did}."]))
+    return 0
+
+
+@course.command()
 @click.option("--check", is_flag=True, help="Change nothing; fail where something is out of step.")
 @click.option("--run", is_flag=True, help="Execute the solutions first and store their outputs.")
 @click.argument("lessons", nargs=-1, metavar="[NN]...")

@@ -18,31 +18,21 @@ from helpers.exercises.spec import Exercise
 from helpers.worker import cells
 
 REPOSITORY = Path(__file__).parent.parent
-NAMES = {
-    "00": "00_start_here.ipynb",
-    "01": "01_devices.ipynb",
-    "02": "02_messages.ipynb",
-    "03": "03_data_parallelism.ipynb",
-    "04": "04_frameworks.ipynb",
-    "05": "05_parameter_servers.ipynb",
-    "06": "06_asynchronous_updates.ipynb",
-    "07": "07_spare_replicas.ipynb",
-    "08": "08_four_ways.ipynb",
-    "11": "11_quantization.ipynb",
-    "12": "12_splitting.ipynb",
-    "13": "13_pipelines.ipynb",
-    "14": "14_sharding.ipynb",
-}
+
+
+def named(lesson: str) -> str:
+    """The file name of a lesson's notebook."""
+    return next(p.name for p in (REPOSITORY / "solutions").glob(f"{lesson}_*.ipynb"))
 
 
 def solution(lesson: str) -> Path:
     """The solution's notebook."""
-    return REPOSITORY / "solutions" / NAMES[lesson]
+    return REPOSITORY / "solutions" / named(lesson)
 
 
 def untouched(lesson: str) -> Path:
     """The lesson's notebook, as students get it."""
-    return REPOSITORY / "lessons" / NAMES[lesson]
+    return REPOSITORY / "lessons" / named(lesson)
 
 
 def code_cells(path: Path) -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,19 +15,6 @@ from helpers.exercises import everything, find
 from helpers.exercises.judging import judge_all
 from helpers.exercises.observe import observe
 from helpers.instructor.hidden import HIDDEN_SEEDS
-from tests import (
-    right_answers_01,
-    right_answers_04,
-    right_answers_05,
-    right_answers_06,
-    right_answers_07,
-    right_answers_08,
-    right_answers_11,
-    right_answers_11_layers,
-    right_answers_12,
-    right_answers_13,
-    right_answers_14,
-)
 from tests.test_exercises import LIMIT
 
 
@@ -262,18 +251,9 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("03.5", overlap_in_views),
     ("03.6", rate_in_one_line),
     ("03.6", rate_in_float32),
-    *right_answers_01.RIGHT,
-    *right_answers_04.RIGHT,
-    *right_answers_05.RIGHT,
-    *right_answers_06.RIGHT,
-    *right_answers_07.RIGHT,
-    *right_answers_08.RIGHT,
-    *right_answers_11.RIGHT,
-    *right_answers_11_layers.RIGHT,
-    *right_answers_12.RIGHT,
-    *right_answers_13.RIGHT,
-    *right_answers_14.RIGHT,
 ]
+for path in sorted(Path(__file__).parent.glob("right_answers_*.py")):
+    RIGHT += getattr(import_module(f"tests.{path.stem}"), "RIGHT", [])
 
 
 @pytest.mark.parametrize(("number", "answer"), RIGHT, ids=lambda v: getattr(v, "__name__", v))

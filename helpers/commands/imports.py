@@ -30,7 +30,7 @@ def dotted(path: Path) -> str:
 
 @cache
 def parsed(path: Path) -> ast.Module:
-    """A file's code; of one that is no Python, nothing: the style check says what is wrong there."""
+    """A file's code; nothing of one that is no Python, about which the style check speaks."""
     try:
         return ast.parse(path.read_text(encoding="utf-8"))
     except SyntaxError:

@@ -1,0 +1,94 @@
+"""`./course new NN NAME`: a lesson's skeleton, which passes every check; and taking it away again.
+
+The files of `template/` are a lesson with the number NN and the name my_subject.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+from helpers.instructor.build import ROOT, build, notebooks
+
+TEMPLATE = Path(__file__).parent / "template"
+
+
+class NotNew(ValueError):
+    """A lesson cannot be made or taken away; the text says why."""
+
+
+def places(lesson: str, name: str) -> dict[str, str]:
+    """Where each file of the template comes to lie, from the course's folder."""
+    specs = sorted((TEMPLATE / "exercises").glob("*.py"))
+    found = {f"exercises/{p.name}": f"helpers/exercises/lesson_{lesson}/{p.name}" for p in specs}
+    return found | {
+        "view.py": f"helpers/notebook/views/{name}_view.py",
+        "right_answers.py": f"tests/right_answers_{lesson}.py",
+        "solution.ipynb": f"solutions/{lesson}_{name}.ipynb",
+    }
+
+
+def new(lesson: str, name: str, root: Path = ROOT) -> list[str]:
+    """Write a lesson, run its solution and build it; returns the names of its files.
+
+    Raises NotNew with a sentence where the number is taken, or where one of the two is none.
+    """
+    if not re.fullmatch(r"\d\d", lesson):
+        raise NotNew(f"A lesson's number has two digits, such as 19; {lesson!r} has not.")
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise NotNew(
+            f"A lesson's name is made of a-z, 0-9 and _, such as my_subject; not {name!r}."
+        )
+    taken = [p.name for p in notebooks(root / "solutions") if p.name.startswith(lesson)]
+    files = places(lesson, name)
+    taken += [place for place in files.values() if (root / place).exists()]
+    if taken:
+        raise NotNew(f"{taken[0]} is there already: choose another number or name.")
+    for source, place in files.items():
+        text = (TEMPLATE / source).read_text(encoding="utf-8")
+        text = text.replace("NN", lesson).replace("my_subject", name)
+        text = text.replace("my subject", name.replace("_", " "))
+        text = text.replace("My subject", name.replace("_", " ").capitalize())
+        (root / place).parent.mkdir(parents=True, exist_ok=True)
+        (root / place).write_text(text, encoding="utf-8")
+    if build(run=True, only=(lesson,), root=root):
+        raise NotNew(f"The files of lesson {lesson} are there, but it could not be built.")
+    return [*files.values(), f"lessons/{lesson}_{name}.ipynb"]
+
+
+def remove(lesson: str, root: Path = ROOT) -> list[str]:
+    """Take a lesson's files away that no commit has yet; returns their names.
+
+    Raises NotNew with a sentence, and takes nothing away, where a commit has one of them.
+    """
+    found = [p for p in notebooks(root / "solutions") if p.name.startswith(lesson)]
+    if not found:
+        raise NotNew(f"There is no lesson {lesson} in solutions/.")
+    name = found[0].stem[3:]
+    specs = root / "helpers" / "exercises" / f"lesson_{lesson}"
+    names = {*places(lesson, name).values(), f"lessons/{lesson}_{name}.ipynb"}
+    names |= {p.relative_to(root).as_posix() for p in specs.glob("*.py")}
+    there = sorted(one for one in names if (root / one).exists())
+    kept = subprocess.run(
+        ["git", "ls-files", "--", *there], cwd=root, capture_output=True, text=True, check=False
+    ).stdout.split()
+    if kept:
+        raise NotNew(
+            f"{kept[0]} is in a commit or staged for one: remove lesson {lesson} with git."
+        )
+    for one in there:
+        (root / one).unlink()
+    _remove_folder(specs)
+    return there
+
+
+def _remove_folder(folder: Path) -> None:
+    """A folder in which nothing is left but what Python keeps there."""
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.suffix == ".pyc":
+            path.unlink()
+        elif path.is_dir():
+            path.rmdir()
+    if folder.is_dir():
+        folder.rmdir()

@@ -1,0 +1,89 @@
+"""`./course new`: a lesson to begin with passes, and goes again without a trace."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers import cli
+from helpers.instructor import new
+from helpers.setup.places import ROOT
+
+COPIED = ("helpers", "tests", "solutions", "lessons", "benchmarks", "cluster")
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    """A copy of the course, in which a lesson may be written."""
+    for folder in COPIED:
+        shutil.copytree(
+            ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    for path in ROOT.iterdir():
+        if path.is_file():
+            shutil.copy(path, tmp_path)
+    return tmp_path
+
+
+def python(course: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Python in a copy of the course."""
+    command = [sys.executable, "-B", "-m", *arguments]
+    return subprocess.run(
+        command, cwd=course, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+def files(course: Path) -> set[Path]:
+    """All that lies in it, but what Python and pytest keep."""
+    return {p for p in course.rglob("*") if not {"__pycache__", ".pytest_cache"} & set(p.parts)}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_a_new_lesson_passes_and_goes_without_a_trace(course: Path) -> None:
+    before = files(course)
+    made = python(course, "helpers.cli", "new", "19", "my_subject")
+    assert made.returncode == 0, made.stdout + made.stderr
+    assert "8 files are there" in made.stdout
+    for check in (["check"], ["format", "--check"]):
+        done = python(course, "ruff", *check, "--no-cache", ".")
+        assert done.returncode == 0, done.stdout
+    specs = ["tests/test_exercises.py", "tests/test_exercises_right.py", "tests/test_release.py"]
+    done = python(course, "pytest", "-q", "--lesson", "19", "-p", "no:cacheprovider", *specs)
+    assert done.returncode == 0, done.stdout
+    assert python(course, "helpers.cli", "build", "--check", "19").returncode == 0
+    taken = python(course, "helpers.cli", "new", "19", "another")
+    assert taken.returncode == 1 and "is there already" in taken.stderr
+    gone = python(course, "helpers.cli", "new", "--remove", "19")
+    assert gone.returncode == 0 and "8 files are gone" in gone.stdout
+    assert files(course) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("9", "x"), "has two digits, such as 19"),
+        (("19", ""), "made of a-z, 0-9 and _"),
+        (("19", "My subject"), "made of a-z, 0-9 and _"),
+        (("02", "messages"), "is there already"),
+        (("19", "pipeline"), "pipeline_view.py is there already"),
+        (("--remove", "77"), "There is no lesson 77"),
+        (("--remove", "02"), "remove lesson 02 with git"),
+    ],
+)
+def test_what_cannot_be_is_said_and_nothing_is_changed(
+    arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if said.endswith("git") and not (ROOT / ".git").exists():
+        pytest.skip("This copy of the course is in no repository.")
+    assert cli.main(["new", *arguments]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_the_template_has_an_exercise_of_each_kind() -> None:
+    names = {path.name for path in (new.TEMPLATE / "exercises").glob("*.py")}
+    assert names == {"__init__.py", "mean.py", "steps.py", "every_other.py"}
