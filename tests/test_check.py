@@ -158,7 +158,7 @@ def test_require_raises_for_all_but_a_right_answer() -> None:
     with pytest.raises(AssertionError, match="not done yet"):
         require("00.1", stub(exercise))
     with pytest.raises(AssertionError, match="its own square is missing"):
-        require("00.1", next(a for a in exercise.wrong if "rank 0 out" in a.name).function)
+        require("00.1", next(a for a in exercise.wrong if "left out" in a.name).function)
     with pytest.raises(AssertionError, match="not a function"):
         require("00.1", None)  # type: ignore[arg-type]
 

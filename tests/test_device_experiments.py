@@ -14,9 +14,9 @@ from helpers.algorithms.devices.device_graphs import log_then_assign
 from helpers.algorithms.devices.device_memory import least_peak, step_memory
 from helpers.algorithms.devices.placement import Op, place
 from helpers.engines.tf_cluster import run_cluster
+from helpers.exercises.lesson_01.order import ORDERS, peak_of
 from helpers.exercises.lesson_01.order import SHOWN as BRANCHES
-from helpers.exercises.lesson_01.order import peak_of, ways
-from helpers.exercises.lesson_01.place_cases import SHOWN as OPS
+from helpers.exercises.lesson_01.place import SHOWN as OPS
 from helpers.workloads.device_experiments import (
     control,
     in_torch,
@@ -192,7 +192,7 @@ def test_control_dependencies_save_memory() -> None:
 @needs_tensorflow
 @pytest.mark.tensorflow
 def test_the_peak_of_an_order_is_the_reckoned_one() -> None:
-    for order in (*ways(BRANCHES).values(), least_peak(BRANCHES)):
+    for order in (*(way(BRANCHES) for way in ORDERS), least_peak(BRANCHES)):
         assert in_tensorflow(control.in_this_order, BRANCHES, order) == peak_of(BRANCHES, order)
 
 

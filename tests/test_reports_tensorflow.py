@@ -36,8 +36,8 @@ SLOT = 31
 SEED = 5_620_117_320_044_871
 # For each exercise the wrong answers that such reports would hide best.
 WRONG = {
-    "01.4": ("waits for reading", "grouped"),
-    "01.5": ("no container", "only reads them"),
+    "01.4": ("waits for the reading alone", "no order"),
+    "01.5": ("another container", "no variable, but its value"),
     "04.1": ("no broadcast", "averages by hand"),
     "04.2": ("no optimizer state", "no update"),
     "04.3": ("applies its own alone", "mean of the means"),
@@ -45,7 +45,7 @@ WRONG = {
     "04.5": ("loads three times", "no optimizer state"),
     "08.1": ("all on one device", "averages on a worker"),
     "08.2": ("one after the other", "all on one device"),
-    "08.3": ("never joins", "a barrier"),
+    "08.3": ("threads go on", "waits for the slow one"),
     "08.4": ("after at any time", "no container"),
     "08.5": ("tokens at the start", "loss outside"),
 }

@@ -15,7 +15,7 @@ from helpers.algorithms.servers.update_rules import SpareReplicas
 from helpers.engines.servers.training import Training
 from helpers.exercises import find
 from helpers.exercises.drives_rules import rule_turns
-from helpers.exercises.lesson_07.spare_wrong import NotReleased
+from helpers.exercises.lesson_07.spare_wrong import not_released
 from helpers.notebook.views import spare_view, token_view
 from helpers.notebook.views.token_view import Fate, told
 from helpers.workloads.one_accumulator import OneAccumulator
@@ -118,7 +118,7 @@ def test_views_say_what_they_show(training: Training, shown: list[dict[str, Any]
 
 def test_what_waits_for_ever_is_seen_as_turns() -> None:
     case = find("07.3").cases(0)[0]
-    seen = rule_turns(NotReleased, case)
+    seen = rule_turns(not_released, case)
     assert not seen.trouble and "stuck" in seen.values[0][-1]
     assert "stuck" not in rule_turns(find("07.3").reference, case).values[0][-1]
 

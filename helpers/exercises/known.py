@@ -91,12 +91,13 @@ def run_known(exercise: Exercise, case: Case) -> dict[str, Outcome]:
 def aspects(exercise: Exercise, case: Case, seen: Observation) -> dict[str, Any]:
     """What is compared of an observation, as plain values."""
     waiting = [[rank, words] for rank, words in sorted(seen.waiting.items())]
+    text = "" if seen.trouble == "deadlock" else seen.text  # that one names lines and moments
     try:
         values = exercise.compared(case, seen)
     except Exception:  # an answer of any shape: then by all that it gave
         values = seen.values
     return {
-        "ending": [seen.trouble, seen.kind, seen.text, seen.rank, waiting],
+        "ending": [seen.trouble, seen.kind, text, seen.rank, waiting],
         "values": values,
         "bytes": list(seen.bytes),
         "messages": list(seen.messages),

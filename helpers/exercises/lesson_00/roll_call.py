@@ -6,7 +6,7 @@ order; the others send theirs and return None. The claim: N − 1 messages, all 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from helpers.exercises.common import self_hint
@@ -56,33 +56,16 @@ def _elsewhere(case: Case, seen: Observation) -> str | None:
     return None
 
 
-def _tensors(case: Case, seen: Observation) -> str | None:
-    numbers = [number(v) for v in _got(seen)]
-    if numbers != [r * r for r in range(case.ranks)] or type(seen.values[0]) is not list:
-        return None
-    if all(type(v) is int for v in _got(seen)):
-        return None
-    return (
-        "The list is right, but it holds tensors or fractions: `.item()` makes a plain number of "
-        "a tensor with one element, and a tensor made from an int holds an int."
-    )
+def compared(case: Case, seen: Observation) -> Any:
+    """What rank 0 returned, as numbers; where they are right, whether they are plain ones."""
+    found = [number(v) for v in _got(seen)]
+    right = found == [r * r for r in range(case.ranks)]
+    return [found, right and all(type(v) is int for v in _got(seen))]
 
 
-def _left_out(case: Case, seen: Observation) -> str | None:
-    if case.ranks == 1:
-        return "On 1 rank, rank 0 is all there is: it returns [0]." if not _got(seen) else None
-    if [number(v) for v in _got(seen)] != [r * r for r in range(1, case.ranks)]:
-        return None
-    return (
-        f"{case.name}, rank 0 returned {describe(seen.values[0])}: its own square is missing. "
-        "Put it into the list without sending it."
-    )
-
-
-def _not_squared(case: Case, seen: Observation) -> str | None:
-    if case.ranks < 3 or [number(v) for v in _got(seen)] != list(range(case.ranks)):
-        return None
-    return f"{case.name}, rank 0 returned the ranks themselves: send each rank squared."
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What rank 0 returned, in words."""
+    return {"got": describe(seen.values[0])}
 
 
 def _nobody_sends(case: Case, seen: Observation) -> str | None:
@@ -130,75 +113,57 @@ def reference(comm: Any) -> list[int] | None:
     return [0] + [comm.recv(other).item() for other in range(1, comm.size)]
 
 
-def keeps_tensors(comm: Any) -> Any:
-    """Returns tensors."""
+def _roll_call(
+    mine: Callable[[int], int] = lambda rank: rank**2,
+    number_of: Callable[[Any], Any] = lambda tensor: tensor.item(),
+    others: Callable[[int], Sequence[int]] = lambda size: range(1, size),
+) -> Callable[..., Any]:
+    """The reference with something else in it. others: from whom rank 0 receives."""
+
+    def roll_call(comm: Any) -> Any:
+        import torch
+
+        tensor = torch.tensor(mine(comm.rank))
+        if comm.rank != 0:
+            comm.send(tensor, 0)
+            return None
+        return [number_of(tensor)] + [number_of(comm.recv(other)) for other in others(comm.size)]
+
+    return roll_call
+
+
+_keeps_tensors = _roll_call(number_of=lambda tensor: tensor)
+_ranks_themselves = _roll_call(mine=lambda rank: rank)
+_receives_once = _roll_call(others=lambda size: range(1, min(size, 2)))
+
+
+def _forgets_itself(comm: Any) -> Any:
+    squares = reference(comm)
+    return squares and squares[1:]
+
+
+def _nobody_else(comm: Any) -> Any:
+    return reference(comm) if comm.size > 1 else None
+
+
+def _to_itself(comm: Any) -> Any:
     import torch
 
-    mine = torch.tensor(comm.rank**2)
-    if comm.rank != 0:
-        comm.send(mine, 0)
-        return None
-    return [mine] + [comm.recv(other) for other in range(1, comm.size)]
-
-
-def forgets_itself(comm: Any) -> Any:
-    """Rank 0 leaves itself out."""
-    import torch
-
-    if comm.rank != 0:
-        comm.send(torch.tensor(comm.rank**2), 0)
-        return None
-    return [comm.recv(other).item() for other in range(1, comm.size)]
-
-
-def sends_to_itself(comm: Any) -> Any:
-    """Every rank sends to rank 0, rank 0 too."""
-    import torch
-
-    comm.send(torch.tensor(comm.rank**2), 0)
     if comm.rank == 0:
-        return [comm.recv(other).item() for other in range(comm.size)]
-    return None
+        comm.send(torch.tensor(0), 0)
+    return reference(comm)
 
 
-def all_receive(comm: Any) -> Any:
-    """Receives before it sends, on every rank: a deadlock."""
-    import torch
-
+def _all_receive(comm: Any) -> Any:
     squares = [comm.recv(other).item() for other in range(comm.size) if other != comm.rank]
-    comm.send(torch.tensor(comm.rank**2), 0)
-    return [0, *squares] if comm.rank == 0 else None
+    return [0, *squares] if comm.rank == 0 else reference(comm)
 
 
-def only_one_received(comm: Any) -> Any:
-    """Rank 0 receives from rank 1 alone: the others wait for ever."""
-    import torch
-
-    if comm.rank != 0:
-        comm.send(torch.tensor(comm.rank**2), 0)
-        return None
-    return [0, comm.recv(1).item()] if comm.size > 1 else [0]
+def _no_messages(comm: Any) -> Any:
+    return [comm.rank**2] if comm.rank == 0 else None
 
 
-def no_messages(comm: Any) -> Any:
-    """Appends to a list, as if ranks shared variables."""
-    squares = []
-    squares.append(comm.rank**2)
-    return squares if comm.rank == 0 else None
-
-
-def ranks_themselves(comm: Any) -> Any:
-    """Forgets to square."""
-    import torch
-
-    if comm.rank != 0:
-        comm.send(torch.tensor(comm.rank), 0)
-        return None
-    return [0] + [comm.recv(other).item() for other in range(1, comm.size)]
-
-
-def hand_to_hand(comm: Any) -> Any:
-    """Every rank puts its square before what its right neighbour sends, and passes it on."""
+def _hand_to_hand(comm: Any) -> Any:
     import torch
 
     squares = torch.tensor([comm.rank**2])
@@ -229,24 +194,40 @@ EXERCISE = Exercise(
         Mistake("every rank receives first", _nobody_sends, unfinished=True),
         Mistake("rank 0 does not receive from everyone", _nobody_receives, unfinished=True),
         Mistake("nothing is sent", _own_only),
-        Mistake("tensors instead of numbers", _tensors),
         Mistake("hand to hand", _elsewhere),
-        Mistake("rank 0 is left out", _left_out),
-        Mistake("not squared", _not_squared),
     ),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("returns tensors", keeps_tensors, hint="it holds tensors"),
-        WrongAnswer("leaves rank 0 out", forgets_itself, hint="its own square is missing"),
         WrongAnswer(
-            "sends to itself", sends_to_itself, hint="Rank 0 waits for a message from rank 0"
+            "tensors instead of numbers",
+            _keeps_tensors,
+            "The list is right, but it holds tensors or fractions: `.item()` makes a plain number "
+            "of a tensor with one element, and a tensor made from an int holds an int.",
         ),
-        WrongAnswer("all receive first", all_receive, hint="every rank waits to receive"),
-        WrongAnswer("receives once", only_one_received, hint="never comes to receive"),
-        WrongAnswer("sends nothing", no_messages, hint="no rank sent anything"),
-        WrongAnswer("hand to hand", hand_to_hand, hint="is for rank 0"),
-        WrongAnswer("does not square", ranks_themselves, hint="the ranks themselves"),
+        WrongAnswer(
+            "nothing where it is alone",
+            _nobody_else,
+            "rank 0 is all there is: it returns [0].",
+        ),
+        WrongAnswer(
+            "rank 0 is left out",
+            _forgets_itself,
+            "rank 0 returned {got}: its own square is missing. Put it into the list without "
+            "sending it.",
+        ),
+        WrongAnswer(
+            "not squared",
+            _ranks_themselves,
+            "rank 0 returned the ranks themselves: send each rank squared.",
+        ),
+        WrongAnswer("sends to itself", _to_itself, hint="Rank 0 waits for a message from rank 0"),
+        WrongAnswer("all receive first", _all_receive, hint="every rank waits to receive"),
+        WrongAnswer("receives once", _receives_once, hint="never comes to receive"),
+        WrongAnswer("sends nothing", _no_messages, hint="no rank sent anything"),
+        WrongAnswer("passes it on", _hand_to_hand, hint="is for rank 0"),
     ),
     figure=0,
 )

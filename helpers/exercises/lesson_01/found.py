@@ -6,7 +6,7 @@ left in that container, on these devices, and they are still there afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,21 +52,19 @@ def _case(
         values = {n: _some(random, s) for n, s, _ in model}
         left.append((where, places, values))
     asked = {name: (shape, TASKS[task]) for name, shape, task in model}
-    facts = {"want": left[0][2], "default": left[1][2], "here": (left[2][2], left[3][2])}
     name = f"For {count(len(model), 'variable')} in the container {container!r}"
-    return Case(name, ((container, asked, list(TASKS), left),), facts=facts)
+    return Case(name, ((container, asked, list(TASKS), left),), facts={"want": left[0][2]})
 
 
 def _some(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return np.asarray(np.round(random.uniform(1, 9, shape), 2), np.float32)
 
 
-def _first(case: Case, seen: Observation) -> tuple[str, Any] | None:
-    """The first variable that was not found: its name and what there is instead."""
-    found = seen.values[0]["found"]
+def _differs(case: Case, values: Mapping[str, Any]) -> str | None:
+    """The first variable that has not the value that was left, where there is one."""
     for name, want in case.facts["want"].items():
-        if name not in found or not close(_array(found[name]), want, 1e-6):
-            return name, found.get(name)
+        if name not in values or not close(_array(values[name]), want, 1e-6):
+            return name
     return None
 
 
@@ -80,16 +78,17 @@ def claim(case: Case, seen: Observation) -> str | None:
     answer = seen.values[0]
     if answer["kind"] != "dict":
         return f"{case.name}, your function gave a {answer['kind']} instead of a dictionary."
-    wrong = _first(case, seen)
+    want = case.facts["want"]
+    wrong = _differs(case, answer["found"])
     if wrong is not None:
-        want = case.facts["want"][wrong[0]]
-        return f"{case.name}, `{wrong[0]}` is {describe(wrong[1])}; {describe(want)} was left."
-    extra = set(answer["found"]) - set(case.facts["want"])
+        there = describe(answer["found"].get(wrong))
+        return f"{case.name}, `{wrong}` is {there}; {describe(want[wrong])} was left."
+    extra = set(answer["found"]) - set(want)
     if extra:
         return f"{case.name}, {sorted(extra)[0]!r} is no variable of the model."
-    for name, want in case.facts["want"].items():
-        if not close(_array(answer["after"][name]), want, 1e-6):
-            return f"{case.name}, `{name}` was changed on the server."
+    changed = _differs(case, answer["after"])
+    if changed is not None:
+        return f"{case.name}, `{changed}` was changed on the server."
     return _only_read(case, seen) or _other_shape(case, seen)
 
 
@@ -97,90 +96,54 @@ def _handles(seen: Observation) -> list[tuple[str, str, str]]:
     return [(str(c), str(n), str(d)) for c, n, d in seen.values[0]["handles"]]
 
 
-def _overwritten(case: Case, seen: Observation) -> str | None:
-    after = seen.values[0]["after"]
-    for name, want in case.facts["want"].items():
-        if not close(_array(after[name]), want, 1e-6):
-            now = describe(_array(after[name]))
-            return (
-                f"{case.name}, `{name}` was {describe(want)} on the server and is {now} now: "
-                "it was initialised, and what was trained is lost."
-            )
-    return None
+def compared(case: Case, seen: Observation) -> str:
+    """The first thing that is not as asked."""
+    answer, handles, container = seen.values[0], _handles(seen), case.args[0][0]
+    wrong = _differs(case, answer["found"])
+    there = {name: device for _, name, device in handles}
+    faults = {
+        "changed": _differs(case, answer["after"]),
+        "no dictionary": answer["kind"] != "dict",
+        "missing": set(case.facts["want"]) - set(answer["found"]),
+        "no variables": not handles,
+        "other name": wrong and wrong not in there,
+        "fixed container": wrong and {c for c, _, _ in handles} - {container, ""},
+        "default container": wrong and any(c != container for c, _, _ in handles),
+        "other device": wrong and _task(there.get(wrong, "")) != case.args[0][1][wrong][1],
+        "other type": wrong and answer["found"][wrong] == "InvalidArgumentError",
+        "other value": wrong,
+        "only read": _only_read(case, seen),
+        "other shape": _other_shape(case, seen),
+    }
+    return next((fault for fault, found in faults.items() if found), "")
 
 
-def _missing(case: Case, seen: Observation) -> str | None:
-    answer = seen.values[0]
-    name = next((n for n in case.facts["want"] if n not in answer["found"]), None)
-    if answer["kind"] != "dict" or name is None:
-        return None
-    return f"{case.name}, `{name}` is missing in the dictionary: its keys are the model's names."
-
-
-def _no_variables(case: Case, seen: Observation) -> str | None:
-    if _handles(seen) or seen.values[0]["kind"] != "dict":
-        return None
-    return (
-        f"{case.name}, there is no variable in your graph. Numbers alone find nothing: "
-        "`tf.compat.v1.get_variable` names a variable, and the server knows it by that name."
-    )
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """The variable concerned, what it was and is, and where it was looked for."""
+    answer, (container, model, *_) = seen.values[0], case.args[0]
+    changed = _differs(case, answer["after"])
+    name = changed or _differs(case, answer["found"])
+    at = next((d for _, n, d in _handles(seen) if n == name), "")
+    return {
+        "name": name,
+        "was": describe(case.facts["want"].get(name)),
+        "now": describe(_array((answer["after"] if changed else answer["found"]).get(name))),
+        "missing": next((n for n in case.facts["want"] if n not in answer["found"]), ""),
+        "container": repr(container),
+        "used": repr(next(iter(sorted({c for c, _, _ in _handles(seen)} - {container, ""})), "")),
+        "where": f"on {_task(at)}" if at else "wherever the session likes",
+        "device": model[name][1] if name else "",
+    }
 
 
 def _other_name(case: Case, seen: Observation) -> str | None:
-    wrong = _first(case, seen)
-    named = [n for _, n, _ in _handles(seen)]
-    if wrong is None or wrong[0] in named or not named:
+    if compared(case, seen) != "other name":
         return None
+    named = ", ".join(name for _, name, _ in _handles(seen))
     return (
-        f"{case.name}, no variable of your graph is called `{wrong[0]}`; there are "
-        f"{', '.join(named)}. The server knows variables by their names."
-    )
-
-
-def _fixed_container(case: Case, seen: Observation) -> str | None:
-    wrong, container = _first(case, seen), case.args[0][0]
-    used = sorted({c for c, _, _ in _handles(seen)} - {container, ""})
-    if wrong is None or not used:
-        return None
-    return (
-        f"{case.name}, you looked into the container {used[0]!r}. Which one it is your function is "
-        f"told: use the argument `container`, which is {container!r} here."
-    )
-
-
-def _default_container(case: Case, seen: Observation) -> str | None:
-    wrong = _first(case, seen)
-    if wrong is None or all(c == case.args[0][0] for c, _, _ in _handles(seen)):
-        return None
-    there = describe(_array(wrong[1]))
-    return (
-        f"{case.name}, you looked into the default container: there `{wrong[0]}` is {there}, "
-        "somebody else's. Make the variables inside `with tf.compat.v1.container(…)`."
-    )
-
-
-def _other_device(case: Case, seen: Observation) -> str | None:
-    wrong = _first(case, seen)
-    if wrong is None:
-        return None
-    device = case.args[0][1][wrong[0]][1]
-    at = next((d for _, n, d in _handles(seen) if n == wrong[0]), "")
-    if _task(at) == device:
-        return None
-    where = f"on {_task(at)}" if at else "wherever the session likes"
-    return (
-        f"{case.name}, you looked for `{wrong[0]}` {where}. A container is on each device of its "
-        f"own: this variable lies on {device}."
-    )
-
-
-def _other_type(case: Case, seen: Observation) -> str | None:
-    wrong = _first(case, seen)
-    if wrong is None or wrong[1] != "InvalidArgumentError":
-        return None
-    return (
-        f"{case.name}, `{wrong[0]}` is there, but cannot be read: `InvalidArgumentError`. A "
-        "variable must have the type that was left, float32, which `get_variable` takes by itself."
+        f"{case.name}, no variable of your graph is called "
+        f"`{_differs(case, seen.values[0]['found'])}`; there are {named}. The server knows "
+        "variables by their names."
     )
 
 
@@ -243,38 +206,59 @@ EXERCISE = Exercise(
     cases=cases,
     drive=looks_for_a_model,
     claim=claim,
-    mistakes=(
-        Mistake("overwrites what was trained", _overwritten),
-        Mistake("not all variables", _missing),
-        Mistake("no variables", _no_variables),
-        Mistake("other names", _other_name),
-        Mistake("a fixed container", _fixed_container),
-        Mistake("another container", _default_container),
-        Mistake("another device", _other_device),
-        Mistake("another type", _other_type),
-        Mistake("no variable, but its value", _only_read),
-        Mistake("another shape", _other_shape),
-    ),
+    mistakes=(Mistake("other names", _other_name),),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
     reference=reference,
     wrong=(
         WrongAnswer(
-            "no container", wrong.no_container, hint="you looked into the default container"
+            "overwrites what was trained",
+            wrong.initialised,
+            "`{name}` was {was} on the server and is {now} now: it was initialised, and what was "
+            "trained is lost.",
         ),
         WrongAnswer(
-            "always the same container", wrong.always_spring, hint="use the argument `container`"
+            "not all variables",
+            wrong.only_one,
+            "`{missing}` is missing in the dictionary: its keys are the model's names.",
         ),
-        WrongAnswer("in float64", wrong.in_double, hint="the type that was left"),
-        WrongAnswer("only reads them", wrong.only_reads, hint="is no variable but"),
-        WrongAnswer("without a shape", wrong.in_another_shape, hint="the model says which shape"),
-        WrongAnswer("no device", wrong.no_device, hint="wherever the session likes"),
+        WrongAnswer(
+            "no variables",
+            wrong.constants,
+            "there is no variable in your graph. Numbers alone find nothing: "
+            "`tf.compat.v1.get_variable` names a variable, and the server knows it by that name.",
+        ),
         WrongAnswer("unnamed", wrong.by_tf_variable, hint="there are Variable"),
         WrongAnswer(
             "a scope", wrong.in_a_scope, hint="is called `weights`; there are spring/weights"
         ),
-        WrongAnswer("initialised", wrong.initialised, hint="what was trained is lost"),
-        WrongAnswer("zeros", wrong.constants, hint="Numbers alone find nothing"),
-        WrongAnswer("one of them", wrong.as_list, hint="is missing in the dictionary"),
+        WrongAnswer(
+            "a fixed container",
+            wrong.always_spring,
+            "you looked into the container {used}. Which one it is your function is told: use the "
+            "argument `container`, which is {container} here.",
+        ),
+        WrongAnswer(
+            "another container",
+            wrong.no_container,
+            "you looked into the default container: there `{name}` is {now}, somebody else's. Make "
+            "the variables inside `with tf.compat.v1.container(…)`.",
+        ),
+        WrongAnswer(
+            "another device",
+            wrong.no_device,
+            "you looked for `{name}` {where}. A container is on each device of its own: this "
+            "variable lies on {device}.",
+        ),
+        WrongAnswer(
+            "another type",
+            wrong.in_double,
+            "`{name}` is there, but cannot be read: `InvalidArgumentError`. A variable must have "
+            "the type that was left, float32, which `get_variable` takes by itself.",
+        ),
+        WrongAnswer("no variable, but its value", wrong.only_reads, _only_read),
+        WrongAnswer("another shape", wrong.in_another_shape, _other_shape),
     ),
     ranked=False,
     framework="tensorflow",

@@ -6,7 +6,7 @@ then assigns; that is, in the graph the assignment cannot start before the log h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,7 @@ import numpy as np
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe
 from helpers.exercises.drives_devices import logs_and_assigns
-from helpers.exercises.lesson_01 import logged_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
 
 def cases(seed: int) -> list[Case]:
@@ -50,18 +49,15 @@ def _before(graph: Graph, name: str) -> set[str]:
     return found
 
 
-def _of_kind(graph: Graph, names: set[str], kind: str) -> list[str]:
-    return sorted(name for name in names if graph[name][0] == kind)
-
-
-READS = "ReadVariableOp"
+def _reads(graph: Graph, name: str) -> bool:
+    """Whether an op waits until a variable has been read."""
+    return any(graph[one][0] == "ReadVariableOp" for one in _before(graph, name))
 
 
 def _assigns(graph: Graph, names: set[str]) -> list[str]:
     """What changes a variable among some ops: `assign`, `assign_add`, an optimizer's update."""
-    kinds = {graph[name][0] for name in names}
-    changing = [k for k in kinds if k.startswith(("Assign", "ResourceApply", "ResourceScatter"))]
-    return sorted(name for kind in changing for name in _of_kind(graph, names, kind))
+    changing = ("Assign", "ResourceApply", "ResourceScatter")
+    return sorted(name for name in names if graph[name][0].startswith(changing))
 
 
 def claim(case: Case, seen: Observation) -> str | None:
@@ -70,8 +66,7 @@ def claim(case: Case, seen: Observation) -> str | None:
     if not answer["run"]:
         return f"{case.name}, your function gave a {answer['kind']}; return one op."
     want = case.facts["log"]
-    values = case.args[0][1]
-    if list(answer["weight"]) != list(values):
+    if list(answer["weight"]) != list(case.args[0][1]):
         return f"{case.name}, the weight was {describe(list(answer['weight']))} after the runs."
     if list(answer["log"]) != list(want):
         return f"{case.name}, the log holds {describe(list(answer['log']))}, not {describe(want)}."
@@ -83,113 +78,42 @@ def claim(case: Case, seen: Observation) -> str | None:
     return None
 
 
-def _not_a_list(case: Case, seen: Observation) -> str | None:
-    if seen.kind != "TypeError" or "not iterable" not in seen.text:
-        return None
-    return (
-        f"{case.name}, `tf.control_dependencies` takes a list of ops. One op goes into brackets "
-        "too: `tf.control_dependencies([op])`."
-    )
-
-
-def _no_op(case: Case, seen: Observation) -> str | None:
-    if seen.values[0]["run"]:
-        return None
-    kind = seen.values[0]["kind"]
-    return f"{case.name}, your function gave a {kind}; return one op that does both when it is run."
-
-
-def _facts(seen: Observation) -> tuple[Graph, set[str], set[str], list[str]]:
-    """The graph, what runs, the logs that run, the assignments that run."""
-    answer = seen.values[0]
-    graph = _graph(seen)
+def compared(case: Case, seen: Observation) -> str:
+    """The first thing that is not as asked, by what runs and what waits for what."""
+    answer, graph = seen.values[0], _graph(seen)
     ran = _before(graph, answer["run"])
-    return graph, ran, ran & set(answer["logs"]), _assigns(graph, ran)
-
-
-def _never_made(case: Case, seen: Observation) -> str | None:
-    if seen.values[0]["logs"]:
-        return None
-    return f"{case.name}, `log` was never called: it gives the op that writes."
-
-
-def _made_before(case: Case, seen: Observation) -> str | None:
-    """The assignment was made, then the log: the dependency is on nothing."""
-    answer = seen.values[0]
-    _, _, logs, assigns = _facts(seen)
-    names = [name for name, _, _ in answer["nodes"]]
-    if logs or not assigns or names.index(assigns[0]) > names.index(answer["logs"][0]):
-        return None
-    return (
-        f"{case.name}, nothing was logged: the assignment was made before the log, and an op gets "
-        "the control dependencies that hold where it is made. Call `assign` inside the `with`."
-    )
-
-
-def _never_run(case: Case, seen: Observation) -> str | None:
-    _, _, logs, assigns = _facts(seen)
-    if logs or not assigns:
-        return None
-    return (
-        f"{case.name}, nothing was logged. The op that writes is in the graph, but nothing that "
-        "runs needs it, and so it never runs: make the assignment wait for it."
-    )
-
-
-def _never_assigned(case: Case, seen: Observation) -> str | None:
-    _, _, logs, assigns = _facts(seen)
-    if assigns or not logs:
-        return None
-    return f"{case.name}, the op that you gave logs but assigns nothing: return the assignment."
-
-
-def _other_way_round(case: Case, seen: Observation) -> str | None:
-    graph, _, logs, assigns = _facts(seen)
-    if not any(_before(graph, log) & set(assigns) for log in logs):
-        return None
-    return (
-        f"{case.name}, the log waits for the assignment and says what is there afterwards. Turn it "
-        "round: the assignment waits for the log."
-    )
-
-
-def _logs_the_new(case: Case, seen: Observation) -> str | None:
-    graph, _, logs, _ = _facts(seen)
-    if not logs or any(_of_kind(graph, _before(graph, log), READS) for log in logs):
-        return None
-    return f"{case.name}, the log holds the new value: log what `weight` holds, not `value`."
-
-
-def _waits_for_the_reading(case: Case, seen: Observation) -> str | None:
-    graph, _, logs, assigns = _facts(seen)
+    logs, assigns = ran & set(answer["logs"]), _assigns(graph, ran)
+    if not answer["run"] or not answer["logs"]:
+        return "no log" if answer["run"] else "no op"
+    if not assigns:
+        return "no assignment" if logs else "neither"
+    if not logs:
+        made = list(graph)
+        first = made.index(assigns[0]) < made.index(answer["logs"][0])
+        return "assignment made first" if first else "log not run"
+    if any(_before(graph, log) & set(assigns) for log in logs):
+        return "log waits"
+    if not any(_reads(graph, log) for log in logs):
+        return "new value"
     loose = [name for name in assigns if not _before(graph, name) & logs]
-    if not loose or not any(_of_kind(graph, _before(graph, name), READS) for name in loose):
-        return None
-    return (
-        f"{case.name}, the assignment waits until the weight has been read, but not until it has "
-        "been written to the log. If the program dies in between, the line is missing."
-    )
+    if any(_reads(graph, name) for name in loose):
+        return "assignment waits for the reading"
+    return "any order" if loose else ""
 
 
-def _no_order(case: Case, seen: Observation) -> str | None:
-    graph, _, logs, assigns = _facts(seen)
-    if not logs or not any(not _before(graph, name) & logs for name in assigns):
-        return None
-    return (
-        f"{case.name}, both run, but in any order: the log said {describe(_log(seen))}. A group "
-        "waits for its parts; the parts do not wait for each other."
-    )
-
-
-def _log(seen: Observation) -> list[Any]:
-    return list(seen.values[0]["log"])
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What was given, and what was written to the log."""
+    if seen.trouble:
+        return {}
+    return {"kind": seen.values[0]["kind"], "log": describe(list(seen.values[0].get("log", ())))}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
+    log = list(seen[0].values[0]["log"])
     return (
-        f"Passed: over {count(len(_log(seen[0])), 'run')} the log holds "
-        f"{describe(_log(seen[0]))}, and in the graph every assignment waits for it."
+        f"Passed: over {count(len(log), 'run')} the log holds {describe(log)}, and in the graph "
+        "every assignment waits for it."
     )
 
 
@@ -198,6 +122,61 @@ def reference(weight: Any, value: Any, log: Any) -> Any:
     from helpers.algorithms.devices.device_graphs import log_then_assign
 
     return log_then_assign(weight, value, log)
+
+
+def _first(waited_for: Any, make: Callable[[], Any]) -> Any:
+    """Something that is made where it must wait for other ops."""
+    import tensorflow as tf
+
+    with tf.control_dependencies(waited_for):
+        return make()
+
+
+def _after(weight: Any, value: Any, log: Any) -> Any:
+    return _first([weight.assign(value)], lambda: log(weight.read_value()))
+
+
+def _made_before(weight: Any, value: Any, log: Any) -> Any:
+    assign = weight.assign(value)
+    return _first([log(weight.read_value())], lambda: assign)
+
+
+def _not_run(weight: Any, value: Any, log: Any) -> Any:
+    log(weight.read_value())
+    return weight.assign(value)
+
+
+def _grouped(weight: Any, value: Any, log: Any) -> Any:
+    import tensorflow as tf
+
+    return tf.group(log(weight.read_value()), weight.assign(value))
+
+
+def _waits_for_reading(weight: Any, value: Any, log: Any) -> Any:
+    import tensorflow as tf
+
+    old = weight.read_value()
+    return tf.group(log(old), _first([old], lambda: weight.assign(value)))
+
+
+def _new_value(weight: Any, value: Any, log: Any) -> Any:
+    return _first([log(value)], lambda: weight.assign(value))
+
+
+def _never_logs(weight: Any, value: Any, log: Any) -> Any:
+    return weight.assign(value)
+
+
+def _only_log(weight: Any, value: Any, log: Any) -> Any:
+    return log(weight.read_value())
+
+
+def _both(weight: Any, value: Any, log: Any) -> Any:
+    return log(weight.read_value()), weight.assign(value)
+
+
+def _not_a_list(weight: Any, value: Any, log: Any) -> Any:
+    return _first(log(weight.read_value()), lambda: weight.assign(value))
 
 
 EXERCISE = Exercise(
@@ -214,32 +193,65 @@ EXERCISE = Exercise(
     cases=cases,
     drive=logs_and_assigns,
     claim=claim,
-    mistakes=(
-        Mistake("not a list", _not_a_list, unfinished=True),
-        Mistake("not one op", _no_op),
-        Mistake("never logs", _never_made),
-        Mistake("assigns nothing", _never_assigned),
-        Mistake("made before the dependency", _made_before),
-        Mistake("the log never runs", _never_run),
-        Mistake("the other way round", _other_way_round),
-        Mistake("logs the new value", _logs_the_new),
-        Mistake("waits for the reading alone", _waits_for_the_reading),
-        Mistake("no order", _no_order),
-    ),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("after", wrong.after, hint="the log waits for the assignment"),
-        WrongAnswer("made before", wrong.made_before, hint="made before the log"),
-        WrongAnswer("not run", wrong.not_run, hint="nothing that runs needs it"),
-        WrongAnswer("grouped", wrong.grouped, hint="A group waits for its parts"),
         WrongAnswer(
-            "waits for reading", wrong.waits_for_reading, hint="until the weight has been read"
+            "not a list",
+            _not_a_list,
+            "`tf.control_dependencies` takes a list of ops. One op goes into brackets too: "
+            "`tf.control_dependencies([op])`.",
         ),
-        WrongAnswer("new value", wrong.new_value, hint="the log holds the new value"),
-        WrongAnswer("only the log", wrong.only_log, hint="logs but assigns nothing"),
-        WrongAnswer("not a list", wrong.not_a_list, hint="takes a list of ops"),
-        WrongAnswer("a pair", wrong.both, hint="return one op"),
+        WrongAnswer(
+            "not one op",
+            _both,
+            "your function gave a {kind}; return one op that does both when it is run.",
+        ),
+        WrongAnswer(
+            "never logs", _never_logs, "`log` was never called: it gives the op that writes."
+        ),
+        WrongAnswer(
+            "assigns nothing",
+            _only_log,
+            "the op that you gave logs but assigns nothing: return the assignment.",
+        ),
+        WrongAnswer(
+            "made before the dependency",
+            _made_before,
+            "nothing was logged: the assignment was made before the log, and an op gets the "
+            "control dependencies that hold where it is made. Call `assign` inside the `with`.",
+        ),
+        WrongAnswer(
+            "the log never runs",
+            _not_run,
+            "nothing was logged. The op that writes is in the graph, but nothing that runs needs "
+            "it, and so it never runs: make the assignment wait for it.",
+        ),
+        WrongAnswer(
+            "the other way round",
+            _after,
+            "the log waits for the assignment and says what is there afterwards. Turn it round: "
+            "the assignment waits for the log.",
+        ),
+        WrongAnswer(
+            "logs the new value",
+            _new_value,
+            "the log holds the new value: log what `weight` holds, not `value`.",
+        ),
+        WrongAnswer(
+            "waits for the reading alone",
+            _waits_for_reading,
+            "the assignment waits until the weight has been read, but not until it has been "
+            "written to the log. If the program dies in between, the line is missing.",
+        ),
+        WrongAnswer(
+            "no order",
+            _grouped,
+            "both run, but in any order: the log said {log}. A group waits for its parts; the "
+            "parts do not wait for each other.",
+        ),
     ),
     ranked=False,
     framework="tensorflow",

@@ -10,16 +10,65 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from helpers.exercises.common import rng
 from helpers.exercises.compare import describe
 from helpers.exercises.drives import plain_call
-from helpers.exercises.lesson_01 import place_wrong as wrong
-from helpers.exercises.lesson_01.place_cases import Op, cases
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
-Wrong = tuple[Op, Any, "str | None"]
+Op = tuple[str, str, list[str], str]
+BOTH = ["CPU", "GPU"]
+# What the lesson shows, and TensorFlow is asked as well.
+SHOWN: tuple[Op, ...] = (
+    ("free", "", BOTH, ""),
+    ("pinned", "CPU:1", BOTH, ""),
+    ("weight", "CPU:1", BOTH, ""),
+    ("read", "CPU:0", BOTH, "weight"),
+    ("text", "", ["CPU"], ""),
+    ("text_on_gpu", "GPU:0", ["CPU"], ""),
+    ("on_gpu", "GPU:0", BOTH, ""),
+    ("far", "CPU:7", BOTH, ""),
+    ("cudnn", "CPU:0", ["GPU"], ""),
+    ("cudnn_free", "", ["GPU"], ""),
+    ("lost", "GPU:0", BOTH, ""),
+    ("use_lost", "CPU:1", BOTH, "lost"),
+)
+MACHINES = (["CPU:0", "CPU:1", "GPU:0"], ["CPU:0", "CPU:1", "CPU:2"])
 
 
-def _first(case: Case, seen: Observation) -> Wrong | None:
+def cases(seed: int) -> list[Case]:
+    """Seed 0: the lesson's ops, on a machine with a GPU and without; else other ops as well."""
+    random = rng(seed, "01.2")
+    made = []
+    for devices in MACHINES:
+        for soft in (False, True):
+            ops = list(SHOWN)
+            if seed:
+                ops = _others(random, devices) + [ops[i] for i in random.permutation([0, 1, 4, 5])]
+                ops += [SHOWN[i] for i in (6, 7, 8, 9, 2, 3, 10, 11)]
+            made.append(_case(ops, devices, soft))
+    return made
+
+
+def _others(random: np.random.Generator, devices: list[str]) -> list[Op]:
+    """Ops of all kinds, some with a variable among those before them."""
+    pins = [*devices, "", "GPU:0", "GPU:3", "CPU:5"]
+    ops: list[Op] = [("w0", devices[int(random.integers(len(devices)))], BOTH, "")]
+    for number in range(8):
+        pin = pins[int(random.integers(len(pins)))]
+        kernels = [BOTH, ["CPU"], ["GPU"]][int(random.integers(3))]
+        ops.append((f"op{number}", pin, kernels, ""))
+    ops.append(("use0", pins[int(random.integers(len(pins)))], BOTH, "w0"))
+    return ops
+
+
+def _case(ops: list[Op], devices: list[str], soft: bool) -> Case:
+    name = f"On {', '.join(devices)} {'with' if soft else 'without'} soft placement"
+    return Case(name, ((ops, devices, soft),), facts={"want": _placed(ops, devices, soft)})
+
+
+def _first(case: Case, seen: Observation) -> tuple[Op, Any, str | None] | None:
     """The first op that is not where it should be, where it is, where it should be."""
     (answer,) = seen.values
     for op in case.args[0][0]:
@@ -29,10 +78,10 @@ def _first(case: Case, seen: Observation) -> Wrong | None:
     return None
 
 
-def _named(case: Case, op: Op) -> str:
+def _named(op: Op) -> str:
     pin = f"pinned on {op[1]}" if op[1] else "without a pin"
     uses = f", uses {op[3]}" if op[3] else ""
-    return f"{case.name}, `{op[0]}` ({pin}, kernels for {' and '.join(op[2])}{uses})"
+    return f"`{op[0]}` ({pin}, kernels for {' and '.join(op[2])}{uses})"
 
 
 def claim(case: Case, seen: Observation) -> str | None:
@@ -42,134 +91,38 @@ def claim(case: Case, seen: Observation) -> str | None:
         return f"{case.name}, your function gave {describe(answer)} instead of a dictionary."
     for op in case.args[0][0]:
         if op[0] not in answer:
-            return f"{case.name}, `{op[0]}` is missing in the dictionary."
+            return f"`{op[0]}` is missing in the dictionary."
     found = _first(case, seen)
     if found is None:
         return None
     op, got, want = found
-    return f"{_named(case, op)} goes to {describe(want)}; you gave {describe(got)}."
+    return f"{case.name}, {_named(op)} goes to {describe(want)}; you gave {describe(got)}."
 
 
-def _asked(ask: Callable[[Case, Op, Any, Any], str | None]) -> Any:
-    """A recogniser that is asked about the first op that is wrong."""
-
-    def look(case: Case, seen: Observation) -> str | None:
-        found = _first(case, seen)
-        hint = ask(case, *found) if found else None
-        return f"{_named(case, found[0])}: {hint}" if hint and found else None
-
-    return look
+def compared(case: Case, seen: Observation) -> Any:
+    """The first op that is missing, or else not where it should be, and where that is."""
+    missing = [op[0] for op in case.args[0][0] if op[0] not in seen.values[0]]
+    found = None if missing else _first(case, seen)
+    return missing[:1] or (found and [found[0][0], found[1]])
 
 
-def _left_out(case: Case, seen: Observation) -> str | None:
-    answer, want = seen.values[0], case.facts["want"]
-    missing = [name for name in want if name not in answer]
-    if not missing or any(want[name] is not None for name in missing):
-        return None
-    return (
-        f"{case.name}, `{missing[0]}` is missing in the dictionary. It cannot be placed, and that "
-        "is an answer too: give it the value None."
-    )
-
-
-@_asked
-def _with_its_pin(case: Case, op: Op, got: Any, want: Any) -> str | None:
-    pins = {each[0]: each[1] for each in case.args[0][0]}
-    if not op[3] or got != pins[op[3]]:
-        return None
-    now = f"goes to {want}" if want else "is refused (None)"
-    return (
-        f"you gave {got}. That is what `{op[3]}` is pinned on, but `{op[3]}` itself {now}. An op "
-        "follows its variable's placement, not its pin."
-    )
-
-
-@_asked
-def _variable_refused(case: Case, op: Op, got: Any, want: Any) -> str | None:
-    if not op[3] or want is not None:
-        return None
-    return (
-        f"you gave {describe(got)}. `{op[3]}` cannot be placed, so nothing that uses it can be: "
-        "None."
-    )
-
-
-@_asked
-def _not_with_variable(case: Case, op: Op, got: Any, want: Any) -> str | None:
-    if not op[3]:
-        return None
-    return (
-        f"you gave {describe(got)}. An op that uses a variable's memory goes to the variable, "
-        f"which is on {want}; its own pin does not count."
-    )
-
-
-@_asked
-def _no_kernel(case: Case, op: Op, got: Any, want: Any) -> str | None:
-    if got != op[1] or got not in case.args[0][1] or got[:3] in op[2]:
-        return None
-    return f"there is a {got}, but this op has no kernel for it.{_instead(want)}"
-
-
-@_asked
-def _no_device(case: Case, op: Op, got: Any, want: Any) -> str | None:
-    if not op[1] or got != op[1] or got in case.args[0][1]:
-        return None
-    return f"this machine has no {got}.{_instead(want)}"
-
-
-def _instead(want: str | None) -> str:
-    """What to give where a pin cannot be kept."""
-    if want is None:
-        return " It cannot be placed: give None."
-    return f" Soft placement takes the first device with a kernel, {want}."
-
-
-@_asked
-def _softened(case: Case, op: Op, got: Any, want: Any) -> str | None:
-    if case.args[0][2] or want is not None or not op[1] or got is None:
-        return None
-    return (
-        f"you gave {describe(got)}. Without soft placement a pin that cannot be kept is an error: "
-        "None."
-    )
-
-
-@_asked
-def _too_hard(case: Case, op: Op, got: Any, want: Any) -> str | None:
-    if not case.args[0][2] or got is not None or want is None or not op[1]:
-        return None
-    return f"soft placement gives up the pin and takes the first device with a kernel, {want}."
-
-
-@_asked
-def _free_refused(case: Case, op: Op, got: Any, want: Any) -> str | None:
-    if op[1] or got is not None or want is None:
-        return None
-    return f"no pin is no error: it goes to the first device with a kernel, {want}."
-
-
-@_asked
-def _nowhere(case: Case, op: Op, got: Any, want: Any) -> str | None:
-    if want is not None or case.facts["preferred"][op[0]] is not None:
-        return None
-    return f"you gave {describe(got)}, but no device here has a kernel for it at all: None."
-
-
-@_asked
-def _cpu_first(case: Case, op: Op, got: Any, want: Any) -> str | None:
-    if not (type(want) is str and want.startswith("GPU") and type(got) is str):
-        return None
-    if not got.startswith("CPU"):
-        return None
-    return f"you gave {got}. Where an op has both kernels, TensorFlow prefers a GPU: {want}."
-
-
-@_asked
-def _not_first(case: Case, op: Op, got: Any, want: Any) -> str | None:
-    if type(want) is not str or type(got) is not str or got[:3] != want[:3] or op[1] == want:
-        return None
-    return f"you gave {got}. Of several devices of a kind it is the one with the lowest number."
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """The same in words, and what its variable is pinned on."""
+    ops, want = case.args[0][0], case.facts["want"]
+    first = compared(case, seen)
+    if len(first) == 1:
+        return {"missing": first[0]}
+    name, got = first
+    op, device = next(op for op in ops if op[0] == name), want[name]
+    soft = f"Soft placement takes the first device with a kernel, {device}."
+    return {
+        "op": _named(op),
+        "got": describe(got),
+        "want": device,
+        "variable": op[3],
+        "goes": f"goes to {device}" if device else "is refused (None)",
+        "instead": soft if device else "It cannot be placed: give None.",
+    }
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -189,6 +142,53 @@ def reference(ops: Any, devices: Any, soft: bool) -> Any:
     return place(ops, devices, soft)
 
 
+def _placed(ops: Any, devices: Any, soft: bool, wrong: str = "") -> dict[str, Any]:
+    """Where each op goes by the rules. wrong: the one that is another one."""
+    found: dict[str, Any] = {}
+    pins = {op[0]: op[1] for op in ops}
+    soft = (soft or wrong == "always soft") and wrong != "never soft"
+    order = ("CPU", "GPU") if wrong == "CPUs first" else ("GPU", "CPU")
+    there = devices[::-1] if wrong == "last of a kind" else devices
+    for name, pin, kernels, variable in ops:
+        usable = [d for kind in order for d in there if d[:3] == kind and kind in kernels]
+        usable = usable or (devices if wrong == "any kernel" else [])
+        exists = pin in devices or wrong == "any device"
+        fits = pin[:3] in kernels or wrong == "no kernel"
+        alone = wrong == "goes on" and variable and found[variable] is None
+        if variable and wrong != "pin wins" and not alone:
+            found[name] = pins[variable] if wrong == "its pin" else found[variable]
+        elif pin and exists and fits:
+            found[name] = pin
+        else:
+            free = soft if pin else wrong != "needs a pin"
+            found[name] = usable[0] if usable and free else None
+    return found
+
+
+def _by(wrong: str) -> Callable[..., Any]:
+    def place(ops: Any, devices: Any, soft: bool) -> Any:
+        return _placed(ops, devices, soft, wrong)
+
+    return place
+
+
+_pin_wins = _by("pin wins")
+_variables_pin = _by("its pin")
+_without_its_variable = _by("goes on")
+_no_kernels = _by("no kernel")
+_no_devices = _by("any device")
+_somewhere = _by("any kernel")
+_always_soft = _by("always soft")
+_never_soft = _by("never soft")
+_needs_a_pin = _by("needs a pin")
+_cpu_first = _by("CPUs first")
+_last_of_a_kind = _by("last of a kind")
+
+
+def _refused_left_out(ops: Any, devices: Any, soft: bool) -> Any:
+    return {name: device for name, device in _placed(ops, devices, soft).items() if device}
+
+
 EXERCISE = Exercise(
     number="01.2",
     title="Where does it go?",
@@ -204,34 +204,74 @@ EXERCISE = Exercise(
     cases=cases,
     drive=plain_call,
     claim=claim,
-    mistakes=(
-        Mistake("refused ones left out", _left_out),
-        Mistake("with the variable's pin", _with_its_pin),
-        Mistake("its variable is refused", _variable_refused),
-        Mistake("not with its variable", _not_with_variable),
-        Mistake("no kernel there", _no_kernel),
-        Mistake("no such device", _no_device),
-        Mistake("no kernel anywhere", _nowhere),
-        Mistake("always soft", _softened),
-        Mistake("never soft", _too_hard),
-        Mistake("refuses what has no pin", _free_refused),
-        Mistake("CPUs before GPUs", _cpu_first),
-        Mistake("not the first of a kind", _not_first),
-    ),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("the pin wins", wrong.pin_wins, hint="its own pin does not count"),
-        WrongAnswer("no look at kernels", wrong.no_kernels, hint="has no kernel for it"),
-        WrongAnswer("no look at devices", wrong.no_devices, hint="this machine has no"),
-        WrongAnswer("always soft", wrong.always_soft, hint="cannot be kept is an error"),
-        WrongAnswer("never soft", wrong.never_soft, hint="gives up the pin"),
-        WrongAnswer("needs a pin", wrong.needs_a_pin, hint="no pin is no error"),
-        WrongAnswer("CPU first", wrong.cpu_first, hint="TensorFlow prefers a GPU"),
-        WrongAnswer("the variable's pin", wrong.variables_pin, hint="not its pin"),
-        WrongAnswer("goes on", wrong.without_its_variable, hint="nothing that uses it can be"),
-        WrongAnswer("refused left out", wrong.refused_left_out, hint="give it the value None"),
-        WrongAnswer("somewhere", wrong.somewhere, hint="for it at all"),
+        WrongAnswer(
+            "refused ones left out",
+            _refused_left_out,
+            "`{missing}` is missing in the dictionary. It cannot be placed, and that is an answer "
+            "too: give it the value None.",
+        ),
+        WrongAnswer(
+            "with the variable's pin",
+            _variables_pin,
+            "{op}: you gave {got}. That is what `{variable}` is pinned on, but `{variable}` itself "
+            "{goes}. An op follows its variable's placement, not its pin.",
+        ),
+        WrongAnswer(
+            "its variable is refused",
+            _without_its_variable,
+            "{op}: you gave {got}. `{variable}` cannot be placed, so nothing that uses it can be: "
+            "None.",
+        ),
+        WrongAnswer(
+            "not with its variable",
+            _pin_wins,
+            "{op}: you gave {got}. An op that uses a variable's memory goes to the variable, which "
+            "is on {want}; its own pin does not count.",
+        ),
+        WrongAnswer(
+            "no kernel there",
+            _no_kernels,
+            "{op}: there is a {got}, but this op has no kernel for it. {instead}",
+        ),
+        WrongAnswer("no such device", _no_devices, "{op}: this machine has no {got}. {instead}"),
+        WrongAnswer(
+            "no kernel anywhere",
+            _somewhere,
+            "{op}: you gave {got}, but no device here has a kernel for it at all: None.",
+        ),
+        WrongAnswer(
+            "always soft",
+            _always_soft,
+            "{op}: you gave {got}. Without soft placement a pin that cannot be kept is an error: "
+            "None.",
+        ),
+        WrongAnswer(
+            "never soft",
+            _never_soft,
+            "{op}: soft placement gives up the pin and takes the first device with a kernel, "
+            "{want}.",
+        ),
+        WrongAnswer(
+            "refuses what has no pin",
+            _needs_a_pin,
+            "{op}: no pin is no error: it goes to the first device with a kernel, {want}.",
+        ),
+        WrongAnswer(
+            "CPUs before GPUs",
+            _cpu_first,
+            "{op}: you gave {got}. Where an op has both kernels, TensorFlow prefers a GPU: {want}.",
+        ),
+        WrongAnswer(
+            "not the first of a kind",
+            _last_of_a_kind,
+            "{op}: you gave {got}. Of several devices of a kind it is the one with the lowest "
+            "number.",
+        ),
     ),
     ranked=False,
 )

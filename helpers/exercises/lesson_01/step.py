@@ -13,7 +13,6 @@ from typing import Any
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number
 from helpers.exercises.drives_devices import counts_a_step
-from helpers.exercises.lesson_01 import step_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 ITEMS = ("parameters", "gradients", "optimizer state", "activations")
@@ -36,28 +35,16 @@ def cases(seed: int) -> list[Case]:
 
 
 def _case(widths: tuple[int, ...], batch: int, slots: int) -> Case:
-    """A case with what is wanted, and what some mistakes would give for one of the items."""
-    pairs = list(pairwise(widths))
-    weights = 4 * sum(a * b for a, b in pairs)
-    all_numbers = weights + 4 * sum(widths[1:])
-    kept = 4 * batch * sum(widths[:-1])
-    want = (all_numbers, all_numbers, slots * all_numbers, kept)
-    hidden = 4 * batch * sum(widths[1:-1])
-    others = {
-        "no bias": (weights, weights, slots * weights, None),
-        "bias of the input": (weights + 4 * sum(widths[:-1]), None, None, None),
-        "a gradient a row": (None, batch * all_numbers, None, None),
-        "no slots": (None, None, all_numbers, None),
-        "a slot more": (None, None, (slots + 1) * all_numbers, None),
-        "no batch": (None, None, None, kept // batch),
-        "outputs": (None, None, None, 4 * batch * sum(widths[1:])),
-        "output too": (None, None, None, 4 * batch * sum(widths)),
-        "hidden twice": (None, None, None, kept + hidden),
-        "no input": (None, None, None, hidden),
-    }
+    parameters = 4 * _numbers_in(widths)
+    want = (parameters, parameters, slots * parameters, 4 * batch * sum(widths[:-1]))
     shape = "–".join(map(str, widths))
     name = f"For widths {shape}, {count(batch, 'row')} and {count(slots, 'slot')}"
-    return Case(name, ((list(widths), batch, slots),), facts={"want": want, "others": others})
+    return Case(name, ((list(widths), batch, slots),), facts={"want": want})
+
+
+def _numbers_in(widths: Sequence[int]) -> int:
+    """Weights and biases of all layers."""
+    return sum((inside + 1) * out for inside, out in pairwise(widths))
 
 
 def _first(case: Case, seen: Observation) -> tuple[int, float] | None:
@@ -94,6 +81,18 @@ def _changed(case: Case, seen: Observation) -> str | None:
     )
 
 
+def compared(case: Case, seen: Observation) -> Any:
+    """The first wrong item, to the byte, and the list that was given."""
+    found = _first(case, seen)
+    return [found and [ITEMS[found[0]], f"{found[1]:.10g}"], seen.values[0]["widths"]]
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """The first wrong item, in words."""
+    item, got = _first(case, seen) or (0, 0)
+    return {"got": f"{got:,.10g} bytes of {ITEMS[item]}"}
+
+
 def _not_four(case: Case, seen: Observation) -> str | None:
     value = seen.values[0]["given"]
     if type(value) in (list, tuple) and len(value) == 4:
@@ -104,17 +103,7 @@ def _not_four(case: Case, seen: Observation) -> str | None:
     )
 
 
-def _slots_alone(case: Case, seen: Observation) -> str | None:
-    found = _first(case, seen)
-    if found is None or found[0] != 2 or found[1] not in (4 * case.args[0][2], case.args[0][2]):
-        return None
-    return (
-        f"{case.name}, you gave {found[1]:,.10g} bytes of optimizer state: `slots` is how many "
-        "numbers it keeps for each parameter, not for all of them."
-    )
-
-
-def _numbers(case: Case, seen: Observation) -> str | None:
+def _not_bytes(case: Case, seen: Observation) -> str | None:
     found = _first(case, seen)
     if found is None or 4 * found[1] != case.facts["want"][found[0]]:
         return None
@@ -122,41 +111,6 @@ def _numbers(case: Case, seen: Observation) -> str | None:
         f"{case.name}, {found[1]:,.10g} is how many numbers the {ITEMS[found[0]]} are. A float32 "
         "takes 4 bytes."
     )
-
-
-def _like(name: str, words: str) -> Callable[[Case, Observation], str | None]:
-    """A recogniser for an item that some mistake makes, and what to say to it."""
-
-    def look(case: Case, seen: Observation) -> str | None:
-        found = _first(case, seen)
-        if found is None or found[1] != case.facts["others"][name][found[0]]:
-            return None
-        return f"{case.name}, you gave {found[1]:,.10g} bytes of {ITEMS[found[0]]}: {words}"
-
-    return look
-
-
-MISTAKES = {
-    "no bias": "that is the weights alone. Each layer has a bias as well, a number an output.",
-    "bias of the input": "a layer has a bias for each of its outputs, not for each input.",
-    "a gradient a row": (
-        "the gradient of a batch is one sum over its rows, as large as the parameters, however "
-        "many rows there are."
-    ),
-    "no slots": "the optimizer keeps `slots` numbers for each parameter, and plain SGD keeps none.",
-    "a slot more": "the parameters themselves are counted above; the state is the slots alone.",
-    "no batch": "that is for one row. Every row of the batch has activations of its own.",
-    "outputs": (
-        "these are the layers' outputs. For the gradient of its weights a layer needs its input, "
-        "and nobody needs the last output."
-    ),
-    "output too": "the last layer's output is in it, which nobody keeps: leave out the last width.",
-    "hidden twice": (
-        "the hidden ones are counted twice. What tanh keeps, its output, is the very tensor that "
-        "the next layer keeps as its input."
-    ),
-    "no input": "the first layer keeps its input too, the batch itself.",
-}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -176,6 +130,47 @@ def reference(widths: Any, batch: int, slots: int) -> Any:
     return step_memory(widths, batch, slots)
 
 
+def _with(item: int, size: Callable[[list[int], int, int], int]) -> Callable[..., Any]:
+    """The reference with another size for one item."""
+
+    def step_memory(widths: Any, batch: int, slots: int) -> Any:
+        items = list(reference(widths, batch, slots))
+        items[item] = size(widths, batch, slots)
+        return items
+
+    return step_memory
+
+
+_no_bias = _with(0, lambda w, batch, slots: 4 * (_numbers_in(w) - sum(w[1:])))
+_input_bias = _with(0, lambda w, batch, slots: 4 * (_numbers_in(w) - sum(w[1:]) + sum(w[:-1])))
+_gradient_a_row = _with(1, lambda w, batch, slots: 4 * batch * _numbers_in(w))
+_one_number_a_slot = _with(2, lambda w, batch, slots: 4 * slots)
+_slots_themselves = _with(2, lambda w, batch, slots: slots)
+_no_slots = _with(2, lambda w, batch, slots: 4 * _numbers_in(w))
+_slot_more = _with(2, lambda w, batch, slots: 4 * (slots + 1) * _numbers_in(w))
+_one_row = _with(3, lambda w, batch, slots: 4 * sum(w[:-1]))
+_outputs = _with(3, lambda w, batch, slots: 4 * batch * sum(w[1:]))
+_output_too = _with(3, lambda w, batch, slots: 4 * batch * sum(w))
+_hidden_twice = _with(3, lambda w, batch, slots: 4 * batch * (sum(w[:-1]) + sum(w[1:-1])))
+_no_input = _with(3, lambda w, batch, slots: 4 * batch * sum(w[1:-1]))
+
+
+def _no_bytes(widths: Any, batch: int, slots: int) -> Any:
+    return [size // 4 for size in reference(widths, batch, slots)]
+
+
+def _pops(widths: Any, batch: int, slots: int) -> Any:
+    items = reference(widths, batch, slots)
+    widths.pop()
+    return items
+
+
+def _sum(widths: Any, batch: int, slots: int) -> Any:
+    return sum(reference(widths, batch, slots))
+
+
+_A_SLOT = "`slots` is how many numbers it keeps for each parameter, not for all of them."
+
 EXERCISE = Exercise(
     number="01.1",
     title="Memory of a step",
@@ -193,25 +188,76 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake("not four numbers", _not_four),
         Mistake("changes its argument", _changed),
-        Mistake("slots alone", _slots_alone),
-        Mistake("numbers, not bytes", _numbers),
-        *(Mistake(name, _like(name, words)) for name, words in MISTAKES.items()),
+        Mistake("numbers, not bytes", _not_bytes),
     ),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("not bytes", wrong.not_bytes, hint="A float32 takes 4 bytes"),
-        WrongAnswer("slots alone", wrong.slots_alone, hint="for each parameter, not for all"),
-        WrongAnswer("pops", wrong.takes_the_last, hint="changes the list"),
-        WrongAnswer("no bias", wrong.without_bias, hint="that is the weights alone"),
-        WrongAnswer("a gradient a row", wrong.gradient_a_row, hint="one sum over its rows"),
-        WrongAnswer("no slots", wrong.no_slots, hint="and plain SGD keeps none"),
-        WrongAnswer("with the parameters", wrong.with_parameters, hint="are counted above"),
-        WrongAnswer("one row", wrong.one_row, hint="that is for one row"),
-        WrongAnswer("outputs", wrong.outputs, hint="these are the layers' outputs"),
-        WrongAnswer("output too", wrong.output_too, hint="leave out the last"),
-        WrongAnswer("hidden twice", wrong.hidden_twice, hint="are counted twice"),
-        WrongAnswer("the sum", wrong.in_total, hint="return four numbers"),
+        WrongAnswer("the sum", _sum, hint="return four numbers"),
+        WrongAnswer("pops", _pops, hint="changes the list"),
+        WrongAnswer("not bytes", _no_bytes, hint="A float32 takes 4 bytes"),
+        WrongAnswer("slots alone", _one_number_a_slot, f"you gave {{got}}: {_A_SLOT}"),
+        WrongAnswer("slots alone, not in bytes", _slots_themselves, f"you gave {{got}}: {_A_SLOT}"),
+        WrongAnswer(
+            "no bias",
+            _no_bias,
+            "you gave {got}: that is the weights alone. Each layer has a bias as well, a number an "
+            "output.",
+        ),
+        WrongAnswer(
+            "bias of the input",
+            _input_bias,
+            "you gave {got}: a layer has a bias for each of its outputs, not for each input.",
+        ),
+        WrongAnswer(
+            "a gradient a row",
+            _gradient_a_row,
+            "you gave {got}: the gradient of a batch is one sum over its rows, as large as the "
+            "parameters, however many rows there are.",
+        ),
+        WrongAnswer(
+            "no slots",
+            _no_slots,
+            "you gave {got}: the optimizer keeps `slots` numbers for each parameter, and plain SGD "
+            "keeps none.",
+        ),
+        WrongAnswer(
+            "a slot more",
+            _slot_more,
+            "you gave {got}: the parameters themselves are counted above; the state is the slots "
+            "alone.",
+        ),
+        WrongAnswer(
+            "no batch",
+            _one_row,
+            "you gave {got}: that is for one row. Every row of the batch has activations of its "
+            "own.",
+        ),
+        WrongAnswer(
+            "outputs",
+            _outputs,
+            "you gave {got}: these are the layers' outputs. For the gradient of its weights a "
+            "layer needs its input, and nobody needs the last output.",
+        ),
+        WrongAnswer(
+            "output too",
+            _output_too,
+            "you gave {got}: the last layer's output is in it, which nobody keeps: leave out the "
+            "last width.",
+        ),
+        WrongAnswer(
+            "hidden twice",
+            _hidden_twice,
+            "you gave {got}: the hidden ones are counted twice. What tanh keeps, its output, is "
+            "the very tensor that the next layer keeps as its input.",
+        ),
+        WrongAnswer(
+            "no input",
+            _no_input,
+            "you gave {got}: the first layer keeps its input too, the batch itself.",
+        ),
     ),
     ranked=False,
 )

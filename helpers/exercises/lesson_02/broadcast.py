@@ -6,7 +6,7 @@ The claim: ⌈log₂ N⌉ rounds, the root sends ⌈log₂ N⌉ messages, every 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ import numpy as np
 from helpers.exercises.common import rng, self_hint, sends_to_itself
 from helpers.exercises.compare import close, count, worlds
 from helpers.exercises.drives import in_place
-from helpers.exercises.lesson_02 import broadcast_wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _LATENCY, _BANDWIDTH = 50e-6, 1e7
@@ -43,11 +42,6 @@ def rounds(ranks: int) -> int:
 
 def _after(seen: Observation) -> list[Any]:
     return [v["after"] for v in seen.values]
-
-
-def _right_values(case: Case, seen: Observation) -> bool:
-    want = case.facts["held"][case.facts["root"]]
-    return all(close(got, want, 0.0) for got in _after(seen))
 
 
 def _round_trip(case: Case) -> float:
@@ -79,59 +73,27 @@ def claim(case: Case, seen: Observation) -> str | None:
     return None
 
 
-def _naive(case: Case, seen: Observation) -> str | None:
-    root, n = case.facts["root"], case.ranks
-    if not _right_values(case, seen) or seen.messages[root] != n - 1 or n - 1 == rounds(n):
-        return None
-    return (
-        f"{case.name}, every rank has the tensor, but the root sent all {n - 1} messages itself; "
-        f"⌈log₂ {n}⌉ = {rounds(n)} are its part. Let those that have the tensor send it on."
-    )
+def compared(case: Case, seen: Observation) -> Any:
+    """The tensors afterwards, and what was returned in their place."""
+    return [
+        (v["after"], None if close(v["returned"], v["after"], 0.0) else v["returned"])
+        for v in seen.values
+    ]
 
 
-def _chain(case: Case, seen: Observation) -> str | None:
-    if not _right_values(case, seen) or case.ranks < 3 or max(seen.messages) != 1:
-        return None
-    return (
-        f"{case.name}, every rank has the tensor, but it went hand to hand through "
-        f"{case.ranks - 1} rounds instead of {rounds(case.ranks)}: whoever has it sends again in "
-        "the next round, so the number of ranks that have it doubles."
-    )
-
-
-def _ignores_root(case: Case, seen: Observation) -> str | None:
-    root = case.facts["root"]
-    if root == 0 or not all(close(v, case.facts["held"][0], 0.0) for v in _after(seen)):
-        return None
-    return (
-        f"{case.name}, every rank ended with rank 0's tensor. Count places from the root: "
-        "place = (rank − root) % N, and place p is rank (p + root) % N."
-    )
-
-
-def _not_in_place(case: Case, seen: Observation) -> str | None:
-    want = case.facts["held"][case.facts["root"]]
-    returned = [v["returned"] for v in seen.values]
-    if case.ranks == 1 or not any(close(r, want, 0.0) for r in returned):
-        return None
-    return (
-        f"{case.name}, the right tensor was returned, but the one that was given stayed as it was. "
-        "Receive into it: `comm.recv(source, into=tensor)`, or `tensor.copy_(...)`."
-    )
-
-
-def _lost(case: Case, seen: Observation) -> str | None:
-    if seen.trouble or case.ranks == 1 or sum(seen.messages) != case.ranks - 1:
-        return None
-    held = case.facts["held"]
-    same = [r for r, v in enumerate(_after(seen)) if close(v, held[r], 0.0)]
-    stale = [r for r in same if r != case.facts["root"]]
-    if not stale:
-        return None
-    return (
-        f"{case.name}, rank {stale[0]} received the tensor but still holds its own: `tensor = "
-        "comm.recv(...)` only names a new tensor. Receive with `into=tensor`, or copy into it."
-    )
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name, counted in places from the root."""
+    n, root = case.ranks, case.facts["root"]
+    rank = min(seen.waiting, default=0)
+    last = 1 << max(rounds(n) - 1, 0)  # how far the messages of the last round go
+    return {
+        "n": n,
+        "others": n - 1,
+        "rounds": rounds(n),
+        "first": next((r for r in range(n) if r != root), root),
+        "waits": f"rank {rank} {seen.waiting.get(rank)}",
+        "beyond": (rank - root) % n + last,
+    }
 
 
 def _no_partner(case: Case, seen: Observation) -> str | None:
@@ -145,21 +107,6 @@ def _no_partner(case: Case, seen: Observation) -> str | None:
     return (
         f"{case.name}, rank {seen.rank} asks for a rank that does not exist: where N is no power "
         "of two, some partners of the last round are missing. Ask whether place + distance < N."
-    )
-
-
-def _wraps_round(case: Case, seen: Observation) -> str | None:
-    n, root, last = case.ranks, case.facts["root"], 1 << max(rounds(case.ranks) - 1, 0)
-    for rank, words in seen.waiting.items():
-        beyond = (rank - root) % n + last >= n
-        if not (beyond and "send" in words and words.endswith(f"rank {(rank + last) % n}")):
-            return None
-    if not seen.waiting:
-        return None
-    rank, words = min(seen.waiting.items())
-    return (
-        f"{case.name}, rank {rank} {words}, round the end of the circle: it means place "
-        f"{(rank - root) % n + last}, and there are {n}. Send only where place + distance < N."
     )
 
 
@@ -193,6 +140,81 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+def reference(comm: Any, tensor: Any, root: int) -> None:
+    """The course's own."""
+    from helpers.algorithms.messages.collectives import broadcast_tree
+
+    broadcast_tree(comm, tensor, root)
+
+
+def _naive(comm: Any, tensor: Any, root: int) -> None:
+    if comm.rank != root:
+        comm.recv(root, into=tensor)
+        return
+    for other in range(comm.size):
+        if other != root:
+            comm.send(tensor, other)
+
+
+def _itself_too(comm: Any, tensor: Any, root: int) -> None:
+    if comm.rank == root:
+        comm.send(tensor, root)
+    reference(comm, tensor, root)
+
+
+def _chain(comm: Any, tensor: Any, root: int) -> None:
+    place = (comm.rank - root) % comm.size
+    if place > 0:
+        comm.recv((comm.rank - 1) % comm.size, into=tensor)
+    if place < comm.size - 1:
+        comm.send(tensor, (comm.rank + 1) % comm.size)
+
+
+def _from_rank_0(comm: Any, tensor: Any, root: int) -> None:
+    reference(comm, tensor, 0)
+
+
+def _returns_new(comm: Any, tensor: Any, root: int) -> Any:
+    tensor = tensor.clone()
+    reference(comm, tensor, root)
+    return tensor
+
+
+def _rebinds(comm: Any, tensor: Any, root: int) -> None:
+    reference(comm, tensor.clone(), root)
+
+
+def _tree(
+    rank_of: Callable[[int, int, int], int] = lambda place, root, n: (place + root) % n,
+    parent: Callable[[int, int], int] = lambda place, have: place - have,
+    bound: bool = True,
+) -> Callable[..., None]:
+    """The tree with something else in it.
+
+    rank_of: of a place, the root and the ranks. parent: the place that sends to a place, in the
+    round in which so many have the tensor. bound: whether it asks if there is such a place.
+    """
+
+    def broadcast(comm: Any, tensor: Any, root: int) -> None:
+        n, have = comm.size, 1
+        place = (comm.rank - root) % n
+        while have < n:
+            if place < have and (place + have < n or not bound):
+                comm.send(tensor, rank_of(place + have, root, n))
+            elif have <= place < 2 * have:
+                comm.recv(rank_of(parent(place, have), root, n), into=tensor)
+            have *= 2
+
+    return broadcast
+
+
+_no_bound = _tree(lambda place, root, n: (place + root) % n if place < n else place, bound=False)
+_no_modulo = _tree(lambda place, root, n: place + root)
+_wraps_round = _tree(bound=False)
+_wrong_parent = _tree(parent=lambda place, have: place // 2)
+_places_for_ranks = _tree(lambda place, root, n: place)
+
+
 EXERCISE = Exercise(
     number="02.2",
     title="Broadcast along a tree",
@@ -210,39 +232,56 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake("takes a place for a rank", _place_for_rank, unfinished=True),
         Mistake("a rank sends to itself", self_hint, unfinished=True),
-        Mistake("the root sends to everybody", _naive),
-        Mistake("hand to hand along a chain", _chain),
-        Mistake("ignores the root", _ignores_root),
-        Mistake("returns a new tensor", _not_in_place),
-        Mistake("receives into a new name", _lost),
         Mistake("asks for ranks that do not exist", _no_partner, unfinished=True),
-        Mistake("sends round the end of the circle", _wraps_round, unfinished=True),
         Mistake("waits for the wrong rank", _all_wait, unfinished=True),
     ),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
-    reference=broadcast_wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("naive", broadcast_wrong.naive, hint="the root sent all 4 messages itself"),
-        WrongAnswer("chain", broadcast_wrong.chain, hint="hand to hand through 4 rounds"),
         WrongAnswer(
-            "always from rank 0", broadcast_wrong.from_rank_0, hint="Count places from the root"
+            "the root sends to everybody",
+            _naive,
+            "every rank has the tensor, but the root sent all {others} messages itself; ⌈log₂ {n}⌉ "
+            "= {rounds} are its part. Let those that have the tensor send it on.",
         ),
         WrongAnswer(
-            "places for ranks", broadcast_wrong.places_for_ranks, hint="was taken for a rank"
+            "hand to hand along a chain",
+            _chain,
+            "every rank has the tensor, but it went hand to hand through {others} rounds instead "
+            "of {rounds}: whoever has it sends again in the next round, so the number of ranks "
+            "that have it doubles.",
+        ),
+        WrongAnswer(
+            "ignores the root",
+            _from_rank_0,
+            "every rank ended with rank 0's tensor. Count places from the root: place = (rank − "
+            "root) % N, and place p is rank (p + root) % N.",
         ),
         WrongAnswer(
             "returns a new tensor",
-            broadcast_wrong.returns_new,
-            hint="the right tensor was returned",
+            _returns_new,
+            "the right tensor was returned, but the one that was given stayed as it was. Receive "
+            "into it: `comm.recv(source, into=tensor)`, or `tensor.copy_(...)`.",
         ),
         WrongAnswer(
-            "receives into a new name", broadcast_wrong.rebinds, hint="only names a new tensor"
+            "receives into a new name",
+            _rebinds,
+            "rank {first} received the tensor but still holds its own: `tensor = comm.recv(...)` "
+            "only names a new tensor. Receive with `into=tensor`, or copy into it.",
         ),
         WrongAnswer(
-            "powers of two only", broadcast_wrong.no_bound, hint="a rank that does not exist"
+            "sends round the end of the circle",
+            _wraps_round,
+            "{waits}, round the end of the circle: it means place {beyond}, and there are {n}. "
+            "Send only where place + distance < N.",
         ),
-        WrongAnswer("wraps round", broadcast_wrong.wraps_round, hint="round the end of the circle"),
-        WrongAnswer("wrong partner", broadcast_wrong.wrong_partner, hint="which never sends to it"),
+        WrongAnswer("places for ranks", _places_for_ranks, hint="was taken for a rank"),
+        WrongAnswer("sends to itself", _itself_too, hint="Rank 0 waits for a message from rank 0"),
+        WrongAnswer("powers of two only", _no_bound, hint="where N is no power of two"),
+        WrongAnswer("no modulo", _no_modulo, hint="ranks are counted round the circle"),
+        WrongAnswer("wrong partner", _wrong_parent, hint="which never sends to it"),
     ),
     figure=0,
 )

@@ -8,7 +8,7 @@ the smallest, and two points hand on their own errors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, number, short
 from helpers.exercises.drives import plain_call
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
 _SIZES = [4**k for k in range(3, 13)]  # 64 B to 16 MiB
 _NOISE = 0.04
@@ -46,7 +46,7 @@ def cases(seed: int) -> list[Case]:
             np.ones(len(times)),
             rcond=None,
         )[0]
-        facts = {"alpha": alpha, "beta": beta, "noise": noise, "best": best.tolist()}
+        facts = {"noise": noise, "best": best.tolist()}
         made.append(Case(name, ((list(_SIZES), times),), facts=facts))
     return made
 
@@ -59,100 +59,38 @@ def _pair(seen: Observation) -> tuple[float, float] | None:
     return None if alpha is None or beta is None else (alpha, beta)
 
 
-def _near(got: float, want: float, by: float) -> bool:
-    return bool(abs(got - want) <= by * abs(want))
+def _first(case: Case, seen: Observation) -> tuple[str, float, float] | None:
+    """The first number that is wrong: its sign, what it is, what it should be."""
+    by = _SAME_FIT if case.facts["noise"] else 1e-3
+    for sign, got, want in zip("αβ", _pair(seen) or (), case.facts["best"], strict=True):
+        if not abs(got - want) <= by * abs(want):
+            return sign, got, want
+    return None
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """Both as the fit to all points has them, or within 0.1% where the times are exact."""
-    pair = _pair(seen)
-    if pair is None:
+    if _pair(seen) is None:
         return f"Return two numbers, (α, β); yours gave {describe(seen.values[0])}."
-    by = _SAME_FIT if case.facts["noise"] else 1e-3
-    for sign, got, want, unit in zip("αβ", pair, case.facts["best"], ("s", "s/B"), strict=True):
-        if not _near(got, want, by):
-            return f"{case.name}, your {sign} is {short(got)} {unit} instead of {short(want)}."
-    return None
-
-
-def _swapped(case: Case, seen: Observation) -> str | None:
-    pair = _pair(seen)
-    if pair is None or not _near(pair[1], case.facts["alpha"], 0.3):
+    found = _first(case, seen)
+    if found is None:
         return None
-    if not _near(pair[0], case.facts["beta"], 0.3):
-        return None
-    return "α and β are swapped: return (α, β), the seconds a message first, then those a byte."
+    sign, got, want = found
+    unit = {"α": "s", "β": "s/B"}[sign]
+    return f"{case.name}, your {sign} is {short(got)} {unit} instead of {short(want)}."
 
 
-def _bandwidth(case: Case, seen: Observation) -> str | None:
-    pair = _pair(seen)
-    if pair is None or not _near(pair[1], 1 / case.facts["beta"], 0.3):
-        return None
-    return (
-        f"Your β is {short(pair[1])}: that is the bandwidth, in bytes a second. β is one over it, "
-        "in seconds a byte."
-    )
+def compared(case: Case, seen: Observation) -> Any:
+    """The first number that is wrong, α in picoseconds so that no two are alike in rounding."""
+    found = _first(case, seen)
+    return found and [found[0], found[1] * 1e12]
 
 
-def _units(case: Case, seen: Observation) -> str | None:
-    pair = _pair(seen)
-    for factor, unit in ((1e3, "milliseconds"), (1e6, "microseconds")):
-        if pair and _near(pair[0], case.facts["alpha"] * factor, 0.05):
-            return f"Your α is in {unit}; give it in seconds, as the times are."
-    return None
-
-
-def _absolute(case: Case, seen: Observation) -> str | None:
-    pair = _pair(seen)
-    if pair is None or not case.facts["noise"]:
-        return None
-    sizes, seconds = case.args[0]
-    _, start = np.polyfit(sizes, seconds, 1)
-    if not (_near(pair[0], start, 0.02) or (start < 0 and pair[0] == 0)):
-        return None
-    return (
-        f"{case.name}, your α is {short(pair[0] * 1e6)} µs: the largest message, off by "
-        f"{short(seconds[-1] * case.facts['noise'] * 1e6)} µs, drowns all the small ones. Make the "
-        "relative errors small: divide each equation by its time."
-    )
-
-
-def _smallest_only(case: Case, seen: Observation) -> str | None:
-    pair = _pair(seen)
-    _, seconds = case.args[0]
-    if pair is None or not _near(pair[0], seconds[0], 1e-9):
-        return None
-    return (
-        f"{case.name}, your α is the time of the smallest message as it is: that contains its "
-        "bytes' time and its error. Fit both numbers to all the points."
-    )
-
-
-def _two_points(case: Case, seen: Observation) -> str | None:
-    pair, ends = _pair(seen), _line(*case.args[0])
-    if pair is None or not case.facts["noise"]:
-        return None
-    if not (_near(pair[0], ends[0], 1e-6) and _near(pair[1], ends[1], 1e-6)):
-        return None
-    return (
-        f"{case.name}, your line goes through the first and the last point alone, and takes over "
-        "their errors. Fit it to all the points, each equation divided by its time."
-    )
-
-
-def _line(sizes: list[int], seconds: list[float]) -> tuple[float, float]:
-    beta = (seconds[-1] - seconds[0]) / (sizes[-1] - sizes[0])
-    return seconds[0] - beta * sizes[0], beta
-
-
-def _no_alpha(case: Case, seen: Observation) -> str | None:
-    pair = _pair(seen)
-    if pair is None or pair[0] != 0:
-        return None
-    return (
-        f"{case.name}, your α is 0: a line through the origin has no latency. Fit seconds = α + "
-        "size · β."
-    )
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """The two that were given, and by how much the largest message is off."""
+    alpha, beta = _pair(seen) or (0.0, 0.0)
+    off = case.args[0][1][-1] * case.facts["noise"]
+    return {"alpha": short(alpha * 1e6), "beta": short(beta), "off": short(off * 1e6)}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -173,44 +111,37 @@ def reference(sizes: list[int], seconds: list[float]) -> tuple[float, float]:
     return alpha, beta
 
 
-def absolute(sizes: list[int], seconds: list[float]) -> Any:
-    """Plain least squares."""
+def _after(change: Callable[[float, float], tuple[float, float]]) -> Callable[..., Any]:
+    """The reference with something done to α and β."""
+
+    def fit(sizes: list[int], seconds: list[float]) -> Any:
+        return change(*reference(sizes, seconds))
+
+    return fit
+
+
+_swapped = _after(lambda alpha, beta: (beta, alpha))
+_bandwidth = _after(lambda alpha, beta: (alpha, 1 / beta))
+_milliseconds = _after(lambda alpha, beta: (alpha * 1e3, beta))
+_microseconds = _after(lambda alpha, beta: (alpha * 1e6, beta))
+
+
+def _absolute(sizes: list[int], seconds: list[float]) -> Any:
     beta, alpha = np.polyfit(sizes, seconds, 1)
     return float(alpha), float(beta)
 
 
-def swapped(sizes: list[int], seconds: list[float]) -> Any:
-    """(β, α), as polyfit gives them."""
-    alpha, beta = reference(sizes, seconds)
-    return beta, alpha
-
-
-def bandwidth(sizes: list[int], seconds: list[float]) -> Any:
-    """The bandwidth for β."""
-    alpha, beta = reference(sizes, seconds)
-    return alpha, 1 / beta
-
-
-def ends_only(sizes: list[int], seconds: list[float]) -> Any:
-    """α from the smallest message, β from the largest."""
+def _ends_only(sizes: list[int], seconds: list[float]) -> Any:
     return seconds[0], seconds[-1] / sizes[-1]
 
 
-def two_points(sizes: list[int], seconds: list[float]) -> Any:
-    """The line through the first and the last point."""
+def _two_points(sizes: list[int], seconds: list[float]) -> Any:
     beta = (seconds[-1] - seconds[0]) / (sizes[-1] - sizes[0])
     return seconds[0] - beta * sizes[0], beta
 
 
-def through_origin(sizes: list[int], seconds: list[float]) -> Any:
-    """A line through the origin."""
+def _through_origin(sizes: list[int], seconds: list[float]) -> Any:
     return 0.0, float(np.dot(sizes, seconds) / np.dot(sizes, sizes))
-
-
-def microseconds(sizes: list[int], seconds: list[float]) -> Any:
-    """α in microseconds."""
-    alpha, beta = reference(sizes, seconds)
-    return alpha * 1e6, beta
 
 
 EXERCISE = Exercise(
@@ -227,25 +158,55 @@ EXERCISE = Exercise(
     cases=cases,
     drive=plain_call,
     claim=claim,
-    mistakes=(
-        Mistake("α and β swapped", _swapped),
-        Mistake("the bandwidth for β", _bandwidth),
-        Mistake("another unit", _units),
-        Mistake("no latency", _no_alpha),
-        Mistake("the smallest message for α", _smallest_only),
-        Mistake("a line through two points", _two_points),
-        Mistake("absolute errors", _absolute),
-    ),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("plain least squares", absolute, hint="drowns all the small ones"),
-        WrongAnswer("swapped", swapped, hint="swapped"),
-        WrongAnswer("bandwidth", bandwidth, hint="that is the bandwidth"),
-        WrongAnswer("the ends", ends_only, hint="the time of the smallest message"),
-        WrongAnswer("two points", two_points, hint="the first and the last point alone"),
-        WrongAnswer("through the origin", through_origin, hint="has no latency"),
-        WrongAnswer("microseconds", microseconds, hint="is in microseconds"),
+        WrongAnswer(
+            "α and β swapped",
+            _swapped,
+            "α and β are swapped: return (α, β), the seconds a message first, then those a byte.",
+        ),
+        WrongAnswer(
+            "the bandwidth for β",
+            _bandwidth,
+            "Your β is {beta}: that is the bandwidth, in bytes a second. β is one over it, in "
+            "seconds a byte.",
+        ),
+        WrongAnswer(
+            "α in milliseconds",
+            _milliseconds,
+            "Your α is in milliseconds; give it in seconds, as the times are.",
+        ),
+        WrongAnswer(
+            "α in microseconds",
+            _microseconds,
+            "Your α is in microseconds; give it in seconds, as the times are.",
+        ),
+        WrongAnswer(
+            "no latency",
+            _through_origin,
+            "your α is 0: a line through the origin has no latency. Fit seconds = α + size · β.",
+        ),
+        WrongAnswer(
+            "the smallest message for α",
+            _ends_only,
+            "your α is the time of the smallest message as it is: that contains its bytes' time "
+            "and its error. Fit both numbers to all the points.",
+        ),
+        WrongAnswer(
+            "a line through two points",
+            _two_points,
+            "your line goes through the first and the last point alone, and takes over their "
+            "errors. Fit it to all the points, each equation divided by its time.",
+        ),
+        WrongAnswer(
+            "absolute errors",
+            _absolute,
+            "your α is {alpha} µs: the largest message, off by {off} µs, drowns all the small "
+            "ones. Make the relative errors small: divide each equation by its time.",
+        ),
     ),
     ranked=False,
 )

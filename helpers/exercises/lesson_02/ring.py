@@ -17,7 +17,7 @@ from helpers.exercises.common import rng, self_hint
 from helpers.exercises.compare import close, count, listing, times, worlds
 from helpers.exercises.drives import in_place
 from helpers.exercises.drives_requests import not_waited
-from helpers.exercises.lesson_02 import ring_second_half, ring_wrong
+from helpers.exercises.lesson_02 import ring_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _ITEM = 4  # bytes of a float32
@@ -81,23 +81,37 @@ def claim(case: Case, seen: Observation) -> str | None:
     return not_waited(case, seen)
 
 
-def _sent(seen: Observation) -> list[tuple[int, int]]:
-    """Each rank's bytes and messages."""
-    return list(zip(seen.bytes, seen.messages, strict=True))
+def compared(case: Case, seen: Observation) -> Any:
+    """The tensors afterwards, and what was returned in their place."""
+    return [
+        (v["after"], None if close(v["returned"], v["after"], 0.0) else v["returned"])
+        for v in seen.values
+    ]
 
 
-def _whole_tensors(case: Case, seen: Observation) -> str | None:
-    each = _length(case) * _ITEM
-    if case.ranks < 3 or len(set(seen.bytes)) != 1 or not seen.bytes[0]:
-        return None
-    if any(sent != each * messages for sent, messages in _sent(seen)):
-        return None
-    least = 2 * (case.ranks - 1) * _length(case) * _ITEM / case.ranks
-    return (
-        f"{case.name}, the ring moves whole tensors: every rank sent {seen.bytes[0]} B, "
-        f"{times(seen.bytes[0], least)} as much as 2(N − 1)/N of the tensor. Cut the tensor into N "
-        "chunks and send one chunk a step."
-    )
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What was sent and left out, and the first chunk that does not hold its sum."""
+    n, length, total, after = case.ranks, _length(case), _sum(case), _after(seen)
+    cuts = [slice(c * length // n, (c + 1) * length // n) for c in range(n)]
+    chunks = [(rank, c) for rank in range(n) for c in range(n)]
+    wrong = [(r, c) for r, c in chunks if not close(after[r][cuts[c]], total[cuts[c]], 1e-6)]
+    rank, chunk = wrong[0] if wrong else (0, 0)
+    held = after[rank][cuts[chunk]]
+    sent, least = seen.bytes[0], 2 * (n - 1) * length * _ITEM / n
+    return {
+        "n": n,
+        "steps": n - 1,
+        "all_but_one": count(n - 1, "rank"),
+        "length": length,
+        "kept": n * (length // n),
+        "rest": length % n,
+        "sent": sent,
+        "times": times(sent, least) if least else "",
+        "wrong": count(len(wrong), "chunk"),
+        "rank": rank,
+        "chunk": chunk,
+        "other": next((c for c, cut in enumerate(cuts) if close(held, total[cut])), chunk),
+    }
 
 
 def _one_rank_works(case: Case, seen: Observation) -> str | None:
@@ -113,105 +127,16 @@ def _one_rank_works(case: Case, seen: Observation) -> str | None:
     )
 
 
-def _half_way(case: Case, seen: Observation) -> str | None:
-    n, length = case.ranks, _length(case)
-    if n < 2 or seen.trouble or max(seen.messages) > n - 1 or _right_values(case, seen):
-        return None
-    if not max(seen.messages):
-        return f"{case.name}, nothing was sent: no rank can know the others' values."
-    cuts = [(r * length // n, (r + 1) * length // n) for r in range(n)]
-    for after in _after(seen):
-        if not any(close(after[a:b], _sum(case)[a:b], 1e-6) for a, b in cuts if b > a):
-            return None
-    return (
-        f"{case.name}, each rank holds one chunk of the sum after {n - 1} steps, and the others "
-        "are partial. That is the first half (reduce-scatter); in the second (all-gather) the "
-        "finished chunks go round once more."
-    )
-
-
 def _too_many_steps(case: Case, seen: Observation) -> str | None:
     n = case.ranks
-    if seen.trouble or n < 2 or min(seen.messages) <= 2 * (n - 1):
+    if n < 2 or min(seen.messages) <= 2 * (n - 1):
         return None
-    if any(sent >= _length(case) * _ITEM * messages for sent, messages in _sent(seen)):
-        return None
+    if any(b >= _length(case) * _ITEM * m for b, m in zip(seen.bytes, seen.messages, strict=True)):
+        return None  # whole tensors
     return (
         f"{case.name}, rank 0 sent {count(seen.messages[0], 'message')} where the ring has "
         f"2(N − 1) = {2 * (n - 1)}: each half has N − 1 steps. A step more adds a rank's values "
         "a second time."
-    )
-
-
-def _renamed(case: Case, seen: Observation) -> str | None:
-    """Every chunk is the sum over some ranks up to this one, as if nothing had been written."""
-    n, length, held, open_ = case.ranks, _length(case), case.facts["held"], 0
-    if seen.trouble or n < 2 or set(seen.messages) != {2 * (n - 1)}:
-        return None
-    for rank, after in enumerate(_after(seen)):
-        sums = np.cumsum([held[(rank - back) % n] for back in range(n)], axis=0)
-        for low, high in ((c * length // n, (c + 1) * length // n) for c in range(n)):
-            ranks = [i + 1 for i in range(n) if close(after[low:high], sums[i][low:high], 1e-6)]
-            if not ranks:
-                return None
-            open_ += high > low and n not in ranks
-    if not open_:
-        return None
-    if all(close(v, own) for v, own in zip(_after(seen), held, strict=True)):
-        return (
-            f"{case.name}, all tensors stayed as they were: what was summed is another tensor. "
-            "`chunks[i] = …` puts a new one on the list, `clone` and `pad` make one. Write "
-            "into the tensor that was given, as `chunks[i] += …` does, or copy into it at the end."
-        )
-    what = f"{count(open_, 'chunk')} of the ranks' tensors never got the sum that arrived"
-    return (
-        f"{case.name}, {what}: `chunks[i] = …` puts another tensor on the list and does not write "
-        "into the one that was given. Use `chunks[i] += …` and `comm.recv(left, into=chunks[i])`."
-    )
-
-
-def _added_twice(case: Case, seen: Observation) -> str | None:
-    if seen.trouble or case.ranks < 2 or set(seen.messages) != {2 * (case.ranks - 1)}:
-        return None
-    total, right, off = _sum(case), False, False
-    for after in _after(seen):
-        same = np.isclose(after, total)
-        right, off = right or bool(same.any()), off or not bool(same.all())
-    if not (right and off):
-        return None
-    return (
-        f"{case.name}, a part of each tensor is right and another part counts values twice: in the "
-        "second half a finished chunk replaces the one that is there; it is not added to it."
-    )
-
-
-def _averaged(case: Case, seen: Observation) -> str | None:
-    if case.ranks < 2 or not all(close(v, _sum(case) / case.ranks) for v in _after(seen)):
-        return None
-    return f"{case.name}, every rank has the mean; the sum was asked for: do not divide by N."
-
-
-def _loses_rest(case: Case, seen: Observation) -> str | None:
-    n, length = case.ranks, _length(case)
-    kept = n * (length // n)
-    if kept == length or seen.trouble:
-        return None
-    for rank, after in enumerate(_after(seen)):
-        own = case.facts["held"][rank]
-        if not (close(after[:kept], _sum(case)[:kept]) and close(after[kept:], own[kept:])):
-            return None
-    return (
-        f"{case.name}, the first {kept} elements are right, and the rest ({length - kept} of "
-        f"{length}) was never summed: chunks of `length // N` lose the remainder. Cut at ⌊r·n/N⌋."
-    )
-
-
-def _not_in_place(case: Case, seen: Observation) -> str | None:
-    if case.ranks < 2 or not all(close(v["returned"], _sum(case)) for v in seen.values):
-        return None
-    return (
-        f"{case.name}, the sum was returned, but the tensor that was given stayed as it was: "
-        "write into it, as in `chunk += …` and `chunk.copy_(…)`."
     )
 
 
@@ -269,45 +194,96 @@ EXERCISE = Exercise(
         Mistake("a rank sends to itself", self_hint, unfinished=True),
         Mistake("every rank sends first", _everybody_sends, unfinished=True),
         Mistake("fewer chunks than ranks", _short_chunks, unfinished=True),
-        Mistake("whole tensors round the ring", _whole_tensors),
-        Mistake("returns a new tensor", _not_in_place),
-        Mistake("divides by the number of ranks", _averaged),
-        Mistake("loses the remainder", _loses_rest),
-        Mistake("stops after reduce-scatter", _half_way),
         Mistake("a step too many", _too_many_steps),
         Mistake("one rank does the work", _one_rank_works),
-        Mistake("names a new tensor", _renamed),
-        Mistake("sends one chunk again and again", ring_second_half.another_chunk),
-        Mistake("begins the second half too early", ring_second_half.not_complete),
-        Mistake("adds in the second half", _added_twice),
         Mistake("messages not waited for", not_waited),
     ),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("whole tensors", ring_wrong.whole_tensors, hint="moves whole tensors"),
         WrongAnswer(
-            "reduce, then broadcast", ring_wrong.through_rank_0, hint="does most of the work"
-        ),
-        WrongAnswer("half of it", ring_wrong.reduce_scatter_only, hint="That is the first half"),
-        WrongAnswer("adds twice", ring_wrong.adds_in_both_halves, hint="it is not added to it"),
-        WrongAnswer("a step too many", ring_wrong.step_too_many, hint="each half has N − 1 steps"),
-        WrongAnswer("renames", ring_wrong.renames, hint="never got the sum"),
-        WrongAnswer(
-            "renames all", ring_wrong.renames_all, hint="what was summed is another tensor"
+            "nothing is sent",
+            wrong.nothing,
+            "nothing was sent: no rank can know the others' values.",
         ),
         WrongAnswer(
-            "one chunk again", ring_wrong.one_chunk_again, hint="sends another chunk at each step"
+            "whole tensors round the ring",
+            wrong.whole_tensors,
+            "the ring moves whole tensors: every rank sent {sent} B, {times} as much as 2(N − 1)/N "
+            "of the tensor. Cut the tensor into N chunks and send one chunk a step.",
         ),
-        WrongAnswer("second half as first", ring_wrong.as_the_first, hint="that is not complete"),
-        WrongAnswer("never waits", ring_wrong.never_waits, hint="returned without waiting for"),
-        WrongAnswer("mean", ring_wrong.averages, hint="do not divide by N"),
-        WrongAnswer("length // N", ring_wrong.loses_rest, hint="lose the remainder"),
-        WrongAnswer("torch.chunk", ring_wrong.torch_chunk, hint="fewer than N pieces"),
-        WrongAnswer("new tensor", ring_wrong.returns_new, hint="the sum was returned"),
         WrongAnswer(
-            "all send first", ring_wrong.all_send_first, hint="wait to send and none receives"
+            "returns a new tensor",
+            wrong.returns_new,
+            "the sum was returned, but the tensor that was given stayed as it was: write into it, "
+            "as in `chunk += …` and `chunk.copy_(…)`.",
         ),
+        WrongAnswer(
+            "divides by the number of ranks",
+            wrong.averages,
+            "every rank has the mean; the sum was asked for: do not divide by N.",
+        ),
+        WrongAnswer(
+            "loses the remainder",
+            wrong.loses_rest,
+            "the first {kept} elements are right, and the rest ({rest} of {length}) was never "
+            "summed: chunks of `length // N` lose the remainder. Cut at ⌊r·n/N⌋.",
+        ),
+        WrongAnswer(
+            "stops after reduce-scatter",
+            wrong.first_half,
+            "each rank holds one chunk of the sum after {steps} steps, and the others are partial. "
+            "That is the first half (reduce-scatter); in the second (all-gather) the finished "
+            "chunks go round once more.",
+        ),
+        WrongAnswer(
+            "names a new tensor",
+            wrong.renames,
+            "{wrong} of the ranks' tensors never got the sum that arrived: `chunks[i] = …` puts "
+            "another tensor on the list and does not write into the one that was given. Use "
+            "`chunks[i] += …` and `comm.recv(left, into=chunks[i])`.",
+        ),
+        WrongAnswer(
+            "names new tensors alone",
+            wrong.renames_all,
+            "all tensors stayed as they were: what was summed is another tensor. `chunks[i] = …` "
+            "puts a new one on the list, `clone` and `pad` make one. Write into the tensor that "
+            "was given, as `chunks[i] += …` does, or copy into it at the end.",
+        ),
+        WrongAnswer(
+            "sends one chunk again and again",
+            wrong.one_chunk_again,
+            "rank {rank}'s chunk {chunk} holds the sum of chunk {other}: in the second half, too, "
+            "a rank sends another chunk at each step, the one that came last.",
+        ),
+        WrongAnswer(
+            "begins the second half too early",
+            wrong.as_the_first,
+            "all ranks hold the same, but a chunk of it is what 1 rank of {n} had: the second half "
+            "began with a chunk that is not complete. Send the one first that the first half added "
+            "to last.",
+        ),
+        WrongAnswer(
+            "begins the second half with the chunk after its own",
+            wrong.after_its_own,
+            "all ranks hold the same, but a chunk of it is what {all_but_one} of {n} had: the "
+            "second half began with a chunk that is not complete. Send the one first that the "
+            "first half added to last.",
+        ),
+        WrongAnswer(
+            "adds in the second half",
+            wrong.adds_twice,
+            "a part of each tensor is right and another part counts values twice: in the second "
+            "half a finished chunk replaces the one that is there; it is not added to it.",
+        ),
+        WrongAnswer("to itself", wrong.to_itself, hint="Rank 0 waits for a message from rank 0"),
+        WrongAnswer("all send first", wrong.all_send_first, hint="wait to send and none receives"),
+        WrongAnswer("torch.chunk", wrong.torch_chunk, hint="fewer than N pieces"),
+        WrongAnswer("N steps", wrong.step_too_many, hint="each half has N − 1 steps"),
+        WrongAnswer("reduce, then broadcast", wrong.through_rank_0, hint="does most of the work"),
+        WrongAnswer("never waits", wrong.never_waits, hint="returned without waiting for"),
     ),
     figure=0,
 )

@@ -6,27 +6,74 @@ from collections.abc import Callable
 from typing import Any
 
 
-def _ring(comm: Any, chunks: Any, add_again: bool = False, halves: int = 2, more: int = 0) -> None:
-    """A ring over given chunks, with what may be wrong about it."""
-    size, right, left = comm.size, (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
-    for step in range(size - 1 + more):
-        sending = comm.isend(chunks[(comm.rank - step) % size], right)
-        chunks[(comm.rank - step - 1) % size].add_(comm.recv(left))
-        sending.wait()
-    for step in range(size - 1 + more if halves == 2 else 0):
-        sending = comm.isend(chunks[(comm.rank - step + 1) % size], right)
-        got, mine = comm.recv(left), chunks[(comm.rank - step) % size]
-        mine.copy_(mine + got if add_again else got)
-        sending.wait()
-
-
 def _cut(tensor: Any, size: int) -> list[Any]:
     n = len(tensor)
     return [tensor[r * n // size : (r + 1) * n // size] for r in range(size)]
 
 
+def _add(chunks: Any, i: int, got: Any) -> None:
+    chunks[i].add_(got)
+
+
+def _replace(chunks: Any, i: int, got: Any) -> None:
+    chunks[i].copy_(got)
+
+
+def _name(chunks: Any, i: int, got: Any) -> None:
+    chunks[i] = got
+
+
+def _name_sum(chunks: Any, i: int, got: Any) -> None:
+    chunks[i] = chunks[i] + got
+
+
+def _ring(
+    first: Callable[..., None] = _add,
+    second: Callable[..., None] = _replace,
+    cut: Callable[[Any, int], Any] = _cut,
+    places: Callable[[int], tuple[int, int]] = lambda step: (-step, -step - 1),
+    more: int = 0,
+    right: int = 1,
+    starts: bool = True,
+    waits: bool = True,
+) -> Callable[..., None]:
+    """A ring with something wrong about it.
+
+    first, second: take what has come for a chunk in each half. places: of the chunks to send and to
+    fill in a step of the second half, from the rank on. more: steps too many. starts: sends with
+    `isend`. waits: for what it sends.
+    """
+
+    def all_reduce_ring(comm: Any, tensor: Any) -> None:
+        size, rank = comm.size, comm.rank
+        chunks, steps = cut(tensor, size), size - 1 + more * (size > 1)
+        ways = [(first, -step, -step - 1) for step in range(1, steps + 1)]
+        ways += [(second, *places(step)) for step in range(steps)]
+        for take, send, fill in ways:
+            start = comm.isend if starts else comm.send
+            sending = start(chunks[(rank + send) % size], (rank + right) % size)
+            take(chunks, (rank + fill) % size, comm.recv((rank - 1) % size))
+            if waits:
+                sending.wait()
+
+    return all_reduce_ring
+
+
+adds_twice = _ring(second=_add)
+renames = _ring(second=_name)
+renames_all = _ring(_name_sum, _name)
+torch_chunk = _ring(cut=lambda tensor, size: tensor.chunk(size))
+loses_rest = _ring(cut=lambda tensor, size: _cut(tensor[: len(tensor) // size * size], size))
+one_chunk_again = _ring(places=lambda step: (0, -step - 1))
+as_the_first = _ring(places=lambda step: (-step - 1, -step - 2))
+after_its_own = _ring(places=lambda step: (1 - step, -step))
+step_too_many = _ring(more=1)
+to_itself = _ring(right=0, starts=False)
+all_send_first = _ring(starts=False)
+never_waits = _ring(waits=False)
+
+
 def whole_tensors(comm: Any, tensor: Any) -> None:
-    """Passes whole tensors round and adds what comes."""
     right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
     passing = tensor.clone()
     for _ in range(comm.size - 1):
@@ -38,7 +85,6 @@ def whole_tensors(comm: Any, tensor: Any) -> None:
 
 
 def through_rank_0(comm: Any, tensor: Any) -> None:
-    """Reduces to rank 0 and broadcasts from there."""
     if comm.rank:
         comm.send(tensor, 0)
         comm.recv(0, into=tensor)
@@ -49,109 +95,22 @@ def through_rank_0(comm: Any, tensor: Any) -> None:
         comm.send(tensor, other)
 
 
-def reduce_scatter_only(comm: Any, tensor: Any) -> None:
-    """Stops after the first half."""
-    _ring(comm, _cut(tensor, comm.size), halves=1)
+def first_half(comm: Any, tensor: Any) -> None:
+    from helpers.algorithms.messages.collectives import reduce_scatter_ring
 
-
-def adds_in_both_halves(comm: Any, tensor: Any) -> None:
-    """Adds in the second half too."""
-    _ring(comm, _cut(tensor, comm.size), add_again=True)
+    reduce_scatter_ring(comm, tensor)
 
 
 def averages(comm: Any, tensor: Any) -> None:
-    """Divides by the number of ranks."""
-    _ring(comm, _cut(tensor, comm.size))
+    _ring()(comm, tensor)
     tensor /= comm.size
 
 
-def loses_rest(comm: Any, tensor: Any) -> None:
-    """Chunks of `length // N`."""
-    each = len(tensor) // comm.size
-    _ring(comm, [tensor[r * each : (r + 1) * each] for r in range(comm.size)])
-
-
-def torch_chunk(comm: Any, tensor: Any) -> None:
-    """Cuts with `torch.chunk`, which gives three chunks of three elements on five ranks."""
-    _ring(comm, tensor.chunk(comm.size))
-
-
 def returns_new(comm: Any, tensor: Any) -> Any:
-    """Works on a copy and returns it."""
     copy = tensor.clone()
-    _ring(comm, _cut(copy, comm.size))
+    _ring()(comm, copy)
     return copy
 
 
-def all_send_first(comm: Any, tensor: Any) -> None:
-    """Every rank sends before it receives: a deadlock."""
-    chunks = _cut(tensor, comm.size)
-    for step in range(comm.size - 1):
-        comm.send(chunks[(comm.rank - step) % comm.size], (comm.rank + 1) % comm.size)
-        got = comm.recv((comm.rank - 1) % comm.size)
-        chunks[(comm.rank - step - 1) % comm.size] += got
-
-
-def one_chunk_again(comm: Any, tensor: Any) -> None:
-    """Sends its finished chunk at every step of the second half."""
-    _second_half(comm, tensor, lambda step: (comm.rank, comm.rank - step - 1))
-
-
-def as_the_first(comm: Any, tensor: Any) -> None:
-    """Counts the second half's steps from 1, as the first half's."""
-    _second_half(comm, tensor, lambda step: (comm.rank - step - 1, comm.rank - step - 2))
-
-
-def _second_half(comm: Any, tensor: Any, places: Callable[[int], tuple[int, int]]) -> None:
-    """A ring whose first half finishes chunk `rank`, then steps with places to send and to fill."""
-    size, right, left = comm.size, (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
-    chunks = _cut(tensor, size)
-    for step in range(1, size):
-        sending = comm.isend(chunks[(comm.rank - step) % size], right)
-        chunks[(comm.rank - step - 1) % size] += comm.recv(left)
-        sending.wait()
-    for step in range(size - 1):
-        send, fill = (place % size for place in places(step))
-        sending = comm.isend(chunks[send].clone(), right)
-        chunks[fill].copy_(comm.recv(left))
-        sending.wait()
-
-
-def step_too_many(comm: Any, tensor: Any) -> None:
-    """N steps in each half."""
-    _ring(comm, _cut(tensor, comm.size), more=comm.size > 1)
-
-
-def renames(comm: Any, tensor: Any, both: bool = False) -> None:
-    """Puts what arrives in the second half on the list of chunks, and not into the tensor."""
-    size, right, left = comm.size, (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
-    chunks = _cut(tensor, size)
-    for step in range(1, size):
-        sending = comm.isend(chunks[(comm.rank - step) % size], right)
-        mine, got = (comm.rank - step - 1) % size, comm.recv(left)
-        if both:
-            chunks[mine] = chunks[mine] + got
-        else:
-            chunks[mine] += got
-        sending.wait()
-    for step in range(size - 1):
-        sending = comm.isend(chunks[(comm.rank - step) % size], right)
-        chunks[(comm.rank - step - 1) % size] = comm.recv(left)
-        sending.wait()
-
-
-def renames_all(comm: Any, tensor: Any) -> None:
-    """The same, and in the first half too."""
-    renames(comm, tensor, both=True)
-
-
-def never_waits(comm: Any, tensor: Any) -> None:
-    """Starts its messages and does not wait for any."""
-    size, right, left = comm.size, (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
-    chunks = _cut(tensor, size)
-    for step in range(1, size):
-        comm.isend(chunks[(comm.rank - step) % size], right)
-        chunks[(comm.rank - step - 1) % size] += comm.recv(left)
-    for step in range(size - 1):
-        comm.isend(chunks[(comm.rank - step) % size], right)
-        comm.recv(left, into=chunks[(comm.rank - step - 1) % size])
+def nothing(comm: Any, tensor: Any) -> None:
+    pass

@@ -8,8 +8,7 @@ is not written yet: the ranks come at different times, so that a missing barrier
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,10 @@ import numpy as np
 from helpers.exercises.common import rng
 from helpers.exercises.compare import close, count, listing, worlds
 from helpers.exercises.drives_shared import on_buffers
-from helpers.exercises.lesson_02 import shared_work, shared_wrong
+from helpers.exercises.lesson_02 import shared_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+
+_MOST_WORK = 4  # tensors' worth of elements on many ranks; split, it is 2; alone, N and more
 
 
 def cases(seed: int) -> list[Case]:
@@ -48,11 +49,6 @@ def _sum(case: Case) -> np.ndarray:
     return total
 
 
-def _slices(case: Case) -> list[slice]:
-    n, length = case.ranks, case.facts["held"].shape[1]
-    return [slice(r * length // n, (r + 1) * length // n) for r in range(n)]
-
-
 def claim(case: Case, seen: Observation) -> str | None:
     """The sum in every buffer when its rank returns, the work split, nothing sent."""
     for rank, got in enumerate(_after(seen)):
@@ -60,153 +56,69 @@ def claim(case: Case, seen: Observation) -> str | None:
             return f"{case.name}, rank {rank}'s buffer does not hold the sum when it returns."
     if sum(seen.messages):
         return f"{case.name}, {sum(seen.messages)} messages were sent; shared memory needs none."
-    return shared_work.too_much(case, seen) or shared_work.everything_at_once(case, seen)
+    return _too_much(case, seen) or _everything_at_once(case, seen)
 
 
-def _no_first_barrier(case: Case, seen: Observation) -> str | None:
-    if seen.trouble or case.ranks < 2:
+def _too_much(case: Case, seen: Observation) -> str | None:
+    """Whole buffers where slices are enough, by what the ranks' functions write."""
+    if case.ranks < 8 or not all(close(after, _sum(case), 1e-6) for after in _after(seen)):
         return None
-    held = case.facts["held"]
-    for rank, part in enumerate(_slices(case)):
-        got = _after(seen)[rank][part]
-        for some in _subsets(case.ranks, rank):
-            if close(got, held[list(some), part].sum(axis=0), 1e-6):
-                missing = sorted(set(range(case.ranks)) - set(some))
-                return (
-                    f"{case.name}, the sum that rank {rank} made lacks what "
-                    f"{'rank' if len(missing) == 1 else 'ranks'} {listing(missing)} had to add: it "
-                    "read buffers that were not filled yet. Before the first read every rank must "
-                    "have come: `comm.barrier()`."
-                )
-    return None
-
-
-def _subsets(ranks: int, rank: int) -> Iterator[tuple[int, ...]]:
-    """Every proper subset of the ranks that holds `rank`."""
-    others = [r for r in range(ranks) if r != rank]
-    for size in range(len(others)):
-        for some in combinations(others, size):
-            yield (rank, *some)
-
-
-def _stale(case: Case, seen: Observation) -> dict[int, list[int]]:
-    """For each rank, the elements that still hold its own value; {} where others are wrong too."""
-    found: dict[int, list[int]] = {}
-    for rank, after in enumerate(_after(seen)):
-        wrong = np.flatnonzero(after != _sum(case))
-        if not np.array_equal(after[wrong], case.facts["held"][rank][wrong]):
-            return {}
-        found[rank] = [int(i) for i in wrong]
-    return found
-
-
-def _loses_rest(case: Case, seen: Observation) -> str | None:
     length = case.facts["held"].shape[1]
-    rest = list(range(case.ranks * (length // case.ranks), length))
-    stale = _stale(case, seen)
-    if not rest or not stale or any(wrong != rest for wrong in stale.values()):
+    worked = [(v["worked"] or 0) / length for v in seen.values]
+    busiest = int(np.argmax(worked))
+    if worked[busiest] <= _MOST_WORK:
         return None
-    return (
-        f"{case.name}, the last {_few(len(rest))} never summed: slices of "
-        "`length // N` lose the remainder. Cut at ⌊r·n/N⌋."
-    )
-
-
-def _few(number: int) -> str:
-    return "element was" if number == 1 else f"{number} elements were"
-
-
-def _all_but_own(case: Case, seen: Observation) -> str | None:
-    stale = _stale(case, seen)
-    parts = [list(range(part.start, part.stop)) for part in _slices(case)]
-    if case.ranks < 2 or [stale.get(rank) for rank in range(case.ranks)] != parts:
-        return None
-    return (
-        f"{case.name}, each rank's slice of the sum is in all buffers but its own: a `clone()` is "
-        "no view, so write the sum to your own buffer as well."
-    )
-
-
-def _own_only(case: Case, seen: Observation) -> str | None:
-    stale = _stale(case, seen)
-    length = case.facts["held"].shape[1]
-    for rank, part in enumerate(_slices(case)):
-        others = [i for i in range(length) if not part.start <= i < part.stop]
-        if case.ranks < 2 or stale.get(rank) != others:
-            return None
-    return (
-        f"{case.name}, each buffer holds the sum in its own rank's slice alone: write your slice "
-        "of the sum to every rank's buffer, not only to your own."
-    )
-
-
-def _no_last_barrier(case: Case, seen: Observation) -> str | None:
-    """The rank that came first has its own values in the slices of others: it did not wait."""
-    if seen.trouble:
-        return None
-    rank = int(np.argmin(case.facts["late"]))
-    part, after, own = _slices(case)[rank], _after(seen)[rank], case.facts["held"][rank]
-    wrong = [int(i) for i in np.flatnonzero(after != _sum(case))]
-    others = [i for i in wrong if not part.start <= i < part.stop]
-    if not others or not np.array_equal(after[others], own[others]):
-        return None
-    return (
-        f"{case.name}, rank {rank} returned while {count(len(others), 'element')} of its buffer "
-        "were not summed yet: other ranks had still to write there. After writing, wait until all "
-        "have written: `comm.barrier()`."
-    )
-
-
-def _read_too_late(case: Case, seen: Observation) -> str | None:
-    """Zeros, which no sum here has: the buffers of ranks that had returned."""
-    if seen.trouble:
-        return None
-    late = [rank for rank, after in enumerate(_after(seen)) if (after == 0).any()]
-    if not late:
-        return None
-    return (
-        f"{case.name}, rank {late[0]} still read buffers whose ranks had returned, and which were "
-        "cleared for the next sum: nobody may return before all have read. Wait at a barrier."
-    )
-
-
-def _reads_sums(case: Case, seen: Observation) -> str | None:
-    if seen.trouble or case.ranks < 2:
-        return None
-    total, held = _sum(case), case.facts["held"]
-    for rank, after in enumerate(_after(seen)):
-        for other in range(case.ranks):
-            if other != rank and close(after, 2 * total - held[other], 1e-6):
-                return (
-                    f"{case.name}, rank {rank} added rank {other}'s buffer after rank {other} had "
-                    "written the sum into it. Write nothing that somebody may still read: each "
-                    "rank reads and writes only its slice, in all buffers."
-                )
-    return None
-
-
-def _itself_twice(case: Case, seen: Observation) -> str | None:
-    if seen.trouble:
-        return None
-    if _doubles(case, seen):
+    if min(worked) == 0:
         return (
-            f"{case.name}, `total` is your own slice itself and no copy, and the loop over all "
-            "buffers adds it to itself: leave your own buffer out of it."
+            f"{case.name}, the sum is right, but rank {busiest} made it alone while others waited: "
+            "each rank sums its own slice, so that all of them work at a time."
         )
-    for rank, part in enumerate(_slices(case)):
-        want = _sum(case)[part] + case.facts["held"][rank][part]
-        if not close(_after(seen)[rank][part], want, 1e-6):
-            return None
-    return f"{case.name}, every rank counts its own buffer twice: it is among `buffers` already."
-
-
-def _doubles(case: Case, seen: Observation) -> bool:
-    """Whether each rank doubled what it had when it came to its own buffer."""
-    held, slices = case.facts["held"], _slices(case)
-    return case.ranks > 1 and all(
-        close(after[part], (_sum(case) + held[: rank + 1].sum(axis=0))[part], 1e-6)
-        for rank, (after, part) in enumerate(zip(_after(seen), slices, strict=True))
+    return (
+        f"{case.name}, the sum is right, but rank {busiest} worked through {worked[busiest]:.2g} "
+        "tensors' worth of elements: whole buffers are added, or copied, on every rank. Let each "
+        "rank cut its slice of every buffer first, sum those alone and write the sum to every "
+        "buffer, which takes 2."
     )
+
+
+def _everything_at_once(case: Case, seen: Observation) -> str | None:
+    """The same by who wrote where, as the grader sees it, who does not know what was worked.
+
+    A rank's first turn fills its buffer. In the next one it can write sums of its own slice alone,
+    or of half the tensor on the way there; who has all of them has made them all.
+    """
+    length = case.facts["held"].shape[1]
+    for rank, turns in enumerate(seen.writes if case.ranks >= 8 else []):
+        if len({i % length for i in (turns[1:] or [[]])[0]}) > 0.75 * length:
+            return (
+                f"{case.name}, rank {rank} writes the whole sum at once: all the additions are "
+                "done on every rank."
+            )
+    return None
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """The buffers when their ranks return."""
+    return _after(seen)
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """Who came first and what it lacks, what was left out, who read what was no longer there."""
+    total, held, after = _sum(case), case.facts["held"], _after(seen)
+    ranks = range(case.ranks)
+    early, rest = int(np.argmin(case.facts["late"])), len(total) % case.ranks
+    others = [rank for rank in ranks if rank != early]
+    pairs = [(reader, writer) for reader in ranks for writer in ranks if reader != writer]
+    sums = [(r, w) for r, w in pairs if close(after[r], 2 * total - held[w], 1e-6)]
+    return {
+        "early": early,
+        "others": f"{'rank' if len(others) == 1 else 'ranks'} {listing(others)}",
+        "open": count(int(np.sum(after[early] != total)), "element"),
+        "rest": "element was" if rest == 1 else f"{rest} elements were",
+        "cleared": next((rank for rank in ranks if (after[rank] == 0).any()), early),
+        "reader": sums[0][0] if sums else early,
+        "writer": sums[0][1] if sums else early,
+    }
 
 
 def _not_everybody(case: Case, seen: Observation) -> str | None:
@@ -253,33 +165,71 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(
         Mistake("not every rank comes to the barrier", _not_everybody, unfinished=True),
-        Mistake("every rank does all the work", shared_work.too_much),
-        Mistake("reads when others have returned", _read_too_late),
-        Mistake("loses the remainder", _loses_rest),
-        Mistake("writes to its own buffer alone", _own_only),
-        Mistake("leaves its own buffer out", _all_but_own),
-        Mistake("no barrier after writing", _no_last_barrier),
-        Mistake("no barrier before reading", _no_first_barrier),
-        Mistake("overwrites what others still read", _reads_sums),
-        Mistake("counts itself twice", _itself_twice),
+        Mistake("every rank does all the work", _too_much),
     ),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("no first barrier", shared_wrong.no_first_barrier, hint="not filled yet"),
         WrongAnswer(
-            "no last barrier", shared_wrong.no_last_barrier, hint="had still to write there"
+            "reads when others have returned",
+            wrong.gathers_late,
+            "rank {cleared} still read buffers whose ranks had returned, and which were cleared "
+            "for the next sum: nobody may return before all have read. Wait at a barrier.",
         ),
-        WrongAnswer("gathers late", shared_wrong.gathers_late, hint="before all have read"),
-        WrongAnswer("own buffer only", shared_wrong.own_buffer_only, hint="not only to your own"),
-        WrongAnswer("all in place", shared_wrong.everything_in_place, hint="may still read"),
-        WrongAnswer("all aside", shared_wrong.everything_aside, hint="on every rank"),
-        WrongAnswer("length // N", shared_wrong.loses_rest, hint="lose the remainder"),
-        WrongAnswer("itself twice", shared_wrong.itself_twice, hint="its own buffer twice"),
-        WrongAnswer("all but its own", shared_wrong.all_but_own, hint="a `clone()` is no view"),
-        WrongAnswer("rank 0 alone", shared_wrong.rank_0_alone, hint="made it alone"),
-        WrongAnswer("adds a view", shared_wrong.adds_a_view, hint="no copy, and the loop"),
-        WrongAnswer("one barrier too few", shared_wrong.only_rank_0_waits, hint="never come"),
+        WrongAnswer(
+            "loses the remainder",
+            wrong.loses_rest,
+            "the last {rest} never summed: slices of `length // N` lose the remainder. Cut at "
+            "⌊r·n/N⌋.",
+        ),
+        WrongAnswer(
+            "writes to its own buffer alone",
+            wrong.own_buffer_only,
+            "each buffer holds the sum in its own rank's slice alone: write your slice of the sum "
+            "to every rank's buffer, not only to your own.",
+        ),
+        WrongAnswer(
+            "leaves its own buffer out",
+            wrong.all_but_own,
+            "each rank's slice of the sum is in all buffers but its own: a `clone()` is no view, "
+            "so write the sum to your own buffer as well.",
+        ),
+        WrongAnswer(
+            "no barrier after writing",
+            wrong.no_last_barrier,
+            "rank {early} returned while {open} of its buffer were not summed yet: other ranks had "
+            "still to write there. After writing, wait until all have written: `comm.barrier()`.",
+        ),
+        WrongAnswer(
+            "no barrier before reading",
+            wrong.no_first_barrier,
+            "the sum that rank {early} made lacks what {others} had to add: it read buffers that "
+            "were not filled yet. Before the first read every rank must have come: "
+            "`comm.barrier()`.",
+        ),
+        WrongAnswer(
+            "overwrites what others still read",
+            wrong.everything_in_place,
+            "rank {reader} added rank {writer}'s buffer after rank {writer} had written the sum "
+            "into it. Write nothing that somebody may still read: each rank reads and writes only "
+            "its slice, in all buffers.",
+        ),
+        WrongAnswer(
+            "adds its own slice to itself",
+            wrong.adds_a_view,
+            "`total` is your own slice itself and no copy, and the loop over all buffers adds it "
+            "to itself: leave your own buffer out of it.",
+        ),
+        WrongAnswer(
+            "counts itself twice",
+            wrong.itself_twice,
+            "every rank counts its own buffer twice: it is among `buffers` already.",
+        ),
+        WrongAnswer("one barrier too few", wrong.only_rank_0_waits, hint="never come"),
+        WrongAnswer("all aside", wrong.everything_aside, hint="on every rank"),
+        WrongAnswer("rank 0 alone", wrong.rank_0_alone, hint="made it alone"),
     ),
     figure=0,
     unseen={"worked": "how many elements a rank works through"},

@@ -2,134 +2,92 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 
-def _slice(comm: Any, length: int) -> slice:
-    return slice(comm.rank * length // comm.size, (comm.rank + 1) * length // comm.size)
+def _slice(rank: int, size: int, length: int) -> slice:
+    return slice(rank * length // size, (rank + 1) * length // size)
 
 
-def _sum_slice(comm: Any, buffers: Any, part: slice) -> Any:
+def _sum(buffers: Any, rank: int, part: slice) -> Any:
     total = buffers[0][part].clone()
     for other in buffers[1:]:
         total += other[part]
     return total
 
 
-def no_first_barrier(comm: Any, buffers: Any) -> None:
-    """Sums before every buffer is filled."""
-    part = _slice(comm, len(buffers[0]))
-    total = _sum_slice(comm, buffers, part)
+def _to_all(buffers: Any, rank: int, part: slice, total: Any) -> None:
     for buffer in buffers:
         buffer[part] = total
-    comm.barrier()
 
 
-def no_last_barrier(comm: Any, buffers: Any) -> None:
-    """Returns before every slice is written."""
-    comm.barrier()
-    part = _slice(comm, len(buffers[0]))
-    total = _sum_slice(comm, buffers, part)
+def _to_own(buffers: Any, rank: int, part: slice, total: Any) -> None:
+    buffers[rank][part] = total
+
+
+def _to_others(buffers: Any, rank: int, part: slice, total: Any) -> None:
+    _to_all([buffer for other, buffer in enumerate(buffers) if other != rank], rank, part, total)
+
+
+def _add_all(total: Any, buffers: Any, part: slice) -> Any:
     for buffer in buffers:
-        buffer[part] = total
+        total += buffer[part]
+    return total
+
+
+def _shared(
+    cut: Callable[[int, int, int], slice] = _slice,
+    add: Callable[[Any, int, slice], Any] = _sum,
+    write: Callable[[Any, int, slice, Any], None] = _to_all,
+    before: bool = True,
+    after: bool = True,
+) -> Callable[..., None]:
+    """An answer with something wrong about it. before, after: whether there is a barrier."""
+
+    def all_reduce_shared(comm: Any, buffers: Any) -> None:
+        if before:
+            comm.barrier()
+        part = cut(comm.rank, comm.size, len(buffers[0]))
+        write(buffers, comm.rank, part, add(buffers, comm.rank, part))
+        if after:
+            comm.barrier()
+
+    return all_reduce_shared
+
+
+no_first_barrier = _shared(before=False)
+no_last_barrier = _shared(after=False)
+own_buffer_only = _shared(write=_to_own)
+all_but_own = _shared(write=_to_others)
+everything_in_place = _shared(cut=lambda rank, size, length: slice(None), write=_to_own)
+loses_rest = _shared(cut=lambda rank, size, length: _slice(rank, size, length // size * size))
+itself_twice = _shared(add=lambda all_, rank, part: _add_all(all_[rank][part].clone(), all_, part))
+adds_a_view = _shared(add=lambda all_, rank, part: _add_all(all_[rank][part], all_, part))
 
 
 def gathers_late(comm: Any, buffers: Any) -> None:
-    """Takes the others' slices from their buffers, and returns at once."""
-    comm.barrier()
-    part = _slice(comm, len(buffers[0]))
-    buffers[comm.rank][part] = _sum_slice(comm, buffers, part)
-    comm.barrier()
+    own_buffer_only(comm, buffers)
     for other in range(comm.size):
-        length = len(buffers[0])
-        its = slice(other * length // comm.size, (other + 1) * length // comm.size)
+        its = _slice(other, comm.size, len(buffers[0]))
         buffers[comm.rank][its] = buffers[other][its]
 
 
-def own_buffer_only(comm: Any, buffers: Any) -> None:
-    """Writes its slice of the sum into its own buffer alone."""
-    comm.barrier()
-    part = _slice(comm, len(buffers[0]))
-    buffers[comm.rank][part] = _sum_slice(comm, buffers, part)
-    comm.barrier()
-
-
-def everything_in_place(comm: Any, buffers: Any) -> None:
-    """Sums everything into its own buffer, which the others still read."""
-    comm.barrier()
-    buffers[comm.rank].copy_(_sum_slice(comm, buffers, slice(None)))
-    comm.barrier()
-
-
 def everything_aside(comm: Any, buffers: Any) -> None:
-    """Right, but every rank does all the additions."""
     comm.barrier()
-    total = _sum_slice(comm, buffers, slice(None))
+    total = _sum(buffers, comm.rank, slice(None))
     comm.barrier()
     buffers[comm.rank].copy_(total)
 
 
-def loses_rest(comm: Any, buffers: Any) -> None:
-    """Slices of `length // N`."""
-    comm.barrier()
-    each = len(buffers[0]) // comm.size
-    part = slice(comm.rank * each, (comm.rank + 1) * each)
-    total = _sum_slice(comm, buffers, part)
-    for buffer in buffers:
-        buffer[part] = total
-    comm.barrier()
-
-
-def itself_twice(comm: Any, buffers: Any) -> None:
-    """Starts with its own slice and then adds every buffer, its own too."""
-    comm.barrier()
-    part = _slice(comm, len(buffers[0]))
-    total = buffers[comm.rank][part].clone()
-    for buffer in buffers:
-        total += buffer[part]
-    for buffer in buffers:
-        buffer[part] = total
-    comm.barrier()
-
-
-def all_but_own(comm: Any, buffers: Any) -> None:
-    """Sums in a copy and writes it to the others' buffers."""
-    comm.barrier()
-    part = _slice(comm, len(buffers[0]))
-    total = _sum_slice(comm, buffers, part)
-    for rank, buffer in enumerate(buffers):
-        if rank != comm.rank:
-            buffer[part] = total
-    comm.barrier()
-
-
 def rank_0_alone(comm: Any, buffers: Any) -> None:
-    """Rank 0 sums everything and writes it to all."""
     comm.barrier()
     if comm.rank == 0:
-        total = _sum_slice(comm, buffers, slice(None))
-        for buffer in buffers:
-            buffer.copy_(total)
-    comm.barrier()
-
-
-def adds_a_view(comm: Any, buffers: Any) -> None:
-    """Adds all buffers, its own too, to its own slice in place."""
-    comm.barrier()
-    part = _slice(comm, len(buffers[0]))
-    total = buffers[comm.rank][part]
-    for buffer in buffers:
-        total += buffer[part]
-    for buffer in buffers:
-        buffer[part] = total
+        _to_all(buffers, 0, slice(None), _sum(buffers, 0, slice(None)))
     comm.barrier()
 
 
 def only_rank_0_waits(comm: Any, buffers: Any) -> None:
-    """Only rank 0 comes to the barrier: a deadlock."""
     if comm.rank == 0:
         comm.barrier()
-    part = _slice(comm, len(buffers[0]))
-    total = _sum_slice(comm, buffers, part)
-    for buffer in buffers:
-        buffer[part] = total
+    _shared(before=False, after=False)(comm, buffers)

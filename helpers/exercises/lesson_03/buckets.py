@@ -7,13 +7,13 @@ reaches the last layer first; a bucket is closed once it holds `limit` bytes or 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, listing
 from helpers.exercises.drives_kept import call_with_tensors
 from helpers.exercises.drives_split import changed, returned
-from helpers.exercises.lesson_03 import buckets_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _LAYERS: tuple[tuple[list[int], int], ...] = (
@@ -36,14 +36,11 @@ def cases(seed: int) -> list[Case]:
             models.append((sizes, 4 * int(random.integers(1, 80))))
         exact = 4 * int(random.integers(1, 9))  # buckets that hold the limit to the byte
         models.append(([exact] * 6, 2 * exact))
-    return [
-        Case(
-            f"With sizes {sizes} and limit {limit}",
-            ((sizes, limit),),
-            facts={"want": wrong.reference(sizes, limit)},
-        )
-        for sizes, limit in models
-    ]
+    made = []
+    for sizes, limit in models:
+        name, facts = f"With sizes {sizes} and limit {limit}", {"want": reference(sizes, limit)}
+        made.append(Case(name, ((sizes, limit),), facts=facts))
+    return made
 
 
 def _got(seen: Observation) -> list[list[int]]:
@@ -62,11 +59,6 @@ def claim(case: Case, seen: Observation) -> str | None:
     return f"{case.name}, bucket {at} is {mine}; it should be {want[at]}."
 
 
-def _parts(case: Case) -> tuple[list[int], int]:
-    sizes, limit = case.args[0]
-    return sizes, limit
-
-
 def _used_up(case: Case, seen: Observation) -> str | None:
     if changed(seen.values[0]) is None:
         return None
@@ -76,75 +68,17 @@ def _used_up(case: Case, seen: Observation) -> str | None:
     )
 
 
-def _numbered_from_the_end(case: Case, seen: Observation) -> str | None:
-    last = len(_parts(case)[0]) - 1
-    if last < 1 or [[last - i for i in bucket] for bucket in _got(seen)] != case.facts["want"]:
-        return None
-    return (
-        f"{case.name}, the groups are right and the numbers are not: they count from the end. "
-        "Parameter 0 is the first of `sizes`; `enumerate(reversed(sizes))` numbers the reversed "
-        "list."
-    )
+def compared(case: Case, seen: Observation) -> Any:
+    """The buckets, also where they are tuples; and whether `sizes` changed."""
+    return [_got(seen), changed(seen.values[0])]
 
 
-def _turned_inside(case: Case, seen: Observation) -> str | None:
-    got, want = _got(seen), case.facts["want"]
-    if [sorted(bucket) for bucket in got] != [sorted(bucket) for bucket in want]:
-        return None
-    return (
-        f"{case.name}, the right parameters share a bucket, in another order: {got}. Inside a "
-        "bucket too the last parameter comes first, as backward comes to them."
-    )
-
-
-def _forward(case: Case, seen: Observation) -> str | None:
-    got = [i for bucket in _got(seen) for i in bucket]
-    if len(got) < 2 or got != sorted(got):
-        return None
-    return (
-        f"{case.name}, bucket 0 starts with parameter 0. Backward comes to the last layer first: "
-        "take the parameters from the last to the first, so that bucket 0 is full first."
-    )
-
-
-def _sorted_by_size(case: Case, seen: Observation) -> str | None:
-    sizes, _ = _parts(case)
-    got = [sizes[i] for bucket in _got(seen) for i in bucket]
-    if len(set(sizes)) < 3 or got not in (sorted(sizes), sorted(sizes, reverse=True)):
-        return None
-    if [i for bucket in _got(seen) for i in bucket] == list(reversed(range(len(sizes)))):
-        return None
-    return (
-        f"{case.name}, the parameters are sorted by size. A bucket can start when its last "
-        "gradient is there, so its members must follow each other in backward: last first."
-    )
-
-
-def _bytes(case: Case, seen: Observation) -> str | None:
-    sizes, _ = _parts(case)
-    if not sizes or _got(seen) != [[sizes[i] for i in b] for b in case.facts["want"]]:
-        return None
-    return (
-        f"{case.name}, the groups are right, and hold the parameters' bytes: a bucket is a list of "
-        "their numbers."
-    )
-
-
-def _lost(case: Case, seen: Observation) -> str | None:
-    sizes, _ = _parts(case)
-    missing = sorted(set(range(len(sizes))) - {i for bucket in _got(seen) for i in bucket})
-    if not missing:
-        return None
-    who = (
-        f"parameter {missing[0]} is" if len(missing) == 1 else f"parameters {listing(missing)} are"
-    )
-    if missing == sorted(case.facts["want"][-1]):
-        why = "the last bucket is kept too, though it is not full."
-    elif missing == [0]:
-        why = "your count ends before it. `reversed(range(n))` ends with 0."
-    else:
-        why = "each belongs into one."
-    return f"{case.name}, {who} in no bucket: {why}"
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: the buckets, and which parameters are in none."""
+    got = _got(seen)
+    lost = sorted(set(range(len(case.args[0][0]))) - {i for bucket in got for i in bucket})
+    who = "parameter {} is" if len(lost) == 1 else "parameters {} are"
+    return {"got": got, "lost": who.format(listing(lost))}
 
 
 def _empty(case: Case, seen: Observation) -> str | None:
@@ -156,28 +90,27 @@ def _empty(case: Case, seen: Observation) -> str | None:
     )
 
 
-def _never_above(case: Case, seen: Observation) -> str | None:
-    sizes, limit = _parts(case)
-    for bucket in _got(seen):
-        if len(bucket) > 1 and sum(sizes[i] for i in bucket) > limit:
-            return None
-    for first, second in zip(_got(seen), _got(seen)[1:], strict=False):
-        held = sum(sizes[i] for i in first)
-        if held < limit and held + sizes[second[0]] > limit:
+def _closed_early(case: Case, seen: Observation) -> str | None:
+    sizes, limit = case.args[0]
+    held = [sum(sizes[i] for i in bucket) for bucket in _got(seen)]
+    if any(h > limit and len(b) > 1 for h, b in zip(held, _got(seen), strict=True)):
+        return None
+    for this, (first, *_) in zip(held, _got(seen)[1:], strict=False):
+        if this < limit < this + sizes[first]:
             return (
-                f"{case.name}, a bucket was closed at {held} bytes, before the limit: a bucket "
+                f"{case.name}, a bucket was closed at {this} bytes, before the limit: a bucket "
                 f"takes one more parameter as long as it holds less than {limit} bytes."
             )
     return None
 
 
-def _one_more(case: Case, seen: Observation) -> str | None:
-    sizes, limit = _parts(case)
-    for bucket in _got(seen):
-        before = sum(sizes[i] for i in bucket[:-1])
-        if len(bucket) > 1 and before >= limit:
+def _closed_late(case: Case, seen: Observation) -> str | None:
+    sizes, limit = case.args[0]
+    for *others, last in _got(seen):
+        before = sum(sizes[i] for i in others)
+        if others and before >= limit:
             return (
-                f"{case.name}, parameter {bucket[-1]} went into a bucket that held {before} bytes "
+                f"{case.name}, parameter {last} went into a bucket that held {before} bytes "
                 f"already: a bucket is closed once it holds {limit} bytes or more (≥, not >)."
             )
     return None
@@ -194,9 +127,85 @@ def _not_lists(case: Case, seen: Observation) -> str | None:
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    sizes, limit = _parts(cases[0])
+    sizes, limit = cases[0].args[0]
     return f"Passed: sizes {sizes} with limit {limit} make the buckets {_got(seen[0])}."
 
+
+def reference(sizes: list[int], limit: int) -> list[list[int]]:
+    """The course's own."""
+    return _in_order(reversed(range(len(sizes))), sizes, limit)
+
+
+def _in_order(order: Iterable[int], sizes: list[int], limit: int) -> list[list[int]]:
+    found: list[list[int]] = []
+    held = limit
+    for number in order:
+        if held >= limit:
+            found.append([])
+            held = 0
+        found[-1].append(number)
+        held += sizes[number]
+    return found
+
+
+def _ordered(order: Callable[[list[int]], Iterable[int]]) -> Callable[[list[int], int], Any]:
+    """The reference with the parameters in another order."""
+    return lambda sizes, limit: _in_order(order(sizes), sizes, limit)
+
+
+def _but(change: Callable[[list[list[int]], list[int], int], Any]) -> Callable[..., Any]:
+    """The reference whose buckets are then changed. change: of them, the sizes and the limit."""
+    return lambda sizes, limit: change(reference(sizes, limit), sizes, limit)
+
+
+def _order_by_size(sizes: list[int]) -> list[int]:
+    return sorted(range(len(sizes)), key=lambda i: -sizes[i])
+
+
+_forward = _ordered(lambda sizes: range(len(sizes)))
+_largest_first = _ordered(_order_by_size)
+_smallest_first = _ordered(lambda sizes: _order_by_size(sizes)[::-1])
+_counts_to_one = _ordered(lambda sizes: range(len(sizes) - 1, 0, -1))
+_turned_inside = _but(lambda found, sizes, limit: [bucket[::-1] for bucket in found])
+_from_the_end = _but(lambda found, sizes, limit: [[len(sizes) - 1 - i for i in b] for b in found])
+_bytes_for_numbers = _but(lambda found, sizes, limit: [[sizes[i] for i in b] for b in found])
+_only_the_full = _but(
+    lambda found, sizes, limit: [b for b in found if sum(sizes[i] for i in b) >= limit]
+)
+_opens_one_more = _but(
+    lambda found, sizes, limit: (
+        [*found, []] if not found or sum(sizes[i] for i in found[-1]) >= limit else found
+    )
+)
+_one_flat_list = _but(lambda found, sizes, limit: [i for bucket in found for i in bucket])
+
+
+def _uses_sizes_up(sizes: list[int], limit: int) -> Any:
+    found = reference(sizes, limit)
+    sizes.clear()
+    return found
+
+
+def _only_above(sizes: list[int], limit: int) -> Any:
+    return reference(sizes, limit + 1)
+
+
+def _never_above(sizes: list[int], limit: int) -> Any:
+    found: list[list[int]] = []
+    held = 0
+    for number in reversed(range(len(sizes))):
+        if not found or held + sizes[number] > limit:
+            found.append([])
+            held = 0
+        found[-1].append(number)
+        held += sizes[number]
+    return found
+
+
+_SORTED = (
+    "the parameters are sorted by size. A bucket can start when its last gradient is "
+    "there, so its members must follow each other in backward: last first."
+)
 
 EXERCISE = Exercise(
     number="03.4",
@@ -212,37 +221,59 @@ EXERCISE = Exercise(
     cases=cases,
     drive=call_with_tensors,
     claim=claim,
+    compared=compared,
     mistakes=(
         Mistake("no list of lists", _not_lists),
         Mistake("uses up the list", _used_up),
         Mistake("an empty bucket", _empty),
-        Mistake("bytes for numbers", _bytes),
-        Mistake("loses the last bucket", _lost),
-        Mistake("numbered from the end", _numbered_from_the_end),
-        Mistake("turned round inside a bucket", _turned_inside),
-        Mistake("first parameter first", _forward),
-        Mistake("sorted by size", _sorted_by_size),
-        Mistake("closes too early", _never_above),
-        Mistake("closes too late", _one_more),
+        Mistake("closes too early", _closed_early),
+        Mistake("closes too late", _closed_late),
     ),
+    numbers=numbers,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("first first", wrong.forward, hint="Backward comes to the last layer first"),
+        WrongAnswer("one flat list", _one_flat_list, hint="return a list of lists"),
+        WrongAnswer("uses up sizes", _uses_sizes_up, hint="another list afterwards"),
+        WrongAnswer("never above", _never_above, hint="before the limit"),
+        WrongAnswer("only above", _only_above, hint="(≥, not >)"),
+        WrongAnswer("leaves an empty one", _opens_one_more, hint="one bucket is empty"),
         WrongAnswer(
-            "numbers from the end", wrong.numbered_from_the_end, hint="they count from the end"
+            "bytes for numbers",
+            _bytes_for_numbers,
+            "the groups are right, and hold the parameters' bytes: a bucket is a list of their "
+            "numbers.",
         ),
         WrongAnswer(
-            "bytes for numbers", wrong.bytes_for_numbers, hint="hold the parameters' bytes"
+            "loses the last bucket",
+            _only_the_full,
+            "{lost} in no bucket: the last bucket is kept too, though it is not full.",
         ),
-        WrongAnswer("turned inside", wrong.turned_inside, hint="Inside a bucket too"),
-        WrongAnswer("uses up sizes", wrong.used_up, hint="another list afterwards"),
-        WrongAnswer("by size", wrong.by_size, hint="sorted by size"),
-        WrongAnswer("loses the last", wrong.loses_last, hint="though it is not full"),
-        WrongAnswer("counts to 1", wrong.counts_to_one, hint="your count ends before it"),
-        WrongAnswer("leaves an empty one", wrong.leaves_empty, hint="one bucket is empty"),
-        WrongAnswer("never above", wrong.never_above, hint="before the limit"),
-        WrongAnswer("only above", wrong.only_above, hint="(≥, not >)"),
+        WrongAnswer(
+            "loses the first parameter",
+            _counts_to_one,
+            "{lost} in no bucket: your count ends before it. `reversed(range(n))` ends with 0.",
+        ),
+        WrongAnswer(
+            "numbered from the end",
+            _from_the_end,
+            "the groups are right and the numbers are not: they count from the end. Parameter 0 "
+            "is the first of `sizes`; `enumerate(reversed(sizes))` numbers the reversed list.",
+        ),
+        WrongAnswer(
+            "turned round inside a bucket",
+            _turned_inside,
+            "the right parameters share a bucket, in another order: {got}. Inside a bucket too "
+            "the last parameter comes first, as backward comes to them.",
+        ),
+        WrongAnswer(
+            "first parameter first",
+            _forward,
+            "bucket 0 starts with parameter 0. Backward comes to the last layer first: take the "
+            "parameters from the last to the first, so that bucket 0 is full first.",
+        ),
+        WrongAnswer("sorted by size", _largest_first, _SORTED),
+        WrongAnswer("sorted by size, the smallest first", _smallest_first, _SORTED),
     ),
     ranked=False,
 )

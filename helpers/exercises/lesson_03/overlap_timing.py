@@ -6,7 +6,7 @@ The trace is the grader's own where it grades. On the driver's clock a layer of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from helpers.exercises.spec import Case, Observation
@@ -24,17 +24,18 @@ class Backward(NamedTuple):
     end: float
 
 
-def full_after(group: Sequence[int], layers: int) -> float:
-    """Seconds into backward at which a bucket has all its gradients.
-
-    group: numbers of its parameters; those of layer k are 2k and 2k + 1.
-    """
-    return SECONDS * (layers - min(number // 2 for number in group))
+def _layers(case: Case) -> int:
+    return len(case.args[0][0]) // 2
 
 
-def backwards(case: Case, seen: Observation) -> Iterator[Backward]:
+def _is_slow(case: Case) -> bool:
+    """Whether a sum outlasts a layer of backward."""
+    return bool(case.options["latency"] > SECONDS)
+
+
+def _backwards(case: Case, seen: Observation) -> Iterator[Backward]:
     """All backwards, rank after rank."""
-    layers = case.facts["layers"]
+    layers = _layers(case)
     for rank in range(case.ranks):
         work = [e for e in _events(seen, rank, lane=0) if e.kind == "computing"]
         for step in range(len(work) // layers):
@@ -48,18 +49,18 @@ def _events(seen: Observation, rank: int, lane: int) -> list[Any]:
 
 def claim(case: Case, seen: Observation) -> str | None:
     """No backward waits, each overlaps with a sum, and every bucket starts when it is full."""
-    expected = case.ranks * case.facts["steps"]
-    if len(list(backwards(case, seen))) != expected:
+    expected = case.ranks * len(case.args[0][1])
+    if len(list(_backwards(case, seen))) != expected:
         return f"{case.name}, backward computed something else than the layers."
     return waits_in_the_hook(case, seen) or no_overlap(case, seen) or late(case, seen)
 
 
 def waits_in_the_hook(case: Case, seen: Observation) -> str | None:
     """A backward that takes longer than its layers do."""
-    if seen.trouble or case.ranks == 1 or not any(e.lane == 1 for e in seen.events):
+    if case.ranks == 1 or not any(e.lane == 1 for e in seen.events):
         return None
-    computing = SECONDS * case.facts["layers"]
-    for rank, step, start, end in backwards(case, seen):
+    computing = SECONDS * _layers(case)
+    for rank, step, start, end in _backwards(case, seen):
         if end - start > computing + _EPS:
             return (
                 f"{case.name}, rank {rank}'s backward of step {step} computes for "
@@ -70,7 +71,7 @@ def waits_in_the_hook(case: Case, seen: Observation) -> str | None:
 
 
 def _how_to_wait(case: Case) -> str:
-    if case.facts["slow"]:
+    if _is_slow(case):
         return (
             "On links as slow as these the bucket before is not through when the next one "
             "is full: start it all the same, sums queue up on the communication thread."
@@ -80,9 +81,9 @@ def _how_to_wait(case: Case) -> str:
 
 def no_overlap(case: Case, seen: Observation) -> str | None:
     """A backward in which no sum starts, though some are made."""
-    if seen.trouble or case.ranks == 1 or not any(e.lane == 1 for e in seen.events):
+    if case.ranks == 1 or not any(e.lane == 1 for e in seen.events):
         return None
-    for rank, step, start, end in backwards(case, seen):
+    for rank, step, start, end in _backwards(case, seen):
         sums = [e.start for e in _events(seen, rank, lane=1) if e.start >= start]
         if not sums or sums[0] < end:
             continue
@@ -104,13 +105,13 @@ def _why(rank: int, step: int) -> str:
 
 def late(case: Case, seen: Observation) -> str | None:
     """A bucket that does not start when it is full; on slow links one may queue behind another."""
-    if seen.trouble or case.ranks == 1 or case.facts["slow"]:
+    if case.ranks == 1 or _is_slow(case):
         return None
-    layers = case.facts["layers"]
-    for rank, step, start, _ in backwards(case, seen):
+    for rank, step, start, _ in _backwards(case, seen):
         begun = [e.start - start for e in _events(seen, rank, lane=1)]
-        for number, group in enumerate(case.facts["groups"]):
-            full = full_after(group, layers)
+        for number, group in enumerate(case.args[0][3]):
+            # The parameters of layer k are 2k and 2k + 1, and the last layer comes first.
+            full = SECONDS * (_layers(case) - min(group) // 2)
             if not any(full - _EPS <= each < full + SECONDS / 2 for each in begun):
                 return (
                     f"{case.name}, rank {rank} has all gradients of bucket {number} "

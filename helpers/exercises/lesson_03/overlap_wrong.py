@@ -5,237 +5,130 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
 
-def reference(comm: Any, buckets: Any, reduce: Any) -> Callable[[], None]:
-    """The course's own, in its shortest form."""
-    return _overlap(comm, buckets, reduce)
+
+def _when_full(number: int, arrived: int, size: int) -> int | None:
+    return number if arrived == size else None
+
+
+def _in_background(comm: Any, reduce: Any, flat: Any, before: Any) -> Any:
+    return comm.background(reduce, flat)
 
 
 def _overlap(
-    comm: Any,
-    buckets: Any,
-    reduce: Any,
-    *,
-    divide: bool = True,
+    due: Callable[[int, int, int], int | None] = _when_full,
+    begin: Callable[..., Any] = _in_background,
+    ranks: Callable[[int], bool] = lambda rank: True,
+    rest: bool = False,
+    again: bool = True,
     wait: bool = True,
     write: bool = True,
-    again: bool = True,
-    full: bool = True,
-    background: bool = True,
-    take_part: bool = True,
-    patient: bool = True,
-    call: bool = False,
+    divide: bool = True,
     single: bool = False,
-) -> Callable[[], None]:
-    import torch
+) -> Callable[..., Callable[[], None]]:
+    """The course's own, and the same with a part exchanged.
 
-    arrived = [0] * len(buckets)
-    started: list[Any] = []
+    due: the bucket that a gradient starts, of its own bucket's number, how many of that have come,
+    and how many there are. begin: how a sum starts, with the request before it. ranks: where hooks
+    start sums. rest: whether finish() starts what no hook has started. again: whether it counts
+    anew in each step.
+    """
 
-    def hook(number: int) -> Callable[[Any], None]:
-        def arrive(parameter: Any) -> None:
-            arrived[number] += 1
-            if arrived[number] == (len(buckets[number]) if full else 1) and take_part:
-                flat = torch.cat([p.grad.reshape(-1) for p in buckets[number]])
-                flat = flat.float() if single else flat
-                work = reduce(comm, flat) if call or not background else reduce
-                request = comm.background(work, flat) if background else work
-                if not patient:
+    def overlap(comm: Any, buckets: Any, reduce: Any) -> Callable[[], None]:
+        arrived = [0] * len(buckets)
+        started: list[tuple[int, Any, Any]] = []
+
+        def start(number: int) -> None:
+            there = [p.grad.reshape(-1) for p in buckets[number]]
+            flat = torch.cat(there).float() if single else torch.cat(there)
+            before = started[-1][2] if started else None
+            started.append((number, flat, begin(comm, reduce, flat, before)))
+
+        def hook(number: int) -> Callable[[Any], None]:
+            def arrive(parameter: Any) -> None:
+                arrived[number] += 1
+                starts = due(number, arrived[number], len(buckets[number]))
+                if starts is not None and ranks(comm.rank):
+                    start(starts)
+
+            return arrive
+
+        for number, bucket in enumerate(buckets):
+            for parameter in bucket:
+                parameter.register_post_accumulate_grad_hook(hook(number))
+
+        def finish() -> None:
+            for number in set(range(len(buckets))) - {one for one, _, _ in started} if rest else ():
+                start(number)
+            for number, flat, request in started:
+                if wait:
                     request.wait()
-                started.append((buckets[number], flat, request))
+                parts = flat.split([p.numel() for p in buckets[number]])
+                for parameter, part in zip(buckets[number], parts, strict=True):
+                    if write:
+                        mean = part / comm.size if divide else part
+                        parameter.grad = mean.reshape(parameter.shape).to(parameter.dtype)
+            started.clear()
+            if again:
+                arrived[:] = [0] * len(buckets)
 
-        return arrive
+        return finish
 
-    for number, bucket in enumerate(buckets):
-        for parameter in bucket:
-            parameter.register_post_accumulate_grad_hook(hook(number))
-
-    def finish() -> None:
-        for bucket, flat, request in started:
-            if wait:
-                request.wait()
-            parts = flat.split([p.numel() for p in bucket])
-            for parameter, part in zip(bucket, parts, strict=True):
-                if write:
-                    mean = part / comm.size if divide else part
-                    parameter.grad = mean.reshape(parameter.shape).to(parameter.dtype)
-        started.clear()
-        if again:
-            arrived[:] = [0] * len(buckets)
-
-    return finish
+    return overlap
 
 
-def after_backward(comm: Any, buckets: Any, reduce: Any) -> Any:
-    """Starts all buckets in finish()."""
-    import torch
-
-    def finish() -> None:
-        flats = [torch.cat([p.grad.reshape(-1) for p in bucket]) for bucket in buckets]
-        for request in [comm.background(reduce, flat) for flat in flats]:
-            request.wait()
-        for bucket, flat in zip(buckets, flats, strict=True):
-            parts = flat.split([p.numel() for p in bucket])
-            for parameter, part in zip(bucket, parts, strict=True):
-                parameter.grad = (part / comm.size).reshape(parameter.shape)
-
-    return finish
+def _on_its_own_thread(comm: Any, reduce: Any, flat: Any, before: Any) -> Any:
+    return reduce(comm, flat)
 
 
-def own_thread(comm: Any, buckets: Any, reduce: Any) -> Any:
-    """Calls reduce in the hook."""
-    return _overlap(comm, buckets, reduce, background=False, wait=False)
+def _called(comm: Any, reduce: Any, flat: Any, before: Any) -> Any:
+    return comm.background(reduce(comm, flat), flat)
 
 
-def waits_for_a_sum(comm: Any, buckets: Any, reduce: Any) -> Any:
-    """Takes what reduce gives for a request."""
-    return _overlap(comm, buckets, reduce, background=False)
+def _waited_for(comm: Any, reduce: Any, flat: Any, before: Any) -> Any:
+    request = comm.background(reduce, flat)
+    request.wait()
+    return request
 
 
-def calls_it(comm: Any, buckets: Any, reduce: Any) -> Any:
-    """Hands on what reduce gives in the place of reduce."""
-    return _overlap(comm, buckets, reduce, call=True)
+def _after_the_last(comm: Any, reduce: Any, flat: Any, before: Any) -> Any:
+    if before is not None:
+        before.wait()
+    return comm.background(reduce, flat)
 
 
-def waits_in_the_hook(comm: Any, buckets: Any, reduce: Any) -> Any:
-    """Waits for each sum at once."""
-    return _overlap(comm, buckets, reduce, patient=False)
+def _twice(comm: Any, reduce: Any, flat: Any, before: Any) -> Any:
+    comm.background(reduce, flat.clone())
+    return comm.background(reduce, flat)
+
+
+reference = _overlap()
+own_thread = _overlap(begin=_on_its_own_thread, wait=False)
+waits_for_a_sum = _overlap(begin=_on_its_own_thread)
+calls_it = _overlap(begin=_called)
+waits_in_the_hook = _overlap(begin=_waited_for)
+waits_for_the_last = _overlap(begin=_after_the_last)
+sums = _overlap(divide=False)
+not_written_back = _overlap(write=False)
+does_not_wait = _overlap(wait=False)
+in_float32 = _overlap(single=True)
+first_step_only = _overlap(again=False)
+counts_no_more = _overlap(again=False, rest=True)
+first_gradient = _overlap(lambda number, arrived, size: number if arrived == 1 else None)
+no_hooks = _overlap(lambda number, arrived, size: None)
+after_backward = _overlap(lambda number, arrived, size: None, rest=True)
+with_the_next = _overlap(
+    lambda number, arrived, size: number - 1 if number and arrived == 1 else None, rest=True
+)
+hooks_on_rank_0 = _overlap(ranks=lambda rank: rank == 0, rest=True)
+rank_0_alone = _overlap(ranks=lambda rank: rank == 0)
+starts_twice = _overlap(begin=_twice)
 
 
 def each_parameter(comm: Any, buckets: Any, reduce: Any) -> Any:
-    """One sum a parameter."""
-    return _overlap(comm, [[p] for bucket in buckets for p in bucket], reduce)
-
-
-def sums(comm: Any, buckets: Any, reduce: Any) -> Any:
-    """Never divides."""
-    return _overlap(comm, buckets, reduce, divide=False)
-
-
-def not_written_back(comm: Any, buckets: Any, reduce: Any) -> Any:
-    """Waits, and forgets the result."""
-    return _overlap(comm, buckets, reduce, write=False)
-
-
-def does_not_wait(comm: Any, buckets: Any, reduce: Any) -> Any:
-    """Uses the flat tensors before they are summed."""
-    return _overlap(comm, buckets, reduce, wait=False)
-
-
-def in_float32(comm: Any, buckets: Any, reduce: Any) -> Any:
-    """Copies the gradients into a tensor made by torch.zeros."""
-    return _overlap(comm, buckets, reduce, single=True)
-
-
-def first_step_only(comm: Any, buckets: Any, reduce: Any) -> Any:
-    """Never counts anew."""
-    return _overlap(comm, buckets, reduce, again=False)
-
-
-def first_gradient(comm: Any, buckets: Any, reduce: Any) -> Any:
-    """Starts a bucket at its first gradient."""
-    return _overlap(comm, buckets, reduce, full=False)
+    return reference(comm, [[parameter] for bucket in buckets for parameter in bucket], reduce)
 
 
 def no_finish(comm: Any, buckets: Any, reduce: Any) -> None:
-    """Returns nothing."""
-    _overlap(comm, buckets, reduce)
-
-
-def rank_0_alone(comm: Any, buckets: Any, reduce: Any) -> Any:
-    """Only rank 0 starts its buckets: a deadlock."""
-    return _overlap(comm, buckets, reduce, take_part=comm.rank == 0)
-
-
-def _averages(comm: Any, buckets: Any, started: dict[int, tuple[Any, Any]]) -> None:
-    """Wait for every bucket's sum, (flat, request) by its number, and write the averages."""
-    for number, (flat, request) in started.items():
-        request.wait()
-        parts = flat.split([p.numel() for p in buckets[number]])
-        for parameter, part in zip(buckets[number], parts, strict=True):
-            parameter.grad = (part / comm.size).reshape(parameter.shape)
-    started.clear()
-
-
-def _starter(comm: Any, buckets: Any, reduce: Any, started: Any) -> Callable[[int], None]:
-    import torch
-
-    def start(number: int) -> None:
-        flat = torch.cat([p.grad.reshape(-1) for p in buckets[number]])
-        started[number] = flat, comm.background(reduce, flat)
-
-    return start
-
-
-def _or_in_finish(
-    comm: Any, buckets: Any, reduce: Any, *, hooks: bool = True, again: bool = True
-) -> Callable[[], None]:
-    """Hooks count and start, where there are hooks; finish() starts what has not been started."""
-    started: dict[int, tuple[Any, Any]] = {}
-    arrived = [0] * len(buckets)
-    start = _starter(comm, buckets, reduce, started)
-
-    def arrive(number: int) -> None:
-        arrived[number] += 1
-        if hooks and arrived[number] == len(buckets[number]):
-            start(number)
-
-    for number, bucket in enumerate(buckets):
-        for parameter in bucket:
-            parameter.register_post_accumulate_grad_hook(lambda _, number=number: arrive(number))
-
-    def finish() -> None:
-        for number in range(len(buckets)):
-            if number not in started:
-                start(number)
-        _averages(comm, buckets, started)
-        if again:
-            arrived[:] = [0] * len(buckets)
-
-    return finish
-
-
-def counts_no_more(comm: Any, buckets: Any, reduce: Any) -> Any:
-    """Never counts anew; finish() starts what no hook has started."""
-    return _or_in_finish(comm, buckets, reduce, again=False)
-
-
-def hooks_on_rank_0(comm: Any, buckets: Any, reduce: Any) -> Any:
-    """Only rank 0 starts in hooks; the others start in finish()."""
-    return _or_in_finish(comm, buckets, reduce, hooks=comm.rank == 0)
-
-
-def with_the_next(comm: Any, buckets: Any, reduce: Any) -> Any:
-    """Starts a bucket when the first gradient of the next one comes, the last in finish()."""
-    started: dict[int, tuple[Any, Any]] = {}
-    start = _starter(comm, buckets, reduce, started)
-
-    def arrive(number: int) -> None:
-        if number and number - 1 not in started:
-            start(number - 1)
-
-    for number, bucket in enumerate(buckets):
-        for parameter in bucket:
-            parameter.register_post_accumulate_grad_hook(lambda _, number=number: arrive(number))
-
-    def finish() -> None:
-        start(len(buckets) - 1)
-        _averages(comm, buckets, started)
-
-    return finish
-
-
-def waits_for_the_last(comm: Any, buckets: Any, reduce: Any) -> Any:
-    """Waits in the hook until the bucket before is summed."""
-    waiting: list[Any] = []
-
-    class Polite:
-        size = comm.size
-
-        def background(self, fn: Any, flat: Any) -> Any:
-            if waiting:
-                waiting.pop().wait()
-            waiting.append(comm.background(fn, flat))
-            return waiting[-1]
-
-    return _overlap(Polite(), buckets, reduce)
+    reference(comm, buckets, reduce)

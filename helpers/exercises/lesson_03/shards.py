@@ -8,10 +8,11 @@ epoch to epoch, depends on the epoch alone, and leaves every rank's own random s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array, listing
@@ -29,12 +30,7 @@ def cases(seed: int) -> list[Case]:
         shapes = [(n * int(random.integers(8, 30)) + n // 2, n) for n in (1, 2, 3, 5, 8)]
         shapes.append((3, 5))
     return [
-        Case(
-            f"With {rows} rows on {count(n, 'rank')}",
-            ((rows, n, _EPOCHS),),
-            n,
-            facts={"rows": rows},
-        )
+        Case(f"With {rows} rows on {count(n, 'rank')}", ((rows, n, _EPOCHS),), n)
         for rows, n in shapes
     ]
 
@@ -42,11 +38,6 @@ def cases(seed: int) -> list[Case]:
 def _epochs(seen: Observation) -> list[list[list[int]]]:
     """Row numbers by epoch and rank; raises where they are no row numbers."""
     return [[_rows(shard) for shard in epoch] for epoch in seen.values[0][:_EPOCHS]]
-
-
-def _asked_again(seen: Observation) -> list[list[int]]:
-    """The same for epoch 0, asked for once more at the end."""
-    return [_rows(shard) for shard in seen.values[0][_EPOCHS]]
 
 
 def _rows(shard: Any) -> list[int]:
@@ -64,7 +55,7 @@ def _is_whole(value: Any) -> bool:
 
 def claim(case: Case, seen: Observation) -> str | None:
     """Every row once, even shards, another order in every epoch."""
-    rows, n = case.facts["rows"], case.ranks
+    rows, n = case.args[0][0], case.ranks
     epochs = _epochs(seen)
     for epoch, shards in enumerate(epochs):
         everything = sorted(i for shard in shards for i in shard)
@@ -77,12 +68,11 @@ def claim(case: Case, seen: Observation) -> str | None:
         return f"{case.name}, every epoch has the same order."
     if n > 1 and rows >= 16 and [sorted(s) for s in epochs[0]] == [sorted(s) for s in epochs[1]]:
         return f"{case.name}, each rank sees the same rows in every epoch."
-    return _by_calls(case, seen) or _reseeds(case, seen)
+    return _by_calls(case, seen) or _left_alone(case, seen)
 
 
 def _by_calls(case: Case, seen: Observation) -> str | None:
-    again = _asked_again(seen)
-    if again == _epochs(seen)[0]:
+    if [_rows(shard) for shard in seen.values[0][_EPOCHS]] == _epochs(seen)[0]:
         return None
     return (
         f"{case.name}, epoch 0 has other rows when it is asked for again, after the others: the "
@@ -91,7 +81,7 @@ def _by_calls(case: Case, seen: Observation) -> str | None:
     )
 
 
-def _reseeds(case: Case, seen: Observation) -> str | None:
+def _left_alone(case: Case, seen: Observation) -> str | None:
     if all(seen.values[0][-1]):
         return None
     return (
@@ -101,75 +91,37 @@ def _reseeds(case: Case, seen: Observation) -> str | None:
     )
 
 
-def _missing_and_twice(case: Case, shards: list[list[int]]) -> tuple[list[int], list[int]]:
+def _missing_and_twice(case: Case, shards: list[list[int]]) -> tuple[int, int]:
+    """How many rows are on no rank, and how many are there more than once."""
     times = Counter(i for shard in shards for i in shard)
-    missing = sorted(set(range(case.facts["rows"])) - times.keys())
-    return missing, sorted(i for i, count in times.items() if count > 1)
+    missing = set(range(case.args[0][0])) - times.keys()
+    return len(missing), sum(each > 1 for each in times.values())
 
 
-def _own_random(case: Case, seen: Observation) -> str | None:
+def compared(case: Case, seen: Observation) -> Any:
+    """What went wrong first: epoch 0's rows, then the epochs' order, then what calls leave behind.
+
+    Which permutation it was is no matter.
+    """
+    first, second = _epochs(seen)
+    missing, twice = _missing_and_twice(case, first)
+    if missing or twice:
+        return [bool(missing), bool(twice), [len(shard) for shard in first]]
+    moved = [sorted(shard) for shard in first] != [sorted(shard) for shard in second]
+    if first == second or (case.ranks > 1 and not moved):
+        flat = [i for shard in first for i in shard]
+        return [first == second, flat == sorted(flat)]
+    return {"by calls": _by_calls(case, seen) is not None, "alone": all(seen.values[0][-1])}
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: the rows that are on no rank in epoch 0, and on several."""
     missing, twice = _missing_and_twice(case, _epochs(seen)[0])
-    sizes = [len(s) for s in _epochs(seen)[0]]
-    if not missing or not twice or case.ranks == 1 or sum(sizes) != case.facts["rows"]:
-        return None
-    return (
-        f"{case.name}, {count(len(missing), 'row')} {'is' if len(missing) == 1 else 'are'} on no "
-        f"rank and {count(len(twice), 'row')} on several: each rank shuffled in its own way. "
-        "Every rank must draw the same permutation: seed a generator with the epoch alone."
-    )
-
-
-def _remainder(case: Case, seen: Observation) -> str | None:
-    missing, twice = _missing_and_twice(case, _epochs(seen)[0])
-    lost = case.facts["rows"] % case.ranks
-    if twice or not missing or len(missing) != lost:
-        return None
-    return (
-        f"{case.name}, {count(lost, 'row')} {'is' if lost == 1 else 'are'} on no rank: "
-        "`rows // size` loses the remainder. Cut the permutation at ⌊r·rows/size⌋."
-    )
-
-
-def _padded(case: Case, seen: Observation) -> str | None:
-    shards = _epochs(seen)[0]
-    missing, twice = _missing_and_twice(case, shards)
-    if missing or not twice:
-        return None
-    if all(len(s) == case.facts["rows"] for s in shards):
-        return f"{case.name}, every rank got all rows: keep only this rank's part of them."
-    told = f"{case.name}, {count(len(twice), 'row')} {'comes' if len(twice) == 1 else 'come'} twice"
-    if len({len(s) for s in shards}) > 1:
-        return (
-            f"{told}: a part reaches into the next one. It ends before row ⌊(r+1)·rows/size⌋ of "
-            "the permutation, where the next one begins."
-        )
-    return f"{told}, to make the shards equal. They may differ by one row, and no row counts twice."
-
-
-def _same_order(case: Case, seen: Observation) -> str | None:
-    first, second = _epochs(seen)[:2]
-    if first != second:
-        return None
-    flat = [i for shard in first for i in shard]
-    if flat == sorted(flat):
-        return (
-            f"{case.name}, the rows are cut in their own order and never shuffled: a rank sees the "
-            "same rows in every epoch. Cut `torch.randperm(rows, generator=…)` instead."
-        )
-    return (
-        f"{case.name}, epoch 1 has the same order as epoch 0: seed the generator with the epoch, "
-        "`torch.Generator().manual_seed(epoch)`."
-    )
-
-
-def _shuffled_inside(case: Case, seen: Observation) -> str | None:
-    first, second = _epochs(seen)[:2]
-    if case.ranks == 1 or [sorted(s) for s in first] != [sorted(s) for s in second]:
-        return None
-    return (
-        f"{case.name}, each rank sees the same rows in every epoch, only in another order: shuffle "
-        "all rows first, then cut."
-    )
+    return {
+        "missing": f"{count(missing, 'row')} {'is' if missing == 1 else 'are'}",
+        "several": count(twice, "row"),
+        "twice": f"{count(twice, 'row')} {'comes' if twice == 1 else 'come'} twice",
+    }
 
 
 def _not_numbers(case: Case, seen: Observation) -> str | None:
@@ -191,79 +143,65 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(rows: int, rank: int, size: int, epoch: int) -> Any:
     """The course's own."""
-    import torch
-
     from helpers.algorithms.data_parallel.data_parallel import shard_bounds
 
-    order = torch.randperm(rows, generator=torch.Generator().manual_seed(epoch))
     start, stop = shard_bounds(rows, rank, size)
-    return order[start:stop]
+    return _order(rows, epoch)[start:stop]
 
 
-def own_random(rows: int, rank: int, size: int, epoch: int) -> Any:
-    """Shuffles with the rank's own random state."""
-    import torch
-
-    return torch.randperm(rows)[rank * rows // size : (rank + 1) * rows // size]
+def _order(rows: int, epoch: int) -> Any:
+    return torch.randperm(rows, generator=torch.Generator().manual_seed(epoch))
 
 
-def loses_rest(rows: int, rank: int, size: int, epoch: int) -> Any:
-    """Cuts with `rows // size`."""
-    import torch
+def _cut(
+    order: Callable[[int, int], Any] = _order,
+    start: Callable[[int, int, int], int] = lambda rows, rank, size: rank * rows // size,
+    more: int = 0,
+) -> Callable[[int, int, int, int], Any]:
+    """The reference with a part exchanged. order: of the rows and the epoch. start: of a rank's
+    part, and the end of the part before; more: how far a part reaches beyond its end."""
 
-    order = torch.randperm(rows, generator=torch.Generator().manual_seed(epoch))
-    return order[rank * (rows // size) : (rank + 1) * (rows // size)]
+    def shard(rows: int, rank: int, size: int, epoch: int) -> Any:
+        return order(rows, epoch)[start(rows, rank, size) : start(rows, rank + 1, size) + more]
 
-
-def padded(rows: int, rank: int, size: int, epoch: int) -> Any:
-    """Fills up with rows from the front, as torch's DistributedSampler does."""
-    import torch
-
-    order = torch.randperm(rows, generator=torch.Generator().manual_seed(epoch))
-    return torch.cat([order, order[: -rows % size]])[rank::size]
+    return shard
 
 
-def reaches_over(rows: int, rank: int, size: int, epoch: int) -> Any:
-    """Includes the end, as if a slice did."""
-    import torch
-
-    order = torch.randperm(rows, generator=torch.Generator().manual_seed(epoch))
-    return order[rank * rows // size : (rank + 1) * rows // size + 1]
+def _reseeded(rows: int, epoch: int) -> Any:
+    torch.manual_seed(epoch)
+    return torch.randperm(rows)
 
 
-def same_order(rows: int, rank: int, size: int, epoch: int) -> Any:
-    """Seeds with a constant."""
-    return reference(rows, rank, size, 0)
-
-
-def in_order(rows: int, rank: int, size: int, epoch: int) -> Any:
-    """Never shuffles."""
-    return list(range(rank * rows // size, (rank + 1) * rows // size))
-
-
-def inside(rows: int, rank: int, size: int, epoch: int) -> Any:
-    """Cuts first, then shuffles inside the shard."""
-    random = np.random.default_rng(epoch)
-    shard = np.arange(rank * rows // size, (rank + 1) * rows // size)
-    return [int(i) for i in random.permutation(shard)]
-
-
+_shuffles_its_own_way = _cut(lambda rows, epoch: torch.randperm(rows))
+_loses_the_remainder = _cut(start=lambda rows, rank, size: rank * (rows // size))
+_reaches_over = _cut(more=1)
+_same_order = _cut(lambda rows, epoch: _order(rows, 0))
+_never_shuffles = _cut(lambda rows, epoch: list(range(rows)))
+_reseeds = _cut(_reseeded)
 _RANDOM: dict[tuple[int, int, int], np.random.Generator] = {}
 
 
-def counts_calls(rows: int, rank: int, size: int, epoch: int) -> Any:
-    """Draws on from a generator that outlives the call."""
+def _counts_calls(rows: int, rank: int, size: int, epoch: int) -> Any:
     random = _RANDOM.setdefault((rows, rank, size), np.random.default_rng(0))
-    order = random.permutation(rows)
-    return [int(i) for i in order[rank * rows // size : (rank + 1) * rows // size]]
+    return random.permutation(rows)[rank * rows // size : (rank + 1) * rows // size]
 
 
-def reseeds(rows: int, rank: int, size: int, epoch: int) -> Any:
-    """Seeds the rank's own random state."""
-    import torch
+def _padded(rows: int, rank: int, size: int, epoch: int) -> Any:
+    order = _order(rows, epoch).tolist()
+    return (order + order[: -rows % size])[rank::size]
 
-    torch.manual_seed(epoch)
-    return torch.randperm(rows)[rank * rows // size : (rank + 1) * rows // size]
+
+def _everything(rows: int, rank: int, size: int, epoch: int) -> Any:
+    return _order(rows, epoch)
+
+
+def _shuffles_inside(rows: int, rank: int, size: int, epoch: int) -> Any:
+    first, last = rank * rows // size, (rank + 1) * rows // size
+    return first + _order(last - first, epoch)
+
+
+def _as_a_mask(rows: int, rank: int, size: int, epoch: int) -> Any:
+    return (_order(rows, epoch) * size // rows) == rank
 
 
 EXERCISE = Exercise(
@@ -280,28 +218,62 @@ EXERCISE = Exercise(
     cases=cases,
     drive=over_epochs,
     claim=claim,
-    mistakes=(
-        Mistake("no row numbers", _not_numbers),
-        Mistake("each rank shuffles in its own way", _own_random),
-        Mistake("loses the remainder", _remainder),
-        Mistake("rows that count twice", _padded),
-        Mistake("the same order in every epoch", _same_order),
-        Mistake("shuffles inside the shard", _shuffled_inside),
-        Mistake("counts its calls", _by_calls),
-        Mistake("seeds the rank's own random state", _reseeds),
-    ),
+    compared=compared,
+    mistakes=(Mistake("no row numbers", _not_numbers),),
+    numbers=numbers,
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("own random state", own_random, hint="each rank shuffled in its own way"),
-        WrongAnswer("rows // size", loses_rest, hint="loses the remainder"),
-        WrongAnswer("padded", padded, hint="to make the shards equal"),
-        WrongAnswer("includes the end", reaches_over, hint="a part reaches into the next one"),
-        WrongAnswer("constant seed", same_order, hint="seed the generator with the epoch"),
-        WrongAnswer("no shuffle", in_order, hint="never shuffled"),
-        WrongAnswer("shuffles inside", inside, hint="shuffle all rows first"),
-        WrongAnswer("counts its calls", counts_calls, hint="how often you were called"),
-        WrongAnswer("reseeds", reseeds, hint="would draw the same dropout"),
+        WrongAnswer("as a mask", _as_a_mask, hint="return the row numbers"),
+        WrongAnswer(
+            "each rank shuffles in its own way",
+            _shuffles_its_own_way,
+            "{missing} on no rank and {several} on several: each rank shuffled in its own way. "
+            "Every rank must draw the same permutation: seed a generator with the epoch alone.",
+        ),
+        WrongAnswer(
+            "loses the remainder",
+            _loses_the_remainder,
+            "{missing} on no rank: `rows // size` loses the remainder. Cut the permutation at "
+            "⌊r·rows/size⌋.",
+        ),
+        WrongAnswer(
+            "gives every rank all rows",
+            _everything,
+            "every rank got all rows: keep only this rank's part of them.",
+        ),
+        WrongAnswer(
+            "parts that reach into the next",
+            _reaches_over,
+            "{twice}: a part reaches into the next one. It ends before row ⌊(r+1)·rows/size⌋ of "
+            "the permutation, where the next one begins.",
+        ),
+        WrongAnswer(
+            "rows that count twice",
+            _padded,
+            "{twice}, to make the shards equal. They may differ by one row, and no row counts "
+            "twice.",
+        ),
+        WrongAnswer(
+            "never shuffles",
+            _never_shuffles,
+            "the rows are cut in their own order and never shuffled: a rank sees the same rows in "
+            "every epoch. Cut `torch.randperm(rows, generator=…)` instead.",
+        ),
+        WrongAnswer(
+            "the same order in every epoch",
+            _same_order,
+            "epoch 1 has the same order as epoch 0: seed the generator with the epoch, "
+            "`torch.Generator().manual_seed(epoch)`.",
+        ),
+        WrongAnswer(
+            "shuffles inside the shard",
+            _shuffles_inside,
+            "each rank sees the same rows in every epoch, only in another order: shuffle all rows "
+            "first, then cut.",
+        ),
+        WrongAnswer("counts its calls", _counts_calls, _by_calls),
+        WrongAnswer("seeds the rank's own random state", _reseeds, _left_alone),
     ),
     ranked=False,
 )

@@ -8,14 +8,15 @@ all rows alone, in float64 to 1e-10.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from torch import nn
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import all_close, count, worlds
 from helpers.exercises.drives_training import on_training
-from helpers.exercises.lesson_03 import training_wrong as wrong
-from helpers.exercises.lesson_03.replicas import Arrays, random_weights, train
+from helpers.exercises.lesson_03.replicas import descend, random_weights
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _TOLERANCE = 1e-10
@@ -39,39 +40,15 @@ def cases(seed: int) -> list[Case]:
         args = tuple(
             (starts[r], inputs[c], targets[c], rows, steps, rate) for r, c in enumerate(cuts)
         )
-        facts = {
-            "starts": starts,
-            "steps": steps,
-            "rate": rate,
-            "shares": [(c.stop - c.start) / rows for c in cuts],
-            "batches": [[(inputs[c], targets[c]) for c in cuts]] * steps,
-            "whole": [[(inputs, targets)]] * steps,
-        }
-        made.append(Case(f"On {count(n, 'rank')} with {rows} rows", args, n, facts=facts))
+        want = descend(starts[0], [(inputs, targets)] * steps, rate)
+        made.append(Case(f"On {count(n, 'rank')} with {rows} rows", args, n, facts={"want": want}))
     return made
-
-
-def _right(case: Case) -> Arrays:
-    facts = case.facts
-    return train(facts["starts"][:1], facts["whole"], facts["rate"], [1.0])[0]
-
-
-def _is(case: Case, seen: Observation, **how: Any) -> bool:
-    """Whether the ranks ended where replicas with this mistake would end."""
-    facts = case.facts
-    if seen.trouble:
-        return False
-    shares = how.pop("shares", facts["shares"])
-    ends = train(facts["starts"], facts["batches"], facts["rate"], shares, **how)
-    pairs = zip(seen.values, ends, strict=True)
-    return all(all_close(got, want, _TOLERANCE) for got, want in pairs)
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """All ranks equal one big batch, from rank 0's weights."""
-    want = _right(case)
     for rank, got in enumerate(seen.values):
-        if not all_close(got, want, _TOLERANCE):
+        if not all_close(got, case.facts["want"], _TOLERANCE):
             return (
                 f"{case.name}, rank {rank}'s weights are not what training on all rows, from rank "
                 "0's weights, would give."
@@ -79,81 +56,9 @@ def claim(case: Case, seen: Observation) -> str | None:
     return None
 
 
-def _no_broadcast(case: Case, seen: Observation) -> str | None:
-    if case.ranks == 1 or not _is(case, seen, broadcast=False):
-        return None
-    return (
-        f"{case.name}, the replicas started from different weights and stayed apart, though each "
-        "took the same steps. Give every rank rank 0's parameters once, before the first step."
-    )
-
-
-def _not_cleared(case: Case, seen: Observation) -> str | None:
-    if not _is(case, seen, clear=False):
-        return None
-    return (
-        f"{case.name}, gradients of earlier steps were still there: `backward()` adds to `.grad`. "
-        "Clear them before each step: `model.zero_grad()`."
-    )
-
-
-def _alone(case: Case, seen: Observation) -> str | None:
-    if case.ranks == 1:
-        return None
-    for start in (True, False):
-        if _is(case, seen, shares=None, broadcast=start):
-            return (
-                f"{case.name}, every rank trained on its own rows alone, and the replicas drifted "
-                "apart. Average the gradients in every step, after backward and before the update."
-            )
-    return None
-
-
-def _at_the_end(case: Case, seen: Observation) -> str | None:
-    facts = case.facts
-    if case.ranks == 1 or seen.trouble:
-        return None
-    ends = train(facts["starts"], facts["batches"], facts["rate"], None)
-    for shares in (facts["shares"], [1 / case.ranks] * case.ranks):
-        mean = [
-            sum(s * w for s, w in zip(shares, same, strict=True))
-            for same in zip(*ends, strict=True)
-        ]
-        if all(all_close(got, mean, 1e-9) for got in seen.values):
-            return (
-                f"{case.name}, the weights were averaged once, at the end. That is another "
-                "algorithm (local SGD); here the gradients are averaged in every step."
-            )
-    return None
-
-
-def _equal_shares(case: Case, seen: Observation) -> str | None:
-    if len(set(case.facts["shares"])) == 1:
-        return None
-    if not _is(case, seen, shares=[1 / case.ranks] * case.ranks):
-        return None
-    return (
-        f"{case.name}, the shards are uneven and every rank counted the same: weigh this rank's "
-        "gradients with its rows, len(inputs) / total."
-    )
-
-
-def _sums(case: Case, seen: Observation) -> str | None:
-    if case.ranks == 1 or not _is(case, seen, shares=[1.0] * case.ranks):
-        return None
-    return (
-        f"{case.name}, every step was about {case.ranks} times too long: the gradients were summed "
-        "over the ranks and not averaged."
-    )
-
-
-def _no_steps(case: Case, seen: Observation) -> str | None:
-    if seen.trouble or not all(all_close(v, case.facts["starts"][0], 0.0) for v in seen.values):
-        return None
-    return (
-        f"{case.name}, no weight has moved from rank 0's start: update each parameter in place, "
-        "`parameter -= rate * parameter.grad`, under `torch.no_grad()`."
-    )
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name."""
+    return {"n": case.ranks}
 
 
 def _some_do_not_come(case: Case, seen: Observation) -> str | None:
@@ -169,10 +74,93 @@ def _some_do_not_come(case: Case, seen: Observation) -> str | None:
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     return (
-        f"Passed on {worlds(cases)}: after {cases[0].facts['steps']} steps all replicas are equal, "
+        f"Passed on {worlds(cases)}: after {cases[0].args[0][4]} steps all replicas are equal, "
         "and equal to one model trained on all rows."
     )
 
+
+def _by_rows(rows: int, total: int, ranks: int) -> float:
+    return rows / total
+
+
+def _equally(rows: int, total: int, ranks: int) -> float:
+    return 1 / ranks
+
+
+def _training(
+    share: Callable[[int, int, int], float] = _by_rows,
+    clear: bool = True,
+    broadcast: bool = True,
+    average: bool = True,
+    at_the_end: bool = False,
+) -> Callable[..., None]:
+    """The reference with a part exchanged. What is not used is sent all the same, so that its
+    weights alone differ.
+
+    share: of a rank, by its rows, the total and the ranks. average: whether the gradients are.
+    at_the_end: whether the weights are, in the place of the last gradients.
+    """
+
+    def train(
+        comm: Any, model: Any, inputs: Any, targets: Any, total: int, steps: int, rate: float
+    ) -> None:
+        from helpers.algorithms.data_parallel.data_parallel import (
+            average_gradients,
+            broadcast_parameters,
+        )
+
+        parameters = list(model.parameters())
+        own = [parameter.detach().clone() for parameter in parameters]
+        broadcast_parameters(model, comm)
+        if not broadcast:
+            for parameter, mine in zip(parameters, own, strict=True):
+                parameter.data = mine
+        for step in range(steps):
+            if clear:
+                model.zero_grad()
+            nn.functional.mse_loss(model(inputs), targets).backward()
+            own = [parameter.grad.clone() for parameter in parameters]
+            weights = at_the_end and step == steps - 1
+            for parameter in parameters if weights else ():
+                parameter.grad = parameter.data - rate * parameter.grad
+            average_gradients(model, comm, weight=share(len(inputs), total, comm.size))
+            for parameter, mine in zip(parameters, own, strict=True):
+                if weights:
+                    parameter.data = parameter.grad
+                else:
+                    parameter.data -= rate * (parameter.grad if average else mine)
+
+    return train
+
+
+reference = _training()
+_no_broadcast = _training(broadcast=False)
+_not_cleared = _training(clear=False)
+_equal_shares = _training(_equally)
+_sums = _training(lambda rows, total, ranks: 1.0)
+_alone = _training(average=False)
+_alone_from_its_own = _training(average=False, broadcast=False)
+_mean_at_the_end = _training(_equally, average=False, at_the_end=True)
+_by_rows_at_the_end = _training(average=False, at_the_end=True)
+
+
+def _no_update(*others: Any) -> None:
+    reference(*others[:-1], 0.0)
+
+
+def _rank_0_alone(comm: Any, *others: Any) -> None:
+    if comm.rank == 0:
+        reference(comm, *others)
+
+
+_ALONE = (
+    "every rank trained on its own rows alone, and the replicas drifted apart. Average "
+    "the gradients in every step, after backward and before the update."
+)
+_ONCE = (
+    "the weights were averaged once, at the end. That is another algorithm (local SGD); "
+    "here the gradients are averaged in every step."
+)
 
 EXERCISE = Exercise(
     number="03.3",
@@ -190,28 +178,45 @@ EXERCISE = Exercise(
     drive=on_training,
     builds_on=("03.2",),
     claim=claim,
-    mistakes=(
-        Mistake("not every rank takes part", _some_do_not_come, unfinished=True),
-        Mistake("no update", _no_steps),
-        Mistake("no initial broadcast", _no_broadcast),
-        Mistake("gradients not cleared", _not_cleared),
-        Mistake("every rank trains alone", _alone),
-        Mistake("weights averaged once at the end", _at_the_end),
-        Mistake("every rank counts the same", _equal_shares),
-        Mistake("summed and not averaged", _sums),
-    ),
+    mistakes=(Mistake("not every rank takes part", _some_do_not_come, unfinished=True),),
+    numbers=numbers,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("no broadcast", wrong.no_broadcast, hint="started from different weights"),
-        WrongAnswer("not cleared", wrong.not_cleared, hint="still there"),
-        WrongAnswer("alone", wrong.alone, hint="on its own rows alone"),
-        WrongAnswer("averages at the end", wrong.at_the_end, hint="averaged once, at the end"),
-        WrongAnswer("equal shares", wrong.equal_shares, hint="every rank counted the same"),
-        WrongAnswer("sums", wrong.sums, hint="times too long"),
-        WrongAnswer("no update", wrong.no_update, hint="no weight has moved"),
         WrongAnswer(
-            "broadcast on rank 0 alone", wrong.rank_0_broadcasts, hint="not there to receive"
+            "no update",
+            _no_update,
+            "no weight has moved from rank 0's start: update each parameter in place, `parameter "
+            "-= rate * parameter.grad`, under `torch.no_grad()`.",
         ),
+        WrongAnswer(
+            "no initial broadcast",
+            _no_broadcast,
+            "the replicas started from different weights and stayed apart, though each took the "
+            "same steps. Give every rank rank 0's parameters once, before the first step.",
+        ),
+        WrongAnswer(
+            "gradients not cleared",
+            _not_cleared,
+            "gradients of earlier steps were still there: `backward()` adds to `.grad`. Clear "
+            "them before each step: `model.zero_grad()`.",
+        ),
+        WrongAnswer("every rank trains alone", _alone, _ALONE),
+        WrongAnswer("every rank trains alone from its own weights", _alone_from_its_own, _ALONE),
+        WrongAnswer("weights averaged once at the end", _mean_at_the_end, _ONCE),
+        WrongAnswer("weights averaged by rows at the end", _by_rows_at_the_end, _ONCE),
+        WrongAnswer(
+            "every rank counts the same",
+            _equal_shares,
+            "the shards are uneven and every rank counted the same: weigh this rank's gradients "
+            "with its rows, len(inputs) / total.",
+        ),
+        WrongAnswer(
+            "summed and not averaged",
+            _sums,
+            "every step was about {n} times too long: the gradients were summed over the ranks "
+            "and not averaged.",
+        ),
+        WrongAnswer("broadcast on rank 0 alone", _rank_0_alone, hint="not there to receive"),
     ),
 )

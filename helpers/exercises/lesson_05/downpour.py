@@ -7,13 +7,13 @@ return what to push, or None. Source: Dean et al. (2012), section 4.1 and algori
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe
 from helpers.exercises.drives_servers import client_turns
-from helpers.exercises.lesson_05 import downpour_wrong as wrong
-from helpers.exercises.lesson_05.recognise import as_known, instead, same, seen_of
+from helpers.exercises.lesson_05.nine_digits import instead, near
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -29,29 +29,26 @@ def cases(seed: int) -> list[Case]:
         gradients, fetches = random.standard_normal((14, 3)), random.standard_normal((15, 3))
         name = f"With n_fetch={n_fetch} and n_push={n_push}"
         case = Case(name, ((rate, n_fetch, n_push, gradients, fetches),))
-        known = seen_of(client_turns, {"right": wrong.reference, **wrong.KNOWN}, case)
-        numbers = {"fetch": count(n_fetch, "step"), "push": count(n_push, "step"), "n": n_push}
-        made.append(Case(name, case.args, facts={"known": known, "numbers": numbers}))
+        want = client_turns(reference, case).values[0]
+        made.append(Case(name, case.args, facts={"want": want}))
     return made
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """The push, the own weights and the wish for new ones, after each step."""
-    for step, (got, want) in enumerate(
-        zip(seen.values[0], case.facts["known"]["right"][1][0], strict=True)
-    ):
+    for step, (got, want) in enumerate(zip(seen.values[0], case.facts["want"], strict=True)):
         when = f"{case.name}, after step {step + 1}"
         if (got["push"] is None) != (want["push"] is None):
             what = "nothing is due yet" if want["push"] is None else "a push is due"
             return f"{when}, `computed` returned {describe(got['push'])}, but {what}."
         if got["changed"]:
             return f"{when}, the weights that the client was given are changed."
-        if not same(got["push"], want["push"]):
+        if want["push"] is not None and not near(got["push"], want["push"]):
             return (
                 f"{when}, the push is not the sum of the gradients since the last push: "
                 f"{instead(got['push'], want['push'])}."
             )
-        if not same(got["weights"], want["weights"]):
+        if not near(got["weights"], want["weights"]):
             return (
                 f"{when}, the client's own weights are not where this step leads: "
                 f"{instead(got['weights'], want['weights'])}."
@@ -59,6 +56,12 @@ def claim(case: Case, seen: Observation) -> str | None:
         if got["wants"] != want["wants"]:
             return f"{when}, `wants_weights` is {got['wants']}; it should be {want['wants']}."
     return None
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name."""
+    _, n_fetch, n_push, _, _ = case.args[0]
+    return {"fetch": count(n_fetch, "step"), "push": count(n_push, "step"), "n": n_push}
 
 
 def _in_place(case: Case, seen: Observation) -> str | None:
@@ -82,6 +85,66 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+def reference(rate: float, n_fetch: int, n_push: int) -> Any:
+    """The course's own."""
+    from helpers.algorithms.servers.clients import DownpourClient
+
+    return DownpourClient(rate, n_fetch, n_push)
+
+
+def _client(
+    accrue: Callable[..., Any] = lambda held, gradient: held + gradient,
+    step: Callable[..., Any] = lambda weights, gradient, held, rate: weights - rate * gradient,
+    due: Callable[[int, int, int], tuple[bool, bool]] = lambda steps, n_fetch, n_push: (
+        steps % n_fetch == 0,
+        steps % n_push == 0,
+    ),
+    push: Callable[..., Any] = lambda held, rate, n_push: held,
+    empties: bool = True,
+) -> type[Any]:
+    """The reference with a part exchanged. due: whether a fetch is, and whether a push is."""
+
+    class DownpourClient:
+        def __init__(self, rate: float, n_fetch: int, n_push: int) -> None:
+            self.rate, self.n_fetch, self.n_push = rate, n_fetch, n_push
+            self.weights: Any = None
+            self.wants_weights = True
+            self.steps = 0
+            self.accrued: Any = 0.0
+
+        def pulled(self, weights: Any, version: int) -> None:
+            self.weights, self.wants_weights = weights, False
+
+        def computed(self, gradient: Any) -> Any:
+            self.steps += 1
+            self.accrued = accrue(self.accrued, gradient)
+            self.weights = step(self.weights, gradient, self.accrued, self.rate)
+            self.wants_weights, pushes = due(self.steps, self.n_fetch, self.n_push)
+            if not pushes:
+                return None
+            pushed = push(self.accrued, self.rate, self.n_push)
+            if empties:
+                self.accrued = 0.0
+            return pushed
+
+    return DownpourClient
+
+
+_steps_with_the_sum = _client(step=lambda weights, gradient, held, rate: weights - rate * held)
+_no_rate = _client(step=lambda weights, gradient, held, rate: weights - gradient)
+_no_local_step = _client(step=lambda weights, gradient, held, rate: weights)
+_uphill = _client(step=lambda weights, gradient, held, rate: weights + rate * gradient)
+_written_into = _client(step=lambda weights, gradient, held, rate: weights.sub_(rate * gradient))
+_paces_exchanged = _client(due=lambda steps, f, p: (steps % p == 0, steps % f == 0))
+_step_not_counted = _client(due=lambda steps, f, p: (True, True))
+_fetches_with_the_push = _client(due=lambda steps, f, p: (steps % p == 0, steps % p == 0))
+_counts_too_late = _client(due=lambda steps, f, p: ((steps - 1) % f == 0, (steps - 1) % p == 0))
+_never_empties = _client(empties=False)
+_only_the_last = _client(accrue=lambda held, gradient: gradient)
+_pushes_the_mean = _client(push=lambda held, rate, n_push: held / n_push)
+_pushes_scaled = _client(push=lambda held, rate, n_push: rate * held)
+
+
 EXERCISE = Exercise(
     number="05.5",
     title="Downpour's client",
@@ -96,118 +159,81 @@ EXERCISE = Exercise(
     cases=cases,
     drive=client_turns,
     claim=claim,
-    mistakes=(
-        Mistake("in place", _in_place),
-        Mistake(
-            "steps with the sum",
-            as_known(
-                "steps with the sum",
-                "the client's own step goes along all that is accrued, so that earlier gradients "
-                "count again: step with this one, `gradient`. The sum is for the push.",
-            ),
-        ),
-        Mistake(
-            "no rate",
-            as_known(
-                "no rate",
-                "the client's own step has no rate: it is `self.rate * gradient`.",
-            ),
-        ),
-        Mistake(
-            "paces exchanged",
-            as_known(
-                "paces exchanged",
-                "the two numbers are exchanged: weights are wanted after every {push} and a push "
-                "comes after every {fetch}. n_fetch is for what you want, n_push for what you "
-                "return.",
-            ),
-        ),
-        Mistake(
-            "step not counted",
-            as_known(
-                "step not counted",
-                "`self.steps` stays 0, and 0 % n is 0, so that a push and a fetch are due after "
-                "every step: `self.steps += 1` comes first.",
-            ),
-        ),
-        Mistake(
-            "never empties what it accrued",
-            as_known(
-                "never empties",
-                "the second push holds the gradients of the first once more: empty `accrued` when "
-                "you push.",
-            ),
-        ),
-        Mistake(
-            "pushes the last gradient alone",
-            as_known(
-                "only the last",
-                "a push holds only the gradient of its last step, and those of the other steps of "
-                "{push} are lost: add them up in `accrued`.",
-            ),
-        ),
-        Mistake(
-            "no local step",
-            as_known(
-                "no local step",
-                "the client's weights stay as they were fetched: between two fetches it goes on "
-                "alone, w ← w − rate · g.",
-            ),
-        ),
-        Mistake(
-            "goes uphill",
-            as_known("uphill", "the client's own step goes uphill: w ← w − rate · g."),
-        ),
-        Mistake(
-            "pushes the mean",
-            as_known(
-                "pushes the mean",
-                "the push was divided by {n}: Downpour pushes the sum of its gradients.",
-            ),
-        ),
-        Mistake(
-            "pushes with the rate",
-            as_known(
-                "pushes scaled",
-                "the client's rate is in what it pushes: push gradients, the server has a rate of "
-                "its own.",
-            ),
-        ),
-        Mistake(
-            "fetches with the push",
-            as_known(
-                "fetches with the push",
-                "weights are wanted after every {push}, when it pushes: they are wanted after "
-                "every {fetch}. The two go at paces of their own.",
-            ),
-        ),
-        Mistake(
-            "counts too late",
-            as_known(
-                "counts too late",
-                "it already pushes after its first step: count the step before you ask whether "
-                "steps % n_push is 0.",
-            ),
-        ),
-    ),
+    mistakes=(Mistake("in place", _in_place),),
+    numbers=numbers,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("never empties", wrong.NeverEmpties, hint="once more"),
-        WrongAnswer("only the last", wrong.OnlyTheLast, hint="are lost"),
-        WrongAnswer("no local step", wrong.NoLocalStep, hint="stay as they were fetched"),
-        WrongAnswer("uphill", wrong.Uphill, hint="goes uphill"),
-        WrongAnswer("pushes the mean", wrong.PushesTheMean, hint="pushes the sum"),
-        WrongAnswer("pushes scaled", wrong.PushesScaled, hint="a rate of its own"),
+        WrongAnswer("in place", _written_into, hint="the server may hold the same one"),
         WrongAnswer(
-            "fetches with the push", wrong.FetchesWithThePush, hint="at paces of their own"
+            "steps with the sum",
+            _steps_with_the_sum,
+            "the client's own step goes along all that is accrued, so that earlier gradients "
+            "count again: step with this one, `gradient`. The sum is for the push.",
         ),
-        WrongAnswer("counts too late", wrong.CountsTooLate, hint="count the step before"),
-        WrongAnswer("in place", wrong.InPlace, hint="the server may hold the same one"),
-        WrongAnswer("steps with the sum", wrong.StepsWithTheSum, hint="along all that is accrued"),
-        WrongAnswer("no rate", wrong.NoRate, hint="step has no rate"),
-        WrongAnswer("paces exchanged", wrong.Exchanged, hint="numbers are exchanged"),
-        WrongAnswer("step not counted", wrong.NeverCounts, hint="and 0 % n is 0"),
+        WrongAnswer(
+            "no rate",
+            _no_rate,
+            "the client's own step has no rate: it is `self.rate * gradient`.",
+        ),
+        WrongAnswer(
+            "paces exchanged",
+            _paces_exchanged,
+            "the two numbers are exchanged: weights are wanted after every {push} and a push "
+            "comes after every {fetch}. n_fetch is for what you want, n_push for what you return.",
+        ),
+        WrongAnswer(
+            "step not counted",
+            _step_not_counted,
+            "`self.steps` stays 0, and 0 % n is 0, so that a push and a fetch are due after every "
+            "step: `self.steps += 1` comes first.",
+        ),
+        WrongAnswer(
+            "never empties what it accrued",
+            _never_empties,
+            "the second push holds the gradients of the first once more: empty `accrued` when you "
+            "push.",
+        ),
+        WrongAnswer(
+            "pushes the last gradient alone",
+            _only_the_last,
+            "a push holds only the gradient of its last step, and those of the other steps of "
+            "{push} are lost: add them up in `accrued`.",
+        ),
+        WrongAnswer(
+            "no local step",
+            _no_local_step,
+            "the client's weights stay as they were fetched: between two fetches it goes on "
+            "alone, w ← w − rate · g.",
+        ),
+        WrongAnswer(
+            "goes uphill",
+            _uphill,
+            "the client's own step goes uphill: w ← w − rate · g.",
+        ),
+        WrongAnswer(
+            "pushes the mean",
+            _pushes_the_mean,
+            "the push was divided by {n}: Downpour pushes the sum of its gradients.",
+        ),
+        WrongAnswer(
+            "pushes with the rate",
+            _pushes_scaled,
+            "the client's rate is in what it pushes: push gradients, the server has a rate of its "
+            "own.",
+        ),
+        WrongAnswer(
+            "fetches with the push",
+            _fetches_with_the_push,
+            "weights are wanted after every {push}, when it pushes: they are wanted after every "
+            "{fetch}. The two go at paces of their own.",
+        ),
+        WrongAnswer(
+            "counts too late",
+            _counts_too_late,
+            "it already pushes after its first step: count the step before you ask whether steps "
+            "% n_push is 0.",
+        ),
     ),
     ranked=False,
 )

@@ -8,7 +8,8 @@ first, Graham (1969).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +17,7 @@ from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number
 from helpers.exercises.drives_kept import call_with_tensors
 from helpers.exercises.drives_split import changed, returned
-from helpers.exercises.lesson_05 import placement_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Look, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _SMALL: tuple[tuple[list[int], int], ...] = (
     ([40, 10, 70, 10, 90, 30, 20, 50], 3),
@@ -40,11 +40,9 @@ def cases(seed: int) -> list[Case]:
             models.append((sizes, servers))
     made = []
     for sizes, servers in models:
-        known = {name: rule(sizes, servers) for name, rule in wrong.KNOWN.items()}
-        facts = {"want": wrong.reference(sizes, servers), "known": known}
         shown = str(sizes) if len(sizes) < 10 else f"{len(sizes)} tensors"
         name = f"With {shown} on {count(servers, 'server')}"
-        made.append(Case(name, ((sizes, servers),), facts=facts))
+        made.append(Case(name, ((sizes, servers),), facts={"want": reference(sizes, servers)}))
     return made
 
 
@@ -52,7 +50,7 @@ def _with_ties(random: np.random.Generator) -> list[int]:
     """Sizes some of which are equal, so that it tells in which order those are taken, on 3."""
     while True:
         sizes = [4 * int(s) for s in random.integers(1, 7, 9)]
-        if len({str(rule(sizes, 3)) for rule in (wrong.reference, *wrong.TIES.values())}) == 4:
+        if len({str(rule(sizes, 3)) for rule in (reference, *_TIES)}) == 4:
             return sizes
 
 
@@ -103,29 +101,22 @@ def _used_up(case: Case, seen: Observation) -> str | None:
     )
 
 
-def _by_rule(name: str, words: str) -> Look:
-    def look(case: Case, seen: Observation) -> str | None:
-        sizes, servers = case.args[0]
-        got = _got(case, seen)
-        if got is None or got != case.facts["known"][name]:
-            return None
-        most, least = (max(loads(sizes, p, servers)) for p in (got, case.facts["want"]))
-        return f"{case.name}, {words.format(most=most, least=least)}"
-
-    return look
+def compared(case: Case, seen: Observation) -> Any:
+    """The servers as plain numbers, or the groups in order; and whether `sizes` changed."""
+    answer: Any = _got(case, seen)
+    if answer is None:
+        answer = [sorted(group) for group in returned(seen.values[0])]
+    return [answer, changed(seen.values[0])]
 
 
-def _as_groups(case: Case, seen: Observation) -> str | None:
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: the bytes on the fullest server, and how many would do."""
     sizes, servers = case.args[0]
-    groups = returned(seen.values[0])
-    if len(groups) != servers or not all(isinstance(group, list) for group in groups):
-        return None
-    if sorted(i for group in groups for i in group) != list(range(len(sizes))):
-        return None
-    return (
-        f"{case.name}, you gave the tensors of each server: the other way round was asked for, "
-        "the server of each tensor."
-    )
+    got = _got(case, seen)
+    return {
+        "most": max(loads(sizes, got, servers)) if got else 0,
+        "least": max(loads(sizes, case.facts["want"], servers)),
+    }
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -137,6 +128,66 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed with 1, 2, 3 and 5 servers: {sum(sizes)} B lie {held} on {servers}; taking turns, "
         f"one of them would hold {turns}."
     )
+
+
+def _by_size(sizes: Sequence[int], sign: int = -1) -> list[int]:
+    return sorted(range(len(sizes)), key=lambda tensor: sign * sizes[tensor])
+
+
+def _greedy(
+    order: Callable[[list[int]], Sequence[int]] = _by_size,
+    emptiest: Callable[[list[int]], int] = lambda held: held.index(min(held)),
+    counted: Callable[[int], int] = lambda size: size,
+) -> Callable[[list[int], int], list[int]]:
+    """The reference with a part exchanged. counted: what a tensor of a size adds to its server."""
+
+    def place(sizes: list[int], servers: int) -> list[int]:
+        held, places = [0] * servers, [0] * len(sizes)
+        for tensor in order(sizes):
+            places[tensor] = emptiest(held)
+            held[places[tensor]] += counted(sizes[tensor])
+        return places
+
+    return place
+
+
+def _last(held: list[int]) -> int:
+    return max(server for server, size in enumerate(held) if size == min(held))
+
+
+def _last_by_size(sizes: list[int]) -> list[int]:
+    return sorted(range(len(sizes)), key=lambda tensor: (sizes[tensor], tensor))[::-1]
+
+
+reference = _greedy()
+_index_of_size = _greedy(lambda sizes: [sizes.index(s) for s in sorted(sizes, reverse=True)])
+_last_server = _greedy(emptiest=_last)
+_last_tensor = _greedy(_last_by_size)
+_last_of_both = _greedy(_last_by_size, _last)
+_unsorted = _greedy(lambda sizes: range(len(sizes)))
+_smallest_first = _greedy(lambda sizes: _by_size(sizes, 1))
+_fewest_tensors = _greedy(counted=lambda size: 1)
+_TIES = (_last_server, _last_tensor, _last_of_both)
+
+
+def _round_robin(sizes: list[int], servers: int) -> list[int]:
+    return [tensor % servers for tensor in range(len(sizes))]
+
+
+def _in_sorted_order(sizes: list[int], servers: int) -> list[int]:
+    places = reference(sizes, servers)
+    return [places[tensor] for tensor in _by_size(sizes)]
+
+
+def _marks(sizes: list[int], servers: int) -> list[int]:
+    places = reference(sizes, servers)
+    sizes[:] = [-1] * len(sizes)
+    return places
+
+
+def _as_groups(sizes: list[int], servers: int) -> list[list[int]]:
+    places = reference(sizes, servers)
+    return [[i for i, place in enumerate(places) if place == s] for s in range(servers)]
 
 
 EXERCISE = Exercise(
@@ -153,97 +204,74 @@ EXERCISE = Exercise(
     cases=cases,
     drive=call_with_tensors,
     claim=claim,
-    mistakes=(
-        Mistake("uses up the list", _used_up),
-        Mistake("gives groups", _as_groups),
-        Mistake(
-            "the first of equal tensors each time",
-            _by_rule(
-                "index of size",
-                "equal tensors were taken for the same one: `sizes.index` finds the first of "
-                "them each time. Sort the tensors' numbers, not their sizes.",
-            ),
-        ),
-        Mistake(
-            "last of equal servers",
-            _by_rule(
-                "last server",
-                "where servers hold equally much you take the last of them: take the first, so "
-                "that everybody's answer is the same. (The balance is as good.)",
-            ),
-        ),
-        Mistake(
-            "last of equal tensors",
-            _by_rule(
-                "last tensor",
-                "tensors of one size are taken from the last to the first: take equal ones in the "
-                "model's order, as `sorted(..., key=lambda i: -sizes[i])` does and a list turned "
-                "round does not.",
-            ),
-        ),
-        Mistake(
-            "last of equal servers and tensors",
-            _by_rule(
-                "last of both",
-                "ties are broken from the end: of equal servers the first gets the tensor, "
-                "and of equal tensors the first is placed first.",
-            ),
-        ),
-        Mistake(
-            "takes turns",
-            _by_rule(
-                "round robin",
-                "the servers take turns, whatever a tensor's size: the fullest holds {most} B, "
-                "where {least} B would do.",
-            ),
-        ),
-        Mistake(
-            "in the model's order",
-            _by_rule(
-                "unsorted",
-                "the tensors were taken in the model's order, and a large one came last: the "
-                "fullest server holds {most} B instead of {least} B. Begin with the largest.",
-            ),
-        ),
-        Mistake(
-            "smallest first",
-            _by_rule(
-                "smallest first",
-                "the smallest tensor went first, so the largest comes on top of a server that has "
-                "much already ({most} B instead of {least} B). Sort the other way.",
-            ),
-        ),
-        Mistake(
-            "counts tensors",
-            _by_rule(
-                "fewest tensors",
-                "each server got as many tensors as the others, not as many bytes: {most} B on the "
-                "fullest instead of {least} B.",
-            ),
-        ),
-        Mistake(
-            "in sorted order",
-            _by_rule(
-                "in sorted order",
-                "the servers are right but stand in the order of the sorted sizes: entry i of the "
-                "answer is the server of sizes[i].",
-            ),
-        ),
-    ),
+    compared=compared,
+    mistakes=(Mistake("uses up the list", _used_up),),
+    numbers=numbers,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("round robin", wrong.round_robin, hint="take turns"),
-        WrongAnswer("unsorted", wrong.unsorted, hint="in the model's order, and"),
-        WrongAnswer("smallest first", wrong.smallest_first, hint="Sort the other way"),
-        WrongAnswer("fewest tensors", wrong.fewest_tensors, hint="not as many bytes"),
-        WrongAnswer("in sorted order", wrong.in_sorted_order, hint="order of the sorted sizes"),
-        WrongAnswer("last server", wrong.last_server, hint="hold equally much"),
-        WrongAnswer("last tensor", wrong.last_tensor, hint="tensors of one size"),
-        WrongAnswer("last of both", wrong.last_of_both, hint="ties are broken"),
-        WrongAnswer("index of a size", wrong.index_of_size, hint="taken for the same one"),
-        WrongAnswer("marks what is placed", wrong.marks, hint="another list afterwards"),
-        WrongAnswer("as groups", wrong.as_groups, hint="the other way round"),
+        WrongAnswer("marks what is placed", _marks, hint="another list afterwards"),
+        WrongAnswer(
+            "gives groups",
+            _as_groups,
+            "you gave the tensors of each server: the other way round was asked for, the server "
+            "of each tensor.",
+        ),
+        WrongAnswer(
+            "the first of equal tensors each time",
+            _index_of_size,
+            "equal tensors were taken for the same one: `sizes.index` finds the first of them "
+            "each time. Sort the tensors' numbers, not their sizes.",
+        ),
+        WrongAnswer(
+            "last of equal servers",
+            _last_server,
+            "where servers hold equally much you take the last of them: take the first, so that "
+            "everybody's answer is the same. (The balance is as good.)",
+        ),
+        WrongAnswer(
+            "last of equal tensors",
+            _last_tensor,
+            "tensors of one size are taken from the last to the first: take equal ones in the "
+            "model's order, as `sorted(..., key=lambda i: -sizes[i])` does and a list turned "
+            "round does not.",
+        ),
+        WrongAnswer(
+            "last of equal servers and tensors",
+            _last_of_both,
+            "ties are broken from the end: of equal servers the first gets the tensor, and of "
+            "equal tensors the first is placed first.",
+        ),
+        WrongAnswer(
+            "takes turns",
+            _round_robin,
+            "the servers take turns, whatever a tensor's size: the fullest holds {most} B, where "
+            "{least} B would do.",
+        ),
+        WrongAnswer(
+            "in the model's order",
+            _unsorted,
+            "the tensors were taken in the model's order, and a large one came last: the fullest "
+            "server holds {most} B instead of {least} B. Begin with the largest.",
+        ),
+        WrongAnswer(
+            "smallest first",
+            _smallest_first,
+            "the smallest tensor went first, so the largest comes on top of a server that has "
+            "much already ({most} B instead of {least} B). Sort the other way.",
+        ),
+        WrongAnswer(
+            "counts tensors",
+            _fewest_tensors,
+            "each server got as many tensors as the others, not as many bytes: {most} B on the "
+            "fullest instead of {least} B.",
+        ),
+        WrongAnswer(
+            "in sorted order",
+            _in_sorted_order,
+            "the servers are right but stand in the order of the sorted sizes: entry i of the "
+            "answer is the server of sizes[i].",
+        ),
     ),
     ranked=False,
 )

@@ -8,26 +8,15 @@ steps · bytes to and from each worker, no message more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array, worlds
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_servers import push_and_pull
-from helpers.exercises.lesson_05 import push_pull_wrong as wrong
-from helpers.exercises.lesson_05.recognise import as_known, same, seen_of
+from helpers.exercises.lesson_05.nine_digits import near
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
-
-KNOWN = {
-    "waits for all": wrong.waits_for_all,
-    "takes the mean": wrong.takes_the_mean,
-    "divides": wrong.divides,
-    "answers first": wrong.answers_first,
-    "uphill": wrong.uphill,
-    "pulls once": wrong.pulls_once,
-    "pushes weights": wrong.pushes_weights,
-    "worker by worker": wrong.worker_by_worker,
-}
 
 
 def cases(seed: int) -> list[Case]:
@@ -40,18 +29,16 @@ def cases(seed: int) -> list[Case]:
         goals = random.standard_normal((ranks, 6)) + 2.0
         args = tuple((weights, goals[r], steps, rate, 1e-3) for r in range(ranks))
         case = Case(f"On {count(ranks, 'rank')} with {steps} steps", args, ranks)
-        known = seen_of(push_and_pull, {"right": wrong.reference, **KNOWN}, case)
-        numbers = {"workers": ranks - 1, "steps": steps}
-        facts = {"known": known, "numbers": numbers, "steps": steps, "bytes": weights.nbytes}
-        made.append(Case(case.name, args, ranks, facts=facts))
+        want = push_and_pull(reference, case).values
+        made.append(Case(case.name, args, ranks, facts={"want": want}))
     return made
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """Rank 0 has the weights, the others nothing; so many bytes, so many messages."""
-    want = case.facts["known"]["right"][1]
+    want = case.facts["want"]
     for rank, (got, right) in enumerate(zip(seen.values, want, strict=True)):
-        if not same(got["at"], right["at"]):
+        if not _all_near(got["at"], right["at"]):
             return (
                 f"{case.name}, rank {rank} asked for {count(len(got['at']), 'gradient')} "
                 "at weights that it should not have had then: pull, gradient, push, in this order."
@@ -64,17 +51,26 @@ def claim(case: Case, seen: Observation) -> str | None:
     if not_waited(case, seen):
         return not_waited(case, seen)
     returned = seen.values[0]["returned"]
-    if not is_array(returned, want[0]["returned"].shape) or not same(seen.values[0], want[0]):
+    if not is_array(returned) or not near(returned, want[0]["returned"]):
         return (
             f"{case.name}, rank 0 returned {describe(returned)}; the weights after all pushes are "
             f"{describe(want[0]['returned'])}."
         )
-    steps, size = case.facts["steps"], case.facts["bytes"]
+    weights, _, steps, _, _ = case.args[0]
     for rank, sent in enumerate(seen.bytes):
-        most = steps * size * (1 if rank else case.ranks - 1)
+        most = steps * weights.nbytes * (1 if rank else case.ranks - 1)
         if sent != most:
             return f"{case.name}, rank {rank} sent {sent} B; it had to send {most} B."
     return None
+
+
+def _all_near(got: Any, want: Sequence[Any]) -> bool:
+    return len(got) == len(want) and all(near(g, w) for g, w in zip(got, want, strict=True))
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name."""
+    return {"workers": case.ranks - 1, "steps": case.args[0][2]}
 
 
 def _in_place(case: Case, seen: Observation) -> str | None:
@@ -105,19 +101,114 @@ def _answers_the_last(case: Case, seen: Observation) -> str | None:
     if "send" not in seen.waiting.get(0, ""):
         return None
     return (
-        f"{case.name}, rank 0 {seen.waiting[0]}, which has done its {case.facts['steps']} steps: "
+        f"{case.name}, rank 0 {seen.waiting[0]}, which has done its {case.args[0][2]} steps: "
         "after its last push a worker gets no answer."
     )
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    facts = cases[0].facts
+    steps = cases[0].args[0][2]
     return (
-        f"Passed on {worlds(cases)}. With {cases[0].ranks - 1} workers and {facts['steps']} steps "
+        f"Passed on {worlds(cases)}. With {cases[0].ranks - 1} workers and {steps} steps "
         f"{seen[0].bytes[0]} B left the server and {sum(seen[0].bytes[1:])} B came in: steps · "
         "workers · weights, each way."
     )
+
+
+def reference(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
+    """The course's own: rank 0 answers each push with the newest weights."""
+    if comm.rank:
+        for _ in range(steps):
+            comm.send(gradient(comm.recv(0)), 0)
+        return None
+    for worker in range(1, comm.size):
+        comm.send(weights, worker)
+    for step in range(steps):
+        for worker in range(1, comm.size):
+            weights = weights - rate * comm.recv(worker)
+            if step < steps - 1:
+                comm.send(weights, worker)
+    return weights
+
+
+def _exchanged(
+    update: Callable[..., Any] = lambda weights, pushed, rate: weights - rate * pushed,
+    push: Callable[..., Any] = lambda pulled, gradient, rate: gradient(pulled),
+    pulls: Callable[[int], int] = lambda steps: steps,
+    begins: bool = True,
+    answers_first: bool = False,
+    worker_by_worker: bool = False,
+) -> Callable[..., Any]:
+    """The reference with a part exchanged. pulls: how often weights go to a worker."""
+
+    def train_with_server(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
+        if comm.rank:
+            for step in range(steps):
+                if step < pulls(steps):
+                    pulled = comm.recv(0)
+                comm.send(push(pulled, gradient, rate), 0)
+            return None
+        others = range(1, comm.size)
+        for worker in others if begins else ():
+            comm.send(weights, worker)
+        turns = [(step, worker) for step in range(steps) for worker in others]
+        if worker_by_worker:
+            turns.sort(key=lambda turn: turn[1])
+        for step, worker in turns:
+            pushed, old = comm.recv(worker), weights
+            weights = update(weights, pushed, rate)
+            if step + begins < pulls(steps):
+                comm.send(old if answers_first else weights, worker)
+        return weights
+
+    return train_with_server
+
+
+_answers_first = _exchanged(answers_first=True)
+_uphill = _exchanged(update=lambda weights, pushed, rate: weights + rate * pushed)
+_pulls_once = _exchanged(pulls=lambda steps: 1)
+_pushes_weights = _exchanged(
+    push=lambda pulled, gradient, rate: pulled - rate * gradient(pulled),
+    update=lambda weights, pushed, rate: pushed,
+)
+_worker_by_worker = _exchanged(worker_by_worker=True)
+_written_into = _exchanged(update=lambda weights, pushed, rate: weights.sub_(rate * pushed))
+_never_begins = _exchanged(begins=False)
+_answers_too_often = _exchanged(pulls=lambda steps: steps + 1)
+
+
+def _divides(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
+    return reference(comm, weights, gradient, steps, rate / max(comm.size - 1, 1))
+
+
+def _never_waits(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
+    if not comm.rank:
+        return reference(comm, weights, gradient, steps, rate)
+    for _ in range(steps):
+        comm.isend(gradient(comm.recv(0)), 0)
+    return None
+
+
+def _synchronous(share: Callable[[int], float]) -> Callable[..., Any]:
+    """Applies all gradients before it answers anybody. share: of a gradient, of the workers."""
+
+    def train_with_server(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
+        if comm.rank:
+            return reference(comm, weights, gradient, steps, rate)
+        others = range(1, comm.size)
+        for _ in range(steps):
+            for worker in others:
+                comm.send(weights, worker)
+            for worker in others:
+                weights = weights - rate * share(len(others)) * comm.recv(worker)
+        return weights
+
+    return train_with_server
+
+
+_waits_for_all = _synchronous(lambda workers: 1.0)
+_takes_the_mean = _synchronous(lambda workers: 1 / workers)
 
 
 EXERCISE = Exercise(
@@ -140,87 +231,62 @@ EXERCISE = Exercise(
         Mistake("messages not waited for", not_waited),
         Mistake("nobody begins", _nobody_begins, unfinished=True),
         Mistake("answers the last push", _answers_the_last, unfinished=True),
-        Mistake(
-            "waits for all",
-            as_known(
-                "waits for all",
-                "every worker pulled the same weights, as if the server had waited for all "
-                "{workers} gradients. It answers each push at once, with what the weights are now.",
-            ),
-        ),
-        Mistake(
-            "one worker after the other",
-            as_known(
-                "worker by worker",
-                "the server took all {steps} pushes of one worker before it turned to the next: "
-                "the outer loop is over the steps, the inner one over the workers.",
-            ),
-        ),
-        Mistake(
-            "takes the mean",
-            as_known(
-                "takes the mean",
-                "the server collected the gradients and applied their mean. That is synchronous "
-                "training; here each gradient is applied alone, when it comes.",
-            ),
-        ),
-        Mistake(
-            "divides by the workers",
-            as_known(
-                "divides",
-                "each gradient was divided by {workers}: nothing is averaged here, every push is "
-                "an update of its own with the whole rate.",
-            ),
-        ),
-        Mistake(
-            "answers before the update",
-            as_known(
-                "answers first",
-                "the worker was answered with the weights from before its own push: update "
-                "first, then send.",
-            ),
-        ),
-        Mistake(
-            "goes uphill",
-            as_known(
-                "uphill",
-                "the gradient was added: it points uphill, so w ← w − rate · g.",
-            ),
-        ),
-        Mistake(
-            "pulls once",
-            as_known(
-                "pulls once",
-                "the workers pulled once, and all {steps} gradients were computed at the first "
-                "weights: pull before each gradient.",
-            ),
-        ),
-        Mistake(
-            "pushes weights",
-            as_known(
-                "pushes weights",
-                "weights were pushed and the last push wins over all others: push the gradient, "
-                "the server takes the step.",
-            ),
-        ),
     ),
+    numbers=numbers,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("waits for all", wrong.waits_for_all, hint="as if the server had waited"),
-        WrongAnswer("takes the mean", wrong.takes_the_mean, hint="applied their mean"),
-        WrongAnswer("divides", wrong.divides, hint="with the whole rate"),
-        WrongAnswer("answers first", wrong.answers_first, hint="update first, then send"),
-        WrongAnswer("uphill", wrong.uphill, hint="points uphill"),
-        WrongAnswer("pulls once", wrong.pulls_once, hint="computed at the first"),
-        WrongAnswer("pushes weights", wrong.pushes_weights, hint="wins over all others"),
-        WrongAnswer("in place", wrong.in_place, hint="belongs to the caller"),
-        WrongAnswer("nobody begins", wrong.nobody_begins, hint="the server begins"),
+        WrongAnswer("in place", _written_into, hint="belongs to the caller"),
+        WrongAnswer("never waits", _never_waits, hint="returned without waiting for"),
+        WrongAnswer("nobody begins", _never_begins, hint="the server begins"),
+        WrongAnswer("answers the last", _answers_too_often, hint="gets no answer"),
         WrongAnswer(
-            "worker by worker", wrong.worker_by_worker, hint="before it turned to the next"
+            "waits for all",
+            _waits_for_all,
+            "every worker pulled the same weights, as if the server had waited for all {workers} "
+            "gradients. It answers each push at once, with what the weights are now.",
         ),
-        WrongAnswer("never waits", wrong.never_waits, hint="returned without waiting for"),
-        WrongAnswer("answers the last", wrong.answers_the_last, hint="gets no answer"),
+        WrongAnswer(
+            "one worker after the other",
+            _worker_by_worker,
+            "the server took all {steps} pushes of one worker before it turned to the next: the "
+            "outer loop is over the steps, the inner one over the workers.",
+        ),
+        WrongAnswer(
+            "takes the mean",
+            _takes_the_mean,
+            "the server collected the gradients and applied their mean. That is synchronous "
+            "training; here each gradient is applied alone, when it comes.",
+        ),
+        WrongAnswer(
+            "divides by the workers",
+            _divides,
+            "each gradient was divided by {workers}: nothing is averaged here, every push is an "
+            "update of its own with the whole rate.",
+        ),
+        WrongAnswer(
+            "answers before the update",
+            _answers_first,
+            "the worker was answered with the weights from before its own push: update first, then "
+            "send.",
+        ),
+        WrongAnswer(
+            "goes uphill",
+            _uphill,
+            "the gradient was added: it points uphill, so w ← w − rate · g.",
+        ),
+        WrongAnswer(
+            "pulls once",
+            _pulls_once,
+            "the workers pulled once, and all {steps} gradients were computed at the first "
+            "weights: pull before each gradient.",
+        ),
+        WrongAnswer(
+            "pushes weights",
+            _pushes_weights,
+            "weights were pushed and the last push wins over all others: push the gradient, the "
+            "server takes the step.",
+        ),
     ),
     figure=0,
 )

@@ -8,13 +8,14 @@ their mean, the version goes up by one, and all are released. Source: Ramsundar 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
+from helpers.algorithms.servers.rule import Decision, Rule, mean
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array, listing
 from helpers.exercises.drives_servers import supervisor_turns
-from helpers.exercises.lesson_05 import supervisor_wrong as wrong
-from helpers.exercises.lesson_05.recognise import as_known, instead, same, seen_of
+from helpers.exercises.lesson_05.nine_digits import instead, near
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -26,16 +27,15 @@ def cases(seed: int) -> list[Case]:
         rate = float(random.uniform(0.2, 0.6))
         order = [int(w) for _ in range(3) for w in random.permutation(workers)]
         case = Case(f"With {count(workers, 'worker')}", ((goals, rate, order),))
-        known = seen_of(supervisor_turns, {"right": wrong.reference, **wrong.KNOWN}, case)
-        numbers = {"workers": workers, "more": workers + 1}
-        made.append(Case(case.name, case.args, facts={"known": known, "numbers": numbers}))
+        want = supervisor_turns(reference, case).values[0]
+        made.append(Case(case.name, case.args, facts={"want": want}))
     return made
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """The supervisor's weights, its version and who is released, after each push."""
     workers = len(case.args[0][0])
-    pairs = zip(seen.values[0], case.facts["known"]["right"][1][0], strict=False)
+    pairs = zip(seen.values[0], case.facts["want"], strict=False)
     for turn, (got, want) in enumerate(pairs):
         when = f"{case.name}, at push {turn + 1} (worker {want['worker']}'s)"
         if "stuck" in got:
@@ -47,7 +47,7 @@ def claim(case: Case, seen: Observation) -> str | None:
             )
         if not is_array(got["weights"], want["weights"].shape):
             return f"{when}, the weights became {describe(got['weights'])}."
-        if not same(got["weights"], want["weights"]):
+        if not near(got["weights"], want["weights"]):
             return (
                 f"{when}, the supervisor's weights are not the mean: "
                 f"{instead(got['weights'], want['weights'])}."
@@ -63,33 +63,21 @@ def claim(case: Case, seen: Observation) -> str | None:
     return None
 
 
-def _only_the_last(case: Case, seen: Observation) -> str | None:
-    workers, turns = len(case.args[0][0]), seen.values[0]
-    if "stuck" not in turns[-1] or any(turn["release"] for turn in turns[: workers - 1]):
-        return None
-    last, right = turns[workers - 1], case.facts["known"]["right"][1][0][workers - 1]
-    if last["release"]:
-        return (
-            f"{case.name}, only worker {listing(last['release'])} went on once all had pushed, and "
-            "the others wait for ever: release all workers, not only the last one."
-        )
-    if last["made"]:
-        return (
-            f"{case.name}, the mean was taken after all had pushed, and nobody went on: the "
-            "decision names those who may, `Decision(release=tuple(self.workers))`."
-        )
-    if is_array(last["weights"], right["weights"].shape) and same(
-        last["weights"], right["weights"]
-    ):
-        return (
-            f"{case.name}, the mean was taken after all had pushed, but the version is still 0 and "
-            "nobody goes on: count the update, `self.version += 1`, and release all workers."
-        )
-    return (
-        f"{case.name}, all have pushed, and there was no mean and nobody went on: what you ask is "
-        "never true. `self.workers` is a set of numbers, so compare with how many there are, "
-        "`len(self.workers)`."
-    )
+def compared(case: Case, seen: Observation) -> Any:
+    """The turns; in which order workers were released is no matter."""
+    turns = seen.values[0]
+    return [{**t, "release": sorted(t["release"])} if "release" in t else t for t in turns]
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: how many workers there are, and who went on once all had pushed."""
+    workers = len(case.args[0][0])
+    last = seen.values[0][:workers][-1]
+    return {
+        "workers": workers,
+        "more": workers + 1,
+        "released": listing(last.get("release", ())),
+    }
 
 
 def _number_and_set(case: Case, seen: Observation) -> str | None:
@@ -101,22 +89,65 @@ def _number_and_set(case: Case, seen: Observation) -> str | None:
     )
 
 
-def _returned_nothing(case: Case, seen: Observation) -> str | None:
-    turn = seen.values[0][0]
-    if turn.get("decision", "") is not None:
-        return None
-    return (
-        f"{case.name}, `arrive` returned None. Where nobody may go on yet it returns `Decision()`, "
-        "with no worker to release."
-    )
-
-
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     return (
         "Passed with 1, 2, 3 and 5 workers over three rounds: nobody goes on before all have "
         "pushed, and then everybody goes on from the mean."
     )
+
+
+def reference(weights: Any, workers: int) -> Any:
+    """The course's own."""
+    from helpers.algorithms.servers.update_rules import Averaging
+
+    return Averaging(weights, workers)
+
+
+def _averaging(
+    full: Callable[[Any, Any], bool] = lambda held, workers: len(held) == len(workers),
+    update: Callable[..., Any] = lambda old, held, last: mean(held),
+    counts: int = 1,
+    clears: bool = True,
+    released: Callable[[Any, int], Any] = lambda workers, last: sorted(workers),
+    waits: Decision | None = Decision(),  # noqa: B008
+) -> type[Rule]:
+    """The reference with a part exchanged. waits: what it returns where nobody may go on yet."""
+
+    class Averaging(Rule):
+        pushes = "weights"
+
+        def __init__(self, weights: Any, workers: int) -> None:
+            super().__init__(weights, None, workers)
+            self.held: dict[int, Any] = {}
+
+        def arrive(self, worker: int, gradient: Any, version: int) -> Any:
+            self.held[worker] = gradient
+            if not full(self.held, self.workers):
+                return waits
+            self.weights = update(self.weights, list(self.held.values()), gradient)
+            self.version += counts
+            if clears:
+                self.held = {}
+            return Decision(tuple(released(self.workers, worker)))
+
+    return Averaging
+
+
+_sums = _averaging(update=lambda old, held, last: sum(held))
+_last_wins = _averaging(update=lambda old, held, last: last)
+_counts_itself = _averaging(update=lambda old, held, last: mean([old, *held]))
+_never_clears = _averaging(clears=False)
+_never_counts = _averaging(counts=0)
+_waits_for_nobody = _averaging(
+    full=lambda held, workers: True, clears=False, released=lambda workers, last: [last]
+)
+_releases_one = _averaging(released=lambda workers, last: [last])
+_releases_nobody = _averaging(released=lambda workers, last: [])
+_only_the_mean = _averaging(counts=0, released=lambda workers, last: [])
+_never_full = _averaging(full=lambda held, workers: len(held) == workers)
+_below_a_set = _averaging(full=lambda held, workers: not len(held) < workers)
+_returns_nothing = _averaging(waits=None)
 
 
 EXERCISE = Exercise(
@@ -133,72 +164,79 @@ EXERCISE = Exercise(
     cases=cases,
     drive=supervisor_turns,
     claim=claim,
-    mistakes=(
-        Mistake("returns nothing", _returned_nothing),
-        Mistake("a number and a set", _number_and_set, unfinished=True),
-        Mistake("releases only the last worker", _only_the_last),
-        Mistake(
-            "sums without dividing",
-            as_known(
-                "sums",
-                "the weights are {workers} times too large: they were summed. The supervisor "
-                "takes the mean.",
-            ),
-        ),
-        Mistake(
-            "the last push wins",
-            as_known(
-                "last wins",
-                "the weights are those of the worker that came last: what the other workers "
-                "learned is lost. Keep what each pushes until all have come.",
-            ),
-        ),
-        Mistake(
-            "counts the supervisor too",
-            as_known(
-                "counts itself",
-                "the mean is over {more} and not {workers}: the supervisor's old weights are in "
-                "it. Only what the workers pushed counts.",
-            ),
-        ),
-        Mistake(
-            "never clears what it holds",
-            as_known(
-                "never clears",
-                "from the second round on the first push already makes an update: what was "
-                "pushed in the round before is still held. Empty it after each mean.",
-            ),
-        ),
-        Mistake(
-            "never counts the version",
-            as_known(
-                "never counts",
-                "the version stays 0: it counts the updates, so it goes up by one with each mean.",
-            ),
-        ),
-        Mistake(
-            "does not wait",
-            as_known(
-                "waits for nobody",
-                "an update is made at every push: wait until all {workers} workers have pushed, "
-                "and return `Decision()` until then.",
-            ),
-        ),
-    ),
+    compared=compared,
+    mistakes=(Mistake("a number and a set", _number_and_set, unfinished=True),),
+    numbers=numbers,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("sums", wrong.Sums, hint="they were summed"),
-        WrongAnswer("last wins", wrong.LastWins, hint="came last"),
-        WrongAnswer("counts itself", wrong.CountsItself, hint="old weights are in it"),
-        WrongAnswer("never clears", wrong.NeverClears, hint="still held"),
-        WrongAnswer("never counts", wrong.NeverCounts, hint="the version stays 0"),
-        WrongAnswer("waits for nobody", wrong.WaitsForNobody, hint="made at every push"),
-        WrongAnswer("releases one", wrong.ReleasesOne, hint="not only the last one"),
-        WrongAnswer("releases nobody", wrong.ReleasesNobody, hint="the decision names those"),
-        WrongAnswer("only the mean", wrong.OnlyTheMean, hint="still 0 and nobody goes on"),
-        WrongAnswer("a number is a set", wrong.NeverFull, hint="what you ask is never true"),
-        WrongAnswer("a number below a set", wrong.BelowASet, hint="do not go together"),
+        WrongAnswer(
+            "returns nothing",
+            _returns_nothing,
+            "`arrive` returned None. Where nobody may go on yet it returns `Decision()`, with no "
+            "worker to release.",
+        ),
+        WrongAnswer("a number below a set", _below_a_set, hint="do not go together"),
+        WrongAnswer(
+            "releases only the last worker",
+            _releases_one,
+            "only worker {released} went on once all had pushed, and the others wait for ever: "
+            "release all workers, not only the last one.",
+        ),
+        WrongAnswer(
+            "releases nobody",
+            _releases_nobody,
+            "the mean was taken after all had pushed, and nobody went on: the decision names those "
+            "who may, `Decision(release=tuple(self.workers))`.",
+        ),
+        WrongAnswer(
+            "only takes the mean",
+            _only_the_mean,
+            "the mean was taken after all had pushed, but the version is still 0 and nobody goes "
+            "on: count the update, `self.version += 1`, and release all workers.",
+        ),
+        WrongAnswer(
+            "takes the set of workers for their number",
+            _never_full,
+            "all have pushed, and there was no mean and nobody went on: what you ask is never "
+            "true. `self.workers` is a set of numbers, so compare with how many there are, "
+            "`len(self.workers)`.",
+        ),
+        WrongAnswer(
+            "sums without dividing",
+            _sums,
+            "the weights are {workers} times too large: they were summed. The supervisor takes the "
+            "mean.",
+        ),
+        WrongAnswer(
+            "the last push wins",
+            _last_wins,
+            "the weights are those of the worker that came last: what the other workers learned is "
+            "lost. Keep what each pushes until all have come.",
+        ),
+        WrongAnswer(
+            "counts the supervisor too",
+            _counts_itself,
+            "the mean is over {more} and not {workers}: the supervisor's old weights are in it. "
+            "Only what the workers pushed counts.",
+        ),
+        WrongAnswer(
+            "never clears what it holds",
+            _never_clears,
+            "from the second round on the first push already makes an update: what was pushed in "
+            "the round before is still held. Empty it after each mean.",
+        ),
+        WrongAnswer(
+            "never counts the version",
+            _never_counts,
+            "the version stays 0: it counts the updates, so it goes up by one with each mean.",
+        ),
+        WrongAnswer(
+            "does not wait",
+            _waits_for_nobody,
+            "an update is made at every push: wait until all {workers} workers have pushed, and "
+            "return `Decision()` until then.",
+        ),
     ),
     ranked=False,
 )
