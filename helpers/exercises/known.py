@@ -1,7 +1,7 @@
 """A wrong answer is its own oracle: who does what it does is told what it is told.
 
 An answer did the same where it agrees with the known one in all in which that differs from the
-course's own: how it ended, its values, bytes, messages, and to whom each rank sent. So a mean that
+course's own: how it ended, its values, bytes, messages, and to whom each rank sent, in any order. So a mean that
 was not divided is recognised whether it went round a ring or through rank 0, and a ring that sends
 too much by what it sends. A known answer that is right in a case explains nothing there.
 """
@@ -111,7 +111,7 @@ def aspects(exercise: Exercise, case: Case, seen: Observation) -> dict[str, Any]
         "values": values,
         "bytes": list(seen.bytes),
         "messages": list(seen.messages),
-        "sent": [list(to) for to in seen.sent],
+        "sent": [sorted(to) for to in seen.sent],
     }
 
 
