@@ -1,9 +1,10 @@
 """A wrong answer is its own oracle: who does what it does is told what it is told.
 
 An answer did the same where it agrees with the known one in all in which that differs from the
-course's own: how it ended, its values, bytes, messages, and to whom each rank sent, in any order. So a mean that
-was not divided is recognised whether it went round a ring or through rank 0, and a ring that sends
-too much by what it sends. A known answer that is right in a case explains nothing there.
+course's own: how it ended, its values, bytes, messages, and whom each rank sent to, in any order.
+So a mean that was not divided is recognised whether it went round a ring or through rank 0, and a
+ring that sends too much by what it sends. A known answer that is right in a case explains nothing
+there.
 """
 
 from __future__ import annotations
