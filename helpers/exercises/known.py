@@ -102,7 +102,8 @@ def _is_right(exercise: Exercise, case: Case, seen: Observation) -> bool:
 def aspects(exercise: Exercise, case: Case, seen: Observation) -> dict[str, Any]:
     """What is compared of an observation, as plain values."""
     waiting = [[rank, words] for rank, words in sorted(seen.waiting.items())]
-    text = "" if seen.trouble == "deadlock" else seen.text  # that one names lines and moments
+    # A deadlock's text names lines and moments; what an exception adds differs between processes.
+    text = "" if seen.trouble == "deadlock" else seen.text.partition("\n")[0].partition(". ")[0]
     try:
         values = exercise.compared(case, seen)
     except Exception:  # an answer of any shape: then by all that it gave
