@@ -14,8 +14,9 @@ from helpers.exercises.trouble import explain
 def judge(exercise: Exercise, case: Case, seen: Observation, run: Run = observe_each) -> Verdict:
     """Judge one observation: right where the claim holds, else with the most exact hint there is.
 
-    run: runs the known wrong answers, where it is wrong. The hint is what a known wrong answer is told which does the same, then what a family of mistakes
-    says, then how it ended, then the claim's own sentence.
+    run: runs the known wrong answers, where it is wrong. The hint is what one of these is told that
+    does the same, then what a family of mistakes says, then how it ended, then the claim's own
+    sentence.
     """
     if seen.trouble == "not done":
         return Verdict("not attempted", f"Exercise {exercise.number} is not done yet.")
