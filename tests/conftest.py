@@ -89,5 +89,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(missing)
     if item.get_closest_marker("thorough") and not item.config.getoption("--all"):
         pytest.skip("It takes minutes: ./course test --all runs it")
+    if (lesson := selection.left_out_of_sample(item)) is not None:
+        pytest.skip(
+            f"Everyday, other lessons stand for {lesson}: --all and --lesson {lesson} run it"
+        )
     if item.get_closest_marker("browser") and system.browser() is None:
         pytest.skip(f"No Chromium was found. To have it: {system.install_line(['chromium'])}")

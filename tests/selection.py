@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from helpers.exercises.spec import Exercise
+
+FEW = 3  # lessons: where a change reaches more, some stand for all
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -63,3 +65,27 @@ def is_reached(item: pytest.Item, told: dict[str, list[str]]) -> bool:
     if not mine or file in told["whole"]:
         return file in told["files"]
     return any(n in told["exercises"] or n[:2] in told["lessons"] for n in mine)
+
+
+def left_out_of_sample(item: pytest.Item) -> str | None:
+    """The lesson of a test that other lessons stand for, where all are run; else None.
+
+    `@pytest.mark.sample("02", "13")` runs for these everyday; for others with --all, and where a
+    lesson was chosen or a change reaches few.
+    """
+    marker = item.get_closest_marker("sample")
+    if marker is None or item.config.getoption("--all") or item.config.getoption("--lesson"):
+        return None
+    reached = item.config.getoption("--reached")
+    if reached and len(json.loads(Path(reached).read_text(encoding="utf-8"))["lessons"]) <= FEW:
+        return None
+    mine = {number[:2] for number in belongs_to(item)}
+    return min(mine) if mine and not mine & set(marker.args) else None
+
+
+def everyday(params: Sequence[Any], every: int) -> list[Any]:
+    """Parameters: one of so many runs everyday, the first among them, the others with --all."""
+    return [
+        one if n % every == 0 else pytest.param(one, marks=pytest.mark.thorough)
+        for n, one in enumerate(params)
+    ]

@@ -37,10 +37,16 @@ from hostile.surroundings import SURROUNDINGS
 from hostile.traces import Listeners, listeners, marked, snapshot
 
 from helpers.instructor.sandbox import FIRST_UID, missing
+from tests.selection import everyday
 
 REACHING = [*READING, *MACHINE, *ENDINGS, *HOGS]
-BANK = [*LIES, *STRANGE, *PATCHES, *REPLIES, *REACHING, *WORDS, *AMONG_RANKS, *cheats()]
-PAIRS = [*LEFTOVERS, *SURROUNDINGS]
+EACH_KIND = (
+    *(LIES, STRANGE, PATCHES, REPLIES, READING, MACHINE, ENDINGS, HOGS, WORDS, AMONG_RANKS),
+    cheats(),
+)
+EVERY = 5  # one of so many of each kind everyday, all with --all
+BANK = [attack for kind in EACH_KIND for attack in everyday(kind, EVERY)]
+PAIRS = [*everyday(LEFTOVERS, EVERY), *everyday(SURROUNDINGS, EVERY)]
 SLOT = 17
 MEMORY = 2 * 2**30  # of the judge, with torch loaded
 
@@ -100,7 +106,7 @@ def test_nothing_is_left_for_the_next(leftover: Leftover, bench: Bench, tmp_path
     bench.next_student(tmp_path / "next")
 
 
-@pytest.mark.parametrize("file", [*FILES, *BROKEN], ids=lambda each: each.name)
+@pytest.mark.parametrize("file", everyday([*FILES, *BROKEN], EVERY), ids=lambda each: each.name)
 def test_a_file_is_read_as_data(file: File, bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "attack").mkdir()
     told = bench.grade(file.build(tmp_path / "attack"), file.name)
@@ -109,7 +115,7 @@ def test_a_file_is_read_as_data(file: File, bench: Bench, tmp_path: Path) -> Non
     assert told["peak"] < MEMORY
 
 
-@pytest.mark.parametrize("key", CODE)
+@pytest.mark.parametrize("key", everyday(list(CODE), EVERY))
 def test_nobody_is_reached(key: str, bench: Bench, outside: Listeners, tmp_path: Path) -> None:
     attack = network(outside.tcp, outside.name, outside.path)[key]
     bench.submit(attack, tmp_path / "attack")
@@ -123,7 +129,7 @@ def test_a_hint_does_not_tell_hidden_inputs(bench: Bench, tmp_path: Path) -> Non
     assert "leak []" in fit["hint"]
 
 
-@pytest.mark.parametrize("attack", of_lesson_03(), ids=lambda a: a.name)
+@pytest.mark.parametrize("attack", everyday(of_lesson_03(), EVERY), ids=lambda a: a.name)
 def test_an_attack_on_lesson_03(attack: Attack, other: Bench, tmp_path: Path) -> None:
     told = other.submit(attack, tmp_path / "attack")
     other.next_student(tmp_path / "next")

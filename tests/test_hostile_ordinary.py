@@ -10,14 +10,18 @@ from pathlib import Path
 
 import pytest
 from hostile.bench import Bench, descendants, ended, processes_of
+from hostile.leftovers import LEFTOVERS
 from hostile.ordinary import UID, as_user, why_not
 from hostile.pairs import Leftover
 from hostile.submission import ROOT, Attack
+from hostile.surroundings import SURROUNDINGS
 from hostile.traces import snapshot
-from test_hostile import MEMORY, PAIRS, REACHING
+from test_hostile import MEMORY, REACHING
 
 from helpers.instructor.sandbox import missing
+from tests.selection import everyday
 
+EVERY = 10  # one of so many everyday, all with --all
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
@@ -53,14 +57,16 @@ def handed_in(bench: Bench) -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.mark.parametrize("attack", REACHING, ids=lambda a: a.name)
+@pytest.mark.parametrize("attack", everyday(REACHING, EVERY), ids=lambda a: a.name)
 def test_an_attack_changes_no_verdict(attack: Attack, bench: Bench, handed_in: Path) -> None:
     told = bench.submit(attack, handed_in / "attack")
     bench.next_student(handed_in / "next")
     assert told["peak"] < MEMORY
 
 
-@pytest.mark.parametrize("leftover", PAIRS, ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "leftover", everyday([*LEFTOVERS, *SURROUNDINGS], EVERY), ids=lambda each: each.name
+)
 def test_nothing_is_left_for_the_next(leftover: Leftover, bench: Bench, handed_in: Path) -> None:
     bench.submit(leftover.plants, handed_in / "plants")
     bench.submit(leftover.looks, handed_in / "looks")
