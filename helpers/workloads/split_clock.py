@@ -286,7 +286,7 @@ def _timed(
     if product is not None:
         contenders["products"] = times(lambda: (product(), product()))
     seconds = in_turn(comm, contenders, repeats)
-    spent = seconds.pop("products", [0.0] * repeats)
+    spent = seconds.pop("products", [0.0] * len(seconds["small"]))
     for name in ("small", "large"):
         pairs = zip(seconds[name], spent, strict=True)
         seconds[name] = [max(0.0, each - work) / (2 * PAIRS) for each, work in pairs]
