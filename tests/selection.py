@@ -68,19 +68,24 @@ def is_reached(item: pytest.Item, told: dict[str, list[str]]) -> bool:
 
 
 def left_out_of_sample(item: pytest.Item) -> str | None:
-    """The lesson of a test that other lessons stand for, where all are run; else None.
+    """The lesson of a test that other lessons stand for, where all are run; else None."""
+    marker, mine = item.get_closest_marker("sample"), {n[:2] for n in belongs_to(item)}
+    if marker is None or not mine or any(in_sample(item, lesson, *marker.args) for lesson in mine):
+        return None
+    return min(mine)
 
-    `@pytest.mark.sample("02", "13")` runs for these everyday; for others with --all, and where a
-    lesson was chosen or a change reaches few.
+
+def in_sample(item: pytest.Item, lesson: str, *stand_for_all: str) -> bool:
+    """Whether a test runs for a lesson where, everyday, some lessons stand for all.
+
+    The others run with --all, and where a lesson was chosen or a change reaches few.
     """
-    marker = item.get_closest_marker("sample")
-    if marker is None or item.config.getoption("--all") or item.config.getoption("--lesson"):
-        return None
+    if lesson in stand_for_all or any(map(item.config.getoption, ("--all", "--lesson"))):
+        return True
     reached = item.config.getoption("--reached")
-    if reached and len(json.loads(Path(reached).read_text(encoding="utf-8"))["lessons"]) <= FEW:
-        return None
-    mine = {number[:2] for number in belongs_to(item)}
-    return min(mine) if mine and not mine & set(marker.args) else None
+    if not reached:
+        return False
+    return len(json.loads(Path(reached).read_text(encoding="utf-8"))["lessons"]) <= FEW
 
 
 def everyday(params: Sequence[Any], every: int) -> list[Any]:

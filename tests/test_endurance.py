@@ -130,7 +130,7 @@ def one_failing_run(fn: Any, engine: str) -> None:
 def test_five_hundred_runs_leave_no_more_than_ten(request: pytest.FixtureRequest) -> None:
     chosen = random.Random(0)
     bad = 0
-    runs = RUNS if request.config.getoption("--all") else RUNS // 4
+    runs = RUNS if request.config.getoption("--all") else RUNS // 8
     for number in range(runs):
         engine = "virtual" if number % 7 == 3 else "processes"
         if number % 10 == 7:

@@ -20,12 +20,17 @@ MISSING = missing()
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
 
 EXERCISES = everything()
-# The n-th wrong answers of a lesson's exercises make one submission. Every sixth of them: what all
-# are told is held by test_exercises, and here that it is told through the sandbox, too.
+# The n-th wrong answers of a lesson's exercises make one submission. Everyday the first of some
+# lessons: what all are told is held by test_exercises, and here through the sandbox, too.
 WRONG = [
-    pytest.param([e for e in of_lesson(lesson) if len(e.wrong) > n], n, id=f"{lesson}-{n}")
+    pytest.param(
+        [e for e in of_lesson(lesson) if len(e.wrong) > n],
+        n,
+        id=f"{lesson}-{n}",
+        marks=[pytest.mark.thorough] if n else [],
+    )
     for lesson in lessons()
-    for n in range(0, max(len(e.wrong) for e in of_lesson(lesson)), 6)
+    for n in range(max(len(e.wrong) for e in of_lesson(lesson)))
 ]
 # The second exercise of each lesson, which others come before and after.
 ONE_EACH = [e for e in EXERCISES if e.number in {of_lesson(n)[:2][-1].number for n in lessons()}]
@@ -67,6 +72,7 @@ def test_the_untouched_lesson_gets_none(judges: dict[str, Judge], lesson: str) -
     assert found.total == 0
 
 
+@pytest.mark.sample("02", "05", "08", "13")
 @pytest.mark.parametrize(("exercises", "n"), WRONG)
 def test_wrong_answers_get_no_points_and_their_hints(
     judges: dict[str, Judge], tmp_path: Path, exercises: list[Exercise], n: int
@@ -81,6 +87,7 @@ def test_wrong_answers_get_no_points_and_their_hints(
         assert is_its_own(exercise.wrong[n], found.mistake, found.hint), found
 
 
+@pytest.mark.sample("03", "12")
 @pytest.mark.parametrize("exercise", ONE_EACH, ids=named)
 def test_the_same_wrong_answer_costs_only_its_own_exercise(
     judges: dict[str, Judge], tmp_path: Path, exercise: Exercise

@@ -52,6 +52,7 @@ def cases(exercise: Exercise) -> list[Case]:
     return [c for seed in (0, 2**62 + 11) for c in exercise.cases(seed) if c.ranks <= SMALL]
 
 
+@pytest.mark.sample("02", "12", "13")
 @pytest.mark.parametrize(
     "session", [(e, e.reference) for e in RANKED], indirect=True, ids=[e.number for e in RANKED]
 )
@@ -67,6 +68,7 @@ def test_values_bytes_order_and_trace_are_those_of_the_virtual_clock(
         assert counts(there) == counts(here)
 
 
+@pytest.mark.sample("02", "12")
 @pytest.mark.parametrize(
     "session", [(e, e.reference) for e in RANKED], indirect=True, ids=[e.number for e in RANKED]
 )
@@ -84,6 +86,7 @@ def test_real_ranks_in_a_sandbox_give_the_same(session: tuple[Exercise, Session]
 WRONG = [(e, w) for e in RANKED for w in e.wrong[:: 2 if e.lesson in ("02", "03") else 99]]
 
 
+@pytest.mark.sample("02")
 @pytest.mark.parametrize(
     "session",
     [(e, w.function) for e, w in WRONG],

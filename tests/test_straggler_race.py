@@ -13,7 +13,7 @@ SEEDS = range(10)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [50, 100])
+@pytest.mark.parametrize("workers", [50, pytest.param(100, marks=pytest.mark.thorough)])
 def test_spare_replicas_are_the_first_at_the_target_and_no_less_accurate_than_async(workers):
     won, synchronous, asynchronous, spare = 0, [], [], []
     for seed in SEEDS:

@@ -19,8 +19,8 @@ def in_turn(
 ) -> dict[str, list[float]]:
     """Seconds of every contender in every repeat, on this rank; two more repeats warm up.
 
-    COURSE_MOST_REPEATS in the environment sets how many repeats are enough: the tests, which run the
-    lessons and compare no time, need few.
+    COURSE_MOST_REPEATS in the environment says how many repeats are enough: the tests, which run
+    the lessons and compare no time, need few.
 
     Collective: every rank calls it with the same contenders, and all start each one together.
     before: run ahead of each, untimed. The order turns by one each time, so that nobody always
