@@ -26,6 +26,7 @@ SPECS = "helpers.exercises.lesson_"
 ALL = ("pyproject.toml", "constraints.txt", "tests/conftest.py")
 _TEXT = (".md", ".cff", ".svg", ".png", ".txt", ".yml")
 _NOTEBOOK = re.compile(r"(?:solutions|lessons)/(\d\d)_\w+\.ipynb")
+_TEST = re.compile(r"tests/(?:\w+/)*test_\w+\.py")
 _NUMBER = re.compile(r'number="(\d\d\.\d+)"')
 
 
@@ -99,7 +100,7 @@ def reach(differs: Iterable[str]) -> Reach:
     names = {path: path.partition("/")[2] for path in imports.notebooks()}
     lessons |= {names[path][:2] for path, used in imports.notebooks().items() if used & direct}
     using = {names[path] for path, used in imports.notebooks().items() if used & reached}
-    files = test_modules(reached) | {path for path in code if path.startswith("tests/test_")}
+    files = test_modules(reached) | {path for path in code if _TEST.fullmatch(path)}
     return Reach(
         differs,
         frozenset(files),

@@ -24,7 +24,7 @@ def places(lesson: str, name: str) -> dict[str, str]:
     found = {f"exercises/{p.name}": f"helpers/exercises/lesson_{lesson}/{p.name}" for p in specs}
     return found | {
         "view.py": f"helpers/notebook/views/{name}_view.py",
-        "right_answers.py": f"tests/right_answers_{lesson}.py",
+        "right_answers.py": f"tests/exercises/right_answers_{lesson}.py",
         "solution.ipynb": f"solutions/{lesson}_{name}.ipynb",
     }
 

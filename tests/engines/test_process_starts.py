@@ -14,7 +14,7 @@ import torch
 from helpers.engines.client import Client, client_for, close_all
 from helpers.engines.comm import Comm
 from helpers.engines.errors import RankDied, RunError, RunInterrupted, RunTimeout
-from tests.test_process_failures import everything_below, remember_others, run
+from tests.engines.test_process_failures import everything_below, remember_others, run
 
 
 @pytest.fixture(autouse=True)

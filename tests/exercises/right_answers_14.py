@@ -15,7 +15,7 @@ from helpers.algorithms.messages.collectives import (
     all_reduce_tree,
 )
 from helpers.algorithms.messages.maximum import all_reduce_max
-from tests.right_answers_14_sharding import OF_SHARDING
+from tests.exercises.right_answers_14_sharding import OF_SHARDING
 
 
 def mlp_with_the_bias_on_one_rank(

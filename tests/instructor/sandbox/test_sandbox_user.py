@@ -15,7 +15,7 @@ from helpers.instructor.sandbox.command import _open_to_all, interpreter
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 NOBODY = "65534"
 CHOSEN = (
     "nothing_of_the_repository or no_other_process or only_the_two or kernel_settings "

@@ -15,7 +15,7 @@ from helpers.exercises import everything, find
 from helpers.exercises.judging import judge_all
 from helpers.exercises.observe import observe
 from helpers.instructor.hidden import HIDDEN_SEEDS
-from tests.test_exercises import LIMIT
+from tests.exercises.test_exercises import LIMIT
 
 
 def scatter_without_waiting(comm: Any, batch: Any, rows: int, width: int) -> Any:
@@ -253,7 +253,7 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("03.6", rate_in_float32),
 ]
 for path in sorted(Path(__file__).parent.glob("right_answers_*.py")):
-    RIGHT += getattr(import_module(f"tests.{path.stem}"), "RIGHT", [])
+    RIGHT += getattr(import_module(f"tests.exercises.{path.stem}"), "RIGHT", [])
 
 
 @pytest.mark.parametrize(("number", "answer"), RIGHT, ids=lambda v: getattr(v, "__name__", v))

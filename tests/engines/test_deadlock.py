@@ -36,7 +36,7 @@ def test_everybody_sends_first():
         "Deadlock at 0.35 ms: rank 0 waits to send 40 B to rank 1; "
         "rank 1 waits to send 40 B to rank 0; rank 2 has returned."
     )
-    assert place.startswith("  ranks 0 and 1: tests/test_deadlock.py, line ")
+    assert place.startswith("  ranks 0 and 1: tests/engines/test_deadlock.py, line ")
     assert place.endswith("in fn: comm.send(ONES, 1 - comm.rank)")
     assert "Each of ranks 0 and 1 sends before it receives" in reason
     assert error.waiting == {

@@ -49,7 +49,7 @@ time.sleep(600)
 def started(number: int, mode: str, body: str) -> tuple[subprocess.Popen[str], list[int]]:
     """A process that has a sandbox with something in it, and the sandbox's processes."""
     script = STARTER.format(number=number, mode=mode, body=body)
-    root = str(Path(__file__).resolve().parents[1])
+    root = str(Path(__file__).resolve().parents[3])
     process = subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=root
     )

@@ -146,8 +146,8 @@ def test_the_server_stays_on_this_machine_and_keeps_its_token() -> None:
 
 
 def test_paths_given_to_test_replace_the_usual_ones() -> None:
-    command = testing.pytest_command(Choice(), ["tests/test_cli.py::test_x", "-q"])
-    assert command[-2:] == ["tests/test_cli.py::test_x", "-q"]
+    command = testing.pytest_command(Choice(), ["tests/commands/test_cli.py::test_x", "-q"])
+    assert command[-2:] == ["tests/commands/test_cli.py::test_x", "-q"]
     assert "tests" not in command and "-n" not in command
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import helpers
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
 import torch
 import helpers

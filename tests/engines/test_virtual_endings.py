@@ -29,7 +29,7 @@ def test_a_rank_that_never_answers_is_named_with_its_line():
     assert caught.value.ranks == (1, 0)
     report = caught.value.report
     assert "After 0.3 s the run was ended: rank 0 waits to receive from rank 1; rank 1 is" in report
-    assert "  rank 1: tests/test_virtual_endings.py, line " in report
+    assert "  rank 1: tests/engines/test_virtual_endings.py, line " in report
 
 
 def interrupt():
@@ -55,7 +55,7 @@ def test_an_interrupted_cell(fn):
     with pytest.raises(RunInterrupted) as caught:
         run(fn)
     assert "The run was interrupted: " in caught.value.report
-    assert "tests/test_virtual_endings.py, line " in caught.value.report
+    assert "tests/engines/test_virtual_endings.py, line " in caught.value.report
 
 
 def test_an_interrupt_reaches_a_run_inside_a_rank():

@@ -20,7 +20,7 @@ from helpers.instructor.judge.calls import observe
 from helpers.instructor.judge.notebook import code_cells
 from helpers.instructor.judge.session import Session
 from helpers.instructor.sandbox import missing
-from tests import right_answers_06, right_answers_13, right_answers_14_sharding
+from tests.exercises import right_answers_06, right_answers_13, right_answers_14_sharding
 
 MISSING = missing()
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")

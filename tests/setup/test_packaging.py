@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 
 from helpers.setup import places
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 DEPENDENCIES = [Requirement(one) for one in PYPROJECT["project"]["dependencies"]]
 

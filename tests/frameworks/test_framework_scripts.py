@@ -14,7 +14,7 @@ import pytest
 from helpers.frameworks import script, setting
 from helpers.frameworks.alone import train_alone
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 LESSON = ROOT / "solutions" / "04_frameworks.ipynb"
 SCRIPTS = ("train_torch", "train_horovod", "train_tensorflow")
 MARKS = {

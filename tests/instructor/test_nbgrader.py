@@ -20,7 +20,7 @@ from helpers.exercises import of_lesson
 from helpers.instructor.build_lesson import number_of
 from helpers.instructor.build_notebook import code_cells, read, text
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SECONDS = 300
 WHOLE = "02"
 # All are made by the same build, which test_build holds: lessons with ranks, one process, splits.

@@ -14,7 +14,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from helpers.instructor.build import build, notebooks
 from helpers.instructor.build_notebook import execute, normalise, text
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SOLUTIONS = notebooks(ROOT / "solutions")
 LESSONS = notebooks(ROOT / "lessons")
 SECONDS = 400  # ends one that hangs; other tests run beside it

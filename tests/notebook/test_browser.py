@@ -17,7 +17,7 @@ import pytest
 
 from helpers.setup import system
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 LESSON = ROOT / "lessons" / "00_start_here.ipynb"
 TOKEN = "only-for-this-test"
 CHROMIUM = system.browser()

@@ -25,9 +25,9 @@ from helpers.exercises.spec import Exercise, WrongAnswer
 from helpers.instructor.build_lesson import CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells, read
 from helpers.notebook.recorded import RECORDED, digest
+from tests.exercises.test_exercises import as_far_as_right
 from tests.hints import is_its_own
 from tests.selection import in_sample
-from tests.test_exercises import as_far_as_right
 
 ROOT = releases.ROOT
 ELSEWHERE = "This is what the cell showed on another machine"

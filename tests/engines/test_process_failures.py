@@ -28,7 +28,7 @@ from helpers.engines.errors import (
     RunTimeout,
 )
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(fn: Callable[..., Any], *args: Any, **options: Any) -> Any:
