@@ -23,7 +23,11 @@ def test_a_leaf_of_algorithms_reaches_its_tests_and_no_notebook() -> None:
     found = reach(["helpers/algorithms/data_parallel/learning_rate.py"])
     assert any(name.endswith("test_learning_rate.py") for name in found.files)
     assert len(found.files) < 6 and not found.lessons and found.exercises <= {"03.6"}
-    assert "03_data_parallelism.ipynb" in found.left
+
+
+def test_notebooks_that_only_use_an_algorithm_are_named_and_left() -> None:
+    found = reach(["helpers/algorithms/messages/collectives.py"])
+    assert "02_messages.ipynb" in found.left and not found.lessons
 
 
 def test_a_spec_reaches_its_lesson_and_no_other() -> None:
