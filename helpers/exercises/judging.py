@@ -18,11 +18,11 @@ def judge(exercise: Exercise, case: Case, seen: Observation) -> Verdict:
     """
     if seen.trouble == "not done":
         return Verdict("not attempted", f"Exercise {exercise.number} is not done yet.")
+    if is_right(exercise, case, seen):
+        return Verdict("passed")
     if not seen.trouble and not whole(exercise, case, seen):
         return Verdict("wrong", f"{case.name}, the answer is incomplete.", "incomplete")
     fault = None if seen.trouble else _asked(exercise.claim, case, seen, strict=True)
-    if not seen.trouble and fault is None:
-        return Verdict("passed")
     answer = known.same_as(exercise, case, seen)
     if answer is not None:
         said = _asked(lambda c, s: known.said(exercise, answer, c, s), case, seen)
@@ -36,6 +36,13 @@ def judge(exercise: Exercise, case: Case, seen: Observation) -> Verdict:
             return Verdict("wrong", hint, mistake.name)
     name, common = explain(exercise, case, seen)
     return Verdict("wrong", common or fault or "The answer is wrong.", name)
+
+
+def is_right(exercise: Exercise, case: Case, seen: Observation) -> bool:
+    """Whether the claim holds, without a search for the reason where it does not."""
+    if seen.trouble or not whole(exercise, case, seen):
+        return False
+    return _asked(exercise.claim, case, seen, strict=True) is None
 
 
 def judge_all(exercise: Exercise, cases: Sequence[Case], seen: Sequence[Observation]) -> Verdict:

@@ -1,9 +1,10 @@
 """A wrong answer is its own oracle: who does what it does is told what it is told.
 
 An answer did the same where it agrees with the known one in all in which that differs from the
-course's own: how it ended, its values, bytes, messages, and to whom each rank sent. So a mean that
-was not divided is recognised whether it went round a ring or through rank 0, and a ring that sends
-too much by what it sends. A known answer that differs in nothing in a case explains nothing there.
+course's own: how it ended, its values, bytes, messages, and whom each rank sent to, in any order.
+So a mean that was not divided is recognised whether it went round a ring or through rank 0, and a
+ring that sends too much by what it sends. A known answer that is right in a case explains nothing
+there.
 """
 
 from __future__ import annotations
@@ -77,10 +78,12 @@ def run_known(exercise: Exercise, case: Case) -> dict[str, Outcome]:
     """Run the known wrong answers and the course's own in a case, in a process of their own."""
     answers = [answer for answer in exercise.wrong if answer.says]
     functions = [exercise.reference, *(answer.function for answer in answers)]
-    seen = observe_each(exercise, functions, case)
-    right, *others = (aspects(exercise, case, one) for one in seen)
-    found = {}
-    for answer, did in zip(answers, others, strict=True):
+    reference, *seen = observe_each(exercise, functions, case)
+    right, found = aspects(exercise, case, reference), {}
+    for answer, one in zip(answers, seen, strict=True):
+        if _is_right(exercise, case, one):
+            continue
+        did = aspects(exercise, case, one)
         differs = {k: did[k] for k in _ASPECTS if not agree(did[k], right[k])}
         if "ending" in differs and did["ending"][0]:
             differs = {"ending": did["ending"]}  # what it had not come to does not count
@@ -88,10 +91,19 @@ def run_known(exercise: Exercise, case: Case) -> dict[str, Outcome]:
     return found
 
 
+def _is_right(exercise: Exercise, case: Case, seen: Observation) -> bool:
+    """Whether a known wrong answer is right in this case: it explains no wrong one then."""
+    try:
+        return not seen.trouble and exercise.claim(case, seen) is None
+    except Exception:  # as with any answer: what cannot be asked is not right
+        return False
+
+
 def aspects(exercise: Exercise, case: Case, seen: Observation) -> dict[str, Any]:
     """What is compared of an observation, as plain values."""
     waiting = [[rank, words] for rank, words in sorted(seen.waiting.items())]
-    text = "" if seen.trouble == "deadlock" else seen.text  # that one names lines and moments
+    # A deadlock's text names lines and moments; what an exception adds differs between processes.
+    text = "" if seen.trouble == "deadlock" else seen.text.partition("\n")[0].partition(". ")[0]
     try:
         values = exercise.compared(case, seen)
     except Exception:  # an answer of any shape: then by all that it gave
@@ -101,7 +113,7 @@ def aspects(exercise: Exercise, case: Case, seen: Observation) -> dict[str, Any]
         "values": values,
         "bytes": list(seen.bytes),
         "messages": list(seen.messages),
-        "sent": [list(to) for to in seen.sent],
+        "sent": [sorted(to) for to in seen.sent],
     }
 
 

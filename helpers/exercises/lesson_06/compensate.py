@@ -6,24 +6,16 @@ worker pulled, and hands on g + λ·g⊙g⊙(w now − w pulled). Source: Zheng 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from helpers.algorithms.servers.rule import Rule
+from helpers.algorithms.servers.cure import Cure
+from helpers.algorithms.servers.rule import Decision, Push, Rule
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import describe
 from helpers.exercises.drives_rules import handing_turns
-from helpers.exercises.lesson_06 import compensate_wrong as wrong
-from helpers.exercises.lesson_06.handed import NO_PUSH, NOT_HANDED, OWN_DECISION
-from helpers.exercises.lesson_06.turns import (
-    NO_TUPLE,
-    STUCK,
-    around_pairs,
-    arrivals,
-    case,
-    fault,
-    like,
-    named,
-)  # fmt: skip
+from helpers.exercises.lesson_06 import turns
+from helpers.exercises.lesson_06.turns import applies_itself, decides_itself, no_comma, one_push
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _MANY = 17_000
@@ -39,44 +31,15 @@ def cases(seed: int) -> list[Case]:
         strength = round(float(random.uniform(0.2, 0.9)), 2) if seed else 0.5
         wanted = {0, 1, min(2, workers - 1)} if workers > 1 else {0}
         length = 2 * workers + 6 + (int(random.integers(8, 13)) if seed else 0)
-        order = arrivals(random, workers, length, wanted)
-        made.append(
-            case(
-                named(workers, f" and λ = {strength}"), handing_turns, random, order, workers,
-                (strength,), reference, KNOWN,
-            )
-        )  # fmt: skip
-    made.append(around_pairs(handing_turns, random, (0.5,), reference, KNOWN))
+        order = turns.arrivals(random, workers, length, wanted)
+        name = turns.named(workers, f" and λ = {strength}")
+        made.append(turns.case(name, handing_turns, random, order, workers, (strength,), reference))
+    made.append(turns.around_pairs(handing_turns, random, (0.5,), reference))
     if seed:
-        order = [0, 1] * 7
-        made.append(
-            case(
-                named(2, " and many weights"), handing_turns, random, order, 2, (0.5,), reference,
-                {}, width=_MANY,
-            )
-        )  # fmt: skip
+        name, order = turns.named(2, " and many weights"), [0, 1] * 7
+        given = (name, handing_turns, random, order, 2, (0.5,), reference)
+        made.append(turns.case(*given, width=_MANY))
     return made
-
-
-def reference(rule: Rule, strength: float) -> Rule:
-    """The course's own."""
-    from helpers.algorithms.servers.stale_cures import DelayCompensation
-
-    return DelayCompensation(rule, strength)
-
-
-KNOWN = {
-    "the wrong sign": wrong.WrongSign,
-    "by the version": wrong.ByVersion,
-    "one memory for all": wrong.OneMemory,
-    "not squared": wrong.NotSquared,
-    "λ is missing": wrong.NoStrength,
-    "remembers at the arrival": wrong.AtArrival,
-    "remembers the start alone": wrong.FromStart,
-    "corrects the weights": wrong.MovesAlone,
-    "sums over the weights": wrong.Dot,
-    "sums with what moved": wrong.DotWithMoved,
-}
 
 
 def _pull_gives_nothing(case: Case, seen: Observation) -> str | None:
@@ -132,7 +95,7 @@ def _memory(case: Case, seen: Observation) -> str | None:
 
 def claim(case: Case, seen: Observation) -> str | None:
     """The corrected gradient handed on, in every turn, and no more kept than a copy a worker."""
-    return fault(case, seen) or _memory(case, seen)
+    return turns.fault(case, seen) or _memory(case, seen)
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -144,6 +107,83 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+def reference(rule: Rule, strength: float) -> Rule:
+    """The course's own."""
+    from helpers.algorithms.servers.stale_cures import DelayCompensation
+
+    return DelayCompensation(rule, strength)
+
+
+def _compensating(
+    remember: Callable[..., Any] = lambda kept, worker, weights, _: kept.update({worker: weights}),
+    moved: Callable[[Any, Push], Any] = lambda cure, push: cure.weights - cure.pulled[push.worker],
+    corrected: Callable[..., Any] = lambda g, moved, strength: g + strength * g * g * moved,
+) -> type[Cure]:
+    """The cure with another part: what `pull` remembers, what moved since then, the correction."""
+
+    class Compensating(Cure):
+        def __init__(self, rule: Rule, strength: float) -> None:
+            super().__init__(rule)
+            self.strength = strength
+            self.pulled: dict[int, Any] = {}
+
+        def pull(self, worker: int) -> tuple[Any, int]:
+            weights, version = self.rule.pull(worker)
+            remember(self.pulled, worker, weights, version)
+            return weights, version
+
+        def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+            by = moved(self, self.push(worker, version))
+            return self.rule.arrive(worker, corrected(gradient, by, self.strength), version)
+
+    return Compensating
+
+
+def _since_arrival(cure: Any, push: Push) -> Any:
+    old, cure.pulled[push.worker] = cure.pulled[push.worker], cure.weights
+    return cure.weights - old
+
+
+_wrong_sign = _compensating(corrected=lambda g, moved, strength: g - strength * g * g * moved)
+_not_squared = _compensating(corrected=lambda g, moved, strength: g + strength * g * moved)
+_no_strength = _compensating(corrected=lambda g, moved, strength: g + g * g * moved)
+_moves_alone = _compensating(corrected=lambda g, moved, strength: strength * g * g * moved)
+_dot = _compensating(corrected=lambda g, moved, strength: g + strength * g.dot(g) * moved)
+_dot_with_moved = _compensating(
+    corrected=lambda g, moved, strength: g + strength * g * g.dot(moved)
+)
+_dot_twice = _compensating(corrected=lambda g, moved, strength: g + strength * g.dot(g).dot(moved))
+_by_version = _compensating(moved=lambda cure, push: push.staleness)
+_one_memory = _compensating(
+    lambda kept, worker, weights, _: kept.update(dict.fromkeys([*kept, worker], weights))
+)
+_from_start = _compensating(lambda kept, worker, weights, _: kept.setdefault(worker, weights))
+_at_arrival = _compensating(
+    lambda kept, worker, weights, _: kept.setdefault(worker, weights), _since_arrival
+)
+_key_missing = _compensating(lambda kept, *given: None)
+_keeps_pair = _compensating(lambda kept, worker, *pair: kept.update({worker: pair}))
+_copy_a_version = _compensating(
+    lambda kept, worker, weights, version: kept.update({version: weights}),
+    lambda cure, push: cure.weights - cure.pulled[push.version],
+)
+
+
+class _GivesNothing(_compensating()):  # type: ignore[misc]
+    def pull(self, worker: int) -> None:
+        super().pull(worker)
+
+
+def _spoiled(spoil: Callable[[Any], Rule]) -> Callable[..., Rule]:
+    return lambda rule, strength: spoil(reference(rule, strength))
+
+
+_one_push = _spoiled(one_push)
+_no_comma = _spoiled(no_comma)
+_applies_itself = _spoiled(applies_itself)
+_decides_itself = _spoiled(decides_itself)
+
+
 EXERCISE = Exercise(
     number="06.5",
     title="Delay compensation",
@@ -152,91 +192,94 @@ EXERCISE = Exercise(
     points=4,
     function="DelayCompensation",
     asks=(
-        "`pull` remembers the weights that a worker is given; `arrive` hands on "
-        "g + λ·g·g·(weights now − weights that this worker pulled)."
+        "`pull` remembers the weights that a worker is given; `arrive` hands on g + "
+        "λ·g·g·(weights now − weights that this worker pulled)."
     ),
     cases=cases,
     drive=handing_turns,
     claim=claim,
     mistakes=(
-        NO_PUSH,
+        *turns.KINDS,
         Mistake("keeps the pair", _pair, unfinished=True),
         Mistake("a product that does not fit", _no_dot, unfinished=True),
-        like(
-            "sums over the weights",
-            "at turn {turn} all weights share one number, a product summed over them, as "
-            "`torch.dot` and `@` give it: multiply element by element, with `*`.",
-        ),
-        like(
-            "sums with what moved",
-            "at turn {turn} g·moved is summed over the weights, as `torch.dot` and `@` do: ⊙ is "
-            "`*`, element by element.",
-        ),
         Mistake("pull gives nothing", _pull_gives_nothing, unfinished=True),
         Mistake("nothing remembered", _no_memory, unfinished=True),
-        like(
-            "the wrong sign",
-            "the correction at turn {turn} points backwards: the gradient is to be carried from "
-            "the pulled weights to the present ones, so it goes with (now − pulled).",
-        ),
-        like(
-            "by the version",
-            "the correction at turn {turn} counts updates: it takes the distance in the weights, "
-            "`self.weights - self.pulled[worker]`, not the number of versions between them.",
-        ),
-        like(
-            "one memory for all",
-            "nothing is corrected: at turn {turn} the gradient is handed on as it came. Hand on "
-            "the corrected one; and remember what each worker pulled, `self.pulled[worker]`: "
-            "what the last one pulled is always the present weights.",
-        ),
-        like(
-            "not squared",
-            "the correction at turn {turn} has one g too few: the slope of the gradient is taken "
-            "to be g·g, element by element.",
-        ),
-        like(
-            "λ is missing", "the correction at turn {turn} counts whole: multiply it by `strength`."
-        ),
-        like(
-            "remembers at the arrival",
-            "at turn {turn} worker {worker} is compared with the weights before its own last "
-            "update; it pulled after that. Remember in `pull`, not in `arrive`.",
-        ),
-        like(
-            "remembers the start alone",
-            "at turn {turn} worker {worker} is compared with what it pulled first: each pull "
-            "replaces what is remembered.",
-        ),
-        like(
-            "corrects the weights",
-            "at turn {turn} only the correction is handed on; the gradient itself belongs to it: "
-            "g + λ·g·g·(now − pulled).",
-        ),
-        NOT_HANDED,
-        OWN_DECISION,
         Mistake("a copy a version", _memory),
-        NO_TUPLE,
-        STUCK,
     ),
+    numbers=turns.numbers,
+    compared=turns.without_held,
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("wrong sign", wrong.WrongSign, hint="points backwards"),
-        WrongAnswer("by version", wrong.ByVersion, hint="counts updates"),
-        WrongAnswer("one memory", wrong.OneMemory, hint="handed on as it came"),
-        WrongAnswer("g instead of g²", wrong.NotSquared, hint="one g too few"),
-        WrongAnswer("no λ", wrong.NoStrength, hint="multiply it by `strength`"),
-        WrongAnswer("remembers in arrive", wrong.AtArrival, hint="Remember in `pull`"),
-        WrongAnswer("first pull alone", wrong.FromStart, hint="each pull replaces"),
-        WrongAnswer("correction alone", wrong.MovesAlone, hint="only the correction"),
-        WrongAnswer("torch.dot", wrong.Dot, hint="all weights share one number"),
-        WrongAnswer("torch.dot with moved", wrong.DotWithMoved, hint="g·moved is summed"),
-        WrongAnswer("torch.dot twice", wrong.DotTwice, hint="a product of torch’s own"),
-        WrongAnswer("the pair", wrong.KeepsThePair, hint="a tuple stands where"),
-        WrongAnswer("a copy a version", wrong.CopyAVersion, hint="there is one more:"),
-        WrongAnswer("pull gives nothing", wrong.GivesNothing, hint="gives the worker nothing"),
-        WrongAnswer("remembers too late", wrong.KeyMissing, hint="nothing remembered"),
+        WrongAnswer(
+            "sums over the weights",
+            _dot,
+            "at turn {turn} all weights share one number, a product summed over them, as "
+            "`torch.dot` and `@` give it: multiply element by element, with `*`.",
+        ),
+        WrongAnswer(
+            "sums with what moved",
+            _dot_with_moved,
+            "at turn {turn} g·moved is summed over the weights, as `torch.dot` and `@` do: ⊙ is "
+            "`*`, element by element.",
+        ),
+        WrongAnswer(
+            "the wrong sign",
+            _wrong_sign,
+            "the correction at turn {turn} points backwards: the gradient is to be carried from "
+            "the pulled weights to the present ones, so it goes with (now − pulled).",
+        ),
+        WrongAnswer(
+            "by the version",
+            _by_version,
+            "the correction at turn {turn} counts updates: it takes the distance in the weights, "
+            "`self.weights - self.pulled[worker]`, not the number of versions between them.",
+        ),
+        WrongAnswer(
+            "one memory for all",
+            _one_memory,
+            "nothing is corrected: at turn {turn} the gradient is handed on as it came. Hand on "
+            "the corrected one; and remember what each worker pulled, `self.pulled[worker]`: what "
+            "the last one pulled is always the present weights.",
+        ),
+        WrongAnswer(
+            "not squared",
+            _not_squared,
+            "the correction at turn {turn} has one g too few: the slope of the gradient is taken "
+            "to be g·g, element by element.",
+        ),
+        WrongAnswer(
+            "λ is missing",
+            _no_strength,
+            "the correction at turn {turn} counts whole: multiply it by `strength`.",
+        ),
+        WrongAnswer(
+            "remembers at the arrival",
+            _at_arrival,
+            "at turn {turn} worker {worker} is compared with the weights before its own last "
+            "update; it pulled after that. Remember in `pull`, not in `arrive`.",
+        ),
+        WrongAnswer(
+            "remembers the start alone",
+            _from_start,
+            "at turn {turn} worker {worker} is compared with what it pulled first: each pull "
+            "replaces what is remembered.",
+        ),
+        WrongAnswer(
+            "corrects the weights",
+            _moves_alone,
+            "at turn {turn} only the correction is handed on; the gradient itself belongs to it: "
+            "g + λ·g·g·(now − pulled).",
+        ),
+        WrongAnswer("never handed on", _applies_itself, turns.NOT_HANDED),
+        WrongAnswer("decides for itself", _decides_itself, turns.OWN_DECISION),
+        WrongAnswer("torch.dot twice", _dot_twice, hint="a product of torch’s own"),
+        WrongAnswer("the pair", _keeps_pair, hint="a tuple stands where"),
+        WrongAnswer("a copy a version", _copy_a_version, hint="there is one more:"),
+        WrongAnswer("pull gives nothing", _GivesNothing, hint="gives the worker nothing"),
+        WrongAnswer("remembers too late", _key_missing, hint="nothing remembered"),
+        WrongAnswer("one push", _one_push, hint="a comma makes it one"),
+        WrongAnswer("no comma", _no_comma, hint="are tuples"),
     ),
     ranked=False,
     unseen={"inside": "whether a decision is the very one of the rule inside"},

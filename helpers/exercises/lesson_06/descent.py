@@ -30,19 +30,11 @@ def cases(seed: int) -> list[Case]:
     for rate, staleness in settings:
         noise = [round(float(e), 2) for e in random.normal(0, 0.3, 3 * staleness + 6)]
         args = (rate, staleness, noise)
-        others = {name: _or_none(rule, args) for name, rule in KNOWN.items()}
-        facts = {"want": reference(*args), "others": others}
-        facts["calm"] = reference(rate, staleness, [0.0] * len(noise))
+        calm = (rate, staleness, [0.0] * len(noise))
+        facts = {"want": reference(*args), "calm": reference(*calm)}
         name = f"With rate {short(rate)} and gradients {count(staleness, 'update')} late"
         made.append(Case(name, (args,), facts=facts))
     return made
-
-
-def _or_none(rule: Callable[..., Path], args: tuple[float, int, Path]) -> Path | None:
-    try:
-        return rule(*args)
-    except (IndexError, ZeroDivisionError):
-        return None
 
 
 def _path(seen: Observation) -> Path:
@@ -53,10 +45,6 @@ def _path(seen: Observation) -> Path:
     if None in found:
         raise TypeError
     return [v for v in found if v is not None]
-
-
-def _close(got: Path, want: Path) -> bool:
-    return len(got) == len(want) and bool(np.allclose(got, want, rtol=1e-9, atol=1e-9))
 
 
 def claim(case: Case, seen: Observation) -> str | None:
@@ -74,20 +62,17 @@ def claim(case: Case, seen: Observation) -> str | None:
     return None
 
 
-def _like(name: str, words: str) -> Mistake:
-    """An answer that takes another path, which the facts hold; words: the hint."""
-
-    def look(case: Case, seen: Observation) -> str | None:
-        other = case.facts["others"].get(name)
-        if other is None or not _close(_path(seen), other):
-            return None
-        staleness, want = case.args[0][1], case.facts["want"]
-        step = next(i for i, (a, b) in enumerate(zip(other, want, strict=False)) if a != b)
-        facts = {"late": staleness, "step": step, "got": short(other[step])}
-        facts["want"] = short(want[step])
-        return f"{case.name}, {words.format(**facts)}"
-
-    return Mistake(name, look)
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: the first update that is not as wanted, and what w is then."""
+    path, want = _path(seen), case.facts["want"]
+    pairs = enumerate(zip(path, want, strict=False))
+    step = next((i for i, (a, b) in pairs if not np.isclose(a, b, 1e-9, 1e-9)), 0)
+    return {
+        "late": case.args[0][1],
+        "step": step,
+        "got": short(path[step]),
+        "want": short(want[step]),
+    }
 
 
 def _before_the_start(case: Case, seen: Observation) -> str | None:
@@ -111,12 +96,6 @@ def _not_a_path(case: Case, seen: Observation) -> str | None:
     return f"{case.name}, you returned {describe(value)}: return a list of numbers, the whole path."
 
 
-def _no_start(case: Case, seen: Observation) -> str | None:
-    if not _close(_path(seen), case.facts["want"][1:]):
-        return None
-    return f"{case.name}, the start is missing: the path begins with 1.0, before any update."
-
-
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     rate, staleness, noise = cases[0].args[0]
@@ -137,91 +116,50 @@ def reference(rate: float, staleness: int, noise: Path) -> Path:
     return delayed_descent(rate, staleness, noise)
 
 
-def fresh(rate: float, staleness: int, noise: Path) -> Path:
-    """Never late."""
-    path = [1.0]
-    for error in noise:
-        path.append(path[-1] - rate * (path[-1] + error))
+def _stepping(update: Callable[..., float]) -> Callable[[float, int, Path], Path]:
+    """Descent with another update, of the path, the rate, how late, and what the noise is."""
+
+    def descent(rate: float, staleness: int, noise: Path) -> Path:
+        path = [1.0]
+        for error in noise:
+            path.append(update(path, rate, staleness, error))
+        return path
+
+    return descent
+
+
+def _old(path: Path, late: int) -> float:
+    """The w that a gradient is of which is so many updates late."""
+    return path[max(len(path) - 1 - max(late, 0), 0)]
+
+
+_never_late = _stepping(lambda w, rate, late, off: w[-1] - rate * (w[-1] + off))
+_from_stale = _stepping(lambda w, rate, late, off: _old(w, late) - rate * (_old(w, late) + off))
+_one_later = _stepping(lambda w, rate, late, off: w[-1] - rate * (_old(w, late + 1) + off))
+_one_sooner = _stepping(lambda w, rate, late, off: w[-1] - rate * (_old(w, late - 1) + off))
+_noise_whole = _stepping(lambda w, rate, late, off: w[-1] - rate * _old(w, late) + off)
+_no_noise = _stepping(lambda w, rate, late, off: w[-1] - rate * _old(w, late))
+_uphill = _stepping(lambda w, rate, late, off: w[-1] + rate * (_old(w, late) + off))
+_waits = _stepping(
+    lambda w, rate, late, off: w[-1] - rate * (w[-1 - late] + off if len(w) > late else 0)
+)
+_looks_back = _stepping(lambda w, rate, late, off: w[-1] - rate * (w[-1 - late] + off))
+
+
+def _no_start(rate: float, staleness: int, noise: Path) -> Path:
+    return reference(rate, staleness, noise)[1:]
+
+
+def _last_alone(rate: float, staleness: int, noise: Path) -> float:
+    return reference(rate, staleness, noise)[-1]
+
+
+def _no_places(rate: float, staleness: int, noise: Path) -> Path:
+    path: Path = []
+    for step, w in enumerate(reference(rate, staleness, noise)):
+        path[step] = w
     return path
 
-
-def from_stale(rate: float, staleness: int, noise: Path) -> Path:
-    """Steps from the stale weights instead of the present ones."""
-    path = [1.0]
-    for step, error in enumerate(noise):
-        old = path[max(step - staleness, 0)]
-        path.append(old - rate * (old + error))
-    return path
-
-
-def one_later(rate: float, staleness: int, noise: Path) -> Path:
-    """Counts from the end of the list: path[-1 - staleness - 1]."""
-    path = [1.0]
-    for step, error in enumerate(noise):
-        path.append(path[-1] - rate * (path[max(step - staleness - 1, 0)] + error))
-    return path
-
-
-def one_sooner(rate: float, staleness: int, noise: Path) -> Path:
-    """Counts from the end of the list: path[-staleness]."""
-    path = [1.0]
-    for step, error in enumerate(noise):
-        late = max(staleness - 1, 0)
-        path.append(path[-1] - rate * (path[max(step - late, 0)] + error))
-    return path
-
-
-def noise_whole(rate: float, staleness: int, noise: Path) -> Path:
-    """Adds the noise to w instead of to the gradient."""
-    path = [1.0]
-    for step, error in enumerate(noise):
-        path.append(path[-1] - rate * path[max(step - staleness, 0)] + error)
-    return path
-
-
-def no_noise(rate: float, staleness: int, noise: Path) -> Path:
-    """Leaves the noise out."""
-    path = [1.0]
-    for step in range(len(noise)):
-        path.append(path[-1] - rate * path[max(step - staleness, 0)])
-    return path
-
-
-def uphill(rate: float, staleness: int, noise: Path) -> Path:
-    """The wrong sign."""
-    path = [1.0]
-    for step, error in enumerate(noise):
-        path.append(path[-1] + rate * (path[max(step - staleness, 0)] + error))
-    return path
-
-
-def waits(rate: float, staleness: int, noise: Path) -> Path:
-    """Makes no update until the first late gradient could be there."""
-    path = [1.0]
-    for step, error in enumerate(noise):
-        gradient = path[step - staleness] + error if step >= staleness else 0.0
-        path.append(path[-1] - rate * gradient)
-    return path
-
-
-def index_error(rate: float, staleness: int, noise: Path) -> Path:
-    """Looks back past the start."""
-    path = [1.0]
-    for error in noise:
-        path.append(path[-1] - rate * (path[-1 - staleness] + error))
-    return path
-
-
-KNOWN: dict[str, Callable[..., Path]] = {
-    "never late": fresh,
-    "steps from the stale weights": from_stale,
-    "one update too late": one_later,
-    "one update too soon": one_sooner,
-    "noise on the weights": noise_whole,
-    "no noise": no_noise,
-    "uphill": uphill,
-    "no update at first": waits,
-}
 
 EXERCISE = Exercise(
     number="06.2",
@@ -240,54 +178,65 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake("looks back past the start", _before_the_start, unfinished=True),
         Mistake("no path", _not_a_path),
-        Mistake("no start", _no_start),
-        _like(
-            "never late",
-            "every gradient is fresh: update t takes the gradient at w[t − {late}], not at w[t].",
-        ),
-        _like(
-            "steps from the stale weights",
-            "update {step} starts from the stale weights and undoes what came since. The "
-            "gradient is old; the weights that the server changes are its present ones, "
-            "`path[-1]`.",
-        ),
-        _like(
-            "one update too late",
-            "the gradients are one update too late: w after update {step} is {got} instead of "
-            "{want}. Update t, counted from 0, takes w[t − {late}].",
-        ),
-        _like(
-            "one update too soon",
-            "the gradients are one update too fresh: w after update {step} is {got} instead of "
-            "{want}. Staleness 0 is `path[-1]`, so staleness {late} is `path[-1 - {late}]`.",
-        ),
-        _like(
-            "noise on the weights",
-            "the noise goes into w whole, {got} instead of {want}: it is part of the gradient, "
-            "so the rate multiplies it too.",
-        ),
-        _like("no noise", "the noise is left out: the gradient of update t is off by noise[t]."),
-        _like(
-            "uphill", "w goes uphill, to {got} in update {step}: a step is minus rate · gradient."
-        ),
-        _like(
-            "no update at first",
-            "w stays at 1 in the first {late} updates. All workers pulled w[0] at the start, so "
-            "the first gradients are those of w[0]: `path[max(step - staleness, 0)]`.",
-        ),
     ),
+    numbers=numbers,
+    compared=lambda case, seen: np.array(_path(seen)),
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("never late", fresh, hint="every gradient is fresh"),
-        WrongAnswer("from the stale weights", from_stale, hint="undoes what came since"),
-        WrongAnswer("one too late", one_later, hint="one update too late"),
-        WrongAnswer("one too soon", one_sooner, hint="one update too fresh"),
-        WrongAnswer("noise on the weights", noise_whole, hint="goes into w whole"),
-        WrongAnswer("no noise", no_noise, hint="is left out"),
-        WrongAnswer("uphill", uphill, hint="uphill"),
-        WrongAnswer("waits at first", waits, hint="w stays at 1"),
-        WrongAnswer("looks back too far", index_error, hint="no w that long ago"),
+        WrongAnswer(
+            "no start",
+            _no_start,
+            "the start is missing: the path begins with 1.0, before any update.",
+        ),
+        WrongAnswer(
+            "never late",
+            _never_late,
+            "every gradient is fresh: update t takes the gradient at w[t − {late}], not at w[t].",
+        ),
+        WrongAnswer(
+            "steps from the stale weights",
+            _from_stale,
+            "update {step} starts from the stale weights and undoes what came since. The gradient "
+            "is old; the weights that the server changes are its present ones, `path[-1]`.",
+        ),
+        WrongAnswer(
+            "one update too late",
+            _one_later,
+            "the gradients are one update too late: w after update {step} is {got} instead of "
+            "{want}. Update t, counted from 0, takes w[t − {late}].",
+        ),
+        WrongAnswer(
+            "one update too soon",
+            _one_sooner,
+            "the gradients are one update too fresh: w after update {step} is {got} instead of "
+            "{want}. Staleness 0 is `path[-1]`, so staleness {late} is `path[-1 - {late}]`.",
+        ),
+        WrongAnswer(
+            "noise on the weights",
+            _noise_whole,
+            "the noise goes into w whole, {got} instead of {want}: it is part of the gradient, so "
+            "the rate multiplies it too.",
+        ),
+        WrongAnswer(
+            "no noise",
+            _no_noise,
+            "the noise is left out: the gradient of update t is off by noise[t].",
+        ),
+        WrongAnswer(
+            "uphill",
+            _uphill,
+            "w goes uphill, to {got} in update {step}: a step is minus rate · gradient.",
+        ),
+        WrongAnswer(
+            "no update at first",
+            _waits,
+            "w stays at 1 in the first {late} updates. All workers pulled w[0] at the start, so "
+            "the first gradients are those of w[0]: `path[max(step - staleness, 0)]`.",
+        ),
+        WrongAnswer("looks back too far", _looks_back, hint="no w that long ago"),
+        WrongAnswer("sets what is not there", _no_places, hint="a list has no places to come"),
+        WrongAnswer("the last w alone", _last_alone, hint="a list of numbers, the whole path"),
     ),
     ranked=False,
 )

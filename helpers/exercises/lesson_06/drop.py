@@ -6,27 +6,19 @@ worker goes on; all else is handed on to the rule inside.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
+from helpers.algorithms.servers.cure import Cure
+from helpers.algorithms.servers.rule import Decision, Push, Rule
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import count
 from helpers.exercises.drives_rules import handing_turns
-from helpers.exercises.lesson_06 import drop_wrong as wrong
-from helpers.exercises.lesson_06.handed import NO_PUSH, NOT_HANDED, OWN_DECISION
-from helpers.exercises.lesson_06.turns import (
-    NO_TUPLE,
-    STUCK,
-    around_pairs,
-    case,
-    fault,
-    first_difference,
-    holds_up,
-    like,
-    named,
-)  # fmt: skip
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.lesson_06 import turns
+from helpers.exercises.lesson_06.turns import applies_itself, decides_itself, no_comma, one_push
+from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
 
 def cases(seed: int) -> list[Case]:
@@ -37,13 +29,9 @@ def cases(seed: int) -> list[Case]:
         if seed and workers > 5:
             limit = int(random.integers(3, 6))
         order = telling(random, workers, limit, int(random.integers(13, 18)) if seed else 7)
-        made.append(
-            case(
-                named(workers, f" and a limit of {limit}"), handing_turns, random, order, workers,
-                (limit,), wrong.reference, wrong.KNOWN,
-            )
-        )  # fmt: skip
-    return [*made, around_pairs(handing_turns, random, (9,), wrong.reference, wrong.KNOWN)]
+        name = turns.named(workers, f" and a limit of {limit}")
+        made.append(turns.case(name, handing_turns, random, order, workers, (limit,), reference))
+    return [*made, turns.around_pairs(handing_turns, random, (9,), reference)]
 
 
 def telling(random: np.random.Generator, workers: int, limit: int, more: int) -> list[int]:
@@ -66,30 +54,88 @@ def telling(random: np.random.Generator, workers: int, limit: int, more: int) ->
     return order
 
 
-def _no_return(case: Case, seen: Observation) -> str | None:
-    number, got, want = first_difference(case, seen)
-    if got is None or want is None or got.get("decision", "") is not None or not want["dropped"]:
-        return None
-    return (
-        f"{case.name}, worker {want['worker']}’s gradient at turn {number} is to be dropped, and "
-        "`arrive` returns None there: `self.discard(worker, version)` gives a decision, which is "
-        "what you return."
-    )
-
-
 def claim(case: Case, seen: Observation) -> str | None:
     """What is later than the limit is dropped, its worker released; the rest handed on."""
-    return fault(case, seen)
+    return turns.fault(case, seen)
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    turns = seen[0].values[0]
-    dropped = sum(len(turn["dropped"]) for turn in turns)
+    found = seen[0].values[0]
+    dropped = sum(len(turn["dropped"]) for turn in found)
     return (
         f"Passed with 1, 2, 3 and 5 workers. {cases[0].name}, {dropped} of "
-        f"{count(len(turns), 'gradient')} were dropped, and everybody went on."
+        f"{count(len(found), 'gradient')} were dropped, and everybody went on."
     )
+
+
+def reference(rule: Rule, limit: int) -> Rule:
+    """The course's own."""
+    from helpers.algorithms.servers.stale_cures import DropStale
+
+    return DropStale(rule, limit)
+
+
+def _discards(cure: Cure, push: Push, gradient: Any) -> Any:
+    return cure.discard(push.worker, push.version)
+
+
+def _hands_on(cure: Cure, push: Push, gradient: Any) -> Any:
+    return cure.rule.arrive(push.worker, gradient, push.version)
+
+
+def _dropping(
+    late: Callable[..., Any] = _discards,
+    fresh: Callable[..., Any] = _hands_on,
+    is_late: Callable[[Any, int], bool] = lambda push, limit: push.staleness > limit,
+) -> type[Cure]:
+    """The cure with another part: what becomes of late and of fresh ones, or which are late."""
+
+    class Dropping(Cure):
+        def __init__(self, rule: Rule, limit: int) -> None:
+            super().__init__(rule)
+            self.limit = limit
+
+        def arrive(self, worker: int, gradient: Any, version: int) -> Any:
+            push = self.push(worker, version)
+            return (late if is_late(push, self.limit) else fresh)(self, push, gradient)
+
+    return Dropping
+
+
+def _applies_and_drops(cure: Cure, push: Push, gradient: Any) -> Decision:
+    _hands_on(cure, push, gradient)
+    return Decision(release=(push.worker,), dropped=(push,))
+
+
+def _discards_in_vain(cure: Cure, push: Push, gradient: Any) -> Any:
+    cure.discard(push.worker, push.version)
+    return _hands_on(cure, push, gradient)
+
+
+def _discards_alone(cure: Cure, push: Push, gradient: Any) -> None:
+    cure.discard(push.worker, push.version)
+
+
+_no_return = _dropping(late=_discards_alone)
+_in_vain = _dropping(late=_discards_in_vain)
+_keeps_worker = _dropping(late=lambda cure, push, gradient: Decision(dropped=(push,)))
+_drops_at_limit = _dropping(is_late=lambda push, limit: push.staleness >= limit)
+_not_noted = _dropping(late=lambda cure, push, gradient: Decision(release=(push.worker,)))
+_drops_fresh = _dropping(is_late=lambda push, limit: push.staleness <= limit)
+_by_version = _dropping(is_late=lambda push, limit: push.version > limit)
+_applies_anyway = _dropping(late=_applies_and_drops)
+_drops_nothing = _dropping(late=_hands_on)
+
+
+def _spoiled(spoil: Callable[[Any], Rule]) -> Callable[..., Rule]:
+    return lambda rule, limit: spoil(reference(rule, limit))
+
+
+_one_push = _spoiled(one_push)
+_no_comma = _spoiled(no_comma)
+_applies_itself = _spoiled(applies_itself)
+_decides_itself = _spoiled(decides_itself)
 
 
 EXERCISE = Exercise(
@@ -106,78 +152,74 @@ EXERCISE = Exercise(
     cases=cases,
     drive=handing_turns,
     claim=claim,
-    mistakes=(
-        NO_PUSH,
-        Mistake("no return", _no_return),
-        like(
+    mistakes=turns.KINDS,
+    numbers=turns.numbers,
+    compared=turns.without_held,
+    praise=praise,
+    reference=reference,
+    wrong=(
+        WrongAnswer(
+            "no return",
+            _no_return,
+            "worker {worker}’s gradient at turn {turn} is to be dropped, and `arrive` returns "
+            "None there: `self.discard(worker, version)` gives a decision, which is what you "
+            "return.",
+        ),
+        WrongAnswer(
             "discards in vain",
+            _in_vain,
             "worker {worker}’s gradient at turn {turn} is {late} late, you call `self.discard` "
             "and go on to apply it: `return self.discard(worker, version)`, or what it says is "
             "lost.",
         ),
-        like(
+        WrongAnswer(
             "its worker is not released",
+            _keeps_worker,
             "you drop worker {worker}’s gradient at turn {turn} and release nobody: the worker "
             "waits for an answer for ever, and sooner or later everybody does. "
             "`self.discard(worker, version)` drops and releases.",
         ),
-        holds_up(
-            "you release {released} at turn {turn}, where worker {worker} came {late} late; "
-            "release {right}, or in the end everybody waits.",
-        ),
-        like(
+        WrongAnswer(
             "drops at the limit",
+            _drops_at_limit,
             "worker {worker}’s gradient at turn {turn} is {late} late and you drop it: what is "
             "exactly at the limit still counts (>, not ≥).",
         ),
-        like(
+        WrongAnswer(
             "not noted",
+            _not_noted,
             "worker {worker}’s gradient vanishes at turn {turn}: the decision has to name it in "
             "`dropped`, so that it can be counted. `self.discard(worker, version)` does.",
         ),
-        like(
+        WrongAnswer(
             "drops the fresh ones",
+            _drops_fresh,
             "worker {worker}’s gradient at turn {turn} is only {late} late and you drop it; the "
             "comparison is the wrong way round.",
         ),
-        like(
+        WrongAnswer(
             "version for staleness",
+            _by_version,
             "you drop by the version of the gradient, which grows with the training: how late it "
             "is, is the server’s version minus the gradient’s, `self.push(worker, "
             "version).staleness`.",
         ),
-        like(
+        WrongAnswer(
             "applies what it drops",
+            _applies_anyway,
             "the gradient at turn {turn} is {late} late; your decision says that it is dropped, "
-            "and the weights have moved all the same. Decide before you hand it on to "
-            "`self.rule`.",
+            "and the weights have moved all the same. Decide before you hand it on to `self.rule`.",
         ),
-        like(
+        WrongAnswer(
             "drops nothing",
+            _drops_nothing,
             "worker {worker}’s gradient at turn {turn} is {late} late and is applied: nothing is "
             "ever dropped.",
         ),
-        NOT_HANDED,
-        OWN_DECISION,
-        NO_TUPLE,
-        STUCK,
-    ),
-    praise=praise,
-    reference=wrong.reference,
-    wrong=(
-        WrongAnswer("keeps the worker", wrong.KeepsWorker, hint="drops and releases"),
-        WrongAnswer("≥", wrong.DropsAtLimit, hint="exactly at the limit"),
-        WrongAnswer("says nothing", wrong.SaysNothing, hint="vanishes"),
-        WrongAnswer("drops fresh ones", wrong.DropsFresh, hint="wrong way round"),
-        WrongAnswer("by version", wrong.ByVersion, hint="by the version"),
-        WrongAnswer("applies anyway", wrong.AppliesAnyway, hint="moved all the same"),
-        WrongAnswer("discards in vain", wrong.DiscardsInVain, hint="what it says is lost"),
-        WrongAnswer(
-            "discards, returns None", wrong.DiscardsAndSaysNothing, hint="returns None there"
-        ),
-        WrongAnswer("applies itself", wrong.AppliesItself, hint="never reaches the rule inside"),
-        WrongAnswer("decides itself", wrong.DecidesItself, hint="then decide for yourself"),
-        WrongAnswer("never drops", wrong.NeverDrops, hint="nothing is ever"),
+        WrongAnswer("never handed on", _applies_itself, turns.NOT_HANDED),
+        WrongAnswer("decides for itself", _decides_itself, turns.OWN_DECISION),
+        WrongAnswer("one push", _one_push, hint="a comma makes it one"),
+        WrongAnswer("no comma", _no_comma, hint="are tuples"),
     ),
     ranked=False,
     unseen={

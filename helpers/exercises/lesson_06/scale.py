@@ -6,27 +6,15 @@ one that is not late as it is. Source: Zhang et al. (2015), section 3.2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from helpers.algorithms.servers.cure import Cure
-from helpers.algorithms.servers.rule import Decision, Rule
+from helpers.algorithms.servers.rule import Decision, Push, Rule
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.drives_rules import handing_turns
-from helpers.exercises.lesson_06.handed import NO_PUSH, NOT_HANDED, OWN_DECISION
-from helpers.exercises.lesson_06.turns import (
-    NO_TUPLE,
-    STUCK,
-    around_pairs,
-    arrivals,
-    case,
-    fault,
-    late,
-    like,
-    named,
-)  # fmt: skip
+from helpers.exercises.lesson_06 import turns
+from helpers.exercises.lesson_06.turns import applies_itself, decides_itself, no_comma, one_push
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -36,126 +24,26 @@ def cases(seed: int) -> list[Case]:
     for workers in [*WORLDS, int(random.integers(6, 10))] if seed else WORLDS:
         wanted = {0, 1, min(2, workers - 1)} if workers > 1 else {0}
         length = 2 * workers + 6 + (int(random.integers(8, 13)) if seed else 0)
-        order = arrivals(random, workers, length, wanted)
+        order = turns.arrivals(random, workers, length, wanted)
         made.append(
-            case(named(workers), handing_turns, random, order, workers, (), reference, KNOWN)
+            turns.case(turns.named(workers), handing_turns, random, order, workers, (), reference)
         )
-    return [*made, around_pairs(handing_turns, random, (), reference, KNOWN)]
+    return [*made, turns.around_pairs(handing_turns, random, (), reference)]
 
 
-def reference(rule: Rule) -> Rule:
-    """The course's own."""
-    from helpers.algorithms.servers.stale_cures import ScaleByStaleness
-
-    return ScaleByStaleness(rule)
+def claim(case: Case, seen: Observation) -> str | None:
+    """g / max(τ, 1) handed on, and the decision of the rule inside returned."""
+    return turns.fault(case, seen)
 
 
-class ByZero(Cure):
-    """Divides by zero where nothing is late."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        """g/τ."""
-        return self.rule.arrive(worker, gradient / self.push(worker, version).staleness, version)
-
-
-class ByOneMore(Cure):
-    """Divides by τ + 1."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        """g/(τ + 1)."""
-        late = self.push(worker, version).staleness
-        return self.rule.arrive(worker, gradient / (late + 1), version)
-
-
-class ByRoot(Cure):
-    """Divides by √τ."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        """g/√τ."""
-        late = max(self.push(worker, version).staleness, 1)
-        return self.rule.arrive(worker, gradient / late**0.5, version)
-
-
-class ByVersion(Cure):
-    """Divides by the gradient's version."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        """g/version."""
-        return self.rule.arrive(worker, gradient / max(version, 1), version)
-
-
-class Times(Cure):
-    """Multiplies."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        """g·τ."""
-        late = max(self.push(worker, version).staleness, 1)
-        return self.rule.arrive(worker, gradient * late, version)
-
-
-class LosesResult(Cure):
-    """Computes the scaled gradient and hands on the old one."""
-
-
-class CallsItFresh(Cure):
-    """Hands the gradient on as if it were of the present version."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        """With self.version."""
-        late = max(self.push(worker, version).staleness, 1)
-        return self.rule.arrive(worker, gradient / late, self.version)
-
-
-class KeepsDecision(Cure):
-    """Hands on, and decides by itself, without the push."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        """A decision of its own."""
-        late = max(self.push(worker, version).staleness, 1)
-        self.rule.arrive(worker, gradient / late, version)
-        return Decision(release=(worker,))
-
-
-class AppliesItself(Cure):
-    """Makes the update itself."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        """The asynchronous rule once more."""
-        push = self.push(worker, version)
-        self.apply(gradient / max(push.staleness, 1))
-        return Decision(release=(worker,), applied=(push,))
-
-
-class DecidesItself(Cure):
-    """Hands on, and decides all the same."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        """A decision of its own."""
-        push = self.push(worker, version)
-        self.rule.arrive(worker, gradient / max(push.staleness, 1), version)
-        return Decision(release=(worker,), applied=(push,))
-
-
-KNOWN = {
-    "divides by τ + 1": ByOneMore,
-    "divides by the root": ByRoot,
-    "divides by the version": ByVersion,
-    "multiplies": Times,
-    "hands on the gradient unscaled": LosesResult,
-    "called fresh": CallsItFresh,
-    "the decision is lost": KeepsDecision,
-}
-
-
-def _by_zero(case: Case, seen: Observation) -> str | None:
-    for number, (got, want) in enumerate(zip(seen.values[0], case.facts["want"], strict=False), 1):
-        if "weights" in got and late(want) == 0 and not np.isfinite(got["weights"]).all():
-            return (
-                f"{case.name}, worker {want['worker']}’s gradient at turn {number} is 0 updates "
-                "late and you divide by 0, which makes every weight infinite. What is not late "
-                "is handed on as it is: `max(staleness, 1)`."
-            )
-    return None
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    found = [turns.late(turn) for turn in seen[0].values[0]]
+    return (
+        "Passed with 1, 2, 3 and 5 workers: with 3 workers the gradients were "
+        f"{', '.join(map(str, found))} updates late and were divided by "
+        f"{', '.join(str(max(each, 1)) for each in found)}."
+    )
 
 
 def _no_division(case: Case, seen: Observation) -> str | None:
@@ -167,19 +55,54 @@ def _no_division(case: Case, seen: Observation) -> str | None:
     )
 
 
-def claim(case: Case, seen: Observation) -> str | None:
-    """g / max(τ, 1) handed on, and the decision of the rule inside returned."""
-    return fault(case, seen)
+def reference(rule: Rule) -> Rule:
+    """The course's own."""
+    from helpers.algorithms.servers.stale_cures import ScaleByStaleness
+
+    return ScaleByStaleness(rule)
 
 
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    found = [late(turn) for turn in seen[0].values[0]]
-    return (
-        "Passed with 1, 2, 3 and 5 workers: with 3 workers the gradients were "
-        f"{', '.join(map(str, found))} updates late and were divided by "
-        f"{', '.join(str(max(each, 1)) for each in found)}."
-    )
+def _scaling(scaled: Callable[[Any, Push], Any]) -> type[Cure]:
+    """A cure that scales otherwise."""
+
+    class Scaling(Cure):
+        def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+            push = self.push(worker, version)
+            return self.rule.arrive(worker, scaled(gradient, push), version)
+
+    return Scaling
+
+
+_by_zero = _scaling(lambda gradient, push: gradient / push.staleness)
+_one_by_zero = _scaling(lambda gradient, push: gradient * (1 / push.staleness))
+_by_one_more = _scaling(lambda gradient, push: gradient / (push.staleness + 1))
+_by_root = _scaling(lambda gradient, push: gradient / max(push.staleness, 1) ** 0.5)
+_by_version = _scaling(lambda gradient, push: gradient / max(push.version, 1))
+_multiplies = _scaling(lambda gradient, push: gradient * max(push.staleness, 1))
+_unscaled = _scaling(lambda gradient, push: gradient)
+
+
+class _CalledFresh(Cure):
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        late = max(self.push(worker, version).staleness, 1)
+        return self.rule.arrive(worker, gradient / late, self.version)
+
+
+class _LosesDecision(Cure):
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        late = max(self.push(worker, version).staleness, 1)
+        self.rule.arrive(worker, gradient / late, version)
+        return Decision(release=(worker,))
+
+
+def _spoiled(spoil: Callable[[Any], Rule]) -> Callable[..., Rule]:
+    return lambda rule: spoil(reference(rule))
+
+
+_one_push = _spoiled(one_push)
+_no_comma = _spoiled(no_comma)
+_applies_itself = _spoiled(applies_itself)
+_decides_itself = _spoiled(decides_itself)
 
 
 EXERCISE = Exercise(
@@ -194,63 +117,69 @@ EXERCISE = Exercise(
     drive=handing_turns,
     claim=claim,
     mistakes=(
-        NO_PUSH,
-        Mistake("divides by zero", _by_zero),
+        *turns.KINDS,
         Mistake("divides by zero, and Python says so", _no_division, unfinished=True),
-        like(
+    ),
+    numbers=turns.numbers,
+    compared=turns.without_held,
+    praise=praise,
+    reference=reference,
+    wrong=(
+        WrongAnswer(
+            "divides by zero",
+            _by_zero,
+            "worker {worker}’s gradient at turn {turn} is {late} late and you divide by 0, which "
+            "makes every weight infinite. What is not late is handed on as it is: `max(staleness, "
+            "1)`.",
+        ),
+        WrongAnswer(
             "divides by τ + 1",
-            "worker {worker}’s gradient at turn {turn} is {late} late, and you divide by one more. "
-            "Divide by τ itself; only τ = 0 needs care, since a fresh gradient counts whole.",
+            _by_one_more,
+            "worker {worker}’s gradient at turn {turn} is {late} late, and you divide by one "
+            "more. Divide by τ itself; only τ = 0 needs care, since a fresh gradient counts whole.",
         ),
-        like(
+        WrongAnswer(
             "divides by the root",
-            "worker {worker}’s gradient at turn {turn} is {late} late, and you divide by the "
-            "root of that: divide by τ.",
+            _by_root,
+            "worker {worker}’s gradient at turn {turn} is {late} late, and you divide by the root "
+            "of that: divide by τ.",
         ),
-        like(
+        WrongAnswer(
             "divides by the version",
+            _by_version,
             "you divide by the gradient’s version, so that every gradient shrinks as training "
             "goes on: τ is the server’s version minus the gradient’s, `self.push(worker, "
             "version).staleness`.",
         ),
-        like(
+        WrongAnswer(
             "multiplies",
+            _multiplies,
             "worker {worker}’s gradient at turn {turn} is {late} late and grows by that: the "
             "later it is, the less it should count. Divide.",
         ),
-        like(
+        WrongAnswer(
             "hands on the gradient unscaled",
+            _unscaled,
             "worker {worker}’s gradient at turn {turn} is {late} late and counts whole: hand on "
             "the scaled one. `gradient / τ` is a new tensor; the old one stays as it is.",
         ),
-        like(
+        WrongAnswer(
             "called fresh",
+            _CalledFresh,
             "the gradient at turn {turn} is {late} late, and you hand it on as if it were fresh: "
             "give the rule inside the gradient’s own `version`, not the server’s.",
         ),
-        like(
+        WrongAnswer(
             "the decision is lost",
+            _LosesDecision,
             "the update at turn {turn} is in nobody’s books: return what `self.rule.arrive(...)` "
             "decides instead of a decision of your own.",
         ),
-        NOT_HANDED,
-        OWN_DECISION,
-        NO_TUPLE,
-        STUCK,
-    ),
-    praise=praise,
-    reference=reference,
-    wrong=(
-        WrongAnswer("divides by 0", ByZero, hint="you divide by 0"),
-        WrongAnswer("τ + 1", ByOneMore, hint="by one more"),
-        WrongAnswer("√τ", ByRoot, hint="by the root"),
-        WrongAnswer("by version", ByVersion, hint="shrinks as training goes on"),
-        WrongAnswer("multiplies", Times, hint="grows by that"),
-        WrongAnswer("unscaled", LosesResult, hint="counts whole:"),
-        WrongAnswer("calls it fresh", CallsItFresh, hint="as if it were fresh"),
-        WrongAnswer("applies itself", AppliesItself, hint="never reaches the rule inside"),
-        WrongAnswer("decides itself", DecidesItself, hint="then decide for yourself"),
-        WrongAnswer("own decision", KeepsDecision, hint="nobody’s books"),
+        WrongAnswer("never handed on", _applies_itself, turns.NOT_HANDED),
+        WrongAnswer("decides for itself", _decides_itself, turns.OWN_DECISION),
+        WrongAnswer("1 / τ", _one_by_zero, hint="what is not late is"),
+        WrongAnswer("one push", _one_push, hint="a comma makes it one"),
+        WrongAnswer("no comma", _no_comma, hint="are tuples"),
     ),
     ranked=False,
     unseen={

@@ -1,24 +1,25 @@
-"""What the specs of lesson 06 share: arrivals as cases, and what tells two lists of turns apart.
+"""What the specs of lesson 06 share: arrivals as cases, their turns judged, what many get wrong.
 
-A case's facts hold the turns that are wanted, and, by a name, those that answers with one thing
-wrong give, which is how a mistake is recognised. Where everybody waits in the end, the last turn is
+A case's facts hold the turns that are wanted. Where everybody waits in the end, the last turn is
 `{"stuck"}`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
+from helpers.algorithms.servers.cure import Cure
+from helpers.algorithms.servers.rule import Decision, Rule
 from helpers.exercises.compare import count, describe, listing
 from helpers.exercises.spec import Case, Driver, Mistake, Observation
 
 Turn = dict[str, Any]
 _TOLERANCE = 1e-9
-_WIDTH = 3  # weights
 
 
 def arrivals(random: np.random.Generator, workers: int, length: int, late: set[int]) -> list[int]:
@@ -36,8 +37,7 @@ def arrivals(random: np.random.Generator, workers: int, length: int, late: set[i
 
 def lateness(order: Sequence[int]) -> list[int]:
     """How late each gradient is where every one is applied and its worker pulls at once."""
-    pulled: dict[int, int] = {}
-    late = []
+    pulled, late = dict[int, int](), list[int]()
     for made, worker in enumerate(order):
         late.append(made - pulled.get(worker, 0))
         pulled[worker] = made + 1
@@ -52,29 +52,18 @@ def case(
     workers: int,
     extra: tuple[Any, ...],
     right: Callable[..., Any],
-    others: Mapping[str, Callable[..., Any]],
     options: dict[str, Any] | None = None,
-    width: int = _WIDTH,
+    width: int = 3,
 ) -> Case:
-    """A case with what the right class gives, and each of the others. width: so many weights."""
+    """A case with the turns of the right class. width: so many weights."""
     goals = np.round(random.standard_normal((workers, width)), 2)
     args = ((goals, round(float(random.uniform(0.1, 0.4)), 2), extra, order),)
-    blind = Case(name, args, options=options or {})
-    wanted = drive(right, blind)
-    seen = {known: drive(other, blind) for known, other in others.items()}
-    facts = {
-        "want": wanted.values[0],
-        "others": {known: one.values[0] for known, one in seen.items()},
-    }
-    return Case(name, args, options=options or {}, facts=facts)
+    wanted = drive(right, Case(name, args, options=options or {}))
+    return Case(name, args, options=options or {}, facts={"want": wanted.values[0]})
 
 
 def around_pairs(
-    drive: Driver,
-    random: np.random.Generator,
-    extra: tuple[Any, ...],
-    right: Callable[..., Any],
-    others: Mapping[str, Callable[..., Any]],
+    drive: Driver, random: np.random.Generator, extra: tuple[Any, ...], right: Callable[..., Any]
 ) -> Case:
     """A case whose rule inside waits for two gradients: who decides in its place is wrong."""
     order: list[int] = []
@@ -82,7 +71,7 @@ def around_pairs(
         waits = order[-1:] if number % 2 else []
         order.append(int(random.choice([w for w in range(3) if w not in waits])))
     name = named(3, ", around a rule that waits for two gradients")
-    return case(name, drive, random, order, 3, extra, right, others, {"pairs": True})
+    return case(name, drive, random, order, 3, extra, right, {"pairs": True})
 
 
 def named(workers: int, words: str = "") -> str:
@@ -103,14 +92,10 @@ def same(got: Turn | None, want: Turn | None) -> bool:
     for key, value in want.items():
         if key not in ("weights", "held") and got[key] is not None and got[key] != value:
             return False
-    return alike(got["weights"], want["weights"])
-
-
-def alike(got: Any, want: Any) -> bool:
-    """Whether two arrays of weights are close; where one is infinite or NaN, so is the other."""
-    if type(got) is not np.ndarray or got.shape != np.shape(want):
+    mine, right = got["weights"], want["weights"]
+    if type(mine) is not np.ndarray or mine.shape != right.shape:
         return False
-    return bool(np.allclose(got, want, rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True))
+    return bool(np.allclose(mine, right, rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True))
 
 
 def first_difference(case: Case, seen: Observation) -> tuple[int, Turn | None, Turn | None]:
@@ -130,6 +115,13 @@ def late(turn: Turn) -> int:
 
 def fault(case: Case, seen: Observation) -> str | None:
     """Every turn as wanted: weights, who is released, what is noted."""
+    said = _fault(case, seen)
+    if said and seen.values[0] and "stuck" in seen.values[0][-1]:
+        return f"{said} In the end everybody waits for the server to let them go on."
+    return said
+
+
+def _fault(case: Case, seen: Observation) -> str | None:
     if type(seen.values[0]) is not list:
         return f"{case.name}, your class gave {describe(seen.values[0])} instead of decisions."
     number, got, want = first_difference(case, seen)
@@ -169,11 +161,6 @@ def fault(case: Case, seen: Observation) -> str | None:
     )
 
 
-def is_stuck(seen: Observation) -> bool:
-    """Whether everybody waits in the end."""
-    return bool(seen.values[0]) and "stuck" in seen.values[0][-1]
-
-
 def updates(number: int) -> str:
     """ "1 update", "2 updates"."""
     return count(number, "update")
@@ -192,66 +179,58 @@ def pushes(found: Sequence[Any]) -> str:
     return f"({', '.join(words)}{',' if len(words) == 1 else ''})"
 
 
-def like(name: str, words: str) -> Mistake:
-    """An answer whose turns are those of a known wrong one, `name` in the facts.
-
-    words: the hint; {turn}, {worker}, {late}, {got} and {want} (weights), {released} and {made}
-    stand for what is at the first turn that differs.
-    """
-
-    def look(case: Case, seen: Observation) -> str | None:
-        other, turns = case.facts["others"].get(name), seen.values[0]
-        if other is None or len(turns) != len(other):
-            return None
-        if not all(same(a, b) for a, b in zip(turns, other, strict=True)):
-            return None
-        number, got, want = first_difference(case, seen)
-        if number == 0 or want is None:
-            return None
-        facts = {"turn": number, "worker": want["worker"], "late": updates(late(want))}
-        if got is not None and "stuck" not in got:
-            facts["got"], facts["want"] = describe(got["weights"]), describe(want["weights"])
-            facts["released"], facts["made"] = people(got["release"]), updates(got["made"])
-            facts["right"] = people(want["release"])
-        return f"{case.name}, {words.format(**facts)}"
-
-    return Mistake(name, look)
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: the first turn that is not as wanted, and what was done in it."""
+    number, got, want = first_difference(case, seen)
+    if want is None:
+        return {}
+    found: dict[str, Any] = {"turn": number, "worker": want["worker"], "late": updates(late(want))}
+    if got is not None and "weights" in got:
+        found |= {"got": describe(got["weights"]), "want": describe(want["weights"])}
+        found |= {"released": people(got["release"]), "right": people(want["release"])}
+        found["made"] = updates(got["made"])
+    return found
 
 
-def holds_up(words: str) -> Mistake:
-    """An answer after which everybody waits though somebody was to go on."""
-
-    def look(case: Case, seen: Observation) -> str | None:
-        if not is_stuck(seen):
-            return None
-        number, got, want = first_difference(case, seen)
-        if (
-            got is None
-            or want is None
-            or "stuck" in got
-            or set(got["release"]) >= set(want["release"])
-        ):
-            return None
-        facts = {"turn": number, "worker": want["worker"], "late": updates(late(want))}
-        facts |= {"released": people(got["release"]), "right": people(want["release"])}
-        return f"{case.name}, {words.format(**facts)}"
-
-    return Mistake("everybody waits", look)
+def without_held(case: Case, seen: Observation) -> Any:
+    """The turns, but for how many tensors are held: that is an answer's own affair."""
+    return [{key: turn[key] for key in turn if key != "held"} for turn in seen.values[0]]
 
 
-def stuck(case: Case, seen: Observation) -> str | None:
-    """What any answer is told after which everybody waits."""
-    if not is_stuck(seen):
-        return None
-    said = fault(case, seen) or f"{case.name}, every turn is right so far."
-    return f"{said} In the end everybody waits for the server to let them go on."
+# --- what else is said to wrong answers -----------------------------------------------------------
 
 
-STUCK = Mistake("everybody waits in the end", stuck)
+def _no_push(case: Case, seen: Observation) -> str | None:
+    for number, (got, want) in enumerate(zip(seen.values[0], case.facts["want"], strict=False), 1):
+        if "release" not in got or "release" not in want:
+            continue
+        for part in ("applied", "dropped"):
+            given, right = got[part], want[part]
+            odd = [push for push in given if type(push) is not list]
+            if not odd:
+                continue
+            if right and given == right[0]:
+                return (
+                    f"{case.name}, `{part}` at turn {number} is one push where a tuple of them "
+                    "belongs: a comma makes it one, `(push,)`."
+                )
+            if type(odd[0]) is tuple:
+                return (
+                    f"{case.name}, `{part}` at turn {number} holds {describe(odd[0])}, a plain "
+                    "tuple: who reads the decision asks for `push.staleness` by its name. "
+                    "`self.push(worker, version)` makes a Push, which has one."
+                )
+            return (
+                f"{case.name}, `{part}` at turn {number} holds {describe(odd[0])} where a Push "
+                "belongs: `self.push(worker, version)` makes one, which says who gave the "
+                "gradient,"
+                f" of which version, and that it is {updates(right[0][2]) if right else 'so many'} "
+                "late."
+            )
+    return None
 
 
-def no_tuple(case: Case, seen: Observation) -> str | None:
-    """A worker's number, or a push, where a tuple of them belongs."""
+def _no_tuple(case: Case, seen: Observation) -> str | None:
     if seen.kind != "TypeError" or "not iterable" not in seen.text:
         return None
     return (
@@ -260,4 +239,61 @@ def no_tuple(case: Case, seen: Observation) -> str | None:
     )
 
 
-NO_TUPLE = Mistake("no tuple", no_tuple, unfinished=True)
+KINDS = (Mistake("no push", _no_push), Mistake("no tuple", _no_tuple, unfinished=True))
+NOT_HANDED = (
+    "the gradient at turn {turn} never reaches the rule inside: you make the update and the "
+    "decision yourself, which is right around the plain rule alone. Around a synchronous rule, or "
+    "another cure, it is not: hand it on with `self.rule.arrive(worker, …, version)` and return "
+    "what that decides."
+)
+OWN_DECISION = (
+    "you hand on the gradient at turn {turn} and then decide for yourself: the rule inside has "
+    "decided already, and it may know better who goes on. Return what `self.rule.arrive(…)` gives."
+)
+
+
+# --- wrong answers that any of the rules can give -------------------------------------------------
+
+
+def one_push(rule: Rule) -> Rule:
+    """A rule that gives a push where a tuple of them belongs."""
+    return _saying(rule, lambda said: {"applied": said.applied[0] if said.applied else ()})
+
+
+def no_comma(rule: Rule) -> Rule:
+    """A rule that gives a number where a tuple of them belongs."""
+    return _saying(rule, lambda said: {"release": said.release[0] if said.release else ()})
+
+
+def applies_itself(cure: Cure) -> Cure:
+    """A cure that makes updates itself, around any rule as around the asynchronous one."""
+    return _deciding(cure, lambda worker, gradient, version: cure.apply(gradient))
+
+
+def decides_itself(cure: Cure) -> Cure:
+    """A cure that hands on, and decides all the same."""
+    return _deciding(cure, cure.rule.arrive)
+
+
+def _deciding(cure: Cure, use: Callable[[int, Any, int], Any]) -> Cure:
+    """A cure that decides as the asynchronous rule does. use: what it does with a gradient."""
+
+    def arrive(worker: int, gradient: Any, version: int) -> Decision:
+        push = cure.push(worker, version)
+        use(worker, gradient, version)
+        return Decision(release=(worker,), applied=(push,))
+
+    cure.rule.arrive = arrive  # type: ignore[method-assign]
+    return cure
+
+
+def _saying(rule: Rule, changed: Callable[[Decision], dict[str, Any]]) -> Rule:
+    """A rule with some parts of its decisions changed."""
+    decide = rule.arrive
+
+    def arrive(worker: int, gradient: Any, version: int) -> Decision:
+        said = decide(worker, gradient, version)
+        return replace(said, **changed(said))
+
+    rule.arrive = arrive  # type: ignore[method-assign]
+    return rule

@@ -7,24 +7,17 @@ chapter 12.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
+from helpers.algorithms.servers.cure import Cure
+from helpers.algorithms.servers.rule import Decision, Rule
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import count
 from helpers.exercises.drives_rules import cure_turns
-from helpers.exercises.lesson_06 import warmup_wrong as wrong
-from helpers.exercises.lesson_06.handed import NO_PUSH
-from helpers.exercises.lesson_06.turns import (
-    NO_TUPLE,
-    STUCK,
-    arrivals,
-    case,
-    fault,
-    holds_up,
-    like,
-    named,
-    updates,
-)  # fmt: skip
+from helpers.exercises.lesson_06 import turns
+from helpers.exercises.lesson_06.turns import no_comma, one_push
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
 
@@ -39,26 +32,27 @@ def cases(seed: int) -> list[Case]:
     if seed:
         sizes = (*WORLDS, int(random.integers(6, 10)))
         settings = [(workers, int(random.integers(2, 7))) for workers in sizes] + [(4, 0)]
-    answers = wrong.reference, wrong.KNOWN
     for workers, alone in settings:
         length = 2 * workers + 4 + (int(random.integers(8, 13)) if seed else 0)
-        after = arrivals(random, workers, length, set())
+        after = turns.arrivals(random, workers, length, set())
         order = [0] * alone + [*range(workers - 1, -1, -1), *after]
-        name = named(workers, f" and a warmup of {updates(alone)}")
+        name = turns.named(workers, f" and a warmup of {turns.updates(alone)}")
         options = {} if alone else {"halves": True}
-        made.append(case(name, cure_turns, random, order, workers, (alone,), *answers, options))
+        made.append(
+            turns.case(name, cure_turns, random, order, workers, (alone,), reference, options)
+        )
     workers, alone = (4, 2) if not seed else (int(random.integers(3, 7)), 3)
-    words = f", all but worker 0 started by the rule inside, and a warmup of {updates(alone)}"
-    name = named(workers, words)
+    words = f", all but worker 0 started by the rule inside, and a warmup of {turns.updates(alone)}"
+    name = turns.named(workers, words)
     order = [1] * alone + [*range(workers - 1, 0, -1), *range(1, workers)]
     options = {"resumed": True}
-    made.append(case(name, cure_turns, random, order, workers, (alone,), *answers, options))
+    made.append(turns.case(name, cure_turns, random, order, workers, (alone,), reference, options))
     return made
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """One worker until the warmup is over, then everybody."""
-    return fault(case, seen)
+    return turns.fault(case, seen)
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -68,6 +62,75 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed with 1, 2, 3 and 5 workers. {cases[0].name}, {count(alone, 'gradient')} came from "
         "worker 0 alone, none of them late; then everybody was let go on at once."
     )
+
+
+def reference(rule: Rule, updates: int) -> Rule:
+    """The course's own."""
+    from helpers.algorithms.servers.stale_cures import Warmup
+
+    return Warmup(rule, updates)
+
+
+def _warming(
+    alone: Callable[[int, int], bool] = lambda version, updates: version < updates,
+    start: Callable[..., Any] = lambda inside, alone: inside[:1] if alone else inside,
+    is_over: Callable[[bool, bool], bool] = lambda before, after: before and not after,
+    released: Callable[..., Any] = lambda cure, decision: cure.rule.start(),
+) -> type[Cure]:
+    """The cure with another part: how long one is alone, who of those inside starts, whether the
+    update ended it (by `alone` before and after it), and who goes on then."""
+
+    class Warming(Cure):
+        def __init__(self, rule: Rule, updates: int) -> None:
+            super().__init__(rule)
+            self.updates = updates
+
+        def start(self) -> Any:
+            return start(self.rule.start(), alone(self.version, self.updates))
+
+        def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+            before = alone(self.version, self.updates)
+            decision = self.rule.arrive(worker, gradient, version)
+            if is_over(before, alone(self.version, self.updates)):
+                return replace(decision, release=released(self, decision))
+            return decision
+
+    return Warming
+
+
+_asks_before = _warming(is_over=lambda before, after: not before)
+_releases_before = _warming(is_over=lambda before, after: before)
+_asks_after = _warming(is_over=lambda before, after: not after)
+_nobody_else = _warming(released=lambda cure, decision: decision.release)
+_not_itself = _warming(
+    released=lambda cure, decision: tuple(sorted(set(cure.rule.start()) - set(decision.release)))
+)
+_next_only = _warming(released=lambda cure, decision: cure.rule.start()[:2])
+_all_start = _warming(
+    start=lambda inside, alone: inside, released=lambda cure, decision: decision.release
+)
+_starts_zero = _warming(start=lambda inside, alone: (0,) if alone else inside)
+_all_workers = _warming(released=lambda cure, decision: tuple(sorted(cure.workers)))
+_always_one = _warming(start=lambda inside, alone: inside[:1])
+_one_longer = _warming(alone=lambda version, updates: version <= updates)
+_one_shorter = _warming(alone=lambda version, updates: version + 1 < updates)
+_every_time = _warming(is_over=lambda before, after: True)
+
+
+class _NeverHandsOn(_warming()):  # type: ignore[misc]
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        before, push = self.version < self.updates, self.push(worker, version)
+        self.apply(gradient)
+        over = before and self.version >= self.updates
+        return Decision(self.rule.start() if over else (worker,), (push,))
+
+
+def _spoiled(spoil: Callable[[Any], Rule]) -> Callable[..., Rule]:
+    return lambda rule, updates: spoil(reference(rule, updates))
+
+
+_one_push = _spoiled(one_push)
+_no_comma = _spoiled(no_comma)
 
 
 EXERCISE = Exercise(
@@ -84,105 +147,100 @@ EXERCISE = Exercise(
     cases=cases,
     drive=cure_turns,
     claim=claim,
-    mistakes=(
-        NO_PUSH,
-        like(
+    mistakes=turns.KINDS,
+    numbers=turns.numbers,
+    praise=praise,
+    reference=reference,
+    wrong=(
+        WrongAnswer(
             "asks before alone",
+            _asks_before,
             "with turn {turn} the warmup is over and you release {released}, since `self.alone` "
             "still held when you asked, before the update. Ask before and after: where the answer "
             "changes, release {right}.",
         ),
-        like(
+        WrongAnswer(
             "asks before, and releases",
+            _releases_before,
             "you release {released} at turn {turn}, while the warmup goes on: that `self.alone` "
             "held before the update is not enough, it has to be over after it.",
         ),
-        like(
+        WrongAnswer(
             "asks after alone",
+            _asks_after,
             "you release {released} at turn {turn}, where the warmup is over already and only "
             "worker {worker} has come. `self.alone` is False ever after: it has to be True before "
             "this update and False after it.",
         ),
-        like(
+        WrongAnswer(
             "the others never begin",
+            _nobody_else,
             "the warmup is over at turn {turn} and you release {released}: the others still wait "
             "for their start, and nobody will call them again. Release {right}.",
         ),
-        like(
+        WrongAnswer(
             "the lone worker stops",
+            _not_itself,
             "the warmup is over at turn {turn} and you release {released}: worker 0 has given its "
             "gradient and waits too. Release {right}.",
         ),
-        like(
+        WrongAnswer(
             "only one more begins",
+            _next_only,
             "the warmup is over at turn {turn} and you release {released}: all start now, not one "
             "after the other. Release {right}.",
         ),
-        like(
+        WrongAnswer(
             "everybody starts at once",
+            _all_start,
             "nobody is alone: `start` lets everybody begin, so that gradients are late from the "
             "first updates on. While the warmup goes on it gives the first worker only.",
         ),
-        like(
+        WrongAnswer(
             "starts worker 0",
+            _starts_zero,
             "`start` gives worker 0, which the rule inside would not start: it waits since before "
             "a restart, and never comes. Take the first of `self.rule.start()`.",
         ),
-        like(
+        WrongAnswer(
             "releases all workers",
+            _all_workers,
             "you release {released} at turn {turn}, and worker 0 is not of those that the rule "
             "inside starts. Release {right}, as `self.rule.start()` names them.",
         ),
-        like(
+        WrongAnswer(
             "one worker alone for ever",
+            _always_one,
             "`start` gives one worker though no update of the warmup is left: a warmup of 0 "
             "updates is over at once, and so it is after a restart.",
         ),
-        like(
+        WrongAnswer(
             "one update too long",
+            _one_longer,
             "{made} are made at turn {turn} and worker 0 is still alone: the warmup is over as "
             "soon as `updates` updates are made (<, not ≤).",
         ),
-        like(
+        WrongAnswer(
             "one update too short",
-            "you release {released} at turn {turn}, one update before the warmup is over: look "
-            "at the version after the update.",
+            _one_shorter,
+            "you release {released} at turn {turn}, one update before the warmup is over: look at "
+            "the version after the update.",
         ),
-        like(
+        WrongAnswer(
             "everybody at every update",
-            "you release {released} at turn {turn}: it was worker {worker} that came, and only the "
-            "update that completes the warmup releases others too.",
+            _every_time,
+            "you release {released} at turn {turn}: it was worker {worker} that came, and only "
+            "the update that completes the warmup releases others too.",
         ),
-        like(
+        WrongAnswer(
             "never hands on",
-            "the warmup is over at turn {turn}, and the gradient does not come to the rule inside, "
-            "which halves it here: the weights are then {got} and not {want}. Afterwards that rule "
-            "decides alone: `return self.rule.arrive(…)`.",
+            _NeverHandsOn,
+            "the warmup is over at turn {turn}, and the gradient does not come to the rule "
+            "inside, which halves it here: the weights are then {got} and not {want}. Afterwards "
+            "that rule decides alone: `return self.rule.arrive(…)`.",
         ),
-        holds_up(
-            "you release {released} at turn {turn}; release {right}, or somebody waits for ever."
-        ),
-        NO_TUPLE,
-        STUCK,
-    ),
-    praise=praise,
-    reference=wrong.reference,
-    wrong=(
-        WrongAnswer("asks before alone", wrong.AsksBefore, hint="where the answer changes"),
-        WrongAnswer("asks before, and releases", wrong.ReleasesBefore, hint="is not enough"),
-        WrongAnswer("asks after alone", wrong.AsksAfter, hint="is False ever after"),
-        WrongAnswer("one push", wrong.OnePush, hint="a comma makes it one"),
-        WrongAnswer("nobody else", wrong.NobodyElse, hint="nobody will call them"),
-        WrongAnswer("not itself", wrong.NotItself, hint="worker 0 has given"),
-        WrongAnswer("one more", wrong.NextOnly, hint="one after the other"),
-        WrongAnswer("all start", wrong.AllStart, hint="nobody is alone"),
-        WrongAnswer("always worker 0", wrong.StartsZero, hint="and never comes"),
-        WrongAnswer("releases all", wrong.ReleasesWorkers, hint="is not of those"),
-        WrongAnswer("always one", wrong.AlwaysOne, hint="no update of the warmup is left"),
-        WrongAnswer("≤", wrong.OneLonger, hint="(<, not ≤)"),
-        WrongAnswer("one too short", wrong.OneShorter, hint="one update before"),
-        WrongAnswer("every time", wrong.EveryTime, hint="completes the warmup releases"),
-        WrongAnswer("never hands on", wrong.NeverHandsOn, hint="does not come to the rule inside"),
+        WrongAnswer("one push", _one_push, hint="a comma makes it one"),
+        WrongAnswer("no comma", _no_comma, hint="are tuples"),
     ),
     ranked=False,
 )

@@ -1,194 +1,114 @@
-"""The reference of exercise 07.4, and accumulators with one thing wrong."""
+"""Accumulators with one thing wrong each (07.4)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 
-def reference() -> Any:
-    """The course's own."""
-    from helpers.algorithms.servers.accumulators import ConditionalAccumulator
-
-    return ConditionalAccumulator()
-
-
 class Accumulator:
-    """A right one in steps that can go wrong one by one."""
+    """A right one in parts, of which each wrong answer has another one."""
+
+    stale: Any = staticmethod(lambda local, step: local < step)
+    ready: Any = staticmethod(lambda count, required: count >= required)
+    mean: Any = staticmethod(lambda total, count, required: total / count)
+    left: Any = staticmethod(lambda total, count: (0.0, 0))  # after a mean
+    raised = 1  # by which the step is, with a mean
 
     def __init__(self) -> None:
         self.global_step = 0
         self.count = 0
         self.total: Any = 0.0
 
-    def stale(self, local_step: int) -> bool:
-        """Whether a gradient comes too late."""
-        return local_step < self.global_step
-
     def apply_grad(self, gradient: Any, local_step: int) -> Any:
-        """Count a gradient that is not stale."""
-        if self.stale(local_step):
+        if self.stale(local_step, self.global_step):
             return False
         self.add(gradient)
-        self.count += 1
         return True
 
     def add(self, gradient: Any) -> None:
-        """Add it to the sum."""
-        self.total = self.total + gradient
+        self.total, self.count = self.total + gradient, self.count + 1
 
     def take_grad(self, required: int) -> Any:
-        """The mean, once there are enough."""
-        if not self.ready(required):
+        if not self.ready(self.count, required):
             return None
-        mean = self.mean(required)
-        self.empty()
-        self.advance()
+        mean = self.mean(self.total, self.count, required)
+        self.total, self.count = self.left(self.total, self.count)
+        self.global_step += self.raised
         return mean
 
-    def ready(self, required: int) -> bool:
-        """Whether there are enough."""
-        return self.count >= required
 
-    def mean(self, required: int) -> Any:
-        """Over all that came."""
-        return self.total / self.count
-
-    def empty(self) -> None:
-        """Start anew."""
-        self.total, self.count = 0.0, 0
-
-    def advance(self) -> None:
-        """The next step."""
-        self.global_step += 1
+def _with(**parts: Callable[..., Any]) -> type[Accumulator]:
+    held = {name: staticmethod(part) for name, part in parts.items()}
+    return type("Accumulator", (Accumulator,), held)
 
 
-class CountsStale(Accumulator):
-    """Never looks at the local step."""
-
-    def stale(self, local_step: int) -> bool:
-        """Never."""
-        return False
-
-
-class DropsEqual(Accumulator):
-    """Takes ≤ for <."""
-
-    def stale(self, local_step: int) -> bool:
-        """Also the step itself."""
-        return local_step <= self.global_step
-
-
-class DropsAhead(Accumulator):
-    """Takes ≠ for <."""
-
-    def stale(self, local_step: int) -> bool:
-        """Whatever is not the step."""
-        return local_step != self.global_step
+counts_stale = _with(stale=lambda local, step: False)
+drops_equal = _with(stale=lambda local, step: local <= step)
+drops_ahead = _with(stale=lambda local, step: local != step)
+too_early = _with(ready=lambda count, required: count > 0)
+exactly = _with(ready=lambda count, required: count == required)
+by_required = _with(mean=lambda total, count, required: total / required)
+sums = _with(mean=lambda total, count, required: total)
+sum_kept = _with(left=lambda total, count: (total, 0))
+count_kept = _with(left=lambda total, count: (0.0, count))
 
 
 class StepStays(Accumulator):
-    """Never raises its step."""
-
-    def advance(self) -> None:
-        """Not at all."""
+    raised = 0
 
 
-class TooEarly(Accumulator):
-    """Gives whatever is there."""
+class StepForNothing(Accumulator):
+    raised = 0
 
-    def ready(self, required: int) -> bool:
-        """From the first gradient on."""
-        return self.count > 0
-
-
-class Exactly(Accumulator):
-    """Waits for exactly as many as are required."""
-
-    def ready(self, required: int) -> bool:
-        """No more, no less."""
-        return self.count == required
-
-
-class ByRequired(Accumulator):
-    """Divides by what was asked for."""
-
-    def mean(self, required: int) -> Any:
-        """Not by what came."""
-        return self.total / required
-
-
-class Sums(Accumulator):
-    """Never divides."""
-
-    def mean(self, required: int) -> Any:
-        """The sum."""
-        return self.total
+    def take_grad(self, required: int) -> Any:
+        self.global_step += 1
+        return super().take_grad(required)
 
 
 class NeverEmptied(Accumulator):
     """Keeps all there ever was; counts the new ones to see whether there are enough."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.taken = 0
+    taken = 0
 
-    def ready(self, required: int) -> bool:
-        """By the new ones."""
-        return self.count - self.taken >= required
-
-    def empty(self) -> None:
-        """Keep everything."""
-        self.taken = self.count
+    def take_grad(self, required: int) -> Any:
+        if self.count - self.taken < required:
+            return None
+        self.taken, self.global_step = self.count, self.global_step + 1
+        return self.total / self.count
 
 
-class SumKept(Accumulator):
-    """Empties the count and forgets the sum."""
+class FirstAlone(Accumulator):
+    def take_grad(self, required: int) -> Any:
+        before = self.count
+        mean = super().take_grad(required)
+        return mean if mean is None else sum(self.given[-before:][:required]) / required
 
-    def empty(self) -> None:
-        """Half of it."""
-        self.count = 0
+    def add(self, gradient: Any) -> None:
+        super().add(gradient)
+        self.given = [*getattr(self, "given", ()), gradient]
 
 
 class InPlace(Accumulator):
-    """Adds into the first gradient."""
-
     def add(self, gradient: Any) -> None:
-        """In place."""
         if self.count:
             self.total += gradient
         else:
             self.total = gradient
-
-
-class SaysNothing(Accumulator):
-    """Returns nothing for a push."""
-
-    def apply_grad(self, gradient: Any, local_step: int) -> Any:
-        """Silent."""
-        super().apply_grad(gradient, local_step)
-
-
-class CountKept(Accumulator):
-    """Empties the sum and forgets the count."""
-
-    def empty(self) -> None:
-        """The other half."""
-        self.total = 0.0
+        self.count += 1
 
 
 class StaleCounted(Accumulator):
-    """Counts a gradient before it looks whether it is stale."""
-
     def apply_grad(self, gradient: Any, local_step: int) -> Any:
-        """The wrong way round."""
-        self.count += self.stale(local_step)
+        self.count += local_step < self.global_step
         return super().apply_grad(gradient, local_step)
 
 
 class NeverCounts(Accumulator):
-    """Adds, and forgets to count."""
-
     def add(self, gradient: Any) -> None:
-        """The count stays."""
-        super().add(gradient)
-        self.count -= 1
+        self.total = self.total + gradient
+
+
+class SaysNothing(Accumulator):
+    def apply_grad(self, gradient: Any, local_step: int) -> Any:
+        super().apply_grad(gradient, local_step)

@@ -9,12 +9,100 @@ tokens of the new step into the queue; any other turn does nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+
+from helpers.exercises.common import rng
+from helpers.exercises.compare import count, describe
 from helpers.exercises.drives_sync import chief_turns
-from helpers.exercises.lesson_07 import chief_faults as faults
 from helpers.exercises.lesson_07 import chief_wrong as wrong
-from helpers.exercises.lesson_07.chief_cases import cases
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+
+_RATE = 0.5
+_CHANGED = (
+    "the weights that the chief was given are other ones now: `-=` writes into a tensor that "
+    "others still hold. Make a new one: `self.weights = self.weights - …`."
+)
+
+
+def cases(seed: int) -> list[Case]:
+    """Seed 0: 2 of 3 with the default, 2 of 3 with none, 1 of 1, 5 of 2, 2 of 5; else others."""
+    random = rng(seed, "07.5")
+    shapes = [(2, 3, -1), (2, 3, 0), (1, 1, -1), (5, 2, 3), (2, 5, 4)]
+    if seed:
+        shapes = [(n - 1, n, -1) for n in (4, 6)] + [(1, 1, 0), (1, 2, 0), (3, 3, -1)]
+        some = int(random.integers(3, 8))
+        shapes += [(some, 2, some - 2), (3, 5, int(random.integers(1, 6)))]
+    made = []
+    for aggregate, total, num_tokens in shapes:
+        turns = int(random.integers(4, 8))
+        ready = [turn in (1, 3) or random.random() < 0.3 for turn in range(turns)]
+        ready[0] = False
+        means = [np.round(random.uniform(1, 9, 2), 2) if each else None for each in ready]
+        weights = np.round(random.uniform(-9, 9, 2), 2)
+        name = f"With {aggregate} of {count(total, 'worker')} and num_tokens={num_tokens}"
+        args = (weights, _RATE, aggregate, total, num_tokens, means)
+        made.append(Case(name, (args,), facts=_facts(*args)))
+    return made
+
+
+def _facts(
+    weights: np.ndarray,
+    rate: float,
+    aggregate: int,
+    total: int,
+    num_tokens: int,
+    means: list[np.ndarray | None],
+) -> dict[str, Any]:
+    """What is wanted of each turn."""
+    made, turns = 0, []
+    for mean in means:
+        if mean is not None:
+            weights, made = weights - rate * mean, made + 1
+        new = 0 if mean is None else total if total > aggregate else aggregate
+        turn = {"gave": mean is not None, "step": made, "weights": weights}
+        turns.append(turn | {"tokens": [made] * new})
+    start = [0] * (aggregate if num_tokens < 0 else num_tokens)
+    return {"start": start, "turns": turns, "aggregate": aggregate, "total": total}
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """The tokens at the start, and every turn."""
+    start = list(seen.values[0]["start"])
+    if start != case.facts["start"]:
+        put, wanted = wrong.in_words(start), wrong.in_words(case.facts["start"])
+        return f"{case.name}, `start` put {put} in, not {wanted}."
+    found = wrong.first(case, seen)
+    if found is None:
+        return f"{case.name}, {_CHANGED}" if seen.values[0]["changed"] else None
+    number, got, want = found
+    fault, begin = wrong.fault(case, got, want), wrong.begin(case, number, want)
+    if fault == "asked":
+        asked = [describe(each) for each in got["asked"]] or ["never"]
+        said = f"`take_grad` was asked for {', '.join(asked)}"
+        return f"{begin}: {said}; ask once a turn, for {case.facts['aggregate']}."
+    if fault == "tokens":
+        said = f"{wrong.in_words(got['tokens'])} came into the queue"
+        return f"{begin}: {said}, not {wrong.in_words(want['tokens'])}."
+    if fault == "left":
+        return f"{begin}: the oldest token does not stand first in the queue any more."
+    return f"{begin}: `{fault}` is {describe(got[fault])}; it should be {describe(want[fault])}."
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: the tokens at the start, and the first turn that is wrong."""
+    if seen.trouble:
+        return {}
+    found, facts = wrong.first(case, seen), case.facts
+    said: dict[str, Any] = {"put": wrong.in_words(seen.values[0]["start"])}
+    said |= {"aggregate": facts["aggregate"], "total": facts["total"]}
+    if found is None:
+        return said
+    number, got, want = found
+    said |= {"turn": wrong.begin(case, number, want), "asked": len(got["asked"])}
+    said |= {"new": count(len(got["tokens"]), "token"), "wanted": len(want["tokens"])}
+    return said | {"old": want["step"] - 1}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -26,6 +114,13 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+def reference(
+    accumulator: Any, queue: Any, weights: Any, rate: float, aggregate: int, total: int
+) -> Any:
+    """The course's own."""
+    return wrong.Chief(accumulator, queue, weights, rate, aggregate, total)
+
+
 EXERCISE = Exercise(
     number="07.5",
     title="The chief and its tokens",
@@ -34,79 +129,140 @@ EXERCISE = Exercise(
     points=3,
     function="Chief",
     asks=(
-        "`start` puts num_tokens tokens of step 0 into the queue (−1: as many as an update takes); "
-        "`turn` makes an update where there is a mean, raises the step, and puts in "
+        "`start` puts num_tokens tokens of step 0 into the queue (−1: as many as an update "
+        "takes); `turn` makes an update where there is a mean, raises the step, and puts in "
         "max(total, aggregate) tokens of the new step."
     ),
     cases=cases,
     drive=chief_turns,
-    claim=faults.claim,
-    mistakes=(
-        Mistake("a list as a token at the start", faults.list_at_start),
-        Mistake(
-            "nothing at the start by default",
-            faults.at_start(
-                lambda case: 0,
-                "the default, −1, stands for as many as an update takes, {aggregate}.",
-            ),
-        ),
-        Mistake(
-            "a token for each worker at the start",
-            faults.at_start(
-                lambda case: case.facts["total"],
-                "at the start there are as many as an update takes, {aggregate}, or num_tokens.",
-            ),
-        ),
-        Mistake(
-            "num_tokens is not looked at",
-            faults.at_start(
-                lambda case: case.facts["aggregate"],
-                "num_tokens says how many; only −1 stands for {aggregate}.",
-            ),
-        ),
-        Mistake("asks for all workers' gradients", faults.asks_for_all),
-        Mistake("asks twice", faults.asks_twice),
-        Mistake("a mean as a condition", faults.is_it_there, unfinished=True),
-        Mistake("a list as a token", faults.all_in_one),
-        Mistake("tokens of the old step", faults.old_tokens),
-        Mistake("too few tokens", faults.too_few),
-        Mistake("tokens for nothing", faults.for_nothing),
-        Mistake("does not raise the step", faults.step_stays),
-        Mistake("raises the step for nothing", faults.step_for_nothing),
-        Mistake("no rate", faults.no_rate),
-        Mistake("another update", faults.uphill),
-        Mistake("not put in on the right", faults.not_behind),
-        Mistake("does not say whether it updated", faults.no_word),
-        Mistake("asks the accumulator for more", faults.asks_for_more, unfinished=True),
-        Mistake("writes into the given weights", faults.changed),
-    ),
+    claim=claim,
+    mistakes=wrong.FAMILIES,
+    numbers=numbers,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("none at the start", wrong.NoneAtStart, hint="stands for as many as"),
         WrongAnswer(
-            "a worker each at the start", wrong.TotalAtStart, hint="at the start there are as"
+            "a list as a token at the start",
+            wrong.AppendsAtStart,
+            "`start` put the whole list in as one token. `append` puts in one thing, `extend` "
+            "each of a list.",
         ),
-        WrongAnswer("always the default", wrong.AlwaysDefault, hint="only −1 stands for"),
-        WrongAnswer("asks for all", wrong.AsksForAll, hint="so that no worker is spare"),
-        WrongAnswer("asks twice", wrong.AsksTwice, hint="call it once a turn"),
-        WrongAnswer("old tokens", wrong.OldTokens, hint="which is over"),
         WrongAnswer(
-            "a token a gradient", wrong.AggregateTokens, hint="the spare ones wait for ever"
+            "nothing at the start by default",
+            wrong.none_at_start,
+            "`start` put {put} in: the default, −1, stands for as many as an update takes, "
+            "{aggregate}.",
         ),
-        WrongAnswer("a token a worker", wrong.TotalTokens, hint="have to give several each"),
-        WrongAnswer("step stays", wrong.StepStays, hint="`global_step` stays as it was"),
-        WrongAnswer("tokens for nothing", wrong.ForNothing, hint="without an update. `None`"),
-        WrongAnswer("divides again", wrong.DividesAgain, hint="once more"),
-        WrongAnswer("if not mean", wrong.IfNotMean, hint="neither true nor false"),
-        WrongAnswer("a list as a token", wrong.Appends, hint="came into the queue as one token"),
-        WrongAnswer("a list at the start", wrong.AppendsAtStart, hint="put the whole list in"),
-        WrongAnswer("a queue of its own", wrong.OwnQueue, hint="workers look into no other"),
-        WrongAnswer("empties the queue", wrong.Empties, hint="nobody has taken yet is gone"),
-        WrongAnswer("on the left", wrong.OnTheLeft, hint="ahead of one that was there"),
-        WrongAnswer("no rate", wrong.NoRate, hint="the whole mean was subtracted"),
+        WrongAnswer(
+            "a token for each worker at the start",
+            wrong.total_at_start,
+            "`start` put {put} in: at the start there are as many as an update takes, "
+            "{aggregate}, or num_tokens.",
+        ),
+        WrongAnswer(
+            "num_tokens is not looked at",
+            wrong.always_default,
+            "`start` put {put} in: num_tokens says how many; only −1 stands for {aggregate}.",
+        ),
+        WrongAnswer(
+            "asks for all workers' gradients",
+            wrong.asks_for_all,
+            "{turn}: the chief asked for {total} gradients, all workers', so that no worker is "
+            "spare. Ask for {aggregate}.",
+        ),
+        WrongAnswer(
+            "asks twice",
+            wrong.asks_twice,
+            "{turn}: `take_grad` was called {asked} times. Each call empties the accumulator: "
+            "call it once a turn and keep what it gives.",
+        ),
+        WrongAnswer(
+            "a mean as a condition",
+            wrong.IfNotMean,
+            "a mean is a tensor of many numbers, which is neither true nor false. Ask whether "
+            "there is one: `if mean is None`.",
+        ),
+        WrongAnswer(
+            "a list as a token",
+            wrong.appends,
+            "{turn}: the whole list came into the queue as one token. `append` puts in one thing, "
+            "`extend` each of a list.",
+        ),
+        WrongAnswer(
+            "tokens of the old step",
+            wrong.OldTokens,
+            "{turn}: the tokens are of step {old}, which is over: whatever is computed with them "
+            "will be dropped. Raise the step before the tokens are made.",
+        ),
+        WrongAnswer(
+            "a queue of its own",
+            wrong.own_queue,
+            "{turn}: no new token is in the queue, {wanted} should be. Put them into the queue "
+            "that you were given, `self.queue.extend(…)`: workers look into no other.",
+        ),
+        WrongAnswer(
+            "a token for each gradient",
+            wrong.aggregate_tokens,
+            "{turn}: {new} for {total} workers: the spare ones wait for ever. Each worker takes a "
+            "token, whether its gradient counted or not.",
+        ),
+        WrongAnswer(
+            "a token for each worker",
+            wrong.total_tokens,
+            "{turn}: {new} for {aggregate} gradients: {total} workers have to give several each, "
+            "and need a token for every one. Take the larger number.",
+        ),
+        WrongAnswer(
+            "tokens for nothing",
+            wrong.ForNothing,
+            "{turn}: tokens came into the queue without an update. `None` means that there is no "
+            "mean yet.",
+        ),
+        WrongAnswer(
+            "does not raise the step",
+            wrong.StepStays,
+            "{turn}: an update is made, but `global_step` stays as it was: raise it by one.",
+        ),
+        WrongAnswer(
+            "raises the step for nothing",
+            wrong.StepForNothing,
+            "{turn}: the step is raised without an update. `None` means that there is no mean "
+            "yet: stop.",
+        ),
+        WrongAnswer(
+            "no rate",
+            wrong.no_rate,
+            "{turn}: the whole mean was subtracted: multiply it by the rate.",
+        ),
+        WrongAnswer(
+            "up the gradient",
+            wrong.uphill,
+            "{turn}: the weights went up the gradient: subtract rate · mean.",
+        ),
+        WrongAnswer(
+            "weights that stay",
+            wrong.no_update,
+            "{turn}: a mean was taken, but the weights stay as they were: subtract rate · mean.",
+        ),
+        WrongAnswer(
+            "divides once more",
+            wrong.divides_again,
+            "{turn}: the mean was divided by {aggregate} once more: `take_grad` has done that.",
+        ),
+        WrongAnswer(
+            "empties the queue",
+            wrong.empties,
+            "{turn}: a token that nobody has taken yet is gone. The chief puts tokens in and "
+            "takes none out: `extend` what is there.",
+        ),
+        WrongAnswer(
+            "not put in on the right",
+            wrong.on_the_left,
+            "{turn}: the new tokens stand ahead of one that was there before. They go in on the "
+            "right, `extend`, and workers take on the left.",
+        ),
+        WrongAnswer("writes into the given weights", wrong.InPlace, _CHANGED),
         WrongAnswer("counts first", wrong.CountsFirst, hint="`take_grad` is enough"),
-        WrongAnswer("in place", wrong.InPlace, hint="a tensor that others still hold"),
         WrongAnswer("no word", wrong.NoWord, hint="say whether an update was made"),
     ),
     ranked=False,

@@ -1,12 +1,90 @@
-"""The reference of exercise 07.5, and chiefs with one thing wrong."""
+"""What is wrong in turns of a chief; the course's own chief, and some wrong in one part (07.5)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from helpers.exercises.compare import close, count, describe
+from helpers.exercises.spec import Case, Mistake, Observation
 
-class Reference:
-    """The course's own: it works on one accumulator and a queue that it is given."""
+_TOLERANCE = 1e-9
+
+
+def first(case: Case, seen: Observation) -> tuple[int, dict[str, Any], dict[str, Any]] | None:
+    """The first turn that is not as it should be: its number, what it was, what it should be."""
+    pairs = zip(seen.values[0]["turns"], case.facts["turns"], strict=True)
+    for number, (got, want) in enumerate(pairs):
+        if fault(case, got, want):
+            return number, got, want
+    return None
+
+
+def fault(case: Case, got: dict[str, Any], want: dict[str, Any]) -> str:
+    """What of a turn is wrong, "" where nothing is."""
+    if [*got["asked"]] != [case.facts["aggregate"]]:
+        return "asked"
+    if got["step"] != want["step"]:
+        return "step"
+    if not close(got["weights"], want["weights"], _TOLERANCE):
+        return "weights"
+    if [*got["tokens"]] != want["tokens"]:
+        return "tokens"
+    if got["left"] != 0:
+        return "left"
+    return "" if got["gave"] is want["gave"] else "gave"
+
+
+def begin(case: Case, number: int, want: dict[str, Any]) -> str:
+    """Which turn it is, in words."""
+    what = "a mean is there" if want["gave"] else "too few gradients are there"
+    return f"{case.name}, turn {number + 1} ({what})"
+
+
+def in_words(tokens: Sequence[Any]) -> str:
+    """Tokens in words."""
+    if not tokens:
+        return "no token"
+    if any(token != tokens[0] for token in tokens):
+        return f"the tokens {describe(list(tokens))}"
+    return f"{count(len(tokens), 'token')} of step {describe(tokens[0])}"
+
+
+def _asks_for_more(case: Case, seen: Observation) -> str | None:
+    if "'Scripted' object has no attribute" not in seen.text:
+        return None
+    return (
+        f"{case.name}, the chief uses something of the accumulator that it does not have: "
+        "`take_grad` is enough. It says by `None` that there is no mean yet."
+    )
+
+
+def _no_word(case: Case, seen: Observation) -> str | None:
+    found = first(case, seen)
+    if found is None or fault(case, *found[1:]) != "gave":
+        return None
+    number, got, want = found
+    said = f"`turn` gave {describe(got['gave'])}; say whether an update was made, {want['gave']}."
+    return f"{begin(case, number, want)}: {said}"
+
+
+FAMILIES = (
+    Mistake("asks the accumulator for more", _asks_for_more, unfinished=True),
+    Mistake("does not say whether it updated", _no_word),
+)
+
+
+# --- chiefs ---------------------------------------------------------------------------------------
+
+
+class Chief:
+    """It works on one accumulator and a queue that it is given."""
+
+    at_start: Any = staticmethod(lambda chief, asked: chief.aggregate if asked == -1 else asked)
+    take: Any = staticmethod(lambda chief: chief.accumulator.take_grad(chief.aggregate))
+    updated: Any = staticmethod(lambda chief, mean: chief.weights - chief.rate * mean)
+    new: Any = staticmethod(lambda total, aggregate: max(total, aggregate))  # tokens an update
+    put: Any = staticmethod(lambda chief, tokens: chief.queue.extend(tokens))
 
     def __init__(
         self, accumulator: Any, queue: Any, weights: Any, rate: float, aggregate: int, total: int
@@ -18,160 +96,104 @@ class Reference:
 
     def start(self, num_tokens: int) -> None:
         """The tokens with which training starts."""
-        self.queue.extend([self.global_step] * self.at_start(num_tokens))
-
-    def at_start(self, num_tokens: int) -> int:
-        """How many."""
-        return self.aggregate if num_tokens == -1 else num_tokens
+        self.queue.extend([self.global_step] * self.at_start(self, num_tokens))
 
     def turn(self) -> Any:
         """Make an update if there is a mean for it."""
-        mean = self.take()
+        mean = self.take(self)
         if mean is None:
-            return self.said(False)
+            return False
         self.update(mean)
         self.advance()
-        return self.said(True)
-
-    def take(self) -> Any:
-        """The mean, where there is one."""
-        return self.accumulator.take_grad(self.aggregate)
+        return True
 
     def update(self, mean: Any) -> None:
         """One step of plain SGD."""
-        self.weights = self.weights - self.rate * mean
+        self.weights = self.updated(self, mean)
 
     def advance(self) -> None:
         """The next step, and tokens for it."""
         self.global_step += 1
-        self.queue.extend([self.global_step] * self.new())
+        self.put(self, self.tokens())
 
-    def new(self) -> int:
-        """Tokens an update."""
-        return max(self.total, self.aggregate)
-
-    def said(self, updated: bool) -> Any:
-        """What a turn returns."""
-        return updated
+    def tokens(self) -> list[int]:
+        """Those that an update puts in."""
+        return [self.global_step] * self.new(self.total, self.aggregate)
 
 
-def reference(
-    accumulator: Any, queue: Any, weights: Any, rate: float, aggregate: int, total: int
-) -> Any:
-    """The course's own."""
-    return Reference(accumulator, queue, weights, rate, aggregate, total)
+def _with(**parts: Callable[..., Any]) -> type[Chief]:
+    return type("Chief", (Chief,), {name: staticmethod(part) for name, part in parts.items()})
 
 
-class NoneAtStart(Reference):
-    """Takes −1 for none: `[0] * -1` is empty."""
-
-    def at_start(self, num_tokens: int) -> int:
-        """As given."""
-        return num_tokens
+def _takes_twice(chief: Chief) -> Any:
+    ask = chief.accumulator.take_grad
+    return None if ask(chief.aggregate) is None else ask(chief.aggregate)
 
 
-class TotalAtStart(Reference):
-    """A token for each worker at the start."""
-
-    def at_start(self, num_tokens: int) -> int:
-        """As many as workers."""
-        return self.total if num_tokens == -1 else num_tokens
+def _empties(chief: Chief, tokens: list[int]) -> None:
+    chief.queue.clear()
+    chief.queue.extend(tokens)
 
 
-class AlwaysDefault(Reference):
-    """Never looks at num_tokens."""
-
-    def at_start(self, num_tokens: int) -> int:
-        """As many as an update takes."""
-        return self.aggregate
-
-
-class AsksForAll(Reference):
-    """Waits for all workers."""
-
-    def take(self) -> Any:
-        """Of all."""
-        return self.accumulator.take_grad(self.total)
-
-
-class AsksTwice(Reference):
-    """Takes a mean to look whether there is one, then another."""
-
-    def take(self) -> Any:
-        """Twice."""
-        if self.accumulator.take_grad(self.aggregate) is None:
-            return None
-        return self.accumulator.take_grad(self.aggregate)
+none_at_start = _with(at_start=lambda chief, asked: asked)
+total_at_start = _with(at_start=lambda chief, asked: chief.total if asked == -1 else asked)
+always_default = _with(at_start=lambda chief, asked: chief.aggregate)
+asks_for_all = _with(take=lambda chief: chief.accumulator.take_grad(chief.total))
+asks_twice = _with(take=_takes_twice)
+aggregate_tokens = _with(new=lambda total, aggregate: aggregate)
+total_tokens = _with(new=lambda total, aggregate: total)
+appends = _with(put=lambda chief, tokens: chief.queue.append(tokens))
+on_the_left = _with(put=lambda chief, tokens: chief.queue.extendleft(tokens))
+own_queue = _with(put=lambda chief, tokens: setattr(chief, "queue", tokens))
+empties = _with(put=_empties)
+no_rate = _with(updated=lambda chief, mean: chief.weights - mean)
+uphill = _with(updated=lambda chief, mean: chief.weights + chief.rate * mean)
+no_update = _with(updated=lambda chief, mean: chief.weights)
+divides_again = _with(
+    updated=lambda chief, mean: chief.weights - chief.rate * mean / chief.aggregate
+)
 
 
-class OldTokens(Reference):
-    """Makes the tokens before it raises the step."""
+class AppendsAtStart(Chief):
+    def start(self, num_tokens: int) -> None:
+        self.queue.append([0] * self.at_start(self, num_tokens))
 
+
+class OldTokens(Chief):
     def advance(self) -> None:
-        """The wrong way round."""
-        self.queue.extend([self.global_step] * self.new())
+        self.queue.extend(self.tokens())
         self.global_step += 1
 
 
-class AggregateTokens(Reference):
-    """A token for each gradient of an update."""
-
-    def new(self) -> int:
-        """Too few for the spare workers."""
-        return self.aggregate
-
-
-class TotalTokens(Reference):
-    """A token for each worker."""
-
-    def new(self) -> int:
-        """Too few where workers give several gradients."""
-        return self.total
-
-
-class StepStays(Reference):
-    """Never raises the step."""
-
+class StepStays(Chief):
     def advance(self) -> None:
-        """Tokens alone."""
-        self.queue.extend([self.global_step + 1] * self.new())
+        super().advance()
+        self.global_step -= 1
 
 
-class ForNothing(Reference):
-    """Puts tokens in, whether there is an update or not."""
-
+class StepForNothing(Chief):
     def turn(self) -> Any:
-        """Tokens first."""
-        mean = self.take()
+        self.global_step += 1
+        mean = self.take(self)
         if mean is not None:
             self.update(mean)
-            self.global_step += 1
-        self.queue.extend([self.global_step] * self.new())
+            self.queue.extend(self.tokens())
         return mean is not None
 
 
-class DividesAgain(Reference):
-    """Divides the mean once more."""
-
-    def update(self, mean: Any) -> None:
-        """A shorter step."""
-        self.weights = self.weights - self.rate * mean / self.aggregate
-
-
-class NoWord(Reference):
-    """Returns nothing."""
-
-    def said(self, updated: bool) -> Any:
-        """Silent."""
-        return None
-
-
-class IfNotMean(Reference):
-    """Asks whether a tensor is true."""
-
+class ForNothing(Chief):
     def turn(self) -> Any:
-        """Fails where the tensor has several numbers."""
-        mean = self.take()
+        mean = self.take(self)
+        if mean is not None:
+            self.update(mean)
+            self.global_step += 1
+        self.queue.extend(self.tokens())
+        return mean is not None
+
+
+class IfNotMean(Chief):
+    def turn(self) -> Any:
+        mean = self.take(self)
         if not mean:
             return False
         self.update(mean)
@@ -179,71 +201,16 @@ class IfNotMean(Reference):
         return True
 
 
-class Appends(Reference):
-    """Puts the list in as it is."""
-
-    def advance(self) -> None:
-        """One token, a list."""
-        self.global_step += 1
-        self.queue.append([self.global_step] * self.new())
+class CountsFirst(Chief):
+    def turn(self) -> Any:
+        return self.accumulator.count >= self.aggregate and super().turn()
 
 
-class OwnQueue(Reference):
-    """Makes a new queue."""
-
-    def advance(self) -> None:
-        """Nobody sees it."""
-        self.global_step += 1
-        self.queue = [self.global_step] * self.new()
-
-
-class Empties(Reference):
-    """Throws the old tokens away."""
-
-    def advance(self) -> None:
-        """Only new ones are left."""
-        self.queue.clear()
-        super().advance()
-
-
-class OnTheLeft(Reference):
-    """Puts new tokens in where workers take."""
-
-    def advance(self) -> None:
-        """The newest first."""
-        self.global_step += 1
-        self.queue.extendleft([self.global_step] * self.new())
-
-
-class CountsFirst(Reference):
-    """Looks how many gradients there are before it asks for their mean."""
-
-    def take(self) -> Any:
-        """An accumulator need not say that."""
-        if self.accumulator.count < self.aggregate:
-            return None
-        return super().take()
-
-
-class InPlace(Reference):
-    """Writes into the weights that it was given."""
-
+class InPlace(Chief):
     def update(self, mean: Any) -> None:
-        """What others hold changes with it."""
         self.weights -= self.rate * mean
 
 
-class NoRate(Reference):
-    """Subtracts the mean as it is."""
-
-    def update(self, mean: Any) -> None:
-        """Too long a step."""
-        self.weights = self.weights - mean
-
-
-class AppendsAtStart(Reference):
-    """Puts the first tokens in as a list."""
-
-    def start(self, num_tokens: int) -> None:
-        """One token, a list."""
-        self.queue.append([0] * self.at_start(num_tokens))
+class NoWord(Chief):
+    def turn(self) -> None:
+        super().turn()

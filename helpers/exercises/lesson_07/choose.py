@@ -8,14 +8,14 @@ gradient of all workers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing, number, short
 from helpers.exercises.drives import plain_call
-from helpers.exercises.lesson_07 import choose_wrong as wrong
 from helpers.exercises.lesson_07.kth import step_times
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
@@ -62,33 +62,22 @@ def _case(
         n: int(60_000 * (rest + workers / n) / (rest + 1))
         for n in range(low, (known or workers) + 1)[:: -every if every > 1 else 1]
     }
-    ways = hours_by_way(times, iterations)
+    seconds = np.sort(times, axis=1).mean(axis=0)
+    hours = {n: float(iterations[n] * seconds[n - 1] / 3600) for n in iterations}
     return Case(
         f"With {count(workers, 'worker')} and "
         + (f"N in {listing(iterations)}" if every > 1 else f"N from {low}")
         + (f" to {max(iterations)}" if max(iterations) < workers else ""),
         ((times, iterations),),
-        facts={"ways": ways, "workers": workers},
+        facts={"hours": hours, "workers": workers},
     )
 
 
-def hours_by_way(times: np.ndarray, iterations: dict[int, int]) -> dict[str, dict[int, float]]:
-    """Hours by N: as asked for, and as answers with one thing wrong would have them."""
-    ranked, last = np.sort(times, axis=1), times.shape[1]
-    ways = {
-        "right": {n: ranked[:, n - 1].mean() for n in iterations},
-        "waits for all": {n: ranked[:, last - 1].mean() for n in iterations},
-        "no spares": {n: times[:, :n].max(axis=1).mean() for n in iterations},
-        "one late": {n: ranked[:, min(n, last - 1)].mean() for n in iterations},
-    }
-    return {
-        name: {n: float(iterations[n] * seconds / 3600) for n, seconds in way.items()}
-        for name, way in ways.items()
-    }
-
-
-def _best(way: dict[int, float]) -> int:
-    return min(way, key=lambda n: way[n])
+def _best(case: Case) -> tuple[int, float]:
+    """The N with the least hours, and these."""
+    hours = case.facts["hours"]
+    best = min(hours, key=lambda n: hours[n])
+    return best, hours[best]
 
 
 def _answer(seen: Observation) -> tuple[float, float]:
@@ -100,60 +89,26 @@ def _answer(seen: Observation) -> tuple[float, float]:
     return got[0], got[1]
 
 
-def _close(got: float, want: float) -> bool:
-    return abs(got - want) <= _TOLERANCE * abs(want)
-
-
 def claim(case: Case, seen: Observation) -> str | None:
     """The best number of spares and its hours."""
-    right = case.facts["ways"]["right"]
-    best = _best(right)
+    best, least = _best(case)
     want = case.facts["workers"] - best
     spares, hours = _answer(seen)
     if spares != want:
         return (
             f"{case.name}, you spare {short(spares)} and need {short(hours)} h; sparing {want}, "
-            f"training takes {right[best]:.3g} h."
+            f"training takes {least:.3g} h."
         )
-    if not _close(hours, right[best]):
-        return f"{case.name}, b = {want} is right, but it takes {right[best]:.4g} h."
+    if not abs(hours - least) <= _TOLERANCE * abs(least):
+        return f"{case.name}, b = {want} is right, but it takes {least:.4g} h."
     return None
 
 
-def _gives_n(case: Case, seen: Observation) -> str | None:
-    right = case.facts["ways"]["right"]
-    (got, hours), best = _answer(seen), _best(right)
-    if got != best or not _close(hours, right[best]) or case.facts["workers"] == 2 * best:
-        return None
-    return (
-        f"{case.name}, you gave N = {best}, how many gradients make an update. The spares are the "
-        f"other workers: b = {case.facts['workers'] - best}."
-    )
-
-
-def _other_way_round(case: Case, seen: Observation) -> str | None:
-    right, (first, second) = case.facts["ways"]["right"], _answer(seen)
-    best = _best(right)
-    if not _close(first, right[best]) or second != case.facts["workers"] - best:
-        return None
-    return f"{case.name}, both numbers are right, the other way round: b first, then the hours."
-
-
-def _counts_others(case: Case, seen: Observation) -> str | None:
-    right, times = case.facts["ways"]["right"], case.args[0][0]
-    (got, hours), best, workers = _answer(seen), _best(right), case.facts["workers"]
-    counted = {
-        len(right): "the number of entries in `iterations`",
-        max(right): "the largest N in `iterations`",
-        len(times): "the number of steps, the rows of `times`",
-    }
-    what = counted.get(int(got) + best)
-    if what is None or got == workers - best or not _close(hours, right[best]):
-        return None
-    return (
-        f"{case.name}, your b = {short(got)} is what N = {best} leaves of {what}. The workers are "
-        f"the columns of `times`, {workers}: b = {workers - best}."
-    )
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: what was given, and what is right."""
+    (spares, hours), (best, _), workers = _answer(seen), _best(case), case.facts["workers"]
+    found = {"spares": short(spares), "hours": short(hours)}
+    return found | {"workers": workers, "best": best, "right": workers - best}
 
 
 def _unknown_n(case: Case, seen: Observation) -> str | None:
@@ -168,16 +123,7 @@ def _unknown_n(case: Case, seen: Observation) -> str | None:
     )
 
 
-def _not_hours(case: Case, seen: Observation) -> str | None:
-    right = case.facts["ways"]["right"]
-    hours, want = _answer(seen)[1], right[_best(right)]
-    for factor, unit in ((3600, "seconds"), (60, "minutes")):
-        if _close(hours, want * factor):
-            return f"{case.name}, {short(hours)} are {unit}: an hour has 3600 s."
-    return None
-
-
-def _hours_alone(case: Case, seen: Observation) -> str | None:
+def _not_two(case: Case, seen: Observation) -> str | None:
     value = seen.values[0]
     if type(value) in (list, tuple) and len(value) == 2:
         return None
@@ -186,46 +132,67 @@ def _hours_alone(case: Case, seen: Observation) -> str | None:
     )
 
 
-def _by_way(way: str, words: str) -> Callable[[Case, Observation], str | None]:
-    """A recogniser for answers with the hours of another way, and what to say to them."""
-
-    def look(case: Case, seen: Observation) -> str | None:
-        spares, hours = _answer(seen)
-        other, workers = case.facts["ways"][way], case.facts["workers"]
-        best = _best(other)
-        if spares not in (workers - best, best) or not _close(hours, other[best]):
-            return None
-        return f"{case.name}, you spare {short(spares)} and need {short(hours)} h: {words}"
-
-    return look
-
-
-def _chosen_by(choose: Callable[[Case], int], words: str) -> Callable[..., str | None]:
-    """A recogniser for answers that take the right hours of another N."""
-
-    def look(case: Case, seen: Observation) -> str | None:
-        spares, hours = _answer(seen)
-        n = choose(case)
-        right = case.facts["ways"]["right"]
-        if spares != case.facts["workers"] - n or not _close(hours, right[n]):
-            return None
-        return f"{case.name}, you spare {short(spares)} and need {short(hours)} h: {words}"
-
-    return look
-
-
-def _shortest_step(case: Case) -> int:
-    return min(case.facts["ways"]["right"])
-
-
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    right = cases[0].facts["ways"]["right"]
-    best = _best(right)
+    (best, least), workers = _best(cases[0]), cases[0].facts["workers"]
+    most, hours = max(cases[0].facts["hours"].items())
     return (
-        f"Passed: {best} + {cases[0].facts['workers'] - best} workers need {right[best]:.1f} h, "
-        f"waiting for all {max(right)} would take {right[max(right)]:.1f} h."
+        f"Passed: {best} + {workers - best} workers need {least:.1f} h, "
+        f"waiting for all {most} would take {hours:.1f} h."
     )
+
+
+def _to(times: Any, n: int) -> Any:
+    """The mean time to the n-th gradient."""
+    return times.sort(dim=1).values[:, n - 1].mean()
+
+
+def _search(
+    seconds: Callable[[Any, int], Any] = _to,
+    given: Callable[..., tuple[Any, Any]] = lambda workers, best, hours: (workers - best, hours),
+    among: Callable[[Any, Any], Iterable[int]] = lambda times, iterations: iterations,
+) -> Callable[..., tuple[Any, Any]]:
+    """The search in parts. seconds: of a step; given: what is returned; among: which N."""
+
+    def choose(times: Any, iterations: dict[int, int]) -> tuple[Any, Any]:
+        hours = {
+            n: iterations[n] * float(seconds(times, n)) / 3600 for n in among(times, iterations)
+        }
+        best = min(hours, key=lambda n: hours[n])
+        return given(times.shape[1], best, hours[best])
+
+    return choose
+
+
+reference = _search()
+_gives_n = _search(given=lambda workers, best, hours: (best, hours))
+_hours_first = _search(given=lambda workers, best, hours: (hours, workers - best))
+_hours_alone = _search(given=lambda workers, best, hours: hours)
+_in_seconds = _search(given=lambda workers, best, hours: (workers - best, hours * 3600))
+_in_minutes = _search(given=lambda workers, best, hours: (workers - best, hours * 60))
+_every_n = _search(among=lambda times, iterations: range(1, times.shape[1] + 1))
+_every_n_between = _search(
+    among=lambda times, iterations: range(min(iterations), max(iterations) + 1)
+)
+_shortest_step = _search(among=lambda times, iterations: [min(iterations)])
+_waits_for_all = _search(lambda times, n: times.max(dim=1).values.mean())
+_takes_away = _search(lambda times, n: times[:, :n].max(dim=1).values.mean())
+_next_gradient = _search(lambda times, n: _to(times, min(n + 1, times.shape[1])))
+
+
+def _counting(count_of: Callable[[Any, Any], int]) -> Callable[..., tuple[Any, Any]]:
+    """The right N, taken from something else than the workers."""
+
+    def choose(times: Any, iterations: dict[int, int]) -> tuple[Any, Any]:
+        spares, hours = reference(times, iterations)
+        return spares - times.shape[1] + count_of(times, iterations), hours
+
+    return choose
+
+
+_from_largest = _counting(lambda times, iterations: max(iterations))
+_from_entries = _counting(lambda times, iterations: len(iterations))
+_from_steps = _counting(lambda times, iterations: times.shape[0])
 
 
 EXERCISE = Exercise(
@@ -244,55 +211,82 @@ EXERCISE = Exercise(
     builds_on=("07.1",),
     claim=claim,
     mistakes=(
-        Mistake("not two numbers", _hours_alone),
+        Mistake("not two numbers", _not_two),
         Mistake("an N that is not known", _unknown_n, unfinished=True),
-        Mistake("the other way round", _other_way_round),
-        Mistake("not in hours", _not_hours),
-        Mistake("N instead of b", _gives_n),
-        Mistake("counts something else than workers", _counts_others),
-        Mistake(
-            "waits for all",
-            _by_way(
-                "waits for all",
-                "that is the N with the fewest updates, which wins only if every step waited for "
-                "the last gradient. With N of N + b a step is over when gradient N is there.",
-            ),
-        ),
-        Mistake(
-            "workers taken away",
-            _by_way(
-                "no spares",
-                "that takes workers away instead of sparing them: N workers, and each step waits "
-                "for all of these. With spares all workers run, and the first N to come count.",
-            ),
-        ),
-        Mistake(
-            "the next gradient",
-            _by_way("one late", "that waits for gradient N + 1; the step is over with the N-th."),
-        ),
-        Mistake(
-            "steps alone",
-            _chosen_by(
-                _shortest_step,
-                "that N has the shortest step, but it needs the most of them. Compare the product.",
-            ),
-        ),
     ),
+    numbers=numbers,
+    compared=lambda case, seen: np.array(_answer(seen), np.float32),
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("N instead of b", wrong.gives_n, hint="you gave N = 10"),
-        WrongAnswer("hours first", wrong.hours_first, hint="the other way round"),
-        WrongAnswer("counts from the largest N", wrong.from_the_largest, hint="of the largest N"),
-        WrongAnswer("counts entries", wrong.from_the_entries, hint="of the number of entries"),
-        WrongAnswer("counts steps", wrong.from_the_steps, hint="of the number of steps"),
-        WrongAnswer("every N from 1", wrong.every_n, hint="only 4 to 12"),
-        WrongAnswer("every N between", wrong.every_n_between, hint="only 7, 4 and 1"),
-        WrongAnswer("waits for all", wrong.waits_for_all, hint="waited for the last gradient"),
-        WrongAnswer("no spares", wrong.no_spares, hint="takes workers away"),
-        WrongAnswer("shortest step", wrong.shortest_step, hint="has the shortest step"),
-        WrongAnswer("in seconds", wrong.in_seconds, hint="an hour has 3600 s"),
-        WrongAnswer("one late", wrong.one_late, hint="waits for gradient N + 1"),
+        WrongAnswer(
+            "the other way round",
+            _hours_first,
+            "both numbers are right, the other way round: b first, then the hours.",
+        ),
+        WrongAnswer(
+            "seconds for hours",
+            _in_seconds,
+            "{hours} are seconds: an hour has 3600 s.",
+        ),
+        WrongAnswer(
+            "minutes for hours",
+            _in_minutes,
+            "{hours} are minutes: an hour has 3600 s.",
+        ),
+        WrongAnswer(
+            "N instead of b",
+            _gives_n,
+            "you gave N = {best}, how many gradients make an update. The spares are the other "
+            "workers: b = {right}.",
+        ),
+        WrongAnswer(
+            "counts the largest N",
+            _from_largest,
+            "your b = {spares} is what N = {best} leaves of the largest N in `iterations`. The "
+            "workers are the columns of `times`, {workers}: b = {right}.",
+        ),
+        WrongAnswer(
+            "counts the entries",
+            _from_entries,
+            "your b = {spares} is what N = {best} leaves of the number of entries in "
+            "`iterations`. The workers are the columns of `times`, {workers}: b = {right}.",
+        ),
+        WrongAnswer(
+            "counts the steps",
+            _from_steps,
+            "your b = {spares} is what N = {best} leaves of the number of steps, the rows of "
+            "`times`. The workers are the columns of `times`, {workers}: b = {right}.",
+        ),
+        WrongAnswer(
+            "waits for all",
+            _waits_for_all,
+            "you spare {spares} and need {hours} h: that is the N with the fewest updates, which "
+            "wins only if every step waited for the last gradient. With N of N + b a step is over "
+            "when gradient N is there.",
+        ),
+        WrongAnswer(
+            "workers taken away",
+            _takes_away,
+            "you spare {spares} and need {hours} h: that takes workers away instead of sparing "
+            "them: N workers, and each step waits for all of these. With spares all workers run, "
+            "and the first N to come count.",
+        ),
+        WrongAnswer(
+            "the next gradient",
+            _next_gradient,
+            "you spare {spares} and need {hours} h: that waits for gradient N + 1; the step is "
+            "over with the N-th.",
+        ),
+        WrongAnswer(
+            "steps alone",
+            _shortest_step,
+            "you spare {spares} and need {hours} h: that N has the shortest step, but it needs "
+            "the most of them. Compare the product.",
+        ),
+        WrongAnswer("every N from 1", _every_n, hint="only 4 to 12"),
+        WrongAnswer("every N between", _every_n_between, hint="only 7, 4 and 1"),
+        WrongAnswer("the hours alone", _hours_alone, hint="return two numbers"),
     ),
     ranked=False,
 )

@@ -40,39 +40,11 @@ def cases(seed: int) -> list[Case]:
     made = []
     for steps, workers, k in shapes:
         times = step_times(random, steps, workers)
-        facts = {
-            "want": float(np.sort(times, axis=1)[:, k - 1].mean()),
-            "others": _others(times, k),
-        }
+        want = np.sort(times, axis=1)[:, [k - 1, -1]].mean(axis=0)
+        facts = {"want": float(want[0]), "last": float(want[1])}
         name = f"With k={k} of {count(workers, 'worker')} over {steps} steps"
         made.append(Case(name, ((times, k),), facts=facts))
     return made
-
-
-def _others(times: np.ndarray, k: int) -> dict[str, float]:
-    """What answers with one thing wrong would give."""
-    ranked = np.sort(times, axis=1)
-    others = {
-        "first workers": times[:, :k].max(axis=1).mean(),
-        "fastest averaged": ranked[:, :k].mean(),
-        "everyone": times.mean(),
-        "worst step": ranked[:, k - 1].max(),
-        "means first": np.sort(times.mean(axis=0))[k - 1],
-        "over steps": np.sort(times, axis=0)[:, k - 1].mean(),
-        "slowest first": ranked[:, -k].mean(),
-        "last": ranked[:, -1].mean(),
-        "sum": ranked[:, k - 1].sum(),
-        "everything sorted": np.sort(times, axis=None)[k - 1],
-    }
-    if k <= len(times):
-        others["row"] = ranked[k - 1].mean()
-    if k < times.shape[1]:
-        others["one late"] = ranked[:, k].mean()
-    return {name: float(value) for name, value in others.items()}
-
-
-def _same(got: float, want: float) -> bool:
-    return abs(got - want) <= _TOLERANCE * abs(want)
 
 
 def claim(case: Case, seen: Observation) -> str | None:
@@ -81,24 +53,16 @@ def claim(case: Case, seen: Observation) -> str | None:
     if got is None:
         said = describe(seen.values[0])
         return f"{case.name}, your function gave {said}; one number of seconds was asked for."
-    if _same(got, want):
+    if abs(got - want) <= _TOLERANCE * abs(want):
         return None
     return f"{case.name}, the mean time is {short(got)} s; it should be {short(want)} s."
 
 
-def _like(name: str, words: str) -> Callable[[Case, Observation], str | None]:
-    """A recogniser for answers that give what another rule would, and what to say to them."""
-
-    def look(case: Case, seen: Observation) -> str | None:
-        got = number(seen.values[0])
-        other = case.facts["others"].get(name)
-        if got is None or other is None or not _same(got, other):
-            return None
-        k = case.args[0][1]
-        facts = {"k": k, "before": k - 1, "after": k + 1, "workers": case.args[0][0].shape[1]}
-        return f"{case.name}, you got {short(got)} s: {words.format(**facts)}"
-
-    return look
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: what was given, and which gradient was asked for."""
+    times, k = case.args[0]
+    said = {"got": short(number(seen.values[0])), "row": min(k, len(times)) - 1}
+    return said | {"k": k, "before": k - 1, "after": k + 1}
 
 
 def _beyond_the_last(case: Case, seen: Observation) -> str | None:
@@ -108,21 +72,12 @@ def _beyond_the_last(case: Case, seen: Observation) -> str | None:
     return f"{case.name}, there is no column {k}: columns count from 0, so the k-th is k − 1."
 
 
-def _per_step(case: Case, seen: Observation) -> str | None:
-    value = seen.values[0]
-    if type(value) is not np.ndarray or value.shape != case.args[0][0].shape[:1]:
-        return None
-    return (
-        f"{case.name}, you gave a time for each step: take their mean over the steps, one number."
-    )
-
-
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     facts = cases[0].facts
     return (
         f"Passed: the 4th of 5 gradients is there after {facts['want']:.2f} s on average, the last "
-        f"after {facts['others']['last']:.2f} s."
+        f"after {facts['last']:.2f} s."
     )
 
 
@@ -131,59 +86,24 @@ def reference(times: Any, k: int) -> float:
     return float(times.sort(dim=1).values[:, k - 1].mean())
 
 
-def first_workers(times: Any, k: int) -> Any:
-    """Waits for workers 0 to k − 1, not for the first k to come."""
-    return times[:, :k].max(dim=1).values.mean()
+def _another(of: Callable[[Any, Any, int], Any]) -> Callable[[Any, int], Any]:
+    """Something else of the times, and of each step's times in order."""
+    return lambda times, k: of(times, times.sort(dim=1).values, k)
 
 
-def one_late(times: Any, k: int) -> Any:
-    """Counts columns from 1."""
-    return times.sort(dim=1).values[:, k].mean()
-
-
-def fastest_averaged(times: Any, k: int) -> Any:
-    """The mean of the first k instead of the k-th."""
-    return times.sort(dim=1).values[:, :k].mean()
-
-
-def worst_step(times: Any, k: int) -> Any:
-    """The slowest step instead of the mean."""
-    return times.sort(dim=1).values[:, k - 1].max()
-
-
-def means_first(times: Any, k: int) -> Any:
-    """Averages each worker over the steps, then ranks the workers."""
-    return times.mean(dim=0).sort().values[k - 1]
-
-
-def over_steps(times: Any, k: int) -> Any:
-    """Sorts each worker's steps instead of each step's workers."""
-    return times.sort(dim=0).values[:, k - 1].mean()
-
-
-def slowest_first(times: Any, k: int) -> Any:
-    """Counts from the slowest."""
-    return times.sort(dim=1, descending=True).values[:, k - 1].mean()
-
-
-def a_row(times: Any, k: int) -> Any:
-    """The k-th step instead of the k-th worker to come."""
-    return times.sort(dim=1).values[min(k, len(times)) - 1].mean()
-
-
-def sums(times: Any, k: int) -> Any:
-    """Never divides."""
-    return times.sort(dim=1).values[:, k - 1].sum()
-
-
-def all_together(times: Any, k: int) -> Any:
-    """Sorts the whole table."""
-    return times.flatten().sort().values[k - 1]
-
-
-def no_mean(times: Any, k: int) -> Any:
-    """One time a step."""
-    return times.sort(dim=1).values[:, k - 1]
+_next_one = _another(lambda times, ranked, k: ranked[:, k].mean())
+_slowest_step = _another(lambda times, ranked, k: ranked[:, k - 1].max())
+_fastest_averaged = _another(lambda times, ranked, k: ranked[:, :k].mean())
+_a_row = _another(lambda times, ranked, k: ranked[min(k, len(ranked)) - 1].mean())
+_sums = _another(lambda times, ranked, k: ranked[:, k - 1].sum())
+_from_slowest = _another(lambda times, ranked, k: ranked[:, -k].mean())
+_no_mean = _another(lambda times, ranked, k: ranked[:, k - 1])
+_first_workers = _another(lambda times, ranked, k: times[:, :k].max(dim=1).values.mean())
+_means_first = _another(lambda times, ranked, k: times.mean(dim=0).sort().values[k - 1])
+_over_steps = _another(lambda times, ranked, k: times.sort(dim=0).values[:, k - 1].mean())
+_all_together = _another(lambda times, ranked, k: times.flatten().sort().values[k - 1])
+_all_averaged = _another(lambda times, ranked, k: times.mean())
+_beyond = _another(lambda times, ranked, k: times.topk(k, dim=1, largest=False).values[:, k].mean())
 
 
 EXERCISE = Exercise(
@@ -197,108 +117,83 @@ EXERCISE = Exercise(
     cases=cases,
     drive=plain_call,
     claim=claim,
-    mistakes=(
-        Mistake("counts columns from 1", _beyond_the_last, unfinished=True),
-        Mistake("a time for each step", _per_step),
-        Mistake(
-            "the next one",
-            _like(
-                "one late",
-                "that is the time to gradient number {after}. Columns count from 0: the {k}th "
-                "smallest stands in column {before}.",
-            ),
-        ),
-        Mistake(
-            "the slowest step",
-            _like(
-                "worst step",
-                "that is the slowest of all steps. Training takes them one after the other, so "
-                "what counts is their mean.",
-            ),
-        ),
-        Mistake(
-            "always the same workers",
-            _like(
-                "first workers",
-                "that waits for workers 0 to {before} in every step. No worker is special: take "
-                "the first {k} to come, which are others in each step.",
-            ),
-        ),
-        Mistake(
-            "mean of the first k",
-            _like(
-                "fastest averaged",
-                "that is the mean of the {k} quickest times. A step lasts until the last of these "
-                "{k} is there: take the {k}th smallest alone.",
-            ),
-        ),
-        Mistake(
-            "workers ranked by their means",
-            _like(
-                "means first",
-                "that ranks the workers by their mean times. The mean hides who was late when: "
-                "sort within each step first, then take the mean over the steps.",
-            ),
-        ),
-        Mistake(
-            "sorted over the steps",
-            _like(
-                "over steps",
-                "that is worker {before}'s own mean: the workers of a step are not sorted. The "
-                "race is between them: sort along dim=1.",
-            ),
-        ),
-        Mistake(
-            "a row for a column",
-            _like(
-                "row",
-                "that is the mean over the workers of one step, row {before}. The k-th gradient of "
-                "every step stands in a column: `[:, k - 1]`.",
-            ),
-        ),
-        Mistake(
-            "a sum over the steps",
-            _like("sum", "that is the sum over the steps. Divide by their number: take the mean."),
-        ),
-        Mistake(
-            "all times sorted together",
-            _like(
-                "everything sorted",
-                "that sorts the times of all steps together. Each step is a race of its own: sort "
-                "along dim=1.",
-            ),
-        ),
-        Mistake(
-            "counts from the slowest",
-            _like(
-                "slowest first",
-                "that counts from the slowest. The first gradient is the quickest worker's: sort "
-                "upwards.",
-            ),
-        ),
-        Mistake(
-            "mean of all times",
-            _like("everyone", "that is the mean of all times, whichever gradient is waited for."),
-        ),
-        Mistake(
-            "waits for all",
-            _like("last", "that waits for all {workers}; the step is over with gradient {k}."),
-        ),
-    ),
+    mistakes=(Mistake("counts columns from 1", _beyond_the_last, unfinished=True),),
+    numbers=numbers,
+    compared=lambda case, seen: np.asarray(seen.values[0], np.float32),
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("first k workers", first_workers, hint="No worker is special"),
-        WrongAnswer("one late", one_late, hint="time to gradient number 5"),
-        WrongAnswer("mean of the first k", fastest_averaged, hint="mean of the 4 quickest"),
-        WrongAnswer("slowest step", worst_step, hint="the slowest of all steps"),
-        WrongAnswer("workers' means", means_first, hint="ranks the workers by their mean"),
-        WrongAnswer("sorted over steps", over_steps, hint="worker 3's own mean"),
-        WrongAnswer("a row", a_row, hint="one step, row 3"),
-        WrongAnswer("sums", sums, hint="the sum over the steps"),
-        WrongAnswer("all together", all_together, hint="the times of all steps together"),
-        WrongAnswer("from the slowest", slowest_first, hint="counts from the slowest"),
-        WrongAnswer("a time a step", no_mean, hint="a time for each step"),
+        WrongAnswer(
+            "a time for each step",
+            _no_mean,
+            "you gave a time for each step: take their mean over the steps, one number.",
+        ),
+        WrongAnswer(
+            "the next one",
+            _next_one,
+            "you got {got} s: that is the time to gradient number {after}. Columns count from 0: "
+            "the {k}th smallest stands in column {before}.",
+        ),
+        WrongAnswer(
+            "the slowest step",
+            _slowest_step,
+            "you got {got} s: that is the slowest of all steps. Training takes them one after the "
+            "other, so what counts is their mean.",
+        ),
+        WrongAnswer(
+            "always the same workers",
+            _first_workers,
+            "you got {got} s: that waits for workers 0 to {before} in every step. No worker is "
+            "special: take the first {k} to come, which are others in each step.",
+        ),
+        WrongAnswer(
+            "mean of the first k",
+            _fastest_averaged,
+            "you got {got} s: that is the mean of the {k} quickest times. A step lasts until the "
+            "last of these {k} is there: take the {k}th smallest alone.",
+        ),
+        WrongAnswer(
+            "workers ranked by their means",
+            _means_first,
+            "you got {got} s: that ranks the workers by their mean times. The mean hides who was "
+            "late when: sort within each step first, then take the mean over the steps.",
+        ),
+        WrongAnswer(
+            "sorted over the steps",
+            _over_steps,
+            "you got {got} s: that is worker {before}'s own mean: the workers of a step are not "
+            "sorted. The race is between them: sort along dim=1.",
+        ),
+        WrongAnswer(
+            "a row for a column",
+            _a_row,
+            "you got {got} s: that is the mean over the workers of one step, row {row}. The k-th "
+            "gradient of every step stands in a column: `[:, k - 1]`.",
+        ),
+        WrongAnswer(
+            "a sum over the steps",
+            _sums,
+            "you got {got} s: that is the sum over the steps. Divide by their number: take the "
+            "mean.",
+        ),
+        WrongAnswer(
+            "all times sorted together",
+            _all_together,
+            "you got {got} s: that sorts the times of all steps together. Each step is a race of "
+            "its own: sort along dim=1.",
+        ),
+        WrongAnswer(
+            "counts from the slowest",
+            _from_slowest,
+            "you got {got} s: that counts from the slowest. The first gradient is the quickest "
+            "worker's: sort upwards.",
+        ),
+        WrongAnswer(
+            "mean of all times",
+            _all_averaged,
+            "you got {got} s: that is the mean of all times, whichever gradient is waited for.",
+        ),
+        WrongAnswer("one beyond the first k", _beyond, hint="columns count from 0, so the k-th"),
     ),
     ranked=False,
 )

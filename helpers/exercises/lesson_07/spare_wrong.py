@@ -1,21 +1,132 @@
-"""The reference of exercise 07.3, and rules of N of N + b with one thing wrong."""
+"""What is wrong in turns of N of N + b, and rules that are wrong in one thing (07.3)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from helpers.algorithms.servers.rule import Decision, Push, Rule, mean
+from helpers.exercises.compare import close, describe
+from helpers.exercises.spec import Case, Mistake, Observation
+
+_TOLERANCE = 1e-9
+_PARTS = ("release", "applied", "dropped")
 
 
-def reference(weights: Any, optimizer: Any, workers: Any, aggregate: int) -> Rule:
-    """The course's own."""
-    from helpers.algorithms.servers.update_rules import SpareReplicas
+def in_order(seen: Observation) -> list[dict[str, Any]]:
+    """The turns with who is released, and what is named, in the order of the workers."""
+    return [
+        {key: _sorted(part) if key in _PARTS else part for key, part in turn.items()}
+        for turn in seen.values[0]
+    ]
 
-    return SpareReplicas(weights, optimizer, workers, aggregate)
+
+def _sorted(found: Sequence[Any]) -> list[Any]:
+    """Pushes or workers sorted; as they are where some are something else."""
+    one_kind = all(type(each) is list for each in found) or all(type(e) is int for e in found)
+    return sorted(found) if one_kind else list(found)
+
+
+def first(case: Case, seen: Observation) -> tuple[int, dict[str, Any], dict[str, Any]] | None:
+    """The first turn that is not as it should be: its number, what it was, what it should be."""
+    want = case.facts["want"]
+    for turn, got in enumerate(in_order(seen)):
+        if turn >= len(want) or fault(got, want[turn]):
+            return turn, got, want[min(turn, len(want) - 1)]
+    return None
+
+
+def fault(got: dict[str, Any], want: dict[str, Any]) -> str:
+    """What of a turn is wrong, "" where nothing is."""
+    if "stuck" in got:
+        return "stuck"
+    if set(got) != set(want):
+        return "decision"
+    for part in ("applied", "dropped", "release"):
+        if got[part] != want[part]:
+            return part
+    if got["made"] != want["made"]:
+        return "made"
+    return "" if close(got["weights"], want["weights"], _TOLERANCE) else "weights"
+
+
+def start(case: Case, turn: int, want: dict[str, Any]) -> str:
+    """Which arrival it is, in words."""
+    version = want["version"]
+    return f"{case.name}, arrival {turn + 1} (worker {want['worker']}, version {version})"
+
+
+def _no_decision(case: Case, seen: Observation) -> str | None:
+    found = first(case, seen)
+    if found is None or "decision" not in found[1]:
+        return None
+    return (
+        f"{start(case, found[0], found[2])}: `arrive` gave {describe(found[1]['decision'])}. It "
+        "gives a `Decision` whatever happens; `Decision()` where the gradient is only kept."
+    )
+
+
+def _no_push(case: Case, seen: Observation) -> str | None:
+    found = first(case, seen)
+    for part in ("applied", "dropped") if found is not None else ():
+        turn, got, want = found or (0, {}, {})
+        odd = [each for each in got[part] if type(each) is not list]
+        if not odd:
+            continue
+        said = f"{start(case, turn, want)}: `{part}` holds {describe(odd[0])}"
+        if type(odd[0]) is tuple:
+            return (
+                f"{said}, a plain tuple: who reads the decision asks for `push.worker` by its "
+                "name. `self.push(worker, version)` makes a Push."
+            )
+        return (
+            f"{said}, which is no gradient's name. Name each by `self.push(worker, version)`; "
+            "numbers of workers belong in `release`."
+        )
+    return None
+
+
+def _not_a_number(case: Case, seen: Observation) -> str | None:
+    if seen.place is not None or "'Push'" not in seen.text:
+        return None
+    return (
+        f"{case.name}, `release` holds pushes. It takes the numbers of the workers that go on: "
+        "`push.worker` of each."
+    )
+
+
+def _not_a_tuple(case: Case, seen: Observation) -> str | None:
+    if seen.place is not None or "object is not iterable" not in seen.text:
+        return None
+    return (
+        f"{case.name}, a part of your decision is one thing alone. `release`, `applied` and "
+        "`dropped` are tuples, also of one: `release=(worker,)`."
+    )
+
+
+FAMILIES = (
+    Mistake("releases pushes", _not_a_number, unfinished=True),
+    Mistake("no tuple", _not_a_tuple, unfinished=True),
+    Mistake("no decision", _no_decision),
+    Mistake("named by numbers", _no_push),
+)
+
+
+# --- rules with one thing wrong -------------------------------------------------------------------
 
 
 class Spare(Rule):
-    """A right rule in steps that can go wrong one by one."""
+    """A right rule in parts, of which each wrong answer has another one."""
+
+    is_late: Any = staticmethod(lambda version, current: version < current)
+    late: Any = staticmethod(lambda rule, push: rule.discard(push.worker, push.version))
+    needed: Any = staticmethod(lambda rule: rule.aggregate)
+    waiting: Any = staticmethod(lambda push: Decision())
+    combined: Any = staticmethod(lambda rule, gradients: mean(gradients))
+    kept: Any = staticmethod(lambda held: [])  # after an update
+    released: Any = staticmethod(lambda rule, pushes: tuple(push.worker for push in pushes))
+    named: Any = staticmethod(lambda rule, pushes: pushes)
 
     def __init__(self, weights: Any, optimizer: Any, workers: Any, aggregate: int) -> None:
         super().__init__(weights, optimizer, workers)
@@ -23,225 +134,54 @@ class Spare(Rule):
         self.held: list[tuple[Any, Push]] = []
 
     def arrive(self, worker: int, gradient: Any, version: int) -> Any:
-        """Drop what is late, keep the rest, update with the N-th."""
-        if version < self.version:
-            return self.late(worker, version)
-        return self.keep(worker, gradient, version)
-
-    def late(self, worker: int, version: int) -> Any:
-        """The step is over."""
-        return self.discard(worker, version)
-
-    def keep(self, worker: int, gradient: Any, version: int) -> Any:
-        """The step is not over."""
-        self.held.append((gradient, self.push(worker, version)))
-        if len(self.held) < self.needed():
-            return self.waiting(worker)
-        given = self.held
-        self.empty()
-        self.apply(self.combine([gradient for gradient, _ in given]))
-        pushes = tuple(push for _, push in given)
-        return Decision(self.freed(worker, pushes), pushes)
-
-    def needed(self) -> int:
-        """Gradients to an update."""
-        return self.aggregate
-
-    def waiting(self, worker: int) -> Any:
-        """What follows from a gradient that is only kept."""
-        return Decision()
-
-    def empty(self) -> None:
-        """After an update."""
-        self.held = []
-
-    def combine(self, gradients: list[Any]) -> Any:
-        """What is applied."""
-        return mean(gradients)
-
-    def freed(self, worker: int, pushes: tuple[Push, ...]) -> tuple[int, ...]:
-        """Who goes on after an update."""
-        return tuple(push.worker for push in pushes)
+        push = self.push(worker, version)
+        if self.is_late(version, self.version):
+            return self.late(self, push)
+        self.held.append((gradient, push))
+        if len(self.held) < self.needed(self):
+            return self.waiting(push)
+        gradients, pushes = zip(*self.held, strict=True)
+        self.held = self.kept(self.held)
+        self.apply(self.combined(self, gradients))
+        return Decision(self.released(self, pushes), self.named(self, pushes))
 
 
-class CountsLate(Spare):
-    """Never looks at the version."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Any:
-        """Keep everything."""
-        return self.keep(worker, gradient, version)
+def _with(**parts: Callable[..., Any]) -> type[Spare]:
+    return type("Spare", (Spare,), {name: staticmethod(part) for name, part in parts.items()})
 
 
-class NotReleased(Spare):
-    """Drops a late gradient and forgets its worker."""
-
-    def late(self, worker: int, version: int) -> Any:
-        """Drop alone."""
-        return Decision(dropped=(self.push(worker, version),))
-
-
-class SaysNothing(Spare):
-    """Leaves a late gradient out, and its worker too."""
-
-    def late(self, worker: int, version: int) -> Any:
-        """As if it were kept."""
-        return Decision()
-
-
-class NamesTuples(Spare):
-    """Names gradients by tuples of its own."""
-
-    def late(self, worker: int, version: int) -> Any:
-        """A tuple of a push's numbers."""
-        return Decision((worker,), dropped=(tuple(self.push(worker, version)),))  # type: ignore[arg-type]
-
-
-class Silent(Spare):
-    """Releases a late worker and does not say that its gradient is dropped."""
-
-    def late(self, worker: int, version: int) -> Any:
-        """Release alone."""
-        return Decision(release=(worker,))
-
-
-class WaitsForAll(Spare):
-    """Takes the number of workers for N."""
-
-    def needed(self) -> int:
-        """All."""
-        return len(self.workers)
-
-
-class DividesByAll(Spare):
-    """The mean over N + b."""
-
-    def combine(self, gradients: list[Any]) -> Any:
-        """The sum over all workers."""
-        return mean(gradients) * len(gradients) / len(self.workers)
-
-
-class Sums(Spare):
-    """The sum."""
-
-    def combine(self, gradients: list[Any]) -> Any:
-        """Never divides."""
-        return mean(gradients) * len(gradients)
-
-
-class LastOnly(Spare):
-    """The gradient that came last."""
-
-    def combine(self, gradients: list[Any]) -> Any:
-        """Forgets the others."""
-        return gradients[-1]
-
-
-class NeverEmpties(Spare):
-    """Keeps the gradients of earlier steps."""
-
-    def empty(self) -> None:
-        """Copies and keeps."""
-        self.held = list(self.held)
-
-
-class ReleasesEveryone(Spare):
-    """Releases also those who are still computing."""
-
-    def freed(self, worker: int, pushes: tuple[Push, ...]) -> tuple[int, ...]:
-        """All workers."""
-        return tuple(sorted(self.workers))
-
-
-class ReleasesAtOnce(Spare):
-    """Lets every worker go on as soon as it has come."""
-
-    def waiting(self, worker: int) -> Any:
-        """As if asynchronous."""
-        return Decision(release=(worker,))
-
-
-class ReleasesLast(Spare):
-    """Releases the worker whose gradient made the update, and no other."""
-
-    def freed(self, worker: int, pushes: tuple[Push, ...]) -> tuple[int, ...]:
-        """One worker."""
-        return (worker,)
-
-
-class ReturnsNothing(Spare):
-    """Returns None while it waits."""
-
-    def waiting(self, worker: int) -> Any:
-        """No decision."""
-        return None
-
-
-class NamesLate(Spare):
-    """Names gradients when the update is made."""
-
-    def keep(self, worker: int, gradient: Any, version: int) -> Any:
-        """The version is another one by then."""
-        decision = super().keep(worker, gradient, version)
-        applied = tuple(self.push(push.worker, push.version) for push in decision.applied)
-        return Decision(decision.release, applied)
-
-
-class NamesNumbers(Spare):
-    """Gives workers' numbers where gradients are to be named."""
-
-    def keep(self, worker: int, gradient: Any, version: int) -> Any:
-        """Numbers."""
-        decision = super().keep(worker, gradient, version)
-        numbers: Any = decision.release
-        return Decision(decision.release, numbers)
-
-
-class NamesNothing(Spare):
-    """Says who goes on and not what was applied."""
-
-    def keep(self, worker: int, gradient: Any, version: int) -> Any:
-        """Half a decision."""
-        return Decision(super().keep(worker, gradient, version).release)
+counts_late = _with(is_late=lambda version, current: False)
+drops_equal = _with(is_late=lambda version, current: version <= current)
+not_released = _with(late=lambda rule, push: Decision(dropped=(push,)))
+says_nothing = _with(late=lambda rule, push: Decision())
+silent = _with(late=lambda rule, push: Decision(release=(push.worker,)))
+names_tuples = _with(
+    late=lambda rule, push: replace(rule.discard(push.worker, push.version), dropped=[tuple(push)])
+)
+releases_number = _with(late=lambda rule, push: Decision(push.worker, dropped=(push,)))
+waits_for_all = _with(needed=lambda rule: len(rule.workers))
+releases_at_once = _with(waiting=lambda push: Decision(release=(push.worker,)))
+returns_nothing = _with(waiting=lambda push: None)
+divides_by_all = _with(combined=lambda rule, gradients: sum(gradients) / len(rule.workers))
+sums = _with(combined=lambda rule, gradients: sum(gradients))
+last_only = _with(combined=lambda rule, gradients: gradients[-1])
+never_empties = _with(kept=lambda held: held)
+releases_everyone = _with(released=lambda rule, pushes: rule.start())
+releases_last = _with(released=lambda rule, pushes: (pushes[-1].worker,))
+releases_pushes = _with(released=lambda rule, pushes: pushes)
+names_numbers = _with(named=lambda rule, pushes: tuple(push.worker for push in pushes))
+names_nothing = _with(named=lambda rule, pushes: ())
+names_late = _with(
+    named=lambda rule, pushes: tuple(rule.push(push.worker, push.version) for push in pushes)
+)
 
 
 class RaisesVersion(Spare):
-    """Raises the version once more."""
-
-    def freed(self, worker: int, pushes: tuple[Push, ...]) -> tuple[int, ...]:
-        """By hand."""
+    def apply(self, gradient: Any) -> None:
+        super().apply(gradient)
         self.version += 1
-        return super().freed(worker, pushes)
 
 
 class NeverApplies(Spare):
-    """Decides, and makes no update."""
-
     def apply(self, gradient: Any) -> None:
-        """Not at all."""
-
-
-class ReleasesPushes(Spare):
-    """Releases the pushes instead of their workers."""
-
-    def freed(self, worker: int, pushes: tuple[Push, ...]) -> Any:
-        """As they are."""
-        return pushes
-
-
-class ReleasesNumber(Spare):
-    """Forgets the tuple."""
-
-    def late(self, worker: int, version: int) -> Any:
-        """A number."""
-        number: Any = worker
-        return Decision(release=number, dropped=(self.push(worker, version),))
-
-
-class DropsEqual(Spare):
-    """Takes ≤ for <."""
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Any:
-        """Drops everything."""
-        if version <= self.version:
-            return self.late(worker, version)
-        return self.keep(worker, gradient, version)
+        pass

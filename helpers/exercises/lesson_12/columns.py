@@ -22,6 +22,7 @@ from helpers.exercises.lesson_12 import columns_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _TOLERANCE = 1e-10
+_NAMES = ("y", "dx")
 _UNITS = {1: 4, 2: 12, 3: 13, 5: 17}
 
 
@@ -48,9 +49,6 @@ def cases(seed: int) -> list[Case]:
         facts = {
             "y": x @ weight.T + bias,
             "dx": gradient @ weight,
-            "parts": [gradient[:, cut] @ weight[cut] for cut in cuts],
-            "own": [x @ weight[cut].T + bias[cut] for cut in cuts],
-            "unbiased": x @ weight.T,
             "weights": [weight[cut].nbytes for cut in cuts],
             "biases": [bias[cut].nbytes for cut in cuts],
         }
@@ -66,21 +64,17 @@ def _pair(value: Any) -> tuple[Any, Any] | None:
     return value[0], value[1]
 
 
-def _written(case: Case, rank: int, value: Any) -> str | None:
-    place = changed(value)
-    if place is None or place not in range(4):
-        return None
-    name = ("x", "weight", "bias", "gradient")[place]
-    return (
-        f"{case.name}, rank {rank}'s `{name}` is not what it was: you wrote into it. The layer "
-        "below and the gradient of the weights still need it, so put what you make into a tensor "
-        "of your own."
-    )
-
-
 def _overwrites(case: Case, seen: Observation) -> str | None:
-    found = (_written(case, rank, value) for rank, value in enumerate(seen.values))
-    return next((hint for hint in found if hint), None)
+    for rank, value in enumerate(seen.values):
+        place = changed(value)
+        if place is not None and place in range(4):
+            name = ("x", "weight", "bias", "gradient")[place]
+            return (
+                f"{case.name}, rank {rank}'s `{name}` is not what it was: you wrote into it. The "
+                "layer below and the gradient of the weights still need it, so put what you make "
+                "into a tensor of your own."
+            )
+    return None
 
 
 def _enough(case: Case) -> int:
@@ -106,18 +100,9 @@ def claim(case: Case, seen: Observation) -> str | None:
     return None
 
 
-def _each(case: Case, seen: Observation, place: int, wanted: Sequence[np.ndarray]) -> bool:
-    """Whether every rank's y (place 0) or dx (1) is what `wanted` says for it."""
-    pairs = [_pair(value) for value in seen.values]
-    return all(
-        pair is not None and close(pair[place], want, 1e-9)
-        for pair, want in zip(pairs, wanted, strict=True)
-    )
-
-
 def _rounded(case: Case, seen: Observation) -> str | None:
     for rank, value in enumerate(seen.values):
-        for name, got in zip(("y", "dx"), _pair(value) or (), strict=False):
+        for name, got in zip(_NAMES, _pair(value) or (), strict=False):
             if in_single_precision([got], [case.facts[name]]):
                 return (
                     f"{case.name}, rank {rank}'s {name} is that of the whole layer to seven digits "
@@ -127,110 +112,61 @@ def _rounded(case: Case, seen: Observation) -> str | None:
     return None
 
 
-def _own_part(case: Case, seen: Observation) -> str | None:
-    if case.ranks == 1 or not _each(case, seen, 1, case.facts["parts"]):
+def _too_many(case: Case, seen: Observation, why: str) -> str | None:
+    """Right values for too many bytes; how many those are depends on how dx was summed."""
+    sent, enough = sum(seen.bytes), _enough(case)
+    if case.ranks == 1 or sent <= enough or any(_off(case, seen, name) for name in _NAMES):
         return None
-    return (
-        f"{case.name}, each rank's dx is only what its own units say of x. Every unit of the "
-        "layer used x, so the ranks' parts have to be summed: an all-reduce."
-    )
+    much = f"{times(sent, enough)} the bytes that are enough were sent"
+    return f"{case.name}, the values are right, but {much}: {why}"
 
 
-def _too_large(case: Case, seen: Observation) -> str | None:
-    n = case.ranks
-    if n == 1 or not _each(case, seen, 1, [n * case.facts["dx"]] * n):
-        return None
-    return (
-        f"{case.name}, dx is {n} times too large: every rank has the whole gradient of y already, "
-        "so take your slice of it; a sum over the ranks counts it again and again."
-    )
-
-
-def _averaged(case: Case, seen: Observation) -> str | None:
-    n = case.ranks
-    if n == 1 or not _each(case, seen, 1, [case.facts["dx"] / n] * n):
-        return None
-    return (
-        f"{case.name}, dx is {n} times too small: the ranks hold different units of one layer, not "
-        "copies of it, so their parts are added and not averaged."
-    )
-
-
-def _mine_first(case: Case, seen: Observation) -> str | None:
-    own = case.facts["own"]
-    turned = [np.concatenate([*own[r:], *own[:r]], axis=1) for r in range(case.ranks)]
-    first = [
-        np.concatenate([own[r], *(part for o, part in enumerate(own) if o != r)], axis=1)
-        for r in range(case.ranks)
-    ]
-    if case.ranks < 2 or not (_each(case, seen, 0, turned) or _each(case, seen, 0, first)):
-        return None
-    return (
-        f"{case.name}, the slices of y do not lie in the order of the ranks: each rank put its own "
-        "first. Unit 0 belongs to rank 0, wherever it is gathered."
-    )
-
-
-def _not_gathered(case: Case, seen: Observation) -> str | None:
-    if case.ranks == 1 or not _each(case, seen, 0, case.facts["own"]):
-        return None
-    return (
-        f"{case.name}, each rank returned only its own units of y: the next layer needs all of "
-        "them on every rank, so gather the slices."
-    )
-
-
-def _no_bias(case: Case, seen: Observation) -> str | None:
-    if not _each(case, seen, 0, [case.facts["unbiased"]] * case.ranks):
-        return None
-    return f"{case.name}, y is x Wᵀ without b: each rank adds the bias of its own units."
-
-
-def _too_many(case: Case, seen: Observation) -> bool:
-    """Whether all values are right, and more bytes were sent than are enough."""
-    want, n = case.facts, case.ranks
-    right = _each(case, seen, 0, [want["y"]] * n) and _each(case, seen, 1, [want["dx"]] * n)
-    return n > 1 and right and sum(seen.bytes) > _enough(case)
+def _sent(seen: Observation, rank: int) -> set[int | None]:
+    """The sizes of the messages that a rank sent."""
+    return {e.bytes for e in seen.events if e.rank == rank and e.kind == "sending"}
 
 
 def _sends_weights(case: Case, seen: Observation) -> str | None:
-    if not _too_many(case, seen):
-        return None
     sizes = zip(case.facts["weights"], case.facts["biases"], strict=True)
     for rank, (weights, biases) in enumerate(sizes):
-        sent = {e.bytes for e in seen.events if e.rank == rank and e.kind == "sending"}
-        if not sent & {weights, weights + biases}:
+        if not _sent(seen, rank) & {weights, weights + biases}:
             return None
-    return (
-        f"{case.name}, the values are right, but {times(sum(seen.bytes), _enough(case))} the bytes "
-        "that are enough were sent: every rank fetched the others' weights and then worked out the "
-        "whole layer alone. Weights stay where they are; what travels is y and dx."
+    return _too_many(
+        case,
+        seen,
+        "every rank fetched the others' weights and then worked out the whole layer alone. Weights "
+        "stay where they are; what travels is y and dx.",
     )
 
 
-def _sent_out_again(case: Case, seen: Observation) -> str | None:
-    if not _too_many(case, seen):
-        return None
+def _sends_all_out(case: Case, seen: Observation) -> str | None:
     whole = case.facts["y"].nbytes
-    senders = {e.rank for e in seen.events if e.kind == "sending" and e.bytes == whole}
+    senders = [rank for rank in range(case.ranks) if whole in _sent(seen, rank)]
     if len(senders) != 1:
         return None
-    rank = senders.pop()
-    return (
-        f"{case.name}, the values are right, but {times(sum(seen.bytes), _enough(case))} the bytes "
-        f"that are enough were sent: rank {rank} put y together and sent all of it to everybody, "
-        "who got their own slice back too. Let every rank send its slice to every other."
+    return _too_many(
+        case,
+        seen,
+        f"rank {senders[0]} put y together and sent all of it to everybody, who got their own "
+        "slice back too. Let every rank send its slice to every other.",
     )
 
 
-def _from_zeros(case: Case, seen: Observation) -> str | None:
-    if not _too_many(case, seen):
-        return None
-    return (
-        f"{case.name}, the values are right, but {times(sum(seen.bytes), _enough(case))} the bytes "
-        "that are enough were sent. A sum of tensors that are mostly zeros moves whole layers: "
-        "send each rank's slice of y as it is."
-    )
+def _off(case: Case, seen: Observation, name: str) -> list[Any]:
+    """Every rank's y or dx, where one of them is wrong."""
+    place, want = _NAMES.index(name), case.facts[name]
+    got = [pair[place] if (pair := _pair(value)) else None for value in seen.values]
+    return [] if all(close(each, want, _TOLERANCE) for each in got) else got
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: the ranks, and how many times too many bytes."""
+    return {"ranks": case.ranks, "times": times(sum(seen.bytes), _enough(case) or 1)}
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """What every rank gave for y, where that is wrong; else for dx."""
+    return next(([name, off] for name in _NAMES if (off := _off(case, seen, name))), [])
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -239,6 +175,17 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed on {worlds(cases)}: y and dx are the whole layer's to 10 digits, and y was "
         "gathered in slices."
     )
+
+
+def reference(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
+    """Slices to everybody; the ranks' parts of dx summed."""
+    return wrong.layer(comm, x, weight, bias, gradient)
+
+
+_OTHER_ORDER = (
+    "the slices of y do not lie in the order of the ranks: each rank put its own first. Unit 0 "
+    "belongs to rank 0, wherever it is gathered."
+)
 
 
 EXERCISE = Exercise(
@@ -257,33 +204,60 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(
         Mistake("a rank sends to itself", self_hint, unfinished=True),
-        Mistake("y not gathered", _not_gathered),
         Mistake("rounded to float32", _rounded),
-        Mistake("the bias forgotten", _no_bias),
-        Mistake("slices in another order", _mine_first),
-        Mistake("dx of the own units alone", _own_part),
-        Mistake("the whole gradient summed again", _too_large),
-        Mistake("averaged and not summed", _averaged),
         Mistake("writes into what it is given", _overwrites),
         Mistake("messages not waited for", not_waited),
         Mistake("the weights are sent", _sends_weights),
-        Mistake("y gathered on one rank and sent out again", _sent_out_again),
-        Mistake("y summed from zeros", _from_zeros),
+        Mistake("y gathered on one rank and sent out again", _sends_all_out),
     ),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("y not gathered", wrong.not_gathered, hint="only its own units of y"),
-        WrongAnswer("own slice first", wrong.mine_first, hint="in the order of the ranks"),
-        WrongAnswer("own part of dx", wrong.own_part, hint="the ranks' parts have to be summed"),
-        WrongAnswer("gradient summed", wrong.gradient_summed, hint="take your slice of it"),
-        WrongAnswer("averaged", wrong.averaged, hint="are added and not averaged"),
+        WrongAnswer(
+            "y not gathered",
+            wrong.not_gathered,
+            "each rank returned only its own units of y: the next layer needs all of them on "
+            "every rank, so gather the slices.",
+        ),
+        WrongAnswer(
+            "the bias forgotten",
+            wrong.no_bias,
+            "y is x Wᵀ without b: each rank adds the bias of its own units.",
+        ),
+        WrongAnswer("slices in another order", wrong.mine_first, _OTHER_ORDER),
+        WrongAnswer("slices turned round", wrong.turned, _OTHER_ORDER),
+        WrongAnswer(
+            "dx of the own units alone",
+            wrong.own_part,
+            "each rank's dx is only what its own units say of x. Every unit of the layer used x, "
+            "so the ranks' parts have to be summed: an all-reduce.",
+        ),
+        WrongAnswer(
+            "the whole gradient summed again",
+            wrong.gradient_summed,
+            "dx is {ranks} times too large: every rank has the whole gradient of y already, so "
+            "take your slice of it; a sum over the ranks counts it again and again.",
+        ),
+        WrongAnswer(
+            "averaged and not summed",
+            wrong.averaged,
+            "dx is {ranks} times too small: the ranks hold different units of one layer, not "
+            "copies of it, so their parts are added and not averaged.",
+        ),
+        WrongAnswer(
+            "y summed from zeros",
+            wrong.from_zeros,
+            "the values are right, but {times} the bytes that are enough were sent. A sum of "
+            "tensors that are mostly zeros moves whole layers: send each rank's slice of y as it "
+            "is.",
+        ),
+        WrongAnswer("sends to itself", wrong.to_itself, hint="waits for a message from rank 0"),
         WrongAnswer("in place", wrong.in_place, hint="you wrote into it"),
         WrongAnswer("never waits", wrong.never_waits, hint="returned without waiting for"),
-        WrongAnswer("no bias", wrong.no_bias, hint="x Wᵀ without b"),
         WrongAnswer("sends weights", wrong.sends_weights, hint="Weights stay where they are"),
         WrongAnswer("through rank 0", wrong.through_rank_0, hint="sent all of it to everybody"),
-        WrongAnswer("sums zeros", wrong.from_zeros, hint="mostly zeros moves whole layers"),
         WrongAnswer("into zeros in float32", wrong.into_float32, hint="to seven digits only"),
     ),
     figure=0,

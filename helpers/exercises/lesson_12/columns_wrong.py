@@ -1,15 +1,16 @@
-"""The reference of exercise 12.2, and column layers with one thing wrong."""
+"""The layer of exercise 12.2, and column layers with one thing wrong."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import torch
 
-def _slices(comm: Any, units: int) -> list[slice]:
-    return [slice(r * units // comm.size, (r + 1) * units // comm.size) for r in range(comm.size)]
+Parts = dict[int, Any]
 
 
-def _everybodys(comm: Any, part: Any) -> dict[int, Any]:
+def everybodys(comm: Any, part: Any) -> Parts:
     """Each rank's part, by rank."""
     sending = [comm.isend(part, rank) for rank in range(comm.size) if rank != comm.rank]
     parts = {rank: comm.recv(rank) for rank in range(comm.size) if rank != comm.rank}
@@ -18,135 +19,123 @@ def _everybodys(comm: Any, part: Any) -> dict[int, Any]:
     return {**parts, comm.rank: part}
 
 
-def reference(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
-    """Slices to everybody; the ranks' parts of dx summed."""
+def in_order(comm: Any, parts: Parts) -> Any:
+    """The ranks' units, one beside the other."""
+    return torch.cat([parts[rank] for rank in range(comm.size)], 1)
+
+
+def mine(comm: Any, whole: Any) -> slice:
+    """This rank's units."""
+    units = whole.shape[1]
+    return slice(comm.rank * units // comm.size, (comm.rank + 1) * units // comm.size)
+
+
+def layer(
+    comm: Any,
+    x: Any,
+    weight: Any,
+    bias: Any,
+    gradient: Any,
+    gather: Callable[[Any, Any], Parts] = everybodys,
+    put: Callable[[Any, Parts], Any] = in_order,
+) -> Any:
+    """y and dx. gather: every rank's units of y. put: y of these."""
     from helpers.algorithms.messages.collectives import all_reduce_ring
 
-    dx = gradient[:, _slices(comm, gradient.shape[1])[comm.rank]] @ weight
-    return _with(comm, x, weight, bias, all_reduce_ring(comm, dx))
+    y = put(comm, gather(comm, x @ weight.T + bias))
+    return y, all_reduce_ring(comm, gradient[:, mine(comm, gradient)] @ weight)
 
 
-def never_waits(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
-    """Starts its sends and forgets them."""
-    import torch
+def _with(**options: Any) -> Callable[..., Any]:
+    """The layer with other options."""
 
-    from helpers.algorithms.messages.collectives import all_reduce_ring
+    def column_layer(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
+        return layer(comm, x, weight, bias, gradient, **options)
 
-    mine = x @ weight.T + bias
+    return column_layer
+
+
+def _mine_first(comm: Any, parts: Parts) -> Any:
+    others = [parts[rank] for rank in range(comm.size) if rank != comm.rank]
+    return torch.cat([parts[comm.rank], *others], 1)
+
+
+def _turned(comm: Any, parts: Parts) -> Any:
+    return torch.cat([parts[(comm.rank + i) % comm.size] for i in range(comm.size)], 1)
+
+
+def _to_itself(comm: Any, part: Any) -> Parts:
+    sending = [comm.isend(part, rank) for rank in range(comm.size)]
+    parts = {rank: comm.recv(rank) for rank in range(comm.size)}
+    for request in sending:
+        request.wait()
+    return parts
+
+
+def _without_waiting(comm: Any, part: Any) -> Parts:
     others = [rank for rank in range(comm.size) if rank != comm.rank]
     for rank in others:
-        comm.isend(mine, rank)
-    parts = {comm.rank: mine, **{rank: comm.recv(rank) for rank in others}}
-    y = torch.cat([parts[rank] for rank in range(comm.size)], 1)
-    dx = gradient[:, _slices(comm, gradient.shape[1])[comm.rank]] @ weight
-    return y, all_reduce_ring(comm, dx)
+        comm.isend(part, rank)
+    return {comm.rank: part, **{rank: comm.recv(rank) for rank in others}}
 
 
-def not_gathered(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
-    """Returns its own units."""
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    dx = gradient[:, _slices(comm, gradient.shape[1])[comm.rank]] @ weight
-    return x @ weight.T + bias, all_reduce_ring(comm, dx)
-
-
-def mine_first(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
-    """Appends what comes to what it has."""
-    import torch
-
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    mine = x @ weight.T + bias
-    parts = _everybodys(comm, mine)
-    others = [parts[rank] for rank in range(comm.size) if rank != comm.rank]
-    dx = gradient[:, _slices(comm, gradient.shape[1])[comm.rank]] @ weight
-    return torch.cat([mine, *others], 1), all_reduce_ring(comm, dx)
+def _through_rank_0(comm: Any, part: Any) -> Parts:
+    if comm.rank:
+        comm.send(part, 0)
+        return {0: comm.recv(0)}
+    parts = {rank: comm.recv(rank) for rank in range(1, comm.size)}
+    y = in_order(comm, {0: part, **parts})
+    for rank in range(1, comm.size):
+        comm.send(y, rank)
+    return {0: y}
 
 
-def _with(comm: Any, x: Any, weight: Any, bias: Any, dx: Any) -> Any:
-    """y as it should be, beside a dx."""
-    import torch
-
-    parts = _everybodys(comm, x @ weight.T + bias)
-    return torch.cat([parts[rank] for rank in range(comm.size)], 1), dx
+not_gathered = _with(put=lambda comm, parts: parts[comm.rank])
+mine_first = _with(put=_mine_first)
+turned = _with(put=_turned)
+to_itself = _with(gather=_to_itself)
+never_waits = _with(gather=_without_waiting)
+through_rank_0 = _with(gather=_through_rank_0, put=lambda comm, parts: parts[0])
 
 
 def own_part(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
-    """Never sums dx."""
-    dx = gradient[:, _slices(comm, gradient.shape[1])[comm.rank]] @ weight
-    return _with(comm, x, weight, bias, dx)
-
-
-def gradient_summed(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
-    """Sums the gradient of y over the ranks first, though each has all of it."""
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    gradient = all_reduce_ring(comm, gradient)
-    dx = gradient[:, _slices(comm, gradient.shape[1])[comm.rank]] @ weight
-    return _with(comm, x, weight, bias, all_reduce_ring(comm, dx))
-
-
-def averaged(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
-    """Divides by the number of ranks, as for replicas."""
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    dx = gradient[:, _slices(comm, gradient.shape[1])[comm.rank]] @ weight
-    return _with(comm, x, weight, bias, all_reduce_ring(comm, dx) / comm.size)
+    y, _ = layer(comm, x, weight, bias, gradient)
+    return y, gradient[:, mine(comm, gradient)] @ weight
 
 
 def from_zeros(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
-    """Writes its slice into zeros and sums the whole layer."""
-    from helpers.algorithms.messages.collectives import all_reduce_naive, all_reduce_ring
+    from helpers.algorithms.messages.collectives import all_reduce_naive
 
-    mine = _slices(comm, gradient.shape[1])[comm.rank]
-    y = gradient.new_zeros(gradient.shape)
-    y[:, mine] = x @ weight.T + bias
-    dx = gradient[:, mine] @ weight
-    return all_reduce_naive(comm, y), all_reduce_ring(comm, dx)
+    def gather(comm: Any, part: Any) -> Parts:
+        y = gradient.new_zeros(gradient.shape)
+        y[:, mine(comm, y)] = part
+        return {0: all_reduce_naive(comm, y)}
 
-
-def into_float32(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
-    """Writes the slices of y into torch.zeros."""
-    import torch
-
-    y, dx = reference(comm, x, weight, bias, gradient)
-    return torch.zeros(y.shape).copy_(y), dx
+    return layer(comm, x, weight, bias, gradient, gather, lambda comm, parts: parts[0])
 
 
-def in_place(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
-    """Puts dx where x was."""
-    y, dx = reference(comm, x, weight, bias, gradient)
-    return y, x.copy_(dx)
+def _changed(change: Callable[..., Any]) -> Callable[..., Any]:
+    """The layer, and then something else done with what it takes or gives."""
+
+    def column_layer(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
+        return change(comm, x, *layer(comm, x, weight, bias, gradient))
+
+    return column_layer
+
+
+# As if the gradient had been summed over the ranks first, though each has all of it.
+gradient_summed = _changed(lambda comm, x, y, dx: (y, dx * comm.size))
+averaged = _changed(lambda comm, x, y, dx: (y, dx / comm.size))
+into_float32 = _changed(lambda comm, x, y, dx: (torch.zeros(y.shape).copy_(y), dx))
+in_place = _changed(lambda comm, x, y, dx: (y, x.copy_(dx)))
 
 
 def no_bias(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
-    """Only x Wᵀ."""
-    return reference(comm, x, weight, bias * 0, gradient)
+    return layer(comm, x, weight, bias * 0, gradient)
 
 
 def sends_weights(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
-    """Fetches everybody's weights, and works out the whole layer on every rank."""
-    import torch
-
-    weights, biases = _everybodys(comm, weight), _everybodys(comm, bias)
+    weights, biases = everybodys(comm, weight), everybodys(comm, bias)
     whole = torch.cat([weights[rank] for rank in range(comm.size)])
     shift = torch.cat([biases[rank] for rank in range(comm.size)])
     return x @ whole.T + shift, gradient @ whole
-
-
-def through_rank_0(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
-    """Rank 0 puts y together and sends it to all."""
-    import torch
-
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    mine = x @ weight.T + bias
-    if comm.rank:
-        comm.send(mine, 0)
-        y = comm.recv(0)
-    else:
-        y = torch.cat([mine, *(comm.recv(rank) for rank in range(1, comm.size))], 1)
-        for rank in range(1, comm.size):
-            comm.send(y, rank)
-    dx = gradient[:, _slices(comm, gradient.shape[1])[comm.rank]] @ weight
-    return y, all_reduce_ring(comm, dx)

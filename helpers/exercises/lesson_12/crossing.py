@@ -22,27 +22,9 @@ Counting = Callable[[Pairs, list[int], list[int]], int]
 def cases(seed: int) -> list[Case]:
     """Seed 0: a small net that tells all mistakes apart, a dense one, none that cross; others."""
     random, made = rng(seed, "12.3"), []
-    net: tuple[str, Pairs, list[int], list[int]] = (
-        "With 5 units on 3 devices",
-        [
-            (3, 2),
-            (0, 4),
-            (2, 0),
-            (0, 3),
-            (2, 1),
-            (1, 4),
-            (4, 3),
-            (4, 1),
-            (3, 1),
-            (1, 0),
-            (3, 3),
-            (2, 4),
-            (1, 2),
-        ],
-        [0, 1, 1, 2, 2],
-        [0, 1, 0, 1, 2],
-    )
-    asked = [net]
+    lower, upper = [3, 0, 2, 0, 2, 1, 4, 4, 3, 1, 3, 2, 1], [2, 4, 0, 3, 1, 4, 3, 1, 1, 0, 3, 4, 2]
+    net = list(zip(lower, upper, strict=True))
+    asked = [("With 5 units on 3 devices", net, [0, 1, 1, 2, 2], [0, 1, 0, 1, 2])]
     if seed:
         width, devices = int(random.integers(9, 14)), 3
         asked = []
@@ -63,112 +45,23 @@ def cases(seed: int) -> list[Case]:
     asked.append(("With 5 units below 3 others", uneven, [0, 0, 1, 0, 1], [2, 1, 2]))
     for name, pairs, below, above in asked:
         given = (pairs, below, above)
-        facts = {each.__name__: _counted(each, given) for each in (right, *WAYS)}
-        made.append(Case(name, (given,), facts=facts))
+        crossing = {(j, above[i]) for j, i in pairs if above[i] != below[j]}
+        made.append(Case(name, (given,), facts={"right": len(crossing)}))
     return made
-
-
-def _counted(way: Counting, given: tuple[Pairs, list[int], list[int]]) -> int | None:
-    """What a way gives; None where it finds no unit of that number."""
-    try:
-        return way(*given)
-    except IndexError:
-        return None
-
-
-def right(pairs: Pairs, below: list[int], above: list[int]) -> int:
-    """Each value once to each other device that needs it."""
-    return len({(j, above[i]) for j, i in pairs if above[i] != below[j]})
-
-
-def every_connection(pairs: Pairs, below: list[int], above: list[int]) -> int:
-    """Counts connections."""
-    return sum(above[i] != below[j] for j, i in pairs)
-
-
-def once_a_unit(pairs: Pairs, below: list[int], above: list[int]) -> int:
-    """Counts units with a connection that crosses."""
-    return len({j for j, i in pairs if above[i] != below[j]})
-
-
-def also_at_home(pairs: Pairs, below: list[int], above: list[int]) -> int:
-    """Counts a unit's own device too."""
-    return len({(j, above[i]) for j, i in pairs})
-
-
-def units_above(pairs: Pairs, below: list[int], above: list[int]) -> int:
-    """Counts from the other end: units above, and the devices that they hear from."""
-    return len({(i, below[j]) for j, i in pairs if above[i] != below[j]})
-
-
-def pairs_of_devices(pairs: Pairs, below: list[int], above: list[int]) -> int:
-    """Counts messages and not values."""
-    return len({(below[j], above[i]) for j, i in pairs if above[i] != below[j]})
-
-
-def the_one_before(pairs: Pairs, below: list[int], above: list[int]) -> int:
-    """Compares each pair with the one before it alone."""
-    total, last = 0, None
-    for j, i in pairs:
-        if above[i] != below[j] and (j, above[i]) != last:
-            total += 1
-        last = (j, above[i])
-    return total
-
-
-def turned_round(pairs: Pairs, below: list[int], above: list[int]) -> int:
-    """Takes the first of each pair for the unit above."""
-    return len({(j, above[i]) for i, j in pairs if above[i] != below[j]})
-
-
-def devices_below(pairs: Pairs, below: list[int], above: list[int]) -> int:
-    """Asks the devices of the lower layer alone."""
-    devices = set(below)
-    return len({(j, above[i]) for j, i in pairs if above[i] != below[j] and above[i] in devices})
-
-
-def lists_above(pairs: Pairs, below: list[int], above: list[int]) -> int:
-    """Keeps a list for each unit above, and looks units below up in it."""
-    sent: list[set[int]] = [set() for _ in above]
-    for j, i in pairs:
-        if above[i] != below[j]:
-            sent[j].add(above[i])
-    return sum(map(len, sent))
-
-
-WAYS: tuple[Counting, ...] = (
-    every_connection,
-    once_a_unit,
-    also_at_home,
-    units_above,
-    pairs_of_devices,
-    the_one_before,
-    turned_round,
-    devices_below,
-)
-"""The ways to miscount; each case's facts hold what they would give."""
-
-
-def _is(case: Case, seen: Observation, way: str) -> bool:
-    return bool(seen.values) and number(seen.values[0]) == case.facts[way]
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """Exactly as many."""
     want = case.facts["right"]
-    if _is(case, seen, "right"):
+    if number(seen.values[0]) == want:
         return None
     return f"{case.name}, {count(want, 'value')} cross; you count {describe(seen.values[0])}."
 
 
-def _looks(way: str, text: str) -> Callable[[Case, Observation], str | None]:
-    def look(case: Case, seen: Observation) -> str | None:
-        want, got = case.facts["right"], case.facts[way]
-        if want == got or not _is(case, seen, way):
-            return None
-        return f"{case.name}, you count {got} and {count(want, 'value')} cross: {text}"
-
-    return look
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: how many were counted, how many there are."""
+    got, want = number(seen.values[0]) or 0.0, case.facts["right"]
+    return {"count": f"you count {got:g} and {count(want, 'value')} cross"}
 
 
 def _no_such_unit(case: Case, seen: Observation) -> str | None:
@@ -200,6 +93,49 @@ def reference(connections: Any, below: list[int], above: list[int]) -> int:
     return sum(crossings([mask], [np.array(below), np.array(above)]))
 
 
+def _distinct(key: Callable[[int, int, int, int], Any]) -> Counting:
+    """An answer that counts distinct keys: of the units j and i of a connection, their devices."""
+
+    def crossings(connections: Pairs, below: list[int], above: list[int]) -> int:
+        return len({key(j, i, below[j], above[i]) for j, i in connections} - {None})
+
+    return crossings
+
+
+_connections = _distinct(lambda j, i, b, a: (j, i) if a != b else None)
+_once_a_unit = _distinct(lambda j, i, b, a: j if a != b else None)
+_also_at_home = _distinct(lambda j, i, b, a: (j, a))
+_units_above = _distinct(lambda j, i, b, a: (i, b) if a != b else None)
+_pairs_of_devices = _distinct(lambda j, i, b, a: (b, a) if a != b else None)
+
+
+def _devices_below(pairs: Pairs, below: list[int], above: list[int]) -> int:
+    return len({(j, above[i]) for j, i in pairs if above[i] != below[j] and above[i] in below})
+
+
+def _the_one_before(pairs: Pairs, below: list[int], above: list[int]) -> int:
+    total, last = 0, None
+    for j, i in pairs:
+        if above[i] != below[j] and (j, above[i]) != last:
+            total += 1
+        last = (j, above[i])
+    return total
+
+
+def _turned_round(pairs: Pairs, below: list[int], above: list[int]) -> int:
+    # Only where both units are there: an IndexError is the family's.
+    there = [(i, j) for i, j in pairs if i < len(above) and j < len(below)]
+    return len({(j, above[i]) for i, j in there if above[i] != below[j]})
+
+
+def _lists_above(pairs: Pairs, below: list[int], above: list[int]) -> int:
+    sent: list[set[int]] = [set() for _ in above]
+    for j, i in pairs:
+        if above[i] != below[j]:
+            sent[j].add(above[i])
+    return sum(map(len, sent))
+
+
 EXERCISE = Exercise(
     number="12.3",
     title="Count the crossings",
@@ -214,78 +150,57 @@ EXERCISE = Exercise(
     cases=cases,
     drive=plain_call,
     claim=claim,
-    mistakes=(
-        Mistake(
-            "connections counted",
-            _looks(
-                "every_connection",
-                "two connections from one unit to one device need its value there only once.",
-            ),
-        ),
-        Mistake(
-            "each unit counted once",
-            _looks(
-                "once_a_unit",
-                "a value that two other devices need is sent twice, once to each of them.",
-            ),
-        ),
-        Mistake(
-            "home counted too",
-            _looks("also_at_home", "a unit's own device has its value already."),
-        ),
-        Mistake(
-            "units above counted",
-            _looks(
-                "units_above",
-                "what crosses is the value of a unit below; look at who needs it, not at who "
-                "hears from where.",
-            ),
-        ),
-        Mistake(
-            "messages counted",
-            _looks(
-                "pairs_of_devices",
-                "that is how many messages there are; asked is how many values are in them.",
-            ),
-        ),
-        Mistake(
-            "compared with the one before alone",
-            _looks(
-                "the_one_before",
-                "you compare each connection with the one before it, and those of one unit need "
-                "not follow one another. Keep all pairs that were counted, in a set.",
-            ),
-        ),
-        Mistake(
-            "pairs turned round",
-            _looks(
-                "turned_round",
-                "you take the first of each pair for the unit above: a connection is (unit below, "
-                "unit above).",
-            ),
-        ),
-        Mistake(
-            "devices of the layer below alone",
-            _looks(
-                "devices_below",
-                "a device may hold units of the upper layer alone. Look at `above` for who needs a "
-                "value, and at `below` for where it is.",
-            ),
-        ),
-        Mistake("units of another layer", _no_such_unit, unfinished=True),
-    ),
+    mistakes=(Mistake("units of another layer", _no_such_unit, unfinished=True),),
+    numbers=numbers,
+    compared=lambda case, seen: number(seen.values[0]),
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("connections", every_connection, hint="need its value there only once"),
-        WrongAnswer("once a unit", once_a_unit, hint="is sent twice, once to each"),
-        WrongAnswer("home too", also_at_home, hint="own device has its value already"),
-        WrongAnswer("units above", units_above, hint="at who hears from where"),
-        WrongAnswer("messages", pairs_of_devices, hint="how many messages there are"),
-        WrongAnswer("the one before", the_one_before, hint="need not follow one another"),
-        WrongAnswer("turned round", turned_round, hint="take the first of each pair"),
-        WrongAnswer("devices below", devices_below, hint="hold units of the upper layer alone"),
-        WrongAnswer("lists above", lists_above, hint="the layers need not be of one size"),
+        WrongAnswer(
+            "connections counted",
+            _connections,
+            "{count}: two connections from one unit to one device need its value there only once.",
+        ),
+        WrongAnswer(
+            "each unit counted once",
+            _once_a_unit,
+            "{count}: a value that two other devices need is sent twice, once to each of them.",
+        ),
+        WrongAnswer(
+            "home counted too",
+            _also_at_home,
+            "{count}: a unit's own device has its value already.",
+        ),
+        WrongAnswer(
+            "units above counted",
+            _units_above,
+            "{count}: what crosses is the value of a unit below; look at who needs it, not at who "
+            "hears from where.",
+        ),
+        WrongAnswer(
+            "messages counted",
+            _pairs_of_devices,
+            "{count}: that is how many messages there are; asked is how many values are in them.",
+        ),
+        WrongAnswer(
+            "compared with the one before alone",
+            _the_one_before,
+            "{count}: you compare each connection with the one before it, and those of one unit "
+            "need not follow one another. Keep all pairs that were counted, in a set.",
+        ),
+        WrongAnswer(
+            "pairs turned round",
+            _turned_round,
+            "{count}: you take the first of each pair for the unit above: a connection is (unit "
+            "below, unit above).",
+        ),
+        WrongAnswer(
+            "devices of the layer below alone",
+            _devices_below,
+            "{count}: a device may hold units of the upper layer alone. Look at `above` for who "
+            "needs a value, and at `below` for where it is.",
+        ),
+        WrongAnswer("lists above", _lists_above, hint="the layers need not be of one size"),
     ),
     ranked=False,
 )

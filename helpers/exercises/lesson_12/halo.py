@@ -8,7 +8,9 @@ at once, so that the time does not grow with their number, and this rank's rows 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +18,11 @@ from helpers.exercises.common import WORLDS, rng, self_hint
 from helpers.exercises.compare import close, count, describe, is_array, short, worlds
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_split import changed, left_alone
-from helpers.exercises.lesson_12 import halo_hints as hints
 from helpers.exercises.lesson_12 import halo_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
+_LATENCY, _BANDWIDTH = 1e-3, 1e6
+_WAITS = re.compile(r"(send|receive)\b.* rank (\d+)")
 _HEIGHT = {1: 5, 2: 7, 3: 11, 5: 17}
 
 
@@ -39,26 +42,30 @@ def cases(seed: int) -> list[Case]:
         cuts = [(r * height // ranks, (r + 1) * height // ranks) for r in range(ranks)]
         args = tuple((picture[a:b], reach) for a, b in cuts)
         padded = np.pad(picture, ((reach, reach), (0, 0)))
-        facts = {
-            "want": [padded[a : b + 2 * reach] for a, b in cuts],
-            "cuts": cuts,
-            "picture": picture,
-            "reach": reach,
-        }
+        want = [padded[a : b + 2 * reach] for a, b in cuts]
+        facts = {"want": want, "reach": reach, "border": reach * picture[0].nbytes}
         name = f"On {count(ranks, 'rank')} with {height} rows and a reach of {reach}"
-        clock = {"latency": hints.LATENCY, "bandwidth": hints.BANDWIDTH}
+        clock = {"latency": _LATENCY, "bandwidth": _BANDWIDTH}
         made.append(Case(name, args, ranks, clock, facts))
     return made
 
 
+def _needed(case: Case) -> list[int]:
+    """Bytes of the borders that each rank lends."""
+    return [((r > 0) + (r < case.ranks - 1)) * case.facts["border"] for r in range(case.ranks)]
+
+
+def _quick(case: Case) -> float:
+    """Seconds that suffice to send and receive on both sides in turn, however many ranks."""
+    return 4.4 * (_LATENCY + float(case.facts["border"]) / _BANDWIDTH)
+
+
 def claim(case: Case, seen: Observation) -> str | None:
     """The values; only the borders; all ranks at once."""
-    if not_waited(case, seen):
-        return not_waited(case, seen)
+    if found := not_waited(case, seen) or _overwrites(case, seen):
+        return found
     for rank, want in enumerate(case.facts["want"]):
         got = seen.values[rank]
-        if changed(got) is not None:
-            return hints.overwrites(case, seen)
         if not is_array(got, want.shape):
             return (
                 f"{case.name}, rank {rank} returned {describe(got)}; it should be a tensor of "
@@ -66,10 +73,10 @@ def claim(case: Case, seen: Observation) -> str | None:
             )
         if not close(got, want, 0.0):
             return f"{case.name}, rank {rank}'s rows with their halo are not those of the picture."
-    if seen.bytes != hints.needed(case):
-        borders = sum(hints.needed(case))
-        return f"{case.name}, {sum(seen.bytes)} B were sent; the borders are {borders} B."
-    if max(seen.seconds) > hints.quick(case):
+    if seen.bytes != _needed(case):
+        sent, borders = sum(seen.bytes), sum(_needed(case))
+        return f"{case.name}, {sent} B were sent; the borders are {borders} B."
+    if max(seen.seconds) > _quick(case):
         return f"{case.name}, it took {short(max(seen.seconds) * 1e3)} ms."
     return None
 
@@ -86,6 +93,101 @@ def _rounded(case: Case, seen: Observation) -> str | None:
     return None
 
 
+def _overwrites(case: Case, seen: Observation) -> str | None:
+    for rank, value in enumerate(seen.values):
+        if changed(value) == 0:
+            return (
+                f"{case.name}, rank {rank}'s `rows` are not what they were: you wrote into them. "
+                "Backward needs them as they are, so put the wider picture into a new tensor."
+            )
+    return None
+
+
+def _beyond(case: Case, seen: Observation) -> str | None:
+    """A neighbour that does not exist."""
+    if seen.trouble != "failed" or "but the ranks are 0 to" not in seen.text:
+        return None
+    below = f"rank {case.ranks}," in seen.text
+    who, where = (case.ranks - 1, "below") if below else (0, "above")
+    return (
+        f"{case.name}, rank {who} asks for a neighbour {where} it, and there is none. A picture "
+        "ends there, and the halo is zeros: send and receive only where there is a neighbour."
+    )
+
+
+def _waits(seen: Observation) -> list[tuple[int, str, int]]:
+    """Who waits for whom: (rank, "send" or "receive", the other)."""
+    return [
+        (rank, match[1], int(match[2]))
+        for rank, words in sorted(seen.waiting.items())
+        if "returned" not in words and (match := _WAITS.search(words))
+    ]
+
+
+def _one_alone(case: Case, seen: Observation) -> str | None:
+    """A rank that waits for one that has returned: a send or a receive is missing there."""
+    waits = _waits(seen)
+    there = {rank for rank, _, _ in waits}
+    for rank, doing, other in waits:
+        if other in there:
+            continue
+        way = "last" if (other < rank) == (doing == "receive") else "first"
+        if doing == "receive":
+            return (
+                f"{case.name}, rank {rank} waits for the {way} rows of rank {other}, which has "
+                "returned and never sent them: a rank sends its first rows up and its last rows "
+                "down, wherever it has a neighbour there."
+            )
+        return (
+            f"{case.name}, rank {rank} sends its {way} rows to rank {other}, which has returned "
+            "without receiving them: a rank has a halo on every side where it has a neighbour."
+        )
+    return None
+
+
+def _all_wait(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "deadlock" or not seen.waiting:
+        return None
+    does, instead = "sends", "your sends with `isend`, receive, and wait for the sends afterwards"
+    if {doing for _, doing, _ in _waits(seen)} == {"receive"}:
+        does, instead = "receives", "both sends with `isend` before you receive"
+    return (
+        f"{case.name}, every rank {does} first and waits for a neighbour that does the same. "
+        f"Start {instead}."
+    )
+
+
+def _beyond_not_zero(case: Case, seen: Observation) -> str | None:
+    reach, last = case.facts["reach"], case.ranks - 1
+    pairs = list(zip(seen.values, case.facts["want"], strict=True))
+    for rank, (got, want) in enumerate(pairs):
+        inside = slice(reach if rank == 0 else 0, -reach if rank == last else None)
+        if not is_array(got, want.shape) or not close(got[inside], want[inside], 0.0):
+            return None
+    if all(close(got, want, 0.0) for got, want in pairs):
+        return None
+    return (
+        f"{case.name}, beyond the picture's top and bottom the halo holds something else than "
+        "zeros: the convolution of the whole picture sees zeros there."
+    )
+
+
+def _in_a_chain(case: Case, seen: Observation) -> str | None:
+    pairs = zip(seen.values, case.facts["want"], strict=True)
+    if max(seen.seconds) <= _quick(case) or not all(close(*pair, 0.0) for pair in pairs):
+        return None
+    return (
+        f"{case.name}, the values are right, but the ranks went one after the other: "
+        f"{short(max(seen.seconds) * 1e3)} ms where {short(_quick(case) * 1e3)} ms are enough. "
+        "Send to both neighbours with `isend` before you wait for either."
+    )
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: the reach, and what was sent."""
+    return {"reach": case.facts["reach"], "sent": sum(seen.bytes), "borders": sum(_needed(case))}
+
+
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     usual = [case for case in cases if case.ranks in WORLDS]  # nine are there for chains alone
@@ -93,6 +195,18 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed on {worlds(usual)}: an inner rank sends 2 · reach rows, whatever the picture's "
         "height, and all ranks at once."
     )
+
+
+def reference(comm: Any, rows: Any, reach: int) -> Any:
+    """The course's own, which takes pictures with channels."""
+    from helpers.algorithms.splitting.halo_split import add_halo
+
+    return add_halo(comm, rows[None, None], reach)[0, 0]
+
+
+_BOTH = "a filter looks both ways, so a rank between two others needs rows of both."
+_BELOW = f"no rank borrowed anything below its rows: {_BOTH}"
+_ABOVE = f"no rank borrowed anything above its rows: {_BOTH}"
 
 
 EXERCISE = Exercise(
@@ -111,26 +225,20 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(
         Mistake("a rank sends to itself", self_hint, unfinished=True),
-        Mistake("a neighbour that does not exist", hints.beyond, unfinished=True),
-        Mistake("a send or a receive is missing", hints.one_alone, unfinished=True),
-        Mistake("everybody waits for a neighbour", hints.all_wait, unfinished=True),
+        Mistake("a neighbour that does not exist", _beyond, unfinished=True),
+        Mistake("a send or a receive is missing", _one_alone, unfinished=True),
+        Mistake("everybody waits for a neighbour", _all_wait, unfinished=True),
         Mistake("messages not waited for", not_waited),
-        Mistake("writes into what it is given", hints.overwrites),
+        Mistake("writes into what it is given", _overwrites),
         Mistake("rounded to float32", _rounded),
-        Mistake("a ring", hints.ring),
-        Mistake("the border of the other side", hints.wrong_side),
-        Mistake("the halos on the wrong sides", hints.upside_down),
-        Mistake("the neighbours swapped", hints.neighbours_swapped),
-        Mistake("one side only", hints.one_side),
-        Mistake("something else than zeros", hints.beyond_not_zero),
-        Mistake("no zeros beyond the picture", hints.no_zeros),
-        Mistake("one row only", hints.one_row),
-        Mistake("more than the borders", hints.whole_slices),
-        Mistake("one rank after the other", hints.in_a_chain),
+        Mistake("something else than zeros", _beyond_not_zero),
+        Mistake("one rank after the other", _in_a_chain),
     ),
+    numbers=numbers,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
+        WrongAnswer("to itself", wrong.to_itself, hint="Rank 0 waits for a message from rank 0"),
         WrongAnswer("no guard", wrong.no_guard, hint="asks for a neighbour above it"),
         WrongAnswer("blocking sends", wrong.blocking, hint="every rank sends first and waits"),
         WrongAnswer("receives first", wrong.receives_first, hint="every rank receives first"),
@@ -139,18 +247,53 @@ EXERCISE = Exercise(
         WrongAnswer("never waits", wrong.never_waits, hint="returned without waiting for"),
         WrongAnswer("in place", wrong.in_place, hint="you wrote into them"),
         WrongAnswer("in float32", wrong.in_float32, hint="`rows.new_zeros(…)` takes"),
-        WrongAnswer("wrong sides", wrong.wrong_sides, hint="the halos lie on the wrong sides"),
-        WrongAnswer("neighbours swapped", wrong.swapped, hint="the rank after for the one above"),
-        WrongAnswer("one side", wrong.one_side, hint="borrowed anything below its rows"),
         WrongAnswer("repeats the border", wrong.repeats, hint="something else than zeros"),
-        WrongAnswer("a ring", wrong.ring, hint="that is a ring"),
-        WrongAnswer("other side", wrong.other_side, hint="the rank above needs your first rows"),
-        WrongAnswer("no zeros", wrong.no_zeros, hint="rows short"),
-        WrongAnswer("one row", wrong.one_row, hint="one row was borrowed"),
-        WrongAnswer(
-            "whole slices", wrong.whole_slices, hint="only the rows that the neighbour sees"
-        ),
         WrongAnswer("a chain", wrong.chain, hint="one after the other"),
+        WrongAnswer(
+            "a ring",
+            wrong.ring,
+            "the first rank borrowed from the last: that is a ring. A picture ends at its top and "
+            "bottom, where the halo is zeros and nobody is asked.",
+        ),
+        WrongAnswer(
+            "the border of the other side",
+            wrong.other_side,
+            "each rank sent the border that lies on the other side: the rank above needs your "
+            "first rows, the rank below your last.",
+        ),
+        WrongAnswer(
+            "the halos on the wrong sides",
+            wrong.wrong_sides,
+            "the halos lie on the wrong sides: what comes from the rank before belongs above, "
+            "what comes from the rank after below. `torch.cat([above, rows, below])`.",
+        ),
+        WrongAnswer(
+            "the neighbours swapped",
+            wrong.swapped,
+            "you take the rank after for the one above. Rank 0 has the picture's top: above a "
+            "rank lies the one before it, `comm.rank - 1`.",
+        ),
+        WrongAnswer("nothing from below", wrong.only_above, _BELOW),
+        WrongAnswer("nothing from above", wrong.only_below, _ABOVE),
+        WrongAnswer("nothing from below, no zeros", wrong.above_alone, _BELOW),
+        WrongAnswer("nothing from above, no zeros", wrong.below_alone, _ABOVE),
+        WrongAnswer(
+            "no zeros beyond the picture",
+            wrong.no_zeros,
+            "the first and the last rank's results are {reach} rows short: beyond the picture the "
+            "halo is zeros, or the convolution would lose rows there.",
+        ),
+        WrongAnswer(
+            "one row only",
+            wrong.one_row,
+            "one row was borrowed on each side: a reach of {reach} needs {reach} rows.",
+        ),
+        WrongAnswer(
+            "more than the borders",
+            wrong.whole_slices,
+            "the values are right, but {sent} B were sent and the borders are {borders} B: send "
+            "only the rows that the neighbour sees.",
+        ),
     ),
     figure=0,
 )

@@ -1,184 +1,118 @@
-"""The reference of exercise 12.4, and halos with one thing wrong."""
+"""Wrong answers to exercise 12.4: halos with one thing wrong."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-
-def reference(comm: Any, rows: Any, reach: int) -> Any:
-    """The course's own, which takes pictures with channels."""
-    from helpers.algorithms.splitting.halo_split import add_halo
-
-    return add_halo(comm, rows[None, None], reach)[0, 0]
+import torch
 
 
-def _swap(
+def _halo(
     comm: Any,
     rows: Any,
-    first: Any,
-    last: Any,
-    beyond: tuple[Any, Any],
-    order: tuple[int, int] = (1, -1),
+    reach: int,
+    lend: Callable[[Any, int], tuple[Any, Any]] = lambda rows, reach: (rows[:reach], rows[-reach:]),
+    put: Callable[..., Any] = lambda above, rows, below, reach: torch.cat([above, rows, below]),
     turned: bool = False,
-) -> tuple[Any, Any]:
-    """Sends `first` up and `last` down; what comes from above and from below, or `beyond`.
+    order: tuple[int, ...] = (1, -1),
+    last: int = 1,
+    waits: bool = True,
+) -> Any:
+    """As it should be, but for the options.
 
-    order: of the sends, 1 for down and -1 for up. turned: takes up for down.
+    lend: what is sent up and what down. put: the result, of what came and the rows. turned: takes
+    up for down. order: of the sends, -1 for up. last: how many of the last ranks borrow nothing
+    below. waits: for the sends.
     """
-    up, down = comm.rank - 1, comm.rank + 1
-    sending = {
-        way: comm.isend(last if way == (-1 if turned else 1) else first, comm.rank + way)
+    first, final = lend(rows, reach)
+    sending = [
+        comm.isend(first if (way < 0) != turned else final, comm.rank + way)
         for way in order
         if 0 <= comm.rank + way < comm.size
-    }
-    come = [
-        comm.recv(where) if 0 <= where < comm.size else nothing
-        for where, nothing in zip((up, down), beyond[::-1] if turned else beyond, strict=True)
     ]
-    for request in sending.values():
-        request.wait()
-    return (come[1], come[0]) if turned else (come[0], come[1])
-
-
-def _zeros(rows: Any, reach: int) -> tuple[Any, Any]:
     nothing = rows.new_zeros(reach, rows.shape[1])
-    return nothing, nothing
+    above = comm.recv(comm.rank - 1) if comm.rank > 0 else nothing
+    below = comm.recv(comm.rank + 1) if comm.rank + last < comm.size else nothing
+    for request in sending if waits else []:
+        request.wait()
+    return put(*((below, rows, above) if turned else (above, rows, below)), reach)
 
 
-def _halo(comm: Any, rows: Any, reach: int, **options: Any) -> Any:
-    """As it should be, but for the options."""
-    import torch
+def _with(**options: Any) -> Callable[..., Any]:
+    """The halo with other options."""
 
-    beyond = options.pop("beyond", None) or _zeros(rows, reach)
-    above, below = _swap(comm, rows, rows[:reach], rows[-reach:], beyond, **options)
-    return torch.cat([above, rows, below])
+    def with_halo(comm: Any, rows: Any, reach: int) -> Any:
+        return _halo(comm, rows, reach, **options)
+
+    return with_halo
 
 
-def blocking(comm: Any, rows: Any, reach: int) -> Any:
-    """Everybody sends down first and waits; nobody is there to receive but the last."""
-    import torch
+def _changed(change: Callable[..., Any]) -> Callable[..., Any]:
+    """The halo, and something else made of it: of the rank and how many there are, too."""
 
-    above = below = rows.new_zeros(reach, rows.shape[1])
-    if comm.rank > 0:
-        comm.send(rows[:reach], comm.rank - 1)
-    if comm.rank + 1 < comm.size:
-        comm.send(rows[-reach:], comm.rank + 1)
-        below = comm.recv(comm.rank + 1)
-    if comm.rank > 0:
-        above = comm.recv(comm.rank - 1)
-    return torch.cat([above, rows, below])
+    def with_halo(comm: Any, rows: Any, reach: int) -> Any:
+        return change(_halo(comm, rows, reach), rows, reach, comm.rank, comm.size)
+
+    return with_halo
+
+
+other_side = _with(lend=lambda rows, reach: (rows[-reach:], rows[:reach]))
+whole_slices = _with(
+    lend=lambda rows, reach: (rows, rows),
+    put=lambda above, rows, below, reach: torch.cat([above[-reach:], rows, below[:reach]]),
+)
+wrong_sides = _with(put=lambda above, rows, below, reach: torch.cat([below, rows, above]))
+only_above = _with(put=lambda above, rows, below, reach: torch.cat([above, rows, below * 0]))
+only_below = _with(put=lambda above, rows, below, reach: torch.cat([above * 0, rows, below]))
+above_alone = _with(put=lambda above, rows, below, reach: torch.cat([above, rows]))
+below_alone = _with(put=lambda above, rows, below, reach: torch.cat([rows, below]))
+swapped = _with(turned=True)
+never_sends_down = _with(order=(-1,))
+misses_the_last = _with(last=2)
+never_waits = _with(waits=False)
+to_itself = _with(order=(1, 0, -1))
+
+one_row = _changed(lambda wide, rows, reach, rank, size: wide[reach - 1 : len(wide) - reach + 1])
+no_zeros = _changed(
+    lambda wide, rows, reach, rank, size: wide[
+        reach if rank == 0 else 0 : len(wide) - (reach if rank == size - 1 else 0)
+    ]
+)
+in_float32 = _changed(lambda wide, *others: torch.zeros(wide.shape).copy_(wide))
+
+
+def _repeated(wide: Any, rows: Any, reach: int, rank: int, size: int) -> Any:
+    if rank == 0:
+        wide[:reach] = rows[0]
+    if rank == size - 1:
+        wide[-reach:] = rows[-1]
+    return wide
+
+
+def _cleared(wide: Any, rows: Any, reach: int, rank: int, size: int) -> Any:
+    rows.zero_()
+    return wide
+
+
+repeats = _changed(_repeated)
+in_place = _changed(_cleared)
 
 
 def ring(comm: Any, rows: Any, reach: int) -> Any:
     """The last rank is the first one's neighbour."""
-    import torch
-
     if comm.size == 1:
         return torch.cat([rows[-reach:], rows, rows[:reach]])
     up, down = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
     sending = [comm.isend(rows[:reach], up), comm.isend(rows[-reach:], down)]
-    if up == down:  # on two ranks both come from the same one, in the order they were sent
-        below, above = comm.recv(down), comm.recv(up)
-    else:
-        above, below = comm.recv(up), comm.recv(down)
+    # On two ranks both come from the same one, in the order in which they were sent.
+    below, above = comm.recv(down), comm.recv(up)
     for request in sending:
         request.wait()
     return torch.cat([above, rows, below])
-
-
-def other_side(comm: Any, rows: Any, reach: int) -> Any:
-    """Sends the last rows up and the first rows down."""
-    import torch
-
-    above, below = _swap(comm, rows, rows[-reach:], rows[:reach], _zeros(rows, reach))
-    return torch.cat([above, rows, below])
-
-
-def no_zeros(comm: Any, rows: Any, reach: int) -> Any:
-    """Nothing beyond the picture."""
-    return _halo(comm, rows, reach, beyond=(rows[:0], rows[:0]))
-
-
-def one_row(comm: Any, rows: Any, reach: int) -> Any:
-    """One row, whatever the reach."""
-    return _halo(comm, rows, 1)
-
-
-def whole_slices(comm: Any, rows: Any, reach: int) -> Any:
-    """Sends all rows, and takes the border out of what comes."""
-    import torch
-
-    above, below = _swap(comm, rows, rows, rows, _zeros(rows, reach))
-    return torch.cat([above[-reach:], rows, below[:reach]])
-
-
-def repeats(comm: Any, rows: Any, reach: int) -> Any:
-    """Repeats the border beyond the picture."""
-    beyond = rows[:1].expand(reach, -1), rows[-1:].expand(reach, -1)
-    return _halo(comm, rows, reach, beyond=beyond)
-
-
-def in_place(comm: Any, rows: Any, reach: int) -> Any:
-    """Clears its rows when all is sent."""
-    wider = _halo(comm, rows, reach)
-    rows.zero_()
-    return wider
-
-
-def in_float32(comm: Any, rows: Any, reach: int) -> Any:
-    """Puts the parts into a tensor of torch's usual type."""
-    import torch
-
-    wider = torch.zeros(len(rows) + 2 * reach, rows.shape[1])
-    wider.copy_(_halo(comm, rows, reach))
-    return wider
-
-
-def never_waits(comm: Any, rows: Any, reach: int) -> Any:
-    """Starts its sends and forgets them."""
-    import torch
-
-    above, below = _zeros(rows, reach)
-    if comm.rank + 1 < comm.size:
-        comm.isend(rows[-reach:], comm.rank + 1)
-    if comm.rank > 0:
-        comm.isend(rows[:reach], comm.rank - 1)
-        above = comm.recv(comm.rank - 1)
-    if comm.rank + 1 < comm.size:
-        below = comm.recv(comm.rank + 1)
-    return torch.cat([above, rows, below])
-
-
-def wrong_sides(comm: Any, rows: Any, reach: int) -> Any:
-    """Puts what came from below above."""
-    import torch
-
-    above, below = _swap(comm, rows, rows[:reach], rows[-reach:], _zeros(rows, reach))
-    return torch.cat([below, rows, above])
-
-
-def swapped(comm: Any, rows: Any, reach: int) -> Any:
-    """Takes the rank after it for the one above."""
-    return _halo(comm, rows, reach, turned=True)
-
-
-def one_side(comm: Any, rows: Any, reach: int) -> Any:
-    """Borrows above alone."""
-    import torch
-
-    sending = []
-    if comm.rank + 1 < comm.size:
-        sending.append(comm.isend(rows[-reach:], comm.rank + 1))
-    above = comm.recv(comm.rank - 1) if comm.rank else rows.new_zeros(reach, rows.shape[1])
-    for request in sending:
-        request.wait()
-    return torch.cat([above, rows, rows.new_zeros(reach, rows.shape[1])])
 
 
 def no_guard(comm: Any, rows: Any, reach: int) -> Any:
-    """Sends up and down everywhere."""
-    import torch
-
     sending = [comm.isend(rows[:reach], comm.rank - 1), comm.isend(rows[-reach:], comm.rank + 1)]
     above, below = comm.recv(comm.rank - 1), comm.recv(comm.rank + 1)
     for request in sending:
@@ -186,55 +120,24 @@ def no_guard(comm: Any, rows: Any, reach: int) -> Any:
     return torch.cat([above, rows, below])
 
 
-def receives_first(comm: Any, rows: Any, reach: int) -> Any:
-    """Receives both halos before it sends."""
-    import torch
+def _in_turn(*steps: str) -> Callable[..., Any]:
+    """Blocking messages, in the order of the steps, such as "send up"; as far as there is one."""
 
-    above, below = _zeros(rows, reach)
-    if comm.rank > 0:
-        above = comm.recv(comm.rank - 1)
-    if comm.rank + 1 < comm.size:
-        below = comm.recv(comm.rank + 1)
-        comm.isend(rows[-reach:], comm.rank + 1).wait()
-    if comm.rank > 0:
-        comm.isend(rows[:reach], comm.rank - 1).wait()
-    return torch.cat([above, rows, below])
+    def with_halo(comm: Any, rows: Any, reach: int) -> Any:
+        halo = {"up": rows.new_zeros(reach, rows.shape[1])}
+        halo["down"] = halo["up"]
+        for step in steps:
+            doing, way = step.split()
+            other = comm.rank + (1 if way == "down" else -1)
+            if 0 <= other < comm.size and doing == "send":
+                comm.send(rows[:reach] if way == "up" else rows[-reach:], other)
+            elif 0 <= other < comm.size:
+                halo[way] = comm.recv(other)
+        return torch.cat([halo["up"], rows, halo["down"]])
 
-
-def never_sends_down(comm: Any, rows: Any, reach: int) -> Any:
-    """Only the send up."""
-    return _halo(comm, rows, reach, order=(-1,))
+    return with_halo
 
 
-def misses_the_last(comm: Any, rows: Any, reach: int) -> Any:
-    """One rank too few receives from below."""
-    import torch
-
-    sending = []
-    if comm.rank + 1 < comm.size:
-        sending.append(comm.isend(rows[-reach:], comm.rank + 1))
-    if comm.rank > 0:
-        sending.append(comm.isend(rows[:reach], comm.rank - 1))
-    above, below = _zeros(rows, reach)
-    if comm.rank > 0:
-        above = comm.recv(comm.rank - 1)
-    if comm.rank + 2 < comm.size:
-        below = comm.recv(comm.rank + 1)
-    for request in sending:
-        request.wait()
-    return torch.cat([above, rows, below])
-
-
-def chain(comm: Any, rows: Any, reach: int) -> Any:
-    """First a wave down through all ranks, then one up again."""
-    import torch
-
-    above = below = rows.new_zeros(reach, rows.shape[1])
-    if comm.rank > 0:
-        above = comm.recv(comm.rank - 1)
-    if comm.rank + 1 < comm.size:
-        comm.send(rows[-reach:], comm.rank + 1)
-        below = comm.recv(comm.rank + 1)
-    if comm.rank > 0:
-        comm.send(rows[:reach], comm.rank - 1)
-    return torch.cat([above, rows, below])
+blocking = _in_turn("send up", "send down", "receive down", "receive up")
+receives_first = _in_turn("receive up", "receive down", "send down", "send up")
+chain = _in_turn("receive up", "send down", "receive down", "send up")

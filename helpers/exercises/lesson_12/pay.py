@@ -9,14 +9,13 @@ seconds, to a millionth, and the list of widths left as it was.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number, short
 from helpers.exercises.drives_split import call_left_alone, changed
-from helpers.exercises.lesson_12 import pay_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
-
-Counted = Callable[[int, list[int], int, float, float, float], float]
+from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
 
 def cases(seed: int) -> list[Case]:
@@ -43,25 +42,14 @@ def cases(seed: int) -> list[Case]:
         rate, alpha, beta = rates[i % len(rates)]
         name = f"With {count(rows, 'row')}, widths {widths} on {count(ranks, 'rank')}"
         given = (rows, widths, ranks, rate, alpha, beta)
-        facts = {way: wrong.counted(*given, **how(ranks)) for way, how in wrong.WAYS.items()}
-        alone = wrong.counted(rows, widths, 1, rate, alpha, beta)
-        made.append(Case(name, (given,), facts={**facts, "ranks": ranks, "alone": alone}))
+        alone = reference(rows, widths, 1, rate, alpha, beta)
+        facts = {"right": reference(*given), "ranks": ranks, "alone": alone}
+        made.append(Case(name, (given,), facts=facts))
     return made
-
-
-_ROUNDED = (
-    "you count whole units. The formula takes the mean slice, a width divided by N with `/`, also "
-    "where N does not divide it."
-)
 
 
 def _value(seen: Observation) -> float | None:
     return number(seen.values[0]) if seen.values else None
-
-
-def _is(case: Case, seen: Observation, way: str) -> bool:
-    got, want = _value(seen), case.facts[way]
-    return got is not None and abs(got - want) <= 1e-6 * abs(want)
 
 
 def _changes_widths(case: Case, seen: Observation) -> str | None:
@@ -75,9 +63,9 @@ def _changes_widths(case: Case, seen: Observation) -> str | None:
 
 def claim(case: Case, seen: Observation) -> str | None:
     """To a millionth of what is counted."""
-    if _is(case, seen, "right"):
-        return None
     got, want = _value(seen), case.facts["right"]
+    if got is not None and abs(got - want) <= 1e-6 * abs(want):
+        return None
     if changed(seen.values[0]) is not None:
         return _changes_widths(case, seen)
     if got is None:
@@ -85,29 +73,22 @@ def claim(case: Case, seen: Observation) -> str | None:
     return f"{case.name}, you count {short(got * 1e6)} µs; it is {short(want * 1e6)} µs."
 
 
-def _looks(way: str, text: str) -> Callable[[Case, Observation], str | None]:
-    """A mistake that gives one known number, different from the right one in this case."""
-
-    def look(case: Case, seen: Observation) -> str | None:
-        right, made = case.facts["right"], case.facts[way]
-        if abs(right - made) <= 1e-6 * right or not _is(case, seen, way):
-            return None
-        digits = 5 if abs(right - made) > 1e-4 * right else 9
-        counted = f"you count {made * 1e6:.{digits}g} µs instead of {right * 1e6:.{digits}g}"
-        return f"{case.name}, {counted}: {text}"
-
-    return look
-
-
-def _to_itself(case: Case, seen: Observation) -> str | None:
-    ranks = case.facts["ranks"]
-    if not _is(case, seen, "to itself"):
-        return None
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: the seconds, with as many digits as tell them apart."""
+    got, right, ranks = _value(seen) or 0.0, case.facts["right"], case.facts["ranks"]
+    digits = 5 if abs(right - got) > 1e-4 * right else 9
     others = f"to {ranks - 1} other{'s' if ranks > 2 else ''}" if ranks > 1 else "nothing"
-    return (
-        f"{case.name}, you count {count(ranks, 'message')} a layer: on {count(ranks, 'rank')} each "
-        f"sends {others}, not to itself."
-    )
+    return {
+        "count": f"you count {got * 1e6:.{digits}g} µs instead of {right * 1e6:.{digits}g}",
+        "messages": count(ranks, "message"),
+        "ranks": count(ranks, "rank"),
+        "others": others,
+    }
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """A number of any kind; or what else came."""
+    return seen.values if _value(seen) is None else _value(seen)
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -117,6 +98,83 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed: the small network takes {alone * 1e6:.0f} µs on one rank and {small * 1e6:.0f} "
         "µs on two. You knew before anything ran that it does not pay."
     )
+
+
+Term = Callable[[int, int, int, int], float]  # of rows, inputs, outputs and ranks
+
+
+def _counted(
+    rows: int,
+    widths: list[int],
+    ranks: int,
+    rate: float,
+    alpha: float,
+    beta: float,
+    work: Term = lambda b, i, o, n: 2 * b * i * o / n,
+    nbytes: Term = lambda b, i, o, n: 4 * b * o / n,
+    messages: Callable[[int], float] = lambda n: n - 1,
+) -> float:
+    """The seconds, layer by layer. work: operations of a layer; nbytes: of each of its messages."""
+    seconds = 0.0
+    for inputs, outputs in pairwise(widths):
+        seconds += work(rows, inputs, outputs, ranks) / rate
+        seconds += messages(ranks) * (alpha + beta * nbytes(rows, inputs, outputs, ranks))
+    return seconds
+
+
+def reference(
+    rows: int, widths: list[int], ranks: int, rate: float, alpha: float, beta: float
+) -> float:
+    """Layer by layer."""
+    return _counted(rows, widths, ranks, rate, alpha, beta)
+
+
+def _with(**terms: Any) -> Callable[..., float]:
+    """An answer with other terms."""
+
+    def split_seconds(*given: Any) -> float:
+        return _counted(*given, **terms)
+
+    return split_seconds
+
+
+def _without(lost: Callable[[int, list[int], int, float, float], float]) -> Callable[..., float]:
+    """An answer that forgets some seconds: of rows, widths, ranks, α and β."""
+
+    def split_seconds(*given: Any) -> float:
+        rows, widths, ranks, _, alpha, beta = given
+        return reference(*given) - (ranks - 1) * lost(rows, widths, ranks, alpha, beta)
+
+    return split_seconds
+
+
+_one_operation = _with(work=lambda b, i, o, n: b * i * o / n)
+_not_shared = _with(work=lambda b, i, o, n: 2 * b * i * o)
+_in_numbers = _with(nbytes=lambda b, i, o, n: b * o / n)
+_whole_layers = _with(nbytes=lambda b, i, o, n: 4 * b * o)
+_to_itself = _with(messages=lambda n: n)
+_rounded_down = _with(
+    work=lambda b, i, o, n: 2 * b * i * (o // n), nbytes=lambda b, i, o, n: 4 * b * (o // n)
+)
+_rounded_up = _with(
+    work=lambda b, i, o, n: 2 * b * i * -(-o // n), nbytes=lambda b, i, o, n: 4 * b * -(-o // n)
+)
+_bytes_rounded = _with(nbytes=lambda b, i, o, n: 4 * b * o // n)
+_one_latency = _without(lambda b, widths, n, alpha, beta: (len(widths) - 2) * alpha)
+_no_latency = _without(lambda b, widths, n, alpha, beta: (len(widths) - 1) * alpha)
+_last_not_sent = _without(lambda b, widths, n, alpha, beta: alpha + beta * 4 * b * widths[-1] / n)
+
+
+def _pops(rows: int, widths: list[int], *others: Any) -> float:
+    seconds = reference(rows, widths, *others)
+    widths.clear()
+    return seconds
+
+
+_ROUNDED = (
+    "{count}: you count whole units. The formula takes the mean slice, a width divided by N with "
+    "`/`, also where N does not divide it."
+)
 
 
 EXERCISE = Exercise(
@@ -133,74 +191,62 @@ EXERCISE = Exercise(
     cases=cases,
     drive=call_left_alone,
     claim=claim,
-    mistakes=(
-        Mistake("changes the list of widths", _changes_widths),
-        Mistake(
-            "a multiplication without its addition",
-            _looks(
-                "one operation",
-                "each weight costs a multiplication and an addition, two operations for each row.",
-            ),
-        ),
-        Mistake(
-            "the work is not shared",
-            _looks("not shared", "each rank has only 1/N of every layer's units to compute."),
-        ),
-        Mistake(
-            "numbers instead of bytes",
-            _looks("numbers", "β is seconds a byte, and a number in float32 has four of them."),
-        ),
-        Mistake(
-            "whole layers are sent",
-            _looks("whole layers", "a rank sends its slice of a layer's outputs, 1/N of them."),
-        ),
-        Mistake(
-            "one latency for all layers",
-            _looks(
-                "one latency",
-                "the next layer cannot start before this one is gathered, so every layer pays α "
-                "anew.",
-            ),
-        ),
-        Mistake(
-            "no latency",
-            _looks(
-                "no latency", "a message costs α however small it is, and here that is most of it."
-            ),
-        ),
-        Mistake("a message to itself", _to_itself),
-        Mistake("slices rounded down", _looks("rounded down", _ROUNDED)),
-        Mistake("slices rounded up", _looks("rounded up", _ROUNDED)),
-        Mistake(
-            "bytes rounded",
-            _looks("bytes rounded", "`//` drops a part of the bytes; divide with `/`."),
-        ),
-        Mistake(
-            "the last layer's outputs not sent",
-            _looks(
-                "last not sent",
-                "the last layer's outputs are gathered too: every rank is to have all of them.",
-            ),
-        ),
-    ),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("one operation", wrong.one_operation, hint="a multiplication and an addition"),
-        WrongAnswer("work not shared", wrong.not_shared, hint="only 1/N of every layer's units"),
-        WrongAnswer("numbers for bytes", wrong.in_numbers, hint="has four of them"),
+        WrongAnswer("changes the list of widths", _pops, _changes_widths),
         WrongAnswer(
-            "whole layers", wrong.whole_layers, hint="sends its slice of a layer's outputs"
+            "a multiplication without its addition",
+            _one_operation,
+            "{count}: each weight costs a multiplication and an addition, two operations for each "
+            "row.",
         ),
-        WrongAnswer("one latency", wrong.one_latency, hint="every layer pays α"),
-        WrongAnswer("no latency", wrong.no_latency, hint="however small it is"),
-        WrongAnswer("to itself", wrong.to_all_ranks, hint="not to itself"),
-        WrongAnswer("rounded down", wrong.rounded_down, hint="The formula takes the mean slice"),
-        WrongAnswer("bytes rounded", wrong.bytes_rounded, hint="drops a part of the bytes"),
         WrongAnswer(
-            "last not sent", wrong.last_not_sent, hint="the last layer's outputs are gathered too"
+            "the work is not shared",
+            _not_shared,
+            "{count}: each rank has only 1/N of every layer's units to compute.",
         ),
-        WrongAnswer("pops", wrong.pops, hint="you changed the list"),
+        WrongAnswer(
+            "numbers instead of bytes",
+            _in_numbers,
+            "{count}: β is seconds a byte, and a number in float32 has four of them.",
+        ),
+        WrongAnswer(
+            "whole layers are sent",
+            _whole_layers,
+            "{count}: a rank sends its slice of a layer's outputs, 1/N of them.",
+        ),
+        WrongAnswer(
+            "one latency for all layers",
+            _one_latency,
+            "{count}: the next layer cannot start before this one is gathered, so every layer "
+            "pays α anew.",
+        ),
+        WrongAnswer(
+            "no latency",
+            _no_latency,
+            "{count}: a message costs α however small it is, and here that is most of it.",
+        ),
+        WrongAnswer(
+            "a message to itself",
+            _to_itself,
+            "you count {messages} a layer: on {ranks} each sends {others}, not to itself.",
+        ),
+        WrongAnswer("slices rounded down", _rounded_down, _ROUNDED),
+        WrongAnswer("slices rounded up", _rounded_up, _ROUNDED),
+        WrongAnswer(
+            "bytes rounded",
+            _bytes_rounded,
+            "{count}: `//` drops a part of the bytes; divide with `/`.",
+        ),
+        WrongAnswer(
+            "the last layer's outputs not sent",
+            _last_not_sent,
+            "{count}: the last layer's outputs are gathered too: every rank is to have all of "
+            "them.",
+        ),
     ),
     ranked=False,
 )

@@ -10,6 +10,7 @@ rank: one for each chunk.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -47,40 +48,49 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
-def bounds(length: int, parts: int) -> list[tuple[int, int]]:
-    """First and last step (exclusive) of each chunk."""
-    return [(k * length // parts, (k + 1) * length // parts) for k in range(parts)]
-
-
-def run(case: Case, fresh: bool = False, upto: int | None = None) -> np.ndarray:
-    """The outputs of the last layer. fresh: each chunk begins without a state."""
-    x = case.facts["inputs"][:upto]
-    starts = {a for a, _ in bounds(case.facts["steps"], case.facts["chunks"])} if fresh else {0}
+def _outputs(case: Case) -> np.ndarray:
+    """The outputs of the last layer."""
+    x = case.facts["inputs"]
     for inward, onward in case.facts["weights"]:
         cell, outputs = np.zeros_like(x[0]), []
-        for step, values in enumerate(x):
-            cell = inward * values + onward * (0 if step in starts else cell)
+        for values in x:
+            cell = inward * values + onward * cell
             outputs.append(np.tanh(cell))
         x = np.stack(outputs)
-    return x
+    return np.asarray(x)
 
 
 def _turns(case: Case) -> float:
     """Seconds of m + p − 1 turns of the longest chunk, and something for the messages."""
-    chunks = case.facts["chunks"]
-    longest = max(b - a for a, b in bounds(case.facts["steps"], chunks))
-    return (chunks + case.ranks - 1) * longest * _SECONDS * 1.02
+    return (case.facts["chunks"] + case.ranks - 1) * max(_wanted(case)) * _SECONDS * 1.02
+
+
+def _wanted(case: Case) -> list[int]:
+    """The steps of each chunk."""
+    steps, m = case.facts["steps"], case.facts["chunks"]
+    return [(k + 1) * steps // m - k * steps // m for k in range(m)]
+
+
+def _sizes(seen: Observation) -> list[int]:
+    """The steps of rank 0's turns, in order."""
+    mine = [e for e in seen.events if e.rank == 0 and e.kind == "computing"]
+    return [round((e.end - e.start) / _SECONDS) for e in mine]
 
 
 def _right(case: Case, seen: Observation) -> bool:
-    return not seen.trouble and close(seen.values[-1], run(case), _TOLERANCE)
+    return close(seen.values[-1], _outputs(case), _TOLERANCE)
+
+
+def _late(case: Case, seen: Observation) -> bool:
+    """Whether the outputs are right, and not in time."""
+    return _right(case, seen) and max(seen.seconds) > _turns(case)
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """The values on the last rank, in m + p − 1 turns, in m messages a rank, all waited for."""
     if not_waited(case, seen):
         return not_waited(case, seen)
-    got, want = seen.values[-1], run(case)
+    got, want = seen.values[-1], _outputs(case)
     if not is_array(got, want.shape):
         return (
             f"{case.name}, the last rank returned {describe(got)}; it should be the outputs of all "
@@ -91,11 +101,8 @@ def claim(case: Case, seen: Observation) -> str | None:
     for rank, value in enumerate(seen.values[:-1]):
         if value is not None:
             return f"{case.name}, rank {rank} returned {describe(value)}; only the last rank does."
-    if max(seen.seconds) > _turns(case):
-        return (
-            f"{case.name}, it took {short(max(seen.seconds) * 1e3)} ms; a wave takes "
-            f"{short(_turns(case) * 1e3)} ms at most."
-        )
+    if _late(case, seen):
+        return _held_up(case, seen)
     for rank in range(case.ranks):
         work = sum(e.end - e.start for e in seen.events if e.rank == rank and e.kind == "computing")
         if abs(work - case.facts["steps"] * _SECONDS) > 0.01 * _SECONDS:
@@ -106,123 +113,13 @@ def claim(case: Case, seen: Observation) -> str | None:
     return None
 
 
-def _from_nobody(case: Case, seen: Observation) -> str | None:
-    words = seen.waiting.get(0, "")
-    if "receive" not in words or len(seen.waiting) < case.ranks:
-        return None
-    return (
-        f"{case.name}, rank 0 {words}: the first rank has the inputs and receives from nobody. "
-        "Cut them into chunks there."
-    )
-
-
-def _beyond(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or "but the ranks are 0 to" not in seen.text:
-        return None
-    if f"rank {case.ranks}," in seen.text:
-        who, what = f"rank {case.ranks - 1} asks for a rank after", "keeps its outputs and returns"
-    else:
-        who, what = "rank 0 asks for a rank before", "has the inputs and cuts"
-    return f"{case.name}, {who} it, and there is none: it {what} them itself."
-
-
-def _not_a_state(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or "`layer` was given a" not in seen.text:
-        return None
-    who = f"{case.name}, rank {seen.rank}"
-    if "at its first call" in seen.text:
-        return (
-            f"{who} made up a state for its first chunk: there is none yet, so give `layer` None."
-        )
-    return (
-        f"{who} gave `layer` something else than its state. Keep the second value that it returns, "
-        "as it is: a state may be more than the last output, as an LSTM's."
-    )
-
-
-def _sends_state(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or "sent, not tuple" not in seen.text:
-        return None
-    return (
-        f"{case.name}, rank {seen.rank} sends a tuple, and `layer`'s state is one: it stays on its "
-        "rank, for this rank's next chunk. Only the outputs go to the next rank."
-    )
-
-
-def _sizes(case: Case, seen: Observation) -> list[int]:
-    """The steps of rank 0's turns, in order."""
-    mine = [e for e in seen.events if e.rank == 0 and e.kind == "computing"]
-    return [round((e.end - e.start) / _SECONDS) for e in mine]
-
-
-def _fewer_pieces(case: Case, seen: Observation) -> str | None:
-    """Rank 0 has ended, and the next one still waits for a chunk."""
-    if 0 in seen.waiting or "receive" not in seen.waiting.get(1, ""):
-        return None
-    steps, chunks = case.facts["steps"], case.facts["chunks"]
-    if -(-steps // -(-steps // chunks)) < chunks:
-        why = (
-            "`torch.chunk` makes pieces of ⌈steps/m⌉, and then there may be fewer of them; cut at "
-            "⌊k · steps/m⌋."
-        )
-    else:
-        why = "Send each chunk's outputs in the loop, as soon as `layer` has given them."
-    return (
-        f"{case.name}, rank 1 {seen.waiting[1]}, which has sent all that it has: fewer than "
-        f"{chunks} chunks. {why}"
-    )
-
-
-def _cut_rows(case: Case, seen: Observation) -> str | None:
-    steps, sizes = case.facts["steps"], _sizes(case, seen)
-    if len(sizes) < 2 or set(sizes) != {steps}:
-        return None
-    return (
-        f"{case.name}, rank 0 went {len(sizes)} times over all {steps} steps: you cut another "
-        "dimension than the first. A chunk is some of the time steps, with all rows."
-    )
-
-
 def _uneven(case: Case, seen: Observation) -> str | None:
-    sizes = _sizes(case, seen)
-    wanted = [b - a for a, b in bounds(case.facts["steps"], case.facts["chunks"])]
-    if not _right(case, seen) or max(seen.seconds) <= _turns(case):
-        return None
-    if len(sizes) != len(wanted) or max(sizes) <= max(wanted):
+    sizes, wanted = _sizes(seen), _wanted(case)
+    if len(sizes) != len(wanted) or max(sizes) <= max(wanted) or not _late(case, seen):
         return None
     return (
         f"{case.name}, your chunks have {listing(sizes)} steps: the longest holds up every rank "
         f"after it. With cuts at ⌊k · steps/m⌋ they have {listing(wanted)}."
-    )
-
-
-def _forgets(case: Case, seen: Observation) -> str | None:
-    if not close(seen.values[-1], run(case, fresh=True), 1e-9):
-        return None
-    return (
-        f"{case.name}, every chunk began without a state, as if the sequence started there. Keep "
-        "what `layer` returns as its second value, and give it to the next chunk."
-    )
-
-
-def _loses_rest(case: Case, seen: Observation) -> str | None:
-    steps, chunks = case.facts["steps"], case.facts["chunks"]
-    kept = chunks * (steps // chunks)
-    if kept == steps or not close(seen.values[-1], run(case, upto=kept), 1e-9):
-        return None
-    return (
-        f"{case.name}, the last {count(steps - kept, 'step')} never ran: `steps // chunks` loses "
-        "the remainder. Chunk k begins at step ⌊k · steps/m⌋."
-    )
-
-
-def _last_chunk(case: Case, seen: Observation) -> str | None:
-    start, _ = bounds(case.facts["steps"], case.facts["chunks"])[-1]
-    if not close(seen.values[-1], run(case)[start:], 1e-9):
-        return None
-    return (
-        f"{case.name}, only the last chunk's outputs were returned: collect them all and put them "
-        "together, `torch.cat`."
     )
 
 
@@ -238,7 +135,7 @@ def _one_after_the_other(case: Case, seen: Observation) -> str | None:
 
 
 def _held_up(case: Case, seen: Observation) -> str | None:
-    if not _right(case, seen) or max(seen.seconds) <= _turns(case):
+    if not _late(case, seen):
         return None
     return (
         f"{case.name}, it took {short(max(seen.seconds) * 1e3)} ms and a wave takes "
@@ -247,23 +144,23 @@ def _held_up(case: Case, seen: Observation) -> str | None:
     )
 
 
-def _every_step(case: Case, seen: Observation) -> str | None:
-    steps = case.facts["steps"]
-    if case.ranks == 1 or not _right(case, seen) or max(seen.messages) < steps:
-        return None
-    return (
-        f"{case.name}, a rank sent {max(seen.messages)} messages, one for each step, where "
-        f"{case.facts['chunks']} were asked for: each costs its latency. Send whole chunks."
-    )
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: how rank 0 went over the steps."""
+    steps, chunks = case.facts["steps"], case.facts["chunks"]
+    return {
+        "steps": steps,
+        "chunks": chunks,
+        "turns": len(_sizes(seen)),
+        "lost": count(steps % chunks, "step"),
+        "messages": max(seen.messages),
+    }
 
 
-def _everybody_returns(case: Case, seen: Observation) -> str | None:
-    if case.ranks == 1 or not _right(case, seen) or all(v is None for v in seen.values[:-1]):
-        return None
-    return (
-        f"{case.name}, every rank returned its outputs: only the last rank has the network's. The "
-        "others return None, and may forget a chunk that is sent."
-    )
+def compared(case: Case, seen: Observation) -> Any:
+    """The first thing that is wrong: rank 0's turns, then the outputs, then who returns them."""
+    if _sizes(seen) != _wanted(case):
+        return _sizes(seen)
+    return seen.values[:-1] if _right(case, seen) else seen.values[-1]
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -274,6 +171,11 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed on {worlds(cases)}: {case.ranks} ranks with {case.facts['chunks']} chunks were "
         f"{alone / took:.1f} times as quick as one rank with all layers."
     )
+
+
+def reference(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
+    """A chunk goes on as soon as it is there."""
+    return wrong.wave(comm, layer, inputs, chunks)
 
 
 EXERCISE = Exercise(
@@ -292,44 +194,68 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(
         Mistake("a rank sends to itself", self_hint, unfinished=True),
-        Mistake("the first rank receives", _from_nobody, unfinished=True),
-        Mistake("a rank that does not exist", _beyond, unfinished=True),
-        Mistake("something else than the state", _not_a_state, unfinished=True),
-        Mistake("the state is sent along", _sends_state, unfinished=True),
-        Mistake("fewer chunks", _fewer_pieces, unfinished=True),
+        Mistake("the first rank receives", wrong.from_nobody, unfinished=True),
+        Mistake("a rank that does not exist", wrong.no_such_rank, unfinished=True),
+        Mistake("something else than the state", wrong.no_state, unfinished=True),
+        Mistake("the state is sent along", wrong.a_tuple_sent, unfinished=True),
+        Mistake("fewer chunks", wrong.too_few_chunks, unfinished=True),
         Mistake("messages not waited for", not_waited),
-        Mistake("another dimension is cut", _cut_rows),
-        Mistake("the state is forgotten", _forgets),
-        Mistake("loses the remainder", _loses_rest),
-        Mistake("only the last chunk", _last_chunk),
         Mistake("uneven chunks", _uneven),
         Mistake("one rank after the other", _one_after_the_other),
-        Mistake("a message for every step", _every_step),
         Mistake("a rank is held up", _held_up),
-        Mistake("every rank returns", _everybody_returns),
     ),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
+        WrongAnswer("to itself", wrong.to_itself, hint="waits for a message from rank 1"),
         WrongAnswer("first rank receives", wrong.first_receives, hint="receives from nobody"),
         WrongAnswer("asks for the next", wrong.asks_for_next, hint="asks for a rank after it"),
         WrongAnswer("last output", wrong.last_output, hint="something else than its state"),
         WrongAnswer("zeros at the start", wrong.zeros_first, hint="made up a state"),
         WrongAnswer("sends the state", wrong.sends_state, hint="it stays on its rank"),
-        WrongAnswer(
-            "sends them together", wrong.together, hint="as soon as `layer` has given them"
-        ),
+        WrongAnswer("sends them together", wrong.together, hint="as `layer` has given them"),
         WrongAnswer("torch.chunk", wrong.by_torch, hint="makes pieces of ⌈steps/m⌉"),
         WrongAnswer("never waits", wrong.never_waits, hint="returned without waiting for"),
-        WrongAnswer("cuts the rows", wrong.cuts_rows, hint="another dimension than the first"),
         WrongAnswer("rest in the last", wrong.rest_in_last, hint="the longest holds up every rank"),
-        WrongAnswer("forgets the state", wrong.forgets, hint="every chunk began without a state"),
-        WrongAnswer("loses the rest", wrong.loses_rest, hint="loses the remainder"),
-        WrongAnswer("last chunk only", wrong.last_chunk, hint="only the last chunk's outputs"),
         WrongAnswer("whole sequence", wrong.whole_sequence, hint="had finished the whole sequence"),
-        WrongAnswer("every step", wrong.every_step, hint="one for each step"),
+        WrongAnswer("waits for a word", wrong.waits_for_a_word, hint="goes on to its next chunk"),
         WrongAnswer(
-            "waits for a word", wrong.waits_for_a_word, hint="before it goes on to its next"
+            "another dimension is cut",
+            wrong.cuts_rows,
+            "rank 0 went {turns} times over all {steps} steps: you cut another dimension than the "
+            "first. A chunk is some of the time steps, with all rows.",
+        ),
+        WrongAnswer(
+            "the state is forgotten",
+            wrong.forgets,
+            "every chunk began without a state, as if the sequence started there. Keep what "
+            "`layer` returns as its second value, and give it to the next chunk.",
+        ),
+        WrongAnswer(
+            "loses the remainder",
+            wrong.loses_rest,
+            "the last {lost} never ran: `steps // chunks` loses the remainder. Chunk k begins at "
+            "step ⌊k · steps/m⌋.",
+        ),
+        WrongAnswer(
+            "only the last chunk",
+            wrong.last_chunk,
+            "only the last chunk's outputs were returned: collect them all and put them together, "
+            "`torch.cat`.",
+        ),
+        WrongAnswer(
+            "a message for every step",
+            wrong.every_step,
+            "a rank sent {messages} messages, one for each step, where {chunks} were asked for: "
+            "each costs its latency. Send whole chunks.",
+        ),
+        WrongAnswer(
+            "every rank returns",
+            wrong.everybody,
+            "every rank returned its outputs: only the last rank has the network's. The others "
+            "return None, and may forget a chunk that is sent.",
         ),
     ),
     figure=0,

@@ -1,222 +1,207 @@
-"""The reference of exercise 12.5, and waves with one thing wrong."""
+"""The wave of exercise 12.5, waves with one thing wrong, and how such waves stand still or fail."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import torch
 
-def _run(
+from helpers.exercises.spec import Case, Observation
+
+
+def _nth(inputs: Any, k: int, chunks: int) -> Any:
+    return inputs[k * len(inputs) // chunks : (k + 1) * len(inputs) // chunks]
+
+
+def _cat(comm: Any, outputs: list[Any]) -> Any:
+    return torch.cat(outputs) if comm.rank == comm.size - 1 else None
+
+
+def wave(
     comm: Any,
     layer: Any,
     inputs: Any,
     chunks: int,
-    keep: bool = True,
-    cut: Any = None,
+    cut: Callable[[Any, int, int], Any] = _nth,
+    keep: Callable[[Any, Any], Any] = lambda out, state: state,
+    put: Callable[[Any, list[Any]], Any] = _cat,
+    waits: bool = True,
     word: bool = False,
-    carried: Any = None,
-) -> list[Any]:
-    """The outputs of each chunk on the last rank.
+    back: int = 1,
+) -> Any:
+    """A chunk goes on as soon as it is there.
 
-    keep: the state. cut: the part of the inputs that is a chunk. word: wait for an answer.
-    carried: what to keep for a state, of a chunk's outputs.
+    cut: the n-th chunk. keep: the state, of a chunk's outputs and the layer's. put: what is
+    returned, of all outputs. waits: for the sends. word: wait for an answer. back: how many ranks
+    before this one a chunk comes from.
     """
-    cut = cut or (lambda k: slice(k * len(inputs) // chunks, (k + 1) * len(inputs) // chunks))
     state, outputs, sending = None, [], []
     for chunk in range(chunks):
-        x = inputs[cut(chunk)] if comm.rank == 0 else comm.recv(comm.rank - 1)
-        out, state = layer(x, state if keep else None)
-        state = carried(out) if carried else state
+        x = cut(inputs, chunk, chunks) if comm.rank == 0 else comm.recv(comm.rank - back)
+        out, state = layer(x, state)
+        state = keep(out, state)
+        outputs.append(out)
         if word and comm.rank > 0:
             comm.send(out[:1], comm.rank - 1)
         if comm.rank < comm.size - 1:
             sending.append(comm.isend(out, comm.rank + 1))
             if word:
                 comm.recv(comm.rank + 1)
-        else:
-            outputs.append(out)
-    for request in sending:
+    for request in sending if waits else []:
         request.wait()
-    return outputs
+    return put(comm, outputs)
 
 
-def reference(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
-    """A chunk goes on as soon as it is there."""
-    import torch
+def _with(**options: Any) -> Callable[..., Any]:
+    """The wave with other options."""
 
-    outputs = _run(comm, layer, inputs, chunks)
-    return torch.cat(outputs) if outputs else None
+    def other(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
+        return wave(comm, layer, inputs, chunks, **options)
+
+    return other
+
+
+def _floored(inputs: Any, k: int, chunks: int) -> Any:
+    size = len(inputs) // chunks
+    return inputs[k * size : (k + 1) * size]
+
+
+def _rest_in_last(inputs: Any, k: int, chunks: int) -> Any:
+    size = len(inputs) // chunks
+    return inputs[k * size : (k + 1) * size if k < chunks - 1 else None]
+
+
+to_itself = _with(back=0)
+asks_for_next = _with(back=-1)
+last_output = _with(keep=lambda out, state: out[-1])
+never_waits = _with(waits=False)
+waits_for_a_word = _with(word=True)
+rest_in_last = _with(cut=_rest_in_last)
+cuts_rows = _with(
+    cut=lambda inputs, k, chunks: _nth(inputs.transpose(0, 1), k, chunks).transpose(0, 1),
+    keep=lambda out, state: None,
+    put=lambda comm, outputs: torch.cat(outputs, 1) if comm.rank == comm.size - 1 else None,
+)
+forgets = _with(keep=lambda out, state: None)
+loses_rest = _with(cut=_floored)
+last_chunk = _with(put=lambda comm, outputs: outputs[-1] if comm.rank == comm.size - 1 else None)
+everybody = _with(put=lambda comm, outputs: torch.cat(outputs))
 
 
 def first_receives(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
-    """Rank 0 waits for the last rank."""
     if comm.size > 1:
         inputs = comm.recv((comm.rank - 1) % comm.size)
-    return reference(comm, layer, inputs, chunks)
+    return wave(comm, layer, inputs, chunks)
 
 
-def forgets(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
-    """Every chunk begins anew."""
-    import torch
+def zeros_first(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
+    def begun(x: Any, state: Any) -> Any:
+        return layer(x, x[0] * 0 if state is None else state)
 
-    outputs = _run(comm, layer, inputs, chunks, keep=False)
-    return torch.cat(outputs) if outputs else None
+    return wave(comm, begun, inputs, chunks)
 
 
-def loses_rest(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
-    """Chunks of `steps // chunks`."""
-    import torch
+def whole_sequence(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
+    return wave(comm, layer, inputs, 1)
 
-    size = len(inputs) // chunks if inputs is not None else 0
-    outputs = _run(comm, layer, inputs, chunks, cut=lambda k: slice(k * size, (k + 1) * size))
-    return torch.cat(outputs) if outputs else None
+
+def every_step(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
+    """The others learn first how many there are."""
+    steps = torch.tensor(len(inputs)) if comm.rank == 0 else comm.recv(comm.rank - 1)
+    if comm.rank < comm.size - 1:
+        comm.send(steps, comm.rank + 1)
+    return wave(comm, layer, inputs, int(steps))
 
 
 def by_torch(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
     """Rank 0 goes over what torch.chunk makes, which may be fewer pieces."""
-    import torch
-
-    state, outputs, sending = None, [], []
-    for x in inputs.chunk(chunks) if comm.rank == 0 else range(chunks):
-        out, state = layer(x if comm.rank == 0 else comm.recv(comm.rank - 1), state)
-        if comm.rank < comm.size - 1:
-            sending.append(comm.isend(out, comm.rank + 1))
-        else:
-            outputs.append(out)
-    for request in sending:
-        request.wait()
-    return torch.cat(outputs) if outputs else None
+    if comm.rank > 0:
+        return wave(comm, layer, inputs, chunks)
+    pieces = inputs.chunk(chunks)
+    return wave(comm, layer, inputs, len(pieces), cut=lambda inputs, k, chunks: pieces[k])
 
 
 def together(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
     """Sends all outputs in one message, after the loop."""
-    import torch
-
     state, outputs = None, []
     for chunk in range(chunks):
-        if comm.rank == 0:
-            x = inputs[chunk * len(inputs) // chunks : (chunk + 1) * len(inputs) // chunks]
-        else:
-            x = comm.recv(comm.rank - 1)
+        x = _nth(inputs, chunk, chunks) if comm.rank == 0 else comm.recv(comm.rank - 1)
         out, state = layer(x, state)
         outputs.append(out)
     if comm.rank < comm.size - 1:
         comm.send(torch.cat(outputs), comm.rank + 1)
-        return None
-    return torch.cat(outputs)
-
-
-def last_chunk(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
-    """Returns what came out last."""
-    outputs = _run(comm, layer, inputs, chunks)
-    return outputs[-1] if outputs else None
-
-
-def whole_sequence(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
-    """One chunk."""
-    return reference(comm, layer, inputs, 1)
-
-
-def every_step(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
-    """A message a step; the others learn first how many there are."""
-    import torch
-
-    steps = torch.tensor(len(inputs) if inputs is not None else 0)
-    if comm.rank > 0:
-        steps = comm.recv(comm.rank - 1)
-    if comm.rank < comm.size - 1:
-        comm.send(steps, comm.rank + 1)
-    return reference(comm, layer, inputs, int(steps))
-
-
-def waits_for_a_word(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
-    """Goes on only when the next rank has finished the chunk."""
-    import torch
-
-    outputs = _run(comm, layer, inputs, chunks, word=True)
-    return torch.cat(outputs) if outputs else None
-
-
-def last_output(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
-    """Takes the last output for the state."""
-    import torch
-
-    outputs = _run(comm, layer, inputs, chunks, carried=lambda out: out[-1])
-    return torch.cat(outputs) if outputs else None
-
-
-def zeros_first(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
-    """Makes up a state for the start."""
-
-    def begun(x: Any, state: Any) -> Any:
-        return layer(x, x[0] * 0 if state is None else state)
-
-    return reference(comm, begun, inputs, chunks)
-
-
-def asks_for_next(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
-    """Takes the rank after it for the one below."""
-    if comm.rank > 0:
-        inputs = comm.recv(comm.rank + 1)
-    return reference(comm, layer, inputs, chunks)
+    return _cat(comm, outputs)
 
 
 def sends_state(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
     """Sends the state along with a chunk."""
-    import torch
 
-    state, outputs = None, []
-    for chunk in range(chunks):
-        if comm.rank == 0:
-            x = inputs[chunk * len(inputs) // chunks : (chunk + 1) * len(inputs) // chunks]
-        else:
-            x, state = comm.recv(comm.rank - 1), comm.recv(comm.rank - 1)
-        out, state = layer(x, state)
+    def sent(out: Any, state: Any) -> Any:
         if comm.rank < comm.size - 1:
-            comm.isend(out, comm.rank + 1)
             comm.isend(state, comm.rank + 1)
-        else:
-            outputs.append(out)
-    return torch.cat(outputs) if outputs else None
+        return state
+
+    return wave(comm, layer, inputs, chunks, keep=sent)
 
 
-def never_waits(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
-    """Starts its sends and forgets them."""
-    import torch
-
-    state, outputs = None, []
-    for chunk in range(chunks):
-        if comm.rank == 0:
-            x = inputs[chunk * len(inputs) // chunks : (chunk + 1) * len(inputs) // chunks]
-        else:
-            x = comm.recv(comm.rank - 1)
-        out, state = layer(x, state)
-        if comm.rank < comm.size - 1:
-            comm.isend(out, comm.rank + 1)
-        else:
-            outputs.append(out)
-    return torch.cat(outputs) if outputs else None
+# --- families: waves that do not come to their end -----------------------------------------------
 
 
-def cuts_rows(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
-    """Cuts the batch and not the time."""
-    import torch
-
-    def part(k: int) -> Any:
-        rows = inputs.shape[1]
-        return slice(None), slice(k * rows // chunks, (k + 1) * rows // chunks)
-
-    outputs = _run(comm, layer, inputs, chunks, keep=False, cut=part)
-    return torch.cat(outputs, 1) if outputs else None
+def from_nobody(case: Case, seen: Observation) -> str | None:
+    words = seen.waiting.get(0, "")
+    if "receive" not in words or len(seen.waiting) < case.ranks:
+        return None
+    return (
+        f"{case.name}, rank 0 {words}: the first rank has the inputs and receives from nobody. "
+        "Cut them into chunks there."
+    )
 
 
-def rest_in_last(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
-    """Chunks of `steps // chunks`; the last one has the rest too."""
-    import torch
+def no_such_rank(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "but the ranks are 0 to" not in seen.text:
+        return None
+    who, what = "rank 0 asks for a rank before", "has the inputs and cuts"
+    if f"rank {case.ranks}," in seen.text:
+        who, what = f"rank {case.ranks - 1} asks for a rank after", "keeps its outputs and returns"
+    return f"{case.name}, {who} it, and there is none: it {what} them itself."
 
-    size = len(inputs) // chunks if inputs is not None else 0
 
-    def part(k: int) -> slice:
-        return slice(k * size, (k + 1) * size if k < chunks - 1 else None)
+def no_state(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "`layer` was given a" not in seen.text:
+        return None
+    who = f"{case.name}, rank {seen.rank}"
+    if "at its first call" in seen.text:
+        return (
+            f"{who} made up a state for its first chunk: there is none yet, so give `layer` None."
+        )
+    return (
+        f"{who} gave `layer` something else than its state. Keep the second value that it returns, "
+        "as it is: a state may be more than the last output, as an LSTM's."
+    )
 
-    outputs = _run(comm, layer, inputs, chunks, cut=part)
-    return torch.cat(outputs) if outputs else None
+
+def a_tuple_sent(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "sent, not tuple" not in seen.text:
+        return None
+    return (
+        f"{case.name}, rank {seen.rank} sends a tuple, and `layer`'s state is one: it stays on its "
+        "rank, for this rank's next chunk. Only the outputs go to the next rank."
+    )
+
+
+def too_few_chunks(case: Case, seen: Observation) -> str | None:
+    """Rank 0 has ended, and the next one still waits for a chunk."""
+    if 0 in seen.waiting or "receive" not in seen.waiting.get(1, ""):
+        return None
+    steps, chunks = case.facts["steps"], case.facts["chunks"]
+    why = "Send each chunk's outputs in the loop, as soon as `layer` has given them."
+    if -(-steps // -(-steps // chunks)) < chunks:
+        why = (
+            "`torch.chunk` makes pieces of ⌈steps/m⌉, and then there may be fewer of them; cut at "
+            "⌊k · steps/m⌋."
+        )
+    return (
+        f"{case.name}, rank 1 {seen.waiting[1]}, which has sent all that it has: fewer than "
+        f"{chunks} chunks. {why}"
+    )

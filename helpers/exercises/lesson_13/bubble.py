@@ -14,8 +14,8 @@ from typing import Any
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number, short
 from helpers.exercises.drives_pipeline import one_number
-from helpers.exercises.lesson_13.play import play
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.lesson_13.told import play
+from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
 _TOLERANCE = 1e-6
 
@@ -32,8 +32,8 @@ def cases(seed: int) -> list[Case]:
             shapes.append((stages, int(random.integers(6, 25)), seconds[0], seconds[1]))
     made = []
     for stages, microbatches, forward, backward in shapes:
-        facts = {"share": idle(stages, microbatches, forward, backward)}
-        facts |= dict(zip("pmfb", (stages, microbatches, forward, backward), strict=True))
+        share = idle(stages, microbatches, forward, backward)
+        facts = {"share": share, "p": stages, "m": microbatches}
         name = (
             f"With {count(stages, 'stage')}, {count(microbatches, 'microbatch', 'microbatches')}, "
             f"{forward:g} s forward and {backward:g} s back"
@@ -60,23 +60,17 @@ def claim(case: Case, seen: Observation) -> str | None:
     return f"{case.name}, `bubble` gave {short(got)}; a device idles for {short(want)} of the step."
 
 
-def _gives(wrong: Callable[[int, int, float, float, float], float], words: str) -> Any:
-    """A recogniser for a formula with one thing wrong, and what to say to it.
-
-    wrong: of p, m, the seconds forward and back, and the right share.
-    """
-
-    def look(case: Case, seen: Observation) -> str | None:
-        got, facts = number(seen.values[0]), case.facts
-        p, m, f, b = (facts[letter] for letter in "pmfb")
-        if got is None or abs(got - wrong(p, m, f, b, facts["share"])) > _TOLERANCE * max(
-            1.0, abs(got)
-        ):
-            return None
-        said = words.format(p=p, m=m, less=p - 1, slots=m + p - 1, share=short(facts["share"]))
-        return f"{case.name}, `bubble` gave {short(got)}: {said}"
-
-    return look
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: what came, and how the step is made up."""
+    stages, microbatches = case.facts["p"], case.facts["m"]
+    return {
+        "got": short(number(seen.values[0])),
+        "p": stages,
+        "m": microbatches,
+        "less": stages - 1,
+        "slots": microbatches + stages - 1,
+        "share": short(case.facts["share"]),
+    }
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -96,60 +90,26 @@ def reference(stages: int, microbatches: int, forward: float = 1.0, backward: fl
     return bubble(stages, microbatches)
 
 
-def of_useful(stages: int, microbatches: int, forward: float = 1.0, backward: float = 2.0) -> float:
-    """Idle time against useful time."""
-    return (stages - 1) / microbatches
+def _gives(formula: Callable[[int, int, float, float], float]) -> Callable[..., float]:
+    """An answer by a formula of p, m and the seconds of a forward and a backward."""
+
+    def bubble(
+        stages: int, microbatches: int, forward: float = 1.0, backward: float = 2.0
+    ) -> float:
+        return formula(stages, microbatches, forward, backward)
+
+    return bubble
 
 
-def busy(stages: int, microbatches: int, forward: float = 1.0, backward: float = 2.0) -> float:
-    """The share in which a device works."""
-    return microbatches / (microbatches + stages - 1)
-
-
-def one_more(stages: int, microbatches: int, forward: float = 1.0, backward: float = 2.0) -> float:
-    """One slot too many in the step."""
-    return (stages - 1) / (microbatches + stages)
-
-
-def forward_only(
-    stages: int, microbatches: int, forward: float = 1.0, backward: float = 2.0
-) -> float:
-    """Counts the idle time of the way there, and not that of the way back."""
-    slots = microbatches + stages - 1
-    return (stages - 1) * forward / (slots * (forward + backward))
-
-
-def without_microbatches(
-    stages: int, microbatches: int, forward: float = 1.0, backward: float = 2.0
-) -> float:
-    """One stage at a time."""
-    return 1 - 1 / stages
-
-
-def in_seconds(
-    stages: int, microbatches: int, forward: float = 1.0, backward: float = 2.0
-) -> float:
-    """The idle time itself."""
-    return (stages - 1) * (forward + backward)
-
-
-def in_percent(
-    stages: int, microbatches: int, forward: float = 1.0, backward: float = 2.0
-) -> float:
-    """Per cent."""
-    return 100 * (stages - 1) / (microbatches + stages - 1)
-
-
-def whole_division(
-    stages: int, microbatches: int, forward: float = 1.0, backward: float = 2.0
-) -> float:
-    """Divides as whole numbers are."""
-    return (stages - 1) // (microbatches + stages - 1)
-
-
-def both_ways(stages: int, microbatches: int, forward: float = 1.0, backward: float = 2.0) -> float:
-    """Two bubbles, and the microbatches once."""
-    return 2 * (stages - 1) / (microbatches + 2 * (stages - 1))
+_of_useful = _gives(lambda p, m, f, b: (p - 1) / m)
+_busy = _gives(lambda p, m, f, b: m / (m + p - 1))
+_one_more = _gives(lambda p, m, f, b: (p - 1) / (m + p))
+_forward_only = _gives(lambda p, m, f, b: (p - 1) * f / ((m + p - 1) * (f + b)))
+_without_microbatches = _gives(lambda p, m, f, b: 1 - 1 / p)
+_in_seconds = _gives(lambda p, m, f, b: (p - 1) * (f + b))
+_in_percent = _gives(lambda p, m, f, b: 100 * (p - 1) / (m + p - 1))
+_whole_division = _gives(lambda p, m, f, b: (p - 1) // (m + p - 1))
+_both_ways = _gives(lambda p, m, f, b: 2 * (p - 1) / (m + 2 * (p - 1)))
 
 
 EXERCISE = Exercise(
@@ -166,89 +126,64 @@ EXERCISE = Exercise(
     cases=cases,
     drive=one_number,
     claim=claim,
-    mistakes=(
-        Mistake(
-            "idle against useful time",
-            _gives(
-                lambda p, m, f, b, share: (p - 1) / m,
-                "that is idle time against useful time, {less} to {m}. The step takes both "
-                "together: divide by {slots}.",
-            ),
-        ),
-        Mistake(
-            "the busy share",
-            _gives(
-                lambda p, m, f, b, share: 1 - share,
-                "that is the share in which a device works; the bubble is the rest of it.",
-            ),
-        ),
-        Mistake(
-            "one slot too many",
-            _gives(
-                lambda p, m, f, b, share: (p - 1) / (m + p),
-                "that is a step of {m} + {p} slots. The last stage starts after {less} slots and "
-                "is busy for {m}, which makes {slots}.",
-            ),
-        ),
-        Mistake(
-            "idle on the way there alone",
-            _gives(
-                lambda p, m, f, b, share: share * f / (f + b),
-                "that counts the idle time of the way there alone; a device waits as many slots "
-                "on the way back, which take longer.",
-            ),
-        ),
-        Mistake(
-            "one stage at a time",
-            _gives(
-                lambda p, m, f, b, share: 1 - 1 / p,
-                "that is what idles if the batch is in one piece and only one of {p} stages works "
-                "at a time. With {m} microbatches the stages work at once.",
-            ),
-        ),
-        Mistake(
-            "idle seconds",
-            _gives(
-                lambda p, m, f, b, share: (p - 1) * (f + b),
-                "those are the seconds in which a device idles; divide by those of the whole step.",
-            ),
-        ),
-        Mistake(
-            "per cent",
-            _gives(
-                lambda p, m, f, b, share: 100 * share,
-                "that is per cent; a share of {share} was asked for.",
-            ),
-        ),
-        Mistake(
-            "whole-number division",
-            _gives(
-                lambda p, m, f, b, share: (p - 1) // (m + p - 1),
-                "that is what `//` leaves of {less} by {slots}, a whole number; `/` gives the "
-                "share.",
-            ),
-        ),
-        Mistake(
-            "the bubble twice, the work once",
-            _gives(
-                lambda p, m, f, b, share: 2 * (p - 1) / (m + 2 * (p - 1)),
-                "that has the bubble of both ways, there and back, and the {m} microbatches of "
-                "one: they go both ways too.",
-            ),
-        ),
-    ),
+    numbers=numbers,
+    compared=lambda case, seen: number(seen.values[0]),
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("of useful time", of_useful, hint="idle time against useful time"),
-        WrongAnswer("busy", busy, hint="the bubble is the rest of it"),
-        WrongAnswer("one more slot", one_more, hint="The last stage starts after"),
-        WrongAnswer("forward only", forward_only, hint="idle time of the way there alone"),
-        WrongAnswer("no microbatches", without_microbatches, hint="the stages work at once"),
-        WrongAnswer("seconds", in_seconds, hint="divide by those of the whole step"),
-        WrongAnswer("per cent", in_percent, hint="that is per cent"),
-        WrongAnswer("both ways", both_ways, hint="they go both ways too"),
-        WrongAnswer("whole numbers", whole_division, hint="that is what `//` leaves"),
+        WrongAnswer(
+            "idle against useful time",
+            _of_useful,
+            "`bubble` gave {got}: that is idle time against useful time, {less} to {m}. The step "
+            "takes both together: divide by {slots}.",
+        ),
+        WrongAnswer(
+            "the busy share",
+            _busy,
+            "`bubble` gave {got}: that is the share in which a device works; the bubble is the "
+            "rest of it.",
+        ),
+        WrongAnswer(
+            "one slot too many",
+            _one_more,
+            "`bubble` gave {got}: that is a step of {m} + {p} slots. The last stage starts after "
+            "{less} slots and is busy for {m}, which makes {slots}.",
+        ),
+        WrongAnswer(
+            "idle on the way there alone",
+            _forward_only,
+            "`bubble` gave {got}: that counts the idle time of the way there alone; a device waits "
+            "as many slots on the way back, which take longer.",
+        ),
+        WrongAnswer(
+            "one stage at a time",
+            _without_microbatches,
+            "`bubble` gave {got}: that is what idles if the batch is in one piece and only one of "
+            "{p} stages works at a time. With {m} microbatches the stages work at once.",
+        ),
+        WrongAnswer(
+            "idle seconds",
+            _in_seconds,
+            "`bubble` gave {got}: those are the seconds in which a device idles; divide by those "
+            "of the whole step.",
+        ),
+        WrongAnswer(
+            "per cent",
+            _in_percent,
+            "`bubble` gave {got}: that is per cent; a share of {share} was asked for.",
+        ),
+        WrongAnswer(
+            "whole-number division",
+            _whole_division,
+            "`bubble` gave {got}: that is what `//` leaves of {less} by {slots}, a whole number; "
+            "`/` gives the share.",
+        ),
+        WrongAnswer(
+            "the bubble twice, the work once",
+            _both_ways,
+            "`bubble` gave {got}: that has the bubble of both ways, there and back, and the {m} "
+            "microbatches of one: they go both ways too.",
+        ),
     ),
     ranked=False,
 )

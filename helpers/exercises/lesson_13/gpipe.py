@@ -8,16 +8,17 @@ microbatches in order, then back with all of them, the last one first (Huang et 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import cycle
 from typing import Any
 
+from helpers.algorithms.pipeline.instructions import Backward, Forward
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, listing
 from helpers.exercises.drives_pipeline import schedules
-from helpers.exercises.lesson_13 import gpipe_wrong as wrong
 from helpers.exercises.lesson_13 import told
-from helpers.exercises.lesson_13.play import held, play, written
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.lesson_13.told import play
+from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
 _FORWARD, _BACKWARD = 1.0, 2.0
 
@@ -68,72 +69,20 @@ def claim(case: Case, seen: Observation) -> str | None:
     return None
 
 
-def _whole(look: Any) -> Any:
-    """A question about lists that are schedules at all, and can be played to their end."""
-
-    def asked(case: Case, seen: Observation) -> str | None:
-        if told.fault(case, seen):
-            return None
-        found: str | None = look(case, told.lists(seen))
-        return found
-
-    return asked
-
-
-@_whole
-def _one_at_a_time(case: Case, lists: list[Any]) -> str | None:
-    stages, microbatches = case.facts["stages"], case.facts["microbatches"]
-    if microbatches == 1 or any(held(mine) > 1 for mine in lists):
-        return None
-    slow = play(lists, _FORWARD, _BACKWARD).makespan
-    quick = (microbatches + stages - 1) * (_FORWARD + _BACKWARD)
-    return (
-        f"{case.name}, each stage goes back with a microbatch before it starts the next one, and "
-        f"the others idle: the step takes {slow:g} slots instead of {quick:g}. Go forward with all "
-        "microbatches first."
-    )
-
-
-@_whole
-def _interleaves(case: Case, lists: list[Any]) -> str | None:
-    early = [
-        stage
-        for stage, mine in enumerate(lists)
-        if any(kind == "B" for kind, _, _ in mine[: case.facts["microbatches"]])
-    ]
-    if not early:
-        return None
-    mine = lists[early[0]]
-    at = next(place for place, each in enumerate(mine) if each[0] == "B")
-    return (
-        f"{case.name}, stage {early[0]} goes back after {count(at, 'forward')}: that is the way of "
-        f"1F1B, the next exercise. GPipe goes forward with all {case.facts['microbatches']} first."
-    )
-
-
-@_whole
-def _first_back_first(case: Case, lists: list[Any]) -> str | None:
-    for stage, mine in enumerate(lists):
-        there, back = _kinds(mine, "F"), _kinds(mine, "B")
-        if len(back) > 1 and there == sorted(there) and back == sorted(back):
-            return (
-                f"{case.name}, stage {stage} goes back with {written('B', back[0])} first. GPipe "
-                f"begins with the last one, {written('B', back[-1])}, whose activations were "
-                "made just now: with recomputation they need not be made again."
-            )
-    return None
-
-
-@_whole
-def _backwards_there(case: Case, lists: list[Any]) -> str | None:
-    for stage, mine in enumerate(lists):
-        there = _kinds(mine, "F")
-        if len(there) > 1 and there == sorted(there, reverse=True):
-            return (
-                f"{case.name}, stage {stage} goes forward from the last microbatch to the first, "
-                f"starting with {written('F', there[0])}: only the way back is turned round."
-            )
-    return None
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: how long it takes, and the first stage that goes back too early."""
+    lists, microbatches = told.lists(seen), case.facts["microbatches"]
+    slots = (microbatches + case.facts["stages"] - 1) * (_FORWARD + _BACKWARD)
+    ahead = [[kind for kind, _, _ in mine].index("B") for mine in lists]
+    early = next((stage for stage, at in enumerate(ahead) if at < microbatches), 0)
+    return {
+        "slow": f"{play(lists, _FORWARD, _BACKWARD).makespan:g}",
+        "quick": f"{slots:g}",
+        "early": early,
+        "ahead": count(ahead[early], "forward"),
+        "all": microbatches,
+        "last": microbatches - 1,
+    }
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -155,6 +104,54 @@ def reference(stage: int, stages: int, microbatches: int) -> Any:
     return gpipe(stage, stages, microbatches)
 
 
+Schedule = Callable[[int, int, int], Any]
+
+
+def _answer(schedule: Schedule) -> Schedule:
+    """An answer that tells stage s of p, with m microbatches, what `schedule` makes of these."""
+
+    def gpipe(stage: int, stages: int, microbatches: int) -> Any:
+        return schedule(stage, stages, microbatches)
+
+    return gpipe
+
+
+def _both_ways(there: Iterable[int], back: Iterable[int]) -> list[Any]:
+    return [*map(Forward, there), *map(Backward, back)]
+
+
+def _in_pairs(ahead: int, microbatches: int) -> list[Any]:
+    """Some forwards, then backwards and forwards in turn."""
+    made: list[Any] = _both_ways(range(ahead), [])
+    for i in range(microbatches):
+        made += [Backward(i), *map(Forward, range(i + ahead, microbatches)[:1])]
+    return made
+
+
+returns_nothing = _answer(lambda s, p, m: None)
+for_ever = _answer(lambda s, p, m: cycle(_both_ways(range(m), range(m)[::-1])))
+yields_pairs = _answer(lambda s, p, m: [("forward", i) for i in range(m)])
+_returns_the_first = _answer(lambda s, p, m: Forward(0))
+_yields_classes = _answer(lambda s, p, m: [Forward] * m + [Backward] * m)
+_names_the_stage = _answer(
+    lambda s, p, m: [kind(i, s + 1) for kind in (Forward, Backward) for i in range(m)]
+)
+_counts_from_1 = _answer(lambda s, p, m: _both_ways(range(1, m + 1), range(m, 0, -1)))
+_forgets_the_last = _answer(lambda s, p, m: _both_ways(range(m - 1), range(m - 1)[::-1]))
+# Takes it that autograd goes through all stages by itself.
+_back_on_the_last_alone = _answer(
+    lambda s, p, m: _both_ways(range(m), range(m)[::-1] if s == p - 1 else [])
+)
+_back_first = _answer(lambda s, p, m: _both_ways(range(m), range(m)[::-1])[::-1])
+_first_waits = _answer(
+    lambda s, p, m: _both_ways(range(m), range(m)[::-1]) if s or p == 1 else _in_pairs(1, m)
+)
+_one_at_a_time = _answer(lambda s, p, m: _in_pairs(1, m))
+_one_forward_one_backward = _answer(lambda s, p, m: _in_pairs(min(p - s, m), m))
+_first_back_first = _answer(lambda s, p, m: _both_ways(range(m), range(m)))
+_backwards_there = _answer(lambda s, p, m: _both_ways(range(m)[::-1], range(m)[::-1]))
+
+
 EXERCISE = Exercise(
     number="13.2",
     title="GPipe's schedule",
@@ -169,36 +166,48 @@ EXERCISE = Exercise(
     cases=cases,
     drive=schedules,
     claim=claim,
-    mistakes=(
-        *told.MISTAKES,
-        Mistake("one microbatch at a time", _one_at_a_time),
-        Mistake("goes back before all have gone forward", _interleaves),
-        Mistake("goes back from the first to the last", _first_back_first),
-        Mistake("goes forward from the last to the first", _backwards_there),
-    ),
+    mistakes=told.MISTAKES,
+    numbers=numbers,
     praise=praise,
     reference=reference,
     wrong=(
+        WrongAnswer("returns the first", _returns_the_first, hint="`return` ends the function"),
+        WrongAnswer("returns nothing", returns_nothing, hint="got None instead of instructions"),
+        WrongAnswer("for ever", for_ever, hint="stop after the last Backward"),
+        WrongAnswer("yields pairs", yields_pairs, hint="give `Forward(i)` and `Backward(i)`"),
+        WrongAnswer("yields classes", _yields_classes, hint="a class without its microbatch"),
+        WrongAnswer("names the stage", _names_the_stage, hint="leave it at 0"),
+        WrongAnswer("counts from 1", _counts_from_1, hint="and there are microbatches"),
+        WrongAnswer("forgets the last", _forgets_the_last, hint="never gets Forward"),
+        WrongAnswer("back on the last alone", _back_on_the_last_alone, hint="never gets Backward"),
+        WrongAnswer("back first", _back_first, hint="nothing to go back through yet"),
+        WrongAnswer("first waits", _first_waits, hint="nobody moves any more"),
         WrongAnswer(
-            "returns the first", wrong.returns_the_first, hint="`return` ends the function"
+            "one microbatch at a time",
+            _one_at_a_time,
+            "each stage goes back with a microbatch before it starts the next one, and the others "
+            "idle: the step takes {slow} slots instead of {quick}. Go forward with all "
+            "microbatches first.",
         ),
         WrongAnswer(
-            "returns nothing", wrong.returns_nothing, hint="got None instead of instructions"
+            "goes back before all have gone forward",
+            _one_forward_one_backward,
+            "stage {early} goes back after {ahead}: that is the way of 1F1B, the next exercise. "
+            "GPipe goes forward with all {all} first.",
         ),
-        WrongAnswer("for ever", wrong.for_ever, hint="stop after the last Backward"),
-        WrongAnswer("yields pairs", wrong.yields_pairs, hint="give `Forward(i)` and `Backward(i)`"),
-        WrongAnswer("yields classes", wrong.yields_classes, hint="a class without its microbatch"),
-        WrongAnswer("names the stage", wrong.names_the_stage, hint="leave it at 0"),
-        WrongAnswer("counts from 1", wrong.counts_from_1, hint="and there are microbatches"),
-        WrongAnswer("forgets the last", wrong.forgets_the_last, hint="never gets Forward"),
         WrongAnswer(
-            "back on the last alone", wrong.back_on_the_last_alone, hint="never gets Backward"
+            "goes back from the first to the last",
+            _first_back_first,
+            "stage 0 goes back with Backward(0) first. GPipe begins with the last one, "
+            "Backward({last}), whose activations were made just now: with recomputation they need "
+            "not be made again.",
         ),
-        WrongAnswer("one at a time", wrong.one_at_a_time, hint="and the others idle"),
-        WrongAnswer("1F1B", wrong.one_forward_one_backward, hint="the next exercise"),
-        WrongAnswer("first back first", wrong.first_back_first, hint="need not be made again"),
-        WrongAnswer("backwards there", wrong.backwards_there, hint="only the way back is turned"),
-        WrongAnswer("first waits", wrong.first_stage_waits, hint="nobody moves any more"),
+        WrongAnswer(
+            "goes forward from the last to the first",
+            _backwards_there,
+            "stage 0 goes forward from the last microbatch to the first, starting with "
+            "Forward({last}): only the way back is turned round.",
+        ),
     ),
     ranked=False,
 )

@@ -8,17 +8,18 @@ can be, (m + p − 1) slots there and as many back. Any order that does this is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
+from helpers.algorithms.pipeline.instructions import Backward, Forward
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, listing
 from helpers.exercises.drives_pipeline import schedules
-from helpers.exercises.lesson_13 import one_by_one_wrong as wrong
 from helpers.exercises.lesson_13 import told
-from helpers.exercises.lesson_13.gpipe import shape_case
-from helpers.exercises.lesson_13.play import held, play, written
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.lesson_13.gpipe import for_ever, returns_nothing, shape_case, yields_pairs
+from helpers.exercises.lesson_13.told import held, play
+from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
 
 def cases(seed: int) -> list[Case]:
@@ -79,96 +80,27 @@ def _pieces(number: int) -> str:
     return count(number, "microbatch", "microbatches")
 
 
-def _whole(look: Callable[[Case, list[Any]], str | None]) -> Any:
-    """A question about lists that are schedules at all, and can be played to their end."""
-
-    def asked(case: Case, seen: Observation) -> str | None:
-        return None if told.fault(case, seen) else look(case, told.lists(seen))
-
-    return asked
-
-
-def _ahead(mine: Sequence[Any]) -> int:
-    """The forwards before the first backward."""
-    return next((place for place, each in enumerate(mine) if each[0] == "B"), len(mine))
-
-
-@_whole
-def _all_first(case: Case, lists: list[Any]) -> str | None:
-    microbatches = case.facts["microbatches"]
-    if _holds_too_much(case, lists) is None or any(_ahead(m) < microbatches for m in lists):
-        return None
-    return (
-        f"{case.name}, every stage goes forward with all {microbatches} first, as in GPipe, and "
-        f"holds {microbatches} at once. Stage s needs p − s at most: after its first forwards it "
-        "goes back with one before it goes forward with the next."
-    )
-
-
-@_whole
-def _too_many_ahead(case: Case, lists: list[Any]) -> str | None:
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: the time, who holds most too much, who too little, who turns round."""
+    lists = told.lists(seen)
     more = [held(mine) - _may_hold(case, stage) for stage, mine in enumerate(lists)]
-    if max(more) <= 0:
-        return None
-    stage = more.index(max(more))
-    most, may = held(lists[stage]), _may_hold(case, stage)
-    if max(more) == 1 and more[0] == 1:
-        return (
-            f"{case.name}, stage {stage} holds {_pieces(most)} at once, one more than it needs: "
-            f"the forward of the pair comes on top of the {_ahead(lists[stage]) - 1} before. Start "
-            "with p − s − 1."
-        )
-    return (
-        f"{case.name}, stage {stage} holds {_pieces(most)} at once, and needs {may}: the "
-        "further back a stage, the sooner its first backward can come."
-    )
-
-
-def _takes(case: Case, lists: list[Any]) -> str:
-    took, shortest = _seconds(case, lists), _shortest(case)
-    return f"the step takes {took:g} s instead of {shortest:g} s"
-
-
-@_whole
-def _one_at_a_time(case: Case, lists: list[Any]) -> str | None:
-    slow = _seconds(case, lists) > _shortest(case) * (1 + 1e-9)
-    if not slow or any(held(mine) > 1 for mine in lists):
-        return None
-    return (
-        f"{case.name}, every stage goes back with a microbatch before it starts the next one: "
-        f"{_takes(case, lists)}. The stages in front have to go ahead, stage 0 with p − 1 "
-        "forwards, before the pairs begin."
-    )
-
-
-@_whole
-def _too_few_ahead(case: Case, lists: list[Any]) -> str | None:
-    if _seconds(case, lists) <= _shortest(case) * (1 + 1e-9):
-        return None
-    for stage, mine in enumerate(lists):
-        if held(mine) < _may_hold(case, stage):
-            return (
-                f"{case.name}, stage {stage} holds {_pieces(held(mine))} at once, and "
-                f"{_takes(case, lists)}: it waits to go back while it could go forward. Start "
-                f"with p − s − 1 forwards, and each pair is a forward and then a backward."
-            )
-    return None
-
-
-@_whole
-def _turned_round(case: Case, lists: list[Any]) -> str | None:
-    if _seconds(case, lists) <= _shortest(case) * (1 + 1e-9):
-        return None
-    for stage, mine in enumerate(lists):
-        back = [microbatch for kind, microbatch, _ in mine if kind == "B"]
-        if back != sorted(back):
-            at = next(i for i in range(1, len(back)) if back[i] < back[i - 1])
-            return (
-                f"{case.name}, stage {stage} goes back with {written('B', back[at - 1])} before "
-                f"{written('B', back[at])}, whose gradient is there first: {_takes(case, lists)}. "
-                "Go back from the first to the last."
-            )
-    return None
+    full, idle = more.index(max(more)), next((s for s, n in enumerate(more) if n < 0), 0)
+    backs = [[microbatch for kind, microbatch, _ in mine if kind == "B"] for mine in lists]
+    turned = [(s, pair) for s, back in enumerate(backs) for pair in pairwise(back)]
+    turner, (sooner, later) = next((t for t in turned if t[1][1] < t[1][0]), (0, (0, 0)))
+    return {
+        "all": case.facts["microbatches"],
+        "takes": f"the step takes {_seconds(case, lists):g} s instead of {_shortest(case):g} s",
+        "full": full,
+        "most": _pieces(held(lists[full])),
+        "may": _may_hold(case, full),
+        "before": [kind for kind, _, _ in lists[full]].index("B") - 1,
+        "idle": idle,
+        "few": _pieces(held(lists[idle])),
+        "turner": turner,
+        "sooner": sooner,
+        "later": later,
+    }
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -181,6 +113,76 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"and the stages hold {listing(held(mine) for mine in lists)} at once instead of "
         f"{facts['microbatches']} each."
     )
+
+
+def reference(stage: int, stages: int, microbatches: int) -> Any:
+    """The course's own."""
+    from helpers.algorithms.pipeline.schedules import one_forward_one_backward
+
+    return one_forward_one_backward(stage, stages, microbatches)
+
+
+def _answer(schedule: Callable[[int, int, int], Any]) -> Callable[..., Any]:
+    """An answer that tells stage s of p, with m microbatches, what `schedule` makes of these."""
+
+    def one_forward_one_backward(stage: int, stages: int, microbatches: int) -> Any:
+        return schedule(stage, stages, microbatches)
+
+    return one_forward_one_backward
+
+
+def _pairs(ahead: int, microbatches: int, last: Iterable[int] | None = None) -> list[Any]:
+    """Some forwards, then pairs, then the rest of the way back, in the order `last`."""
+    ahead = min(ahead, microbatches)
+    made: list[Any] = [Forward(i) for i in range(ahead)]
+    for i in range(microbatches - ahead):
+        made += [Forward(i + ahead), Backward(i)]
+    rest = range(microbatches - ahead, microbatches) if last is None else last
+    return made + [Backward(i) for i in rest]
+
+
+def _more_than_there_are(stage: int, stages: int, microbatches: int) -> Iterator[Any]:
+    ahead = stages - stage - 1
+    yield from map(Forward, range(ahead))
+    for i in range(microbatches):
+        yield from map(Forward, range(i + ahead, microbatches)[:1])
+        yield Backward(i)
+
+
+def _backward_first(stage: int, stages: int, microbatches: int) -> Iterator[Any]:
+    ahead = min(stages - stage - 1, microbatches)
+    yield from map(Forward, range(ahead))
+    for i in range(microbatches):
+        yield Backward(i)
+        yield from map(Forward, range(i + ahead, microbatches)[:1])
+
+
+def _same_number(stage: int, stages: int, microbatches: int) -> Iterator[Any]:
+    ahead = min(stages - stage - 1, microbatches)
+    yield from map(Forward, range(ahead))
+    for i in range(microbatches):
+        yield from [Forward(i)] * (i < microbatches - ahead)
+        yield Backward(i)
+
+
+_wrong_end = _answer(lambda s, p, m: _pairs(s, m))
+_no_cool_down = _answer(lambda s, p, m: _pairs(p - s - 1, m, last=[]))
+_gpipe = _answer(lambda s, p, m: _pairs(m, m, last=range(m)[::-1]))
+_all_in_order = _answer(lambda s, p, m: _pairs(m, m))
+# p − s forwards ahead, and then a pair starts with one more.
+_one_too_many = _answer(lambda s, p, m: _pairs(p - s, m))
+_as_many_everywhere = _answer(lambda s, p, m: _pairs(p - 1, m))
+_one_at_a_time = _answer(lambda s, p, m: _pairs(0, m))
+_one_too_few = _answer(lambda s, p, m: _pairs(max(0, p - s - 2), m))
+_last_back_first = _answer(
+    lambda s, p, m: _pairs(p - s - 1, m, last=range(max(0, m - (p - s - 1)), m)[::-1])
+)
+
+_ALL_FIRST = (
+    "every stage goes forward with all {all} first, as in GPipe, and holds {all} at once. Stage s "
+    "needs p − s at most: after its first forwards it goes back with one before it goes forward "
+    "with the next."
+)
 
 
 EXERCISE = Exercise(
@@ -197,34 +199,53 @@ EXERCISE = Exercise(
     cases=cases,
     drive=schedules,
     claim=claim,
-    mistakes=(
-        *told.MISTAKES,
-        Mistake("all forwards first", _all_first),
-        Mistake("too many forwards ahead", _too_many_ahead),
-        Mistake("one microbatch at a time", _one_at_a_time),
-        Mistake("too few forwards ahead", _too_few_ahead),
-        Mistake("goes back from the last to the first", _turned_round),
-    ),
+    mistakes=told.MISTAKES,
+    numbers=numbers,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("GPipe", wrong.gpipe, hint="as in GPipe, and holds"),
+        WrongAnswer("returns nothing", returns_nothing, hint="got None instead of instructions"),
+        WrongAnswer("for ever", for_ever, hint="stop after the last Backward"),
+        WrongAnswer("yields pairs", yields_pairs, hint="give `Forward(i)` and `Backward(i)`"),
+        WrongAnswer("wrong end", _wrong_end, hint="nobody moves any more"),
+        WrongAnswer("no end of the way back", _no_cool_down, hint="never gets Backward"),
+        WrongAnswer("more than there are", _more_than_there_are, hint="and there are microbatches"),
+        WrongAnswer("backward first", _backward_first, hint="nothing to go back through yet"),
+        WrongAnswer("same number", _same_number, hint="2 times ("),
+        WrongAnswer("all forwards first", _gpipe, _ALL_FIRST),
+        WrongAnswer("all forwards first, then back in order", _all_in_order, _ALL_FIRST),
         WrongAnswer(
-            "one at a time", wrong.one_at_a_time, hint="The stages in front have to go ahead"
+            "one forward too many ahead",
+            _one_too_many,
+            "stage {full} holds {most} at once, one more than it needs: the forward of the pair "
+            "comes on top of the {before} before. Start with p − s − 1.",
         ),
-        WrongAnswer("one too many", wrong.one_too_many, hint="one more than it needs"),
         WrongAnswer(
-            "as many everywhere", wrong.as_many_everywhere, hint="the further back a stage"
+            "too many forwards ahead",
+            _as_many_everywhere,
+            "stage {full} holds {most} at once, and needs {may}: the further back a stage, the "
+            "sooner its first backward can come.",
         ),
-        WrongAnswer("one too few", wrong.one_too_few, hint="it waits to go back while it could"),
-        WrongAnswer("wrong end", wrong.wrong_end, hint="nobody moves any more"),
-        WrongAnswer("no end of the way back", wrong.no_cool_down, hint="never gets Backward"),
         WrongAnswer(
-            "more than there are", wrong.more_than_there_are, hint="and there are microbatches"
+            "one microbatch at a time",
+            _one_at_a_time,
+            "every stage goes back with a microbatch before it starts the next one: {takes}. The "
+            "stages in front have to go ahead, stage 0 with p − 1 forwards, before the pairs "
+            "begin.",
         ),
-        WrongAnswer("backward first", wrong.backward_first, hint="nothing to go back through yet"),
-        WrongAnswer("last back first", wrong.last_back_first, hint="whose gradient is there first"),
-        WrongAnswer("same number", wrong.same_number, hint="2 times ("),
+        WrongAnswer(
+            "too few forwards ahead",
+            _one_too_few,
+            "stage {idle} holds {few} at once, and {takes}: it waits to go back while it could go "
+            "forward. Start with p − s − 1 forwards, and each pair is a forward and then a "
+            "backward.",
+        ),
+        WrongAnswer(
+            "goes back from the last to the first",
+            _last_back_first,
+            "stage {turner} goes back with Backward({sooner}) before Backward({later}), whose "
+            "gradient is there first: {takes}. Go back from the first to the last.",
+        ),
     ),
     ranked=False,
 )

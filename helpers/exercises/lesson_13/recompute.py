@@ -59,54 +59,15 @@ def _kept(case: Case, got: dict[str, Any]) -> str:
     return f"{got['kept']} of {inside} inside {'is' if got['kept'] == 1 else 'are'}"
 
 
-def _no_way_back(case: Case, seen: Observation) -> str | None:
-    got = seen.values[0]
-    if got["linked"]:
-        return None
-    return (
-        f"{case.name}, the output has no `grad_fn`, so no gradient ever comes back: `no_grad` "
-        "alone keeps nothing, and forgets the way. An `autograd.Function` says what backward does."
-    )
-
-
-def _cut_off(case: Case, seen: Observation) -> str | None:
-    got = seen.values[0]
-    if not got["linked"] or got["input"] is not None or got["calls"][1]:
-        return None
-    return (
-        f"{case.name}, the input gets no gradient: `detach` cuts the graph off in front of `fn`, "
-        "and all that is inside is still kept."
-    )
-
-
-def _keeps_all(case: Case, seen: Observation) -> str | None:
-    got = seen.values[0]
-    if not got["kept"] or got["calls"][1]:
-        return None
-    return (
-        f"{case.name}, {_kept(case, got)} still held after forward, and backward runs nothing "
-        "again: autograd keeps what `fn` made. Run `fn` where autograd is off, and keep x."
-    )
-
-
-def _keeps_too(case: Case, seen: Observation) -> str | None:
-    got = seen.values[0]
-    if not got["kept"] or not got["calls"][1]:
-        return None
-    return (
-        f"{case.name}, backward runs `fn` again, and {_kept(case, got)} held after forward all "
-        "the same: something keeps an output with its graph."
-    )
-
-
-def _without_autograd(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or "does not require grad" not in seen.text:
-        return None
-    return (
-        f"{case.name}, `fn` ran again and left no graph to go back through: autograd is off inside "
-        "a Function's backward. Turn it on with `torch.enable_grad()`, and let the input ask for "
-        "a gradient."
-    )
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: what is held, and how often `fn` ran."""
+    if seen.trouble:
+        return {}
+    return {
+        "kept": _kept(case, seen.values[0]),
+        "there": seen.values[0]["calls"][0],
+        "blocks": count(case.facts["blocks"], "block"),
+    }
 
 
 def _same_tensor(case: Case, seen: Observation) -> str | None:
@@ -118,99 +79,19 @@ def _same_tensor(case: Case, seen: Observation) -> str | None:
     )
 
 
-def _nothing_for_the_input(case: Case, seen: Observation) -> str | None:
+def compared(case: Case, seen: Observation) -> Any:
+    """The first thing that is wrong: what else is wrong behind it may be anything."""
     got = seen.values[0]
-    if got["input"] is not None or not got["calls"][1]:
-        return None
-    if not got["asked"]:
-        return (
-            f"{case.name}, backward gives no gradient for x: what the second run begins with did "
-            "not ask for one, so its `.grad` stays None. Call `requires_grad_()` on it first."
-        )
-    return (
-        f"{case.name}, backward gives no gradient for x, so nothing in front of `fn` learns: "
-        "return the one that the second run left in the input's `.grad`."
-    )
-
-
-def _keeps_a_copy(case: Case, seen: Observation) -> str | None:
-    if not seen.values[0]["copies"]:
-        return None
-    return (
-        f"{case.name}, nothing from inside `fn` is held, and yet more than x: a copy of the output "
-        "counts too. Backward needs x alone."
-    )
-
-
-def _keeps_the_result(case: Case, seen: Observation) -> str | None:
-    got = seen.values[0]
-    if not got["results"] or got["kept"] or got["copies"]:
-        return None
-    return (
-        f"{case.name}, the output of `fn` is still held when everybody else has let go of it: "
-        "`save_for_backward(x)`, and nothing else. Backward makes the output again."
-    )
-
-
-def _twice_there(case: Case, seen: Observation) -> str | None:
-    there, blocks = seen.values[0]["calls"][0], case.facts["blocks"]
-    if there <= blocks:
-        return None
-    return (
-        f"{case.name}, `fn` ran {there} times on the way there, for {count(blocks, 'block')}: give "
-        "back what the first run made; only backward runs it again."
-    )
-
-
-def _state_of_after(case: Case, seen: Observation) -> str | None:
-    got = seen.values[0]
-    if not got["late"] or got["drawn"] or _right_gradients(case, got):
-        return None
-    return (
-        f"{case.name}, the second run of `fn` drew the random numbers that come after the first: "
-        "the state was taken too late. Take it in forward, and in front of `fn`."
-    )
-
-
-def _input_alone(case: Case, seen: Observation) -> str | None:
-    got = seen.values[0]
-    if not all(gradient is None for block in got["weights"] for gradient in block):
-        return None
-    return (
-        f"{case.name}, x has its gradient, and the weights that `fn` uses have none: "
-        "`torch.autograd.grad` gives what it is asked for alone. `backward` reaches all of them."
-    )
-
-
-def _of_a_sum(case: Case, seen: Observation) -> str | None:
-    got = seen.values[0]
-    if not all_close(got["weights"][-1], case.facts["of a sum"], _TOLERANCE):
-        return None
-    return (
-        f"{case.name}, the gradients are those of the output's sum: give the gradient that "
-        "backward is called with to the second run's `backward`."
-    )
-
-
-def _other_numbers(case: Case, seen: Observation) -> str | None:
-    got = seen.values[0]
-    if not got["drawn"] or got["calls"][1] != case.facts["blocks"] or _right_gradients(case, got):
-        return None
-    return (
-        f"{case.name}, the gradients belong to another output: dropout drew other numbers the "
-        "second time. Keep `torch.get_rng_state()` of before, and set it for the second run."
-    )
-
-
-def _left_moved(case: Case, seen: Observation) -> str | None:
-    got = seen.values[0]
-    if not got["drawn"] or not _right_gradients(case, got):
-        return None
-    return (
-        f"{case.name}, all gradients are right, but backward leaves the random state where the "
-        "second run ended, so the next step draws the same numbers again: put back the state "
-        "that was there before it."
-    )
+    if got["calls"][0] > case.facts["blocks"]:
+        return "more than once there"
+    if not got["linked"]:
+        return "no way back"
+    held = next((key for key in ("kept", "copies", "results") if got[key]), "")
+    none = [got["input"] is None, all(each is None for block in got["weights"] for each in block)]
+    if held or any(none):
+        again = got["calls"][1] > 0
+        return [held, none, again, got["asked"] if again else None]
+    return [got["input"], got["weights"], got["late"], got["drawn"]]
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -243,48 +124,105 @@ EXERCISE = Exercise(
     cases=cases,
     drive=recomputed,
     claim=claim,
-    mistakes=(
-        Mistake("runs again without autograd", _without_autograd, unfinished=True),
-        Mistake("runs again from the tensor that came", _same_tensor, unfinished=True),
-        Mistake("no way back", _no_way_back),
-        Mistake("cuts the graph off", _cut_off),
-        Mistake("keeps everything", _keeps_all),
-        Mistake("runs again and keeps everything", _keeps_too),
-        Mistake("runs more than once there", _twice_there),
-        Mistake("keeps a copy of the output", _keeps_a_copy),
-        Mistake("keeps the output", _keeps_the_result),
-        Mistake("no gradient for the input", _nothing_for_the_input),
-        Mistake("no gradients for the weights", _input_alone),
-        Mistake("the gradients of a sum", _of_a_sum),
-        Mistake("the random state of afterwards", _state_of_after),
-        Mistake("other random numbers", _other_numbers),
-        Mistake("leaves another random state", _left_moved),
-    ),
+    mistakes=(Mistake("runs again from the tensor that came", _same_tensor, unfinished=True),),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("plain call", wrong.plain, hint="backward runs nothing again"),
-        WrongAnswer("no_grad", wrong.no_gradients, hint="has no `grad_fn`"),
-        WrongAnswer("detach", wrong.cut_off, hint="cuts the graph off in front"),
         WrongAnswer(
-            "keeps its output", wrong.keeps_its_output, hint="keeps an output with its graph"
+            "runs again without autograd",
+            wrong.without_autograd,
+            "`fn` ran again and left no graph to go back through: autograd is off inside a "
+            "Function's backward. Turn it on with `torch.enable_grad()`, and let the input ask for "
+            "a gradient.",
         ),
-        WrongAnswer("autograd off", wrong.without_autograd, hint="Turn it on with"),
         WrongAnswer("the same tensor", wrong.the_same_tensor, hint="into what made x"),
         WrongAnswer(
-            "nothing for x", wrong.no_input_gradient, hint="nothing in front of `fn` learns"
+            "no way back",
+            wrong.no_gradients,
+            "the output has no `grad_fn`, so no gradient ever comes back: `no_grad` alone keeps "
+            "nothing, and forgets the way. An `autograd.Function` says what backward does.",
         ),
-        WrongAnswer("x alone", wrong.input_alone, hint="`backward` reaches all of them"),
-        WrongAnswer("of a sum", wrong.of_a_sum, hint="those of the output's sum"),
-        WrongAnswer("draws again", wrong.other_random_numbers, hint="belong to another output"),
-        WrongAnswer("state left", wrong.random_state_left, hint="draws the same numbers again"),
-        WrongAnswer("keeps a copy", wrong.keeps_a_copy, hint="a copy of the output counts too"),
         WrongAnswer(
-            "keeps the result", wrong.keeps_the_result, hint="everybody else has let go of it"
+            "cuts the graph off",
+            wrong.cut_off,
+            "the input gets no gradient: `detach` cuts the graph off in front of `fn`, and all "
+            "that is inside is still kept.",
         ),
-        WrongAnswer("no leaf", wrong.no_leaf, hint="did not ask for one"),
-        WrongAnswer("state too late", wrong.state_too_late, hint="the state was taken too late"),
-        WrongAnswer("twice there", wrong.twice_there, hint="only backward runs it again"),
+        WrongAnswer(
+            "keeps everything",
+            wrong.plain,
+            "{kept} still held after forward, and backward runs nothing again: autograd keeps what "
+            "`fn` made. Run `fn` where autograd is off, and keep x.",
+        ),
+        WrongAnswer(
+            "runs again and keeps everything",
+            wrong.keeps_its_output,
+            "backward runs `fn` again, and {kept} held after forward all the same: something keeps "
+            "an output with its graph.",
+        ),
+        WrongAnswer(
+            "runs more than once there",
+            wrong.twice_there,
+            "`fn` ran {there} times on the way there, for {blocks}: give back what the first run "
+            "made; only backward runs it again.",
+        ),
+        WrongAnswer(
+            "keeps a copy of the output",
+            wrong.keeps_a_copy,
+            "nothing from inside `fn` is held, and yet more than x: a copy of the output counts "
+            "too. Backward needs x alone.",
+        ),
+        WrongAnswer(
+            "keeps the output",
+            wrong.keeps_the_result,
+            "the output of `fn` is still held when everybody else has let go of it: "
+            "`save_for_backward(x)`, and nothing else. Backward makes the output again.",
+        ),
+        WrongAnswer(
+            "begins with what asks for no gradient",
+            wrong.no_leaf,
+            "backward gives no gradient for x: what the second run begins with did not ask for "
+            "one, so its `.grad` stays None. Call `requires_grad_()` on it first.",
+        ),
+        WrongAnswer(
+            "no gradient for the input",
+            wrong.no_input_gradient,
+            "backward gives no gradient for x, so nothing in front of `fn` learns: return the one "
+            "that the second run left in the input's `.grad`.",
+        ),
+        WrongAnswer(
+            "no gradients for the weights",
+            wrong.input_alone,
+            "x has its gradient, and the weights that `fn` uses have none: `torch.autograd.grad` "
+            "gives what it is asked for alone. `backward` reaches all of them.",
+        ),
+        WrongAnswer(
+            "the gradients of a sum",
+            wrong.of_a_sum,
+            "the gradients are those of the output's sum: give the gradient that backward is "
+            "called with to the second run's `backward`.",
+        ),
+        WrongAnswer(
+            "the random state of afterwards",
+            wrong.state_too_late,
+            "the second run of `fn` drew the random numbers that come after the first: the state "
+            "was taken too late. Take it in forward, and in front of `fn`.",
+        ),
+        WrongAnswer(
+            "other random numbers",
+            wrong.other_random_numbers,
+            "the gradients belong to another output: dropout drew other numbers the second time. "
+            "Keep `torch.get_rng_state()` of before, and set it for the second run.",
+        ),
+        WrongAnswer(
+            "leaves another random state",
+            wrong.random_state_left,
+            "all gradients are right, but backward leaves the random state where the second run "
+            "ended, so the next step draws the same numbers again: put back the state that was "
+            "there before it.",
+        ),
     ),
     ranked=False,
 )

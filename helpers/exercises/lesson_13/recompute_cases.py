@@ -62,9 +62,6 @@ def _made(
     seed = int(random.integers(1, 10**6))
     facts = {
         "right": _by_hand(start, blocks, gradient, _masks(blocks, rows, drop, seed)),
-        "of a sum": _by_hand(
-            start, blocks, np.ones_like(gradient), _masks(blocks, rows, drop, seed)
-        )["weights"][-1],
         "inside": sum(len(block) - 1 for block in blocks),
         "blocks": len(blocks),
     }

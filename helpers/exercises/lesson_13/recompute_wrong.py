@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -51,6 +52,41 @@ class _Own(torch.autograd.Function):
         return (None if kind == "no input" else x.grad), None, None
 
 
+class _Kept(_Own):
+    @staticmethod
+    def forward(ctx: Any, x: Any, fn: Any) -> Any:  # type: ignore[override]
+        ctx.fn, ctx.kind, ctx.random = fn, "", torch.get_rng_state()
+        ctx.save_for_backward(x)
+        with torch.enable_grad():
+            ctx.out = fn(x.detach().requires_grad_())
+        return ctx.out.detach()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return _Own.backward(ctx, *gradients)[:2]
+
+
+def _own(kind: str) -> Callable[[Any, Any], Any]:
+    def recompute(fn: Any, x: Any) -> Any:
+        return _Own.apply(x, fn, kind)
+
+    return recompute
+
+
+other_random_numbers = _own("other random numbers")
+random_state_left = _own("random state left")
+the_same_tensor = _own("the same tensor")
+without_autograd = _own("without autograd")
+input_alone = _own("input alone")
+of_a_sum = _own("of a sum")
+no_input_gradient = _own("no input")
+keeps_the_result = _own("the result")
+keeps_a_copy = _own("a copy")
+no_leaf = _own("no leaf")
+state_too_late = _own("state too late")
+twice_there = _own("twice there")
+
+
 def plain(fn: Any, x: Any) -> Any:
     """Computes, and keeps all."""
     return fn(x)
@@ -70,77 +106,3 @@ def cut_off(fn: Any, x: Any) -> Any:
 def keeps_its_output(fn: Any, x: Any) -> Any:
     """Runs again, and has kept all the same."""
     return _Kept.apply(x, fn)
-
-
-class _Kept(_Own):
-    @staticmethod
-    def forward(ctx: Any, x: Any, fn: Any) -> Any:  # type: ignore[override]
-        ctx.fn, ctx.kind, ctx.random = fn, "", torch.get_rng_state()
-        ctx.save_for_backward(x)
-        with torch.enable_grad():
-            ctx.out = fn(x.detach().requires_grad_())
-        return ctx.out.detach()
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        return _Own.backward(ctx, *gradients)[:2]
-
-
-def other_random_numbers(fn: Any, x: Any) -> Any:
-    """Draws again."""
-    return _Own.apply(x, fn, "other random numbers")
-
-
-def random_state_left(fn: Any, x: Any) -> Any:
-    """Goes on from the random state of forward."""
-    return _Own.apply(x, fn, "random state left")
-
-
-def the_same_tensor(fn: Any, x: Any) -> Any:
-    """Runs again from the tensor that came, with all that is before it."""
-    return _Own.apply(x, fn, "the same tensor")
-
-
-def without_autograd(fn: Any, x: Any) -> Any:
-    """Runs again where autograd is off."""
-    return _Own.apply(x, fn, "without autograd")
-
-
-def input_alone(fn: Any, x: Any) -> Any:
-    """Leaves the parameters out."""
-    return _Own.apply(x, fn, "input alone")
-
-
-def of_a_sum(fn: Any, x: Any) -> Any:
-    """Forgets what comes from behind."""
-    return _Own.apply(x, fn, "of a sum")
-
-
-def no_input_gradient(fn: Any, x: Any) -> Any:
-    """Gives nothing back."""
-    return _Own.apply(x, fn, "no input")
-
-
-def keeps_the_result(fn: Any, x: Any) -> Any:
-    """Saves the output beside x, as many functions do."""
-    return _Own.apply(x, fn, "the result")
-
-
-def keeps_a_copy(fn: Any, x: Any) -> Any:
-    """Keeps the output too."""
-    return _Own.apply(x, fn, "a copy")
-
-
-def no_leaf(fn: Any, x: Any) -> Any:
-    """Does not ask for the gradient of x."""
-    return _Own.apply(x, fn, "no leaf")
-
-
-def state_too_late(fn: Any, x: Any) -> Any:
-    """Takes the random state when the numbers are drawn."""
-    return _Own.apply(x, fn, "state too late")
-
-
-def twice_there(fn: Any, x: Any) -> Any:
-    """Runs once for nothing."""
-    return _Own.apply(x, fn, "twice there")

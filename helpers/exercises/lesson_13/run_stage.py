@@ -13,58 +13,75 @@ message that nobody waited for, no activation, no other weights, no other mode.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from helpers.exercises.compare import all_close, count, describe, number, short, worlds
 from helpers.exercises.drives_pipeline import on_stages
-from helpers.exercises.lesson_13 import run_stage_left, run_stage_own
 from helpers.exercises.lesson_13 import run_stage_wrong as wrong
-from helpers.exercises.lesson_13 import run_stage_wrong_more as more
-from helpers.exercises.lesson_13.play import written
 from helpers.exercises.lesson_13.run_stage_cases import BACKWARD, FORWARD, cases
-from helpers.exercises.lesson_13.run_stage_hints import MISTAKES, TOLERANCE, mean_of, steps_of
+from helpers.exercises.lesson_13.run_stage_families import MISTAKES, left
+from helpers.exercises.lesson_13.told import WORDS, written
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
+_TOLERANCE = 1e-10
 _ROUNDED = 1e-6  # of the mean loss: a sum of float32 numbers is no mistake
 _SLACK = 1.1  # of the schedule's time, so that a wait for a message that has long arrived may be
+
+Step = dict[str, Any]
+
+
+def _steps(case: Case, seen: Observation) -> list[tuple[int, Step, Step]]:
+    """Each rank's steps: the rank, what was seen, what the whole model gives."""
+    return [
+        (rank, got, want)
+        for rank, steps in enumerate(seen.values)
+        for got, want in zip(steps, case.facts["steps"], strict=True)
+    ]
+
+
+def _right_gradients(rank: int, got: Step, want: Step) -> bool:
+    return all_close(got["gradients"], want["gradients"][rank], _TOLERANCE)
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """The order, the gradients, the loss, the messages, the time."""
-    found = _other_order(case, seen)
-    if found:
-        return found
-    for rank, got, want in steps_of(case, seen):
-        if not all_close(got["gradients"], mean_of(want, rank), TOLERANCE):
+    other = _first_other(case, seen)
+    if other:
+        rank, _, told, ran = other
+        return f"{case.name}, rank {rank} is told {written(*told)} and runs {written(*ran)}."
+    for rank, got, want in _steps(case, seen):
+        told, runs = case.facts["told"][rank], len(got["order"])
+        if runs != len(told):
+            return f"{case.name}, rank {rank} did {count(runs, 'run')} of {len(told)}."
+        if not _right_gradients(rank, got, want):
             return f"{case.name}, rank {rank}'s gradients are not those of the whole model."
         said = number(got["loss"]) if rank == case.ranks - 1 else None
-        mean = float(np.mean(want["losses"]))
+        mean = want["loss"]
         if rank == case.ranks - 1 and (said is None or abs(said - mean) > _ROUNDED * mean):
             gave = describe(got["loss"])
             return f"{case.name}, the last rank returned {gave}; the mean loss is {short(mean)}."
-    found = _other_messages(case, seen) or _other_work(case, seen) or _too_long(case, seen)
-    return found or next(filter(None, (look(case, seen) for look in run_stage_left.LEFT)), None)
+    return (
+        _other_messages(case, seen)
+        or _other_work(case, seen)
+        or _too_long(case, seen)
+        or left(case, seen)
+    )
 
 
-def _other_order(case: Case, seen: Observation) -> str | None:
-    """A microbatch that runs where another was told, by what the module saw."""
-    for rank, got, _ in steps_of(case, seen):
-        told = case.facts["told"][rank]
+def _first_other(case: Case, seen: Observation) -> tuple[int, int, Any, Any] | None:
+    """Where something else ran than was told: the rank, the place, what was told, what ran.
+
+    What the module saw are runs; the n-th one forward is the n-th microbatch that was told.
+    """
+    for rank, got, _ in _steps(case, seen):
+        told = [tuple(each) for each in case.facts["told"][rank]]
         forwards = [microbatch for kind, microbatch in told if kind == "F"]
-        ran = [tuple(each) for each in got["order"]]
-        for place, (kind, microbatch) in enumerate(told):
-            if place >= len(ran):
-                return f"{case.name}, rank {rank} did {count(len(ran), 'run')} of {len(told)}."
-            did, run = ran[place]
-            which = forwards[run] if run < len(forwards) else run
-            if (did, which) != (kind, microbatch):
-                return (
-                    f"{case.name}, rank {rank} is told {written(kind, microbatch)} and runs "
-                    f"{written(did, which)}."
-                )
-        if len(ran) > len(told):
-            return f"{case.name}, rank {rank} ran its module {len(ran)} times, told {len(told)}."
+        ran = [(kind, [*forwards, run][min(run, len(forwards))]) for kind, run in got["order"]]
+        for place, (one, other) in enumerate(zip(told, ran, strict=False)):
+            if one != other:
+                return rank, place, one, other
     return None
 
 
@@ -111,6 +128,36 @@ def _too_long(case: Case, seen: Observation) -> str | None:
     )
 
 
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: how much there is, where another run was, the losses."""
+    first = ("F", 0)
+    rank, place, told, ran = _first_other(case, seen) or (0, 0, first, first)
+    return {
+        "pieces": case.facts["microbatches"],
+        "ranks": case.ranks,
+        "last": case.ranks - 1,
+        "rank": rank,
+        "place": place,
+        "told": written(*told),
+        "did": WORDS[ran[0]],
+        "through": ran[1],
+        "said": short(number(seen.values[-1][0]["loss"])),
+        "mean": short(case.facts["steps"][0]["loss"]),
+    }
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """The first thing that is wrong: the order, then the gradients, then the loss."""
+    if _first_other(case, seen):
+        return [
+            " ".join(f"{k}{run}" for k, run in got["order"]) for _, got, _ in _steps(case, seen)
+        ]
+    if not all(_right_gradients(*each) for each in _steps(case, seen)):
+        return [got["gradients"] for _, got, _ in _steps(case, seen)]
+    losses = [step["loss"] for step in seen.values[-1]]
+    return [loss if number(loss) is None else number(loss) for loss in losses]
+
+
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     took = max(seen[0].seconds)
@@ -121,6 +168,13 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"microbatches on {cases[0].ranks} ranks a step took {took * 1e3:.1f} ms, where the stages "
         f"one after the other take {alone * 1e3:.1f} ms."
     )
+
+
+def reference(
+    comm: Any, module: Any, instructions: Any, inputs: Any, targets: Any, loss: Any
+) -> Any:
+    """The course's own."""
+    return wrong.Stage(comm, module, inputs, targets, loss).run(instructions)
 
 
 EXERCISE = Exercise(
@@ -139,56 +193,89 @@ EXERCISE = Exercise(
     drive=on_stages,
     claim=claim,
     mistakes=MISTAKES,
+    numbers=numbers,
+    compared=compared,
     praise=praise,
-    reference=run_stage_own.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer(
-            "blocking sends", wrong.blocking, hint="both wait until the other has received"
-        ),
-        WrongAnswer(
-            "inputs first", wrong.all_inputs_first, hint="Receive what an instruction needs"
-        ),
+        WrongAnswer("counts first", wrong.counts_first, hint="no rank runs its module"),
+        WrongAnswer("asks for the length", wrong.asks_length, hint="rank 0 is given a generator"),
+        WrongAnswer("blocking sends", wrong.blocking, hint="until the other has received"),
+        WrongAnswer("inputs first", wrong.all_inputs_first, hint="what an instruction needs"),
+        WrongAnswer("never receives", wrong.never_receives, hint="the gradient of its output"),
+        WrongAnswer("loss of a number", wrong.loss_of_a_number, hint="the loss itself"),
+        WrongAnswer("another's gradient", wrong.sends_other, hint="`.grad` of another tensor"),
         WrongAnswer("no gradient", wrong.no_gradient, hint="Call `requires_grad_()`"),
-        WrongAnswer("keeps the latest", wrong.latest_only, hint="keep each under its number until"),
+        WrongAnswer("inputs ask too", wrong.inputs_ask_too, hint="cannot ask for a gradient"),
+        WrongAnswer("loss of several", wrong.loss_of_several, hint="not at a sum of several"),
+        WrongAnswer("keeps the latest", wrong.latest_only, hint="each under its number until"),
+        WrongAnswer("loss not kept", wrong.loss_not_kept, hint="the last rank begins at the loss"),
         WrongAnswer("backward of nothing", wrong.of_nothing, hint="as if its output were the loss"),
-        WrongAnswer(
-            "first sends back", wrong.first_sends_back, hint="past the end of the pipeline"
-        ),
-        WrongAnswer("oldest first", wrong.oldest_first, hint="not in a queue"),
-        WrongAnswer(
-            "forwards first", wrong.all_forwards_first, hint="take the instructions one after"
-        ),
-        WrongAnswer("sums", wrong.summed, hint="so divide each one's loss"),
-        WrongAnswer(
-            "divides by ranks", wrong.divided_by_ranks, hint="different layers and not different"
-        ),
-        WrongAnswer(
-            "divides everywhere", wrong.divided_everywhere, hint="the division comes to the"
-        ),
-        WrongAnswer("zeroes", wrong.zeroed_each_time, hint="adds to what is in `.grad`"),
-        WrongAnswer("no loss", wrong.no_loss, hint="return the mean loss from it"),
-        WrongAnswer("sum of losses", wrong.sum_of_losses, hint="their mean is"),
+        WrongAnswer("first sends back", wrong.first_sends_back, hint="the end of the pipeline"),
+        WrongAnswer("updates", wrong.updates, hint="whoever calls it does the update"),
+        WrongAnswer("evaluates", wrong.evaluates, hint="came in training mode"),
+        WrongAnswer("trains", wrong.trains, hint="came in evaluation mode"),
+        WrongAnswer("tokens made floats", wrong.casts, hint="looks tokens up by their numbers"),
+        WrongAnswer("never waits", wrong.never_waits, hint="without waiting for"),
+        WrongAnswer("a loss everywhere", wrong.says_everywhere, hint="only the last rank returns"),
+        WrongAnswer("never lets go", wrong.never_lets_go, hint="activations add up"),
         WrongAnswer("barriers", wrong.in_step, hint="the ranks meet at barriers"),
-        WrongAnswer("loss not kept", more.loss_not_kept, hint="the last rank begins at the loss"),
         WrongAnswer(
-            "never receives", more.never_receives, hint="receives the gradient of its output"
+            "an order of its own",
+            wrong.all_forwards_first,
+            "instruction {place} of rank {rank} is {told}, and it ran a {did}: take the "
+            "instructions one after the other, as they come.",
         ),
-        WrongAnswer("another's gradient", more.sends_other, hint="the `.grad` of another tensor"),
         WrongAnswer(
-            "loss of a number", more.loss_of_a_number, hint="on the last rank the loss itself"
+            "goes back through another microbatch",
+            wrong.oldest_first,
+            "rank {rank} is told {told} and goes back through microbatch {through}: keep what a "
+            "Backward needs under its microbatch's number, not in a queue.",
         ),
-        WrongAnswer("inputs ask too", more.inputs_ask_too, hint="these cannot ask for a gradient"),
-        WrongAnswer("updates", more.updates, hint="whoever calls it does the update"),
-        WrongAnswer("evaluates", more.evaluates, hint="came in training mode"),
-        WrongAnswer("trains", more.trains, hint="came in evaluation mode"),
-        WrongAnswer("tokens made floats", more.casts, hint="looks tokens up by their numbers"),
-        WrongAnswer("counts first", more.counts_first, hint="it is empty after one loop"),
-        WrongAnswer("never waits", more.never_waits, hint="without waiting for"),
         WrongAnswer(
-            "a loss everywhere", more.says_everywhere, hint="only the last rank returns one"
+            "sums without dividing",
+            wrong.summed,
+            "every gradient is {pieces} times too large: the loss of the batch is the mean over "
+            "its microbatches, so divide each one's loss by their number.",
         ),
-        WrongAnswer("divides its own", more.divides_its_own, hint="sent on undivided before"),
-        WrongAnswer("never lets go", more.never_lets_go, hint="activations add up"),
+        WrongAnswer(
+            "divides by the number of ranks",
+            wrong.divided_by_ranks,
+            "every gradient is {pieces}/{ranks} of what it should be: the ranks hold different "
+            "layers and not different rows, so divide by the {pieces} microbatches and not by the "
+            "{ranks} ranks.",
+        ),
+        WrongAnswer(
+            "divides on every rank",
+            wrong.divided_everywhere,
+            "rank {last}'s gradients are right, and each rank before it has them {pieces} times "
+            "smaller than the one behind: the last rank divides its loss, and the division comes "
+            "to the others with the gradient.",
+        ),
+        WrongAnswer(
+            "divides the last rank's gradients alone",
+            wrong.divides_its_own,
+            "rank {last}'s gradients are right, and those of all others {pieces} times too large: "
+            "what rank {last} divides at the end, it has sent on undivided before. Divide the "
+            "loss, in front of its backward.",
+        ),
+        WrongAnswer(
+            "one microbatch's gradients alone",
+            wrong.zeroed_each_time,
+            "the gradients are those of one microbatch, the last to go back: `backward` adds to "
+            "what is in `.grad`; leave it there between microbatches.",
+        ),
+        WrongAnswer(
+            "no loss returned",
+            wrong.no_loss,
+            "the last rank returned None: return the mean loss from it.",
+        ),
+        WrongAnswer(
+            "the sum of the losses returned",
+            wrong.sum_of_losses,
+            "the last rank returned {said}, the sum of {pieces} microbatches' losses; their mean "
+            "is {mean}.",
+        ),
     ),
     figure=0,
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count
-from helpers.exercises.lesson_13.play import play
+from helpers.exercises.lesson_13.told import play
 from helpers.exercises.spec import Case
 
 FORWARD, BACKWARD = 1e-3, 2e-3
@@ -93,30 +93,25 @@ def _weights(random: np.random.Generator, ranks: int) -> list[list[np.ndarray]]:
 def _dense(
     weights: list[list[np.ndarray]], inputs: np.ndarray, targets: np.ndarray
 ) -> list[dict[str, Any]]:
-    """What the whole network gives in each step: the mean loss and each microbatch's gradients.
+    """What the whole network gives in each step, of all microbatches at once.
 
-    "losses": of each microbatch. "parts"[microbatch][rank]: the gradients of its loss alone; their
-    mean over the microbatches is what was asked for.
+    "loss": their mean. "gradients": each rank's.
     """
-    flat = [each.copy() for group in weights for each in group]
+    flat = [each for group in weights for each in group]
     found = []
     for batch, wanted in zip(inputs, targets, strict=True):
-        losses, parts = [], []
-        for rows, want in zip(batch, wanted, strict=True):
-            loss, gradients = _loss(flat, rows, want)
-            losses.append(loss)
-            parts.append(_grouped(gradients, weights))
-        found.append({"losses": losses, "parts": parts})
-        for at, each in enumerate(flat):
-            means = [p for part in parts for p in [[g for group in part for g in group][at]]]
-            flat[at] = each - _RATE * np.mean(means, axis=0)
+        loss, gradients = _loss(flat, np.concatenate(batch), np.concatenate(wanted))
+        left = iter(gradients)
+        grouped = [[next(left) for _ in group] for group in weights]
+        found.append({"loss": loss, "gradients": grouped})
+        flat = [each - _RATE * gradient for each, gradient in zip(flat, gradients, strict=True)]
     return found
 
 
 def _loss(
     flat: list[np.ndarray], rows: np.ndarray, want: np.ndarray
 ) -> tuple[float, list[np.ndarray]]:
-    """The mean squared error of one microbatch and its gradient, by hand."""
+    """The mean squared error and its gradient, by hand."""
     outs = [rows]
     layers = list(zip(flat[::2], flat[1::2], strict=True))
     for at, (weight, bias) in enumerate(layers):
@@ -130,11 +125,3 @@ def _loss(
         gradients = [inner.T @ outs[at], inner.sum(axis=0), *gradients]
         inner = inner @ layers[at][0]
     return float(np.mean(off**2)), gradients
-
-
-def _grouped(
-    gradients: list[np.ndarray], weights: list[list[np.ndarray]]
-) -> list[list[np.ndarray]]:
-    """One rank's gradients after the other's."""
-    left = iter(gradients)
-    return [[next(left) for _ in group] for group in weights]

@@ -1,244 +1,230 @@
-"""Wrong answers to exercise 13.4: stages with one thing wrong."""
+"""A stage of exercise 13.4, its parts methods; and stages with one part exchanged."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
+import torch
+
 from helpers.algorithms.pipeline.instructions import Forward
-from helpers.exercises.lesson_13.run_stage_own import Stage
 
 
-class Blocking(Stage):
-    """Waits for each message to be taken."""
+class Stage:
+    """One step of one stage; what may be done otherwise is a method."""
 
-    def send(self, tensor: Any, to: int) -> None:
-        """Blocks."""
-        self.comm.send(tensor, to)
+    def __init__(self, comm: Any, module: Any, inputs: Any, targets: Any, loss: Any) -> None:
+        self.comm, self.module, self.loss = comm, module, loss
+        self.inputs, self.targets = inputs, targets
+        self.first, self.last = comm.rank == 0, comm.rank == comm.size - 1
+        self.kept: dict[int, Any] = {}
+        self.sends: list[Any] = []
+        self.total = 0.0
 
-
-class NoGradient(Stage):
-    """Does not ask for the gradient of what it receives."""
-
-    def given(self, i: int) -> Any:
-        """As it comes."""
-        return self.inputs[i] if self.first else self.comm.recv(self.comm.rank - 1)
-
-
-class Summed(Stage):
-    """Adds the microbatches' gradients up."""
-
-    def share(self) -> int:
-        """The whole of each loss."""
-        return 1
-
-    def said(self) -> Any:
-        """The mean all the same."""
-        return self.total / len(self.targets) if self.last else None
-
-
-class DividedByRanks(Stage):
-    """Divides as data parallelism does."""
-
-    def share(self) -> int:
-        """The number of ranks."""
-        return int(self.comm.size)
-
-
-class DividedEverywhere(Stage):
-    """Divides on every stage."""
-
-    def run(self, instructions: Any) -> Any:
-        """Counts the microbatches first."""
-        told = list(instructions)
-        self.microbatches = len(told) // 2
-        return super().run(told)
-
-    def gradient(self) -> Any:
-        """Divided once more."""
-        return super().gradient() / self.microbatches
-
-
-class ZeroedEachTime(Stage):
-    """Starts every backward from nothing."""
-
-    def backward(self, i: int) -> None:
-        """Forgets what the others gave."""
-        self.module.zero_grad()
-        super().backward(i)
-
-
-class LatestOnly(Stage):
-    """Keeps the latest output alone."""
-
-    def keep(self, i: int, given: Any, out: Any) -> None:
-        """Writes over it."""
-        self.latest = given, out
-
-    def take(self, i: int) -> Any:
-        """Whatever is there."""
-        return self.latest
-
-
-class OldestFirst(Stage):
-    """Keeps a queue."""
-
-    def take(self, i: int) -> Any:
-        """The oldest, whatever was asked for."""
-        return self.kept.pop(min(self.kept))
-
-
-class AllForwardsFirst(Stage):
-    """Has an order of its own."""
-
-    def run(self, instructions: Any) -> Any:
-        """Forward with all, then back."""
-        told = list(instructions)
-        return super().run(sorted(told, key=lambda each: not isinstance(each, Forward)))
-
-
-class FirstSendsBack(Stage):
-    """Sends a gradient in front of the first stage."""
-
-    def backward(self, i: int) -> None:
-        """To rank − 1, always."""
-        given, out = self.take(i)
-        out.backward(None if self.last else self.gradient())
-        self.send(given if self.first else given.grad, self.comm.rank - 1)
-
-
-class OfNothing(Stage):
-    """Goes back without the gradient that the next stage has for it."""
-
-    def backward(self, i: int) -> None:
-        """As at the end of a model."""
-        given, out = self.take(i)
-        out.backward()
-        if not self.first:
-            self.send(given.grad, self.comm.rank - 1)
-
-
-class NoLoss(Stage):
-    """Returns nothing."""
-
-    def said(self) -> Any:
-        """Silent."""
-        return None
-
-
-class SumOfLosses(Stage):
-    """Returns the sum."""
-
-    def said(self) -> Any:
-        """Not the mean."""
-        return self.total * len(self.targets) if self.last else None
-
-
-class AllInputsFirst(Stage):
-    """Receives the inputs of all microbatches before it starts."""
-
-    def run(self, instructions: Any) -> Any:
-        """Receives, then works."""
-        told = list(instructions)
-        numbers = [each.microbatch for each in told if isinstance(each, Forward)]
-        self.there = {i: super(AllInputsFirst, self).given(i) for i in numbers}
-        return super().run(told)
-
-    def given(self, i: int) -> Any:
-        """From what is there."""
-        return self.there[i]
-
-
-class InStep(Stage):
-    """Waits for all ranks after each instruction."""
+    def run(self, instructions: Iterable[Any]) -> Any:
+        """Each instruction in its turn."""
+        for each in instructions:
+            self.do(each)
+        for request in self.sends:
+            request.wait()
+        return self.said()
 
     def do(self, each: Any) -> None:
-        """One instruction, and a barrier."""
-        super().do(each)
-        self.comm.barrier()
+        """One instruction."""
+        if isinstance(each, Forward):
+            self.forward(each.microbatch)
+        else:
+            self.backward(each.microbatch)
+
+    def said(self) -> Any:
+        """What is returned."""
+        return self.total if self.last else None
+
+    def forward(self, i: int) -> None:
+        """Receive, compute, send."""
+        given = self.given(i)
+        out = self.module(given)
+        if self.last:
+            out = self.begun(out, self.loss(out, self.targets[i]) / self.share())
+        else:
+            self.send(out, self.comm.rank + 1)
+        self.kept[i] = given, out
+
+    def given(self, i: int) -> Any:
+        """The input of a microbatch."""
+        return self.inputs[i] if self.first else self.received().requires_grad_()
+
+    def received(self) -> Any:
+        """What the stage before sends."""
+        return self.comm.recv(self.comm.rank - 1)
+
+    def share(self) -> int:
+        """What the loss of a microbatch is divided by."""
+        return len(self.targets)
+
+    def begun(self, out: Any, loss: Any) -> Any:
+        """What the last stage's backward begins at."""
+        self.total += loss.item()
+        return loss
+
+    def backward(self, i: int) -> None:
+        """Receive, go back, send."""
+        given, out = self.take(i)
+        self.back(out)
+        if not self.first:
+            self.send(self.answer(given, out), self.comm.rank - 1)
+
+    def back(self, out: Any) -> None:
+        """Through the module."""
+        out.backward(None if self.last else self.gradient())
+
+    def gradient(self) -> Any:
+        """What the next stage sends."""
+        return self.comm.recv(self.comm.rank + 1)
+
+    def answer(self, given: Any, out: Any) -> Any:
+        """What is sent back."""
+        return given.grad
+
+    def send(self, tensor: Any, to: int) -> None:
+        """Without waiting for it."""
+        self.sends.append(self.comm.isend(tensor, to))
+
+    def take(self, i: int) -> Any:
+        """What was kept for the way back; and let go of it."""
+        return self.kept.pop(i)
 
 
-def blocking(comm: Any, module: Any, told: Any, inputs: Any, targets: Any, loss: Any) -> Any:
-    """Waits for each message to be taken."""
-    return Blocking(comm, module, inputs, targets, loss).run(told)
+def _with(**methods: Callable[..., Any]) -> Callable[..., Any]:
+    """An answer whose stage does these otherwise."""
+
+    def run_stage(comm: Any, module: Any, told: Any, inputs: Any, targets: Any, loss: Any) -> Any:
+        stage = type("Other", (Stage,), methods)
+        return stage(comm, module, inputs, targets, loss).run(told)
+
+    return run_stage
 
 
-def no_gradient(comm: Any, module: Any, told: Any, inputs: Any, targets: Any, loss: Any) -> Any:
-    """Does not ask for the gradient of what it receives."""
-    return NoGradient(comm, module, inputs, targets, loss).run(told)
+# --- the order ------------------------------------------------------------------------------------
 
 
-def summed(comm: Any, module: Any, told: Any, inputs: Any, targets: Any, loss: Any) -> Any:
-    """Adds the microbatches' gradients up."""
-    return Summed(comm, module, inputs, targets, loss).run(told)
+def _inputs_first(self: Any, instructions: Any) -> Any:
+    told = list(instructions)
+    forwards = [each.microbatch for each in told if isinstance(each, Forward)]
+    there = {i: Stage.given(self, i) for i in forwards}
+    self.given = there.__getitem__
+    return Stage.run(self, told)
 
 
-def divided_by_ranks(
-    comm: Any, module: Any, told: Any, inputs: Any, targets: Any, loss: Any
-) -> Any:
-    """Divides as data parallelism does."""
-    return DividedByRanks(comm, module, inputs, targets, loss).run(told)
+def _in_step(self: Any, each: Any) -> None:
+    Stage.do(self, each)
+    self.comm.barrier()
 
 
-def divided_everywhere(
-    comm: Any, module: Any, told: Any, inputs: Any, targets: Any, loss: Any
-) -> Any:
-    """Divides on every stage."""
-    return DividedEverywhere(comm, module, inputs, targets, loss).run(told)
+asks_length = _with(run=lambda self, told: Stage.run(self, told[: len(told)]))
+# A generator is empty after that.
+counts_first = _with(run=lambda self, told: Stage.run(self, told if list(told) else ()))
+all_inputs_first = _with(run=_inputs_first)
+all_forwards_first = _with(
+    run=lambda self, told: Stage.run(self, sorted(told, key=lambda i: not isinstance(i, Forward)))
+)
+in_step = _with(do=_in_step)
 
 
-def zeroed_each_time(
-    comm: Any, module: Any, told: Any, inputs: Any, targets: Any, loss: Any
-) -> Any:
-    """Starts every backward from nothing."""
-    return ZeroedEachTime(comm, module, inputs, targets, loss).run(told)
+# --- messages, and what is kept -------------------------------------------------------------------
 
 
-def latest_only(comm: Any, module: Any, told: Any, inputs: Any, targets: Any, loss: Any) -> Any:
-    """Keeps the latest output alone."""
-    return LatestOnly(comm, module, inputs, targets, loss).run(told)
+def _first_sends_back(self: Any, i: int) -> None:
+    given, out = self.take(i)
+    self.back(out)
+    self.send(given if self.first else given.grad, self.comm.rank - 1)
 
 
-def oldest_first(comm: Any, module: Any, told: Any, inputs: Any, targets: Any, loss: Any) -> Any:
-    """Keeps a queue."""
-    return OldestFirst(comm, module, inputs, targets, loss).run(told)
+blocking = _with(send=lambda self, tensor, to: self.comm.send(tensor, to))
+never_waits = _with(send=lambda self, tensor, to: self.comm.isend(tensor, to))
+first_sends_back = _with(backward=_first_sends_back)
+never_receives = _with(back=lambda self, out: out.sum().backward())
+sends_other = _with(answer=lambda self, given, out: out.grad)
+latest_only = _with(take=lambda self, i: self.kept[max(self.kept)])
+oldest_first = _with(take=lambda self, i: self.kept.pop(min(self.kept)))
+never_lets_go = _with(take=lambda self, i: self.kept[i])
 
 
-def all_forwards_first(
-    comm: Any, module: Any, told: Any, inputs: Any, targets: Any, loss: Any
-) -> Any:
-    """Has an order of its own."""
-    return AllForwardsFirst(comm, module, inputs, targets, loss).run(told)
+# --- gradients and the loss -----------------------------------------------------------------------
 
 
-def first_sends_back(
-    comm: Any, module: Any, told: Any, inputs: Any, targets: Any, loss: Any
-) -> Any:
-    """Sends a gradient in front of the first stage."""
-    return FirstSendsBack(comm, module, inputs, targets, loss).run(told)
+def _counted(self: Any, instructions: Any) -> Any:
+    told = list(instructions)
+    self.microbatches = len(told) // 2
+    return Stage.run(self, told)
 
 
-def of_nothing(comm: Any, module: Any, told: Any, inputs: Any, targets: Any, loss: Any) -> Any:
-    """Goes back without the gradient that the next stage has for it."""
-    return OfNothing(comm, module, inputs, targets, loss).run(told)
+def _zeroed(self: Any, i: int) -> None:
+    self.module.zero_grad()
+    Stage.backward(self, i)
 
 
-def no_loss(comm: Any, module: Any, told: Any, inputs: Any, targets: Any, loss: Any) -> Any:
-    """Returns nothing."""
-    return NoLoss(comm, module, inputs, targets, loss).run(told)
+def _its_own_divided(self: Any) -> Any:
+    if not self.last:
+        return None
+    for parameter in self.module.parameters():
+        parameter.grad /= len(self.targets)
+    return self.total / len(self.targets)
 
 
-def sum_of_losses(comm: Any, module: Any, told: Any, inputs: Any, targets: Any, loss: Any) -> Any:
-    """Returns the sum."""
-    return SumOfLosses(comm, module, inputs, targets, loss).run(told)
+def _output_kept(self: Any, out: Any, loss: Any) -> Any:
+    Stage.begun(self, out, loss)
+    return out
 
 
-def all_inputs_first(
-    comm: Any, module: Any, told: Any, inputs: Any, targets: Any, loss: Any
-) -> Any:
-    """Receives the inputs of all microbatches before it starts."""
-    return AllInputsFirst(comm, module, inputs, targets, loss).run(told)
+def _sum_so_far(self: Any, out: Any, loss: Any) -> Any:
+    self.sum = Stage.begun(self, out, loss) + getattr(self, "sum", 0)
+    return self.sum
 
 
-def in_step(comm: Any, module: Any, told: Any, inputs: Any, targets: Any, loss: Any) -> Any:
-    """Waits for all ranks after each instruction."""
-    return InStep(comm, module, inputs, targets, loss).run(told)
+def _of_a_number(self: Any, out: Any, loss: Any) -> Any:
+    return torch.tensor(Stage.begun(self, out, loss).item(), requires_grad=True)
+
+
+no_gradient = _with(given=lambda self, i: self.inputs[i] if self.first else self.received())
+inputs_ask_too = _with(given=lambda self, i: Stage.given(self, i).requires_grad_())
+of_nothing = _with(back=lambda self, out: out.backward())
+loss_not_kept = _with(begun=_output_kept)
+loss_of_a_number = _with(begun=_of_a_number)
+loss_of_several = _with(begun=_sum_so_far)
+summed = _with(
+    share=lambda self: 1, said=lambda self: Stage.said(self) and self.total / len(self.targets)
+)
+divided_by_ranks = _with(share=lambda self: self.comm.size)
+divided_everywhere = _with(
+    run=_counted, gradient=lambda self: Stage.gradient(self) / self.microbatches
+)
+divides_its_own = _with(share=lambda self: 1, said=_its_own_divided)
+zeroed_each_time = _with(backward=_zeroed)
+no_loss = _with(said=lambda self: None)
+sum_of_losses = _with(said=lambda self: self.total * len(self.targets) if self.last else None)
+says_everywhere = _with(said=lambda self: self.total)
+
+
+# --- what is left behind --------------------------------------------------------------------------
+
+
+def _updated(self: Any) -> Any:
+    with torch.no_grad():
+        for parameter in self.module.parameters():
+            parameter -= 0.1 * parameter.grad
+    return Stage.said(self)
+
+
+def _in_mode(training: bool) -> Callable[..., Any]:
+    def run(self: Any, instructions: Any) -> Any:
+        self.module.train(training)
+        return Stage.run(self, instructions)
+
+    return _with(run=run)
+
+
+updates = _with(said=_updated)
+evaluates = _in_mode(False)
+trains = _in_mode(True)
+casts = _with(given=lambda self, i: self.inputs[i].double() if self.first else Stage.given(self, i))

@@ -1,209 +1,153 @@
-"""The reference of exercise 14.1, and MLPs that were cut with one thing wrong."""
+"""Cut MLPs with one thing wrong, for exercise 14.1, and hints for those that do not return."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from helpers.exercises.lesson_14.shared import bounds, in_vain, stayed_away, summed, told_by_all
+from helpers.exercises.spec import Case, Observation
 
-def reference(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """The course's own."""
+
+def _gelu(hidden: Any, **options: Any) -> Any:
     from torch.nn import functional
 
-    from helpers.algorithms.messages.collectives import chunk_bounds
-    from helpers.algorithms.splitting.tensor_parallel import sum_over_ranks
-
-    start, stop = chunk_bounds(len(up), comm.size)[comm.rank]
-    hidden = functional.gelu(functional.linear(x, up[start:stop], up_bias[start:stop]))
-    return sum_over_ranks(comm, functional.linear(hidden, down[:, start:stop])) + down_bias
+    return functional.gelu(hidden, **options)
 
 
-def _term(
-    comm: Any, x: Any, up: Any, up_bias: Any, down: Any, *, bounds: tuple[int, int] | None = None
-) -> Any:
-    """This rank's term of the sum."""
-    from torch.nn import functional
+def _mlp(
+    cut: Callable[[Any, int], tuple[int, int]] = bounds,
+    activate: Callable[[Any], Any] = _gelu,
+    end: Callable[..., Any] = lambda comm, term, bias: summed(comm, term) + bias,
+) -> Callable[..., Any]:
+    """The right one, with another cut, activation, or end."""
 
-    n, hidden = comm.size, len(up)
-    start, stop = bounds or (comm.rank * hidden // n, (comm.rank + 1) * hidden // n)
-    mine = functional.gelu(x @ up[start:stop].T + up_bias[start:stop])
-    return mine @ down[:, start:stop].T
+    def parallel_mlp(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
+        start, stop = cut(comm, len(up))
+        hidden = activate(x @ up[start:stop].T + up_bias[start:stop])
+        return end(comm, hidden @ down[:, start:stop].T, down_bias)
 
-
-def bias_on_every_rank(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """Adds the bias to its term, as a dense layer would."""
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    return all_reduce_ring(comm, _term(comm, x, up, up_bias, down) + down_bias)
+    return parallel_mlp
 
 
-def no_bias(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """Forgets the second bias."""
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    return all_reduce_ring(comm, _term(comm, x, up, up_bias, down))
-
-
-def own_term(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """Never sums."""
-    return _term(comm, x, up, up_bias, down) + down_bias
-
-
-def averages(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """Divides by the number of ranks, as for gradients."""
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    return all_reduce_ring(comm, _term(comm, x, up, up_bias, down)) / comm.size + down_bias
+_right = _mlp()
+bias_on_every_rank = _mlp(end=lambda comm, term, bias: summed(comm, term + bias))
+no_bias = _mlp(end=lambda comm, term, bias: summed(comm, term))
+own_term = _mlp(end=lambda comm, term, bias: in_vain(comm, term) + bias)
+own_term_alone = _mlp(end=lambda comm, term, bias: in_vain(comm, term))
+averages = _mlp(end=lambda comm, term, bias: summed(comm, term) / comm.size + bias)
+averages_the_bias = _mlp(end=lambda comm, term, bias: (summed(comm, term) + bias) / comm.size)
+no_wait = _mlp(end=lambda comm, term, bias: sum(told_by_all(comm, term)) + bias)
+for_rank_0 = _mlp(
+    end=lambda comm, term, bias: (in_vain if comm.rank else summed)(comm, term) + bias
+)
+relu = _mlp(activate=lambda hidden: hidden.relu())
+by_tanh = _mlp(activate=lambda hidden: _gelu(hidden, approximate="tanh"))
+no_activation = _mlp(activate=lambda hidden: hidden)
 
 
-def loses_the_remainder(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """Cuts with H // N."""
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    each = len(up) // comm.size
-    bounds = (comm.rank * each, (comm.rank + 1) * each)
-    return all_reduce_ring(comm, _term(comm, x, up, up_bias, down, bounds=bounds)) + down_bias
+def _remainder_lost(comm: Any, units: int) -> tuple[int, int]:
+    each = units // comm.size
+    return comm.rank * each, (comm.rank + 1) * each
 
 
-def rest_on_the_last(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """Cuts with H // N, and the last rank takes what is left."""
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    each = len(up) // comm.size
-    stop = len(up) if comm.rank == comm.size - 1 else (comm.rank + 1) * each
-    term = _term(comm, x, up, up_bias, down, bounds=(comm.rank * each, stop))
-    return all_reduce_ring(comm, term) + down_bias
+def _rest_on_the_last(comm: Any, units: int) -> tuple[int, int]:
+    start, stop = _remainder_lost(comm, units)
+    return start, units if comm.rank == comm.size - 1 else stop
 
 
-def rest_on_the_first(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """Cuts as tensor_split does: the first ranks have one more."""
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    each, more = divmod(len(up), comm.size)
+def _rest_on_the_first(comm: Any, units: int) -> tuple[int, int]:
+    each, more = divmod(units, comm.size)
     start = comm.rank * each + min(comm.rank, more)
-    stop = start + each + (comm.rank < more)
-    return (
-        all_reduce_ring(comm, _term(comm, x, up, up_bias, down, bounds=(start, stop))) + down_bias
-    )
+    return start, start + each + (comm.rank < more)
 
 
-def relu(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """ReLU in the place of GELU."""
-    from helpers.algorithms.messages.collectives import all_reduce_ring, chunk_bounds
-
-    start, stop = chunk_bounds(len(up), comm.size)[comm.rank]
-    hidden = (x @ up[start:stop].T + up_bias[start:stop]).relu()
-    return all_reduce_ring(comm, hidden @ down[:, start:stop].T) + down_bias
-
-
-def two_sums(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """Puts the hidden units together, and multiplies its own of them."""
-    from torch.nn import functional
-
-    from helpers.algorithms.messages.collectives import all_reduce_ring, chunk_bounds
-
-    start, stop = chunk_bounds(len(up), comm.size)[comm.rank]
-    units = x.new_zeros(len(x), len(up))
-    units[:, start:stop] = functional.gelu(x @ up[start:stop].T + up_bias[start:stop])
-    all_reduce_ring(comm, units)
-    return all_reduce_ring(comm, units[:, start:stop] @ down[:, start:stop].T) + down_bias
-
-
-def everything(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """Computes the dense MLP on every rank."""
-    from torch.nn import functional
-
-    return functional.gelu(x @ up.T + up_bias) @ down.T + down_bias
-
-
-def wrong_side(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """Takes the columns of the stored weight, whose rows are the hidden units."""
-    from torch.nn import functional
-
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    n, hidden = comm.size, len(up)
-    start, stop = comm.rank * hidden // n, (comm.rank + 1) * hidden // n
-    mine = functional.gelu(x @ up[:, start:stop].T + up_bias)
-    return all_reduce_ring(comm, mine @ down[start:stop].T) + down_bias
-
-
-def rows_first(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """Cuts x and `up` along the inputs, and applies GELU to a part of the sum."""
-    from torch.nn import functional
-
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    n, width = comm.size, x.shape[1]
-    part = slice(comm.rank * width // n, (comm.rank + 1) * width // n)
-    mine = functional.gelu(x[:, part] @ up[:, part].T + up_bias)
-    return all_reduce_ring(comm, mine @ down.T) + down_bias
-
-
-def gathers(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """Puts the hidden units together, then multiplies by the whole second matrix."""
-    from torch.nn import functional
-
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    n, hidden = comm.size, len(up)
-    start, stop = comm.rank * hidden // n, (comm.rank + 1) * hidden // n
-    units = x.new_zeros(len(x), hidden)
-    units[:, start:stop] = functional.gelu(x @ up[start:stop].T + up_bias[start:stop])
-    return all_reduce_ring(comm, units) @ down.T + down_bias
-
-
-def for_rank_0(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """Reduces to rank 0."""
-    from helpers.algorithms.messages.collectives import reduce_naive
-
-    return reduce_naive(comm, _term(comm, x, up, up_bias, down)) + down_bias
-
-
-def stays_away(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """A rank without hidden units does not come to the sum."""
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    n, hidden = comm.size, len(up)
-    if comm.rank * hidden // n == (comm.rank + 1) * hidden // n:
-        return down_bias.expand(len(x), -1)
-    return all_reduce_ring(comm, _term(comm, x, up, up_bias, down)) + down_bias
+loses_the_remainder = _mlp(_remainder_lost)
+rest_on_the_last = _mlp(_rest_on_the_last)
+rest_on_the_first = _mlp(_rest_on_the_first)
 
 
 def no_up_bias(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """Forgets the first bias."""
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    return all_reduce_ring(comm, _term(comm, x, up, 0 * up_bias, down)) + down_bias
-
-
-def cuts_the_inputs(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """Cuts `up` by inputs, and sums before GELU."""
-    from torch.nn import functional
-
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    n, width = comm.size, x.shape[1]
-    part = slice(comm.rank * width // n, (comm.rank + 1) * width // n)
-    units = all_reduce_ring(comm, x[:, part] @ up[:, part].T)
-    return functional.gelu(units + up_bias) @ down.T + down_bias
+    return _right(comm, x, up, 0 * up_bias, down, down_bias)
 
 
 def clears_the_bias(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """Sets the bias to zero on all ranks but one, so that it is summed once."""
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
     if comm.rank:
         down_bias.zero_()
-    return all_reduce_ring(comm, _term(comm, x, up, up_bias, down) + down_bias)
+    return bias_on_every_rank(comm, x, up, up_bias, down, down_bias)
 
 
-def no_wait(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """Sends its term to everybody, and waits for none of the messages."""
-    term = _term(comm, x, up, up_bias, down)
-    others = [r for r in range(comm.size) if r != comm.rank]
-    for other in others:
-        comm.isend(term, other)
-    total = term.clone()
-    for other in others:
-        total += comm.recv(other)
-    return total + down_bias
+def stays_away(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
+    start, stop = bounds(comm, len(up))
+    if start == stop:
+        return down_bias.expand(len(x), -1)
+    return _right(comm, x, up, up_bias, down, down_bias)
+
+
+def side_by_side(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
+    def end(comm: Any, term: Any, bias: Any) -> Any:
+        places = term.new_zeros(len(x), comm.size, len(bias))
+        places[:, comm.rank] = term + bias
+        return summed(comm, places).reshape(len(x), -1)
+
+    return _mlp(end=end)(comm, x, up, up_bias, down, down_bias)
+
+
+def everything(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
+    return _gelu(x @ up.T + up_bias) @ down.T + down_bias
+
+
+def wrong_side(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
+    start, stop = bounds(comm, len(up))
+    hidden = _gelu(x @ up[:, start:stop].T + up_bias)
+    return summed(comm, hidden @ down[start:stop].T) + down_bias
+
+
+def rows_first(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
+    part = slice(*bounds(comm, x.shape[1]))
+    return summed(comm, _gelu(x[:, part] @ up[:, part].T + up_bias) @ down.T) + down_bias
+
+
+def cuts_the_inputs(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
+    part = slice(*bounds(comm, x.shape[1]))
+    return _gelu(summed(comm, x[:, part] @ up[:, part].T) + up_bias) @ down.T + down_bias
+
+
+def _units(comm: Any, x: Any, up: Any, up_bias: Any) -> Any:
+    """All hidden units, put together by a sum."""
+    start, stop = bounds(comm, len(up))
+    units = x.new_zeros(len(x), len(up))
+    units[:, start:stop] = _gelu(x @ up[start:stop].T + up_bias[start:stop])
+    return summed(comm, units)
+
+
+def gathers(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
+    return _units(comm, x, up, up_bias) @ down.T + down_bias
+
+
+def two_sums(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
+    part = slice(*bounds(comm, len(up)))
+    hidden = _units(comm, x, up, up_bias)[:, part]
+    return summed(comm, hidden @ down[:, part].T) + down_bias
+
+
+def no_fit(case: Case, seen: Observation) -> str | None:
+    """Shapes that do not fit."""
+    if seen.trouble != "failed" or not any(
+        words in seen.text for words in ("cannot be multiplied", "must match", "size mismatch")
+    ):
+        return None
+    return (
+        f"{case.name}, the shapes do not fit ({seen.text.splitlines()[0]}): torch keeps a weight "
+        "as (outputs, inputs), so this rank's hidden units are rows of `up` and of `up_bias`, "
+        "`up[start:stop]`, and columns of `down`, `down[:, start:stop]`."
+    )
+
+
+def no_part(case: Case, seen: Observation) -> str | None:
+    """A rank without hidden units that does not come."""
+    away = stayed_away(case, seen)
+    return away and (
+        f"{case.name}, {away} did not come to the sum, and the others wait. A rank without hidden "
+        "units has a term of zeros, and every rank takes part."
+    )

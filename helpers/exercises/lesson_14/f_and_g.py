@@ -10,18 +10,27 @@ every message waited for.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from helpers.exercises.common import rng
-from helpers.exercises.compare import close, count, worlds
+from helpers.exercises.compare import all_close, close, count, worlds
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_tensor_parallel import on_f_and_g
-from helpers.exercises.lesson_14 import f_and_g_mistakes as look
 from helpers.exercises.lesson_14 import f_and_g_wrong as wrong
-from helpers.exercises.lesson_14.residual_net import TOLERANCE, fits, run
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
+LAYERS = 2
+TOLERANCE = 1e-10
+CHANGED = {
+    "input": "g changed the tensor that it was given: the all-reduce works in place, so give it a "
+    "copy, `.clone(memory_format=torch.contiguous_format)`.",
+    "f": "f's backward changed the gradient that it was given, which autograd may hand to others "
+    "too: sum a copy, `.clone(memory_format=torch.contiguous_format)`.",
+    "g": "g's backward changed the gradient that it was given, which others are handed too: it "
+    "gives the gradient as it is, without a sum.",
+}
 _DEEP = " with three dimensions"
 _SLICES = " with slices of wider tensors"
 
@@ -41,7 +50,7 @@ def cases(seed: int) -> list[Case]:
         scale = 1 + 0.2 * random.standard_normal(width)
         weights = random.standard_normal(shape)
         whole = []
-        for _ in range(look.LAYERS):
+        for _ in range(LAYERS):
             whole.append(random.standard_normal((width, hidden)) / 2)
             whole.append(random.standard_normal((hidden, width)) / 2)
         cuts = [slice(r * hidden // n, (r + 1) * hidden // n) for r in range(n)]
@@ -50,42 +59,122 @@ def cases(seed: int) -> list[Case]:
             for c in cuts
         ]
         args = tuple((x, scale, part, weights, form == _SLICES) for part in parts)
-        made.append(Case(f"On {count(n, 'rank')}{form}", args, n, facts={"hidden": hidden}))
+        made.append(Case(f"On {count(n, 'rank')}{form}", args, n))
     return made
+
+
+def dense_of(case: Case) -> dict[str, Any]:
+    """The dense network's output and gradients; of parts, each rank's."""
+    x, scale, _, weights, _ = case.args[0]
+    cut = [args[2] for args in case.args]
+    whole = [np.concatenate(each, 1 - i % 2) for i, each in enumerate(zip(*cut, strict=True))]
+    edges = np.cumsum([parts[0].shape[1] for parts in cut])[:-1]
+    out, kept = x, []
+    for a, b in zip(whole[::2], whole[1::2], strict=True):
+        hidden = np.tanh(out * scale @ a)
+        kept.append((out, hidden, a, b))
+        out = out * scale + hidden @ b
+    d, d_scale = weights, np.zeros_like(scale)
+    found: list[list[Any]] = [[] for _ in cut]
+    for before, hidden, a, b in reversed(kept):
+        d_sum = (d @ b.T) * (1 - hidden**2)
+        of_a = np.split(_rows(before * scale).T @ _rows(d_sum), edges, 1)
+        of_b = np.split(_rows(hidden).T @ _rows(d), edges, 0)
+        found = [[*ab, *rest] for *ab, rest in zip(of_a, of_b, found, strict=True)]
+        d = d + d_sum @ a.T
+        d, d_scale = d * scale, d_scale + _rows(d * before).sum(0)
+    return {"out": out, "x": d, "scale": d_scale, "parts": found}
+
+
+def _rows(array: Any) -> Any:
+    """All but the last dimension as one."""
+    return array.reshape(-1, array.shape[-1])
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """The dense network's output and gradients; nothing changed; two all-reduces a layer."""
     if not all(v["pair"] == "functions" for v in seen.values):
         return f"{case.name}, `make_f_g` did not return two functions."
-    if not fits(seen, run(case)):
-        return f"{case.name}, {_what_is_wrong(case, seen)} not the dense network's."
-    if any(v["input"] or v["f"] or v["g"] for v in seen.values):
-        return f"{case.name}, a tensor that f or g was given has changed."
-    if sum(seen.bytes) > look.limit(case):
-        return (
-            f"{case.name}, {sum(seen.bytes)} B were sent in all, and two all-reduces for each of "
-            f"the {look.LAYERS} layers take {look.limit(case)} B."
-        )
-    return not_waited(case, seen)
+    return (
+        _not_dense(case, seen)
+        or changes(case, seen)
+        or sends_more(case, seen)
+        or not_waited(case, seen)
+    )
 
 
-def _what_is_wrong(case: Case, seen: Observation) -> str:
-    """The first thing that is not right: "rank 1's output is", "rank 0's gradient of x is"."""
-    for rank, (value, want) in enumerate(zip(seen.values, run(case), strict=True)):
-        for key, right in (("out", want.out), ("x", want.x), ("scale", want.scale)):
-            if not close(value[key], right, TOLERANCE):
+def _not_dense(case: Case, seen: Observation) -> str | None:
+    """The first thing that is not right: "rank 1's output", "rank 0's gradient of x"."""
+    dense, which = dense_of(case), ""
+    for rank, value in enumerate(seen.values):
+        for key in ("out", "x", "scale"):
+            if not which and not close(value[key], dense[key], TOLERANCE):
                 name = "output" if key == "out" else f"gradient of {key}"
-                return f"rank {rank}'s {name} is"
-    return "the gradients of the cut matrices are"
+                which = f"rank {rank}'s {name} is"
+    parts = zip(seen.values, dense["parts"], strict=True)
+    if not which and not all(all_close(v["parts"], want, TOLERANCE) for v, want in parts):
+        which = "the gradients of the cut matrices are"
+    return f"{case.name}, {which} not the dense network's." if which else None
+
+
+def changes(case: Case, seen: Observation) -> str | None:
+    """Something that was given has changed."""
+    for key, hint in CHANGED.items():
+        if any(v[key] for v in seen.values):
+            return f"{case.name}, {hint}"
+    return None
+
+
+def sends_more(case: Case, seen: Observation) -> str | None:
+    """Right, with more bytes than two all-reduces a layer, over all ranks, with padding."""
+    n, size = case.ranks, case.args[0][0].size
+    limit = 2 * LAYERS * 2 * (n - 1) * n * -(-size // n) * 8
+    if sum(seen.bytes) <= limit or _not_dense(case, seen):
+        return None
+    return (
+        f"{case.name}, all numbers are right, but {sum(seen.bytes)} B were sent where {limit} B "
+        "are enough: f sends nothing forward and g nothing backward, since what they pass on is "
+        "the same on every rank."
+    )
+
+
+def no_gradient(case: Case, seen: Observation) -> str | None:
+    """Matrices that got no gradient."""
+    lost = [r for r, v in enumerate(seen.values) if any(part is None for part in v["parts"])]
+    if not lost:
+        return None
+    return (
+        f"{case.name}, rank {lost[0]}'s matrices have no gradient: autograd did not see what f or "
+        "g did. Write each as a `torch.autograd.Function` with a forward and a backward, and call "
+        "its `apply`."
+    )
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """No pair, or wrong outputs, or what gradients came out of right ones."""
+    if any(v["pair"] != "functions" for v in seen.values):
+        return [v["pair"] for v in seen.values]
+    outputs, want = [v["out"] for v in seen.values], dense_of(case)["out"]
+    if not all(close(out, want, TOLERANCE) for out in outputs):
+        return outputs
+    return [[v["x"], v["scale"], v["parts"]] for v in seen.values]
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     return (
         f"Passed on {worlds(cases)}: output and gradients of the dense network to 10 digits, in "
-        f"two dimensions and three; two layers, and {2 * look.LAYERS} all-reduces at most."
+        f"two dimensions and three; two layers, and {2 * LAYERS} all-reduces at most."
     )
+
+
+def reference(comm: Any) -> Any:
+    """The course's own."""
+    from functools import partial
+
+    from helpers.algorithms.splitting.tensor_parallel import copy_to_ranks, sum_over_ranks
+
+    return partial(copy_to_ranks, comm), partial(sum_over_ranks, comm)
 
 
 EXERCISE = Exercise(
@@ -102,45 +191,105 @@ EXERCISE = Exercise(
     cases=cases,
     drive=on_f_and_g,
     claim=claim,
+    compared=compared,
     mistakes=(
-        Mistake("not every rank takes part", look.some_do_not_come, unfinished=True),
-        Mistake("a transposed copy", look.turned_copy, unfinished=True),
-        Mistake("not of any shape", look.another_form, unfinished=True),
-        Mistake("returns no pair", look.no_pair),
-        Mistake("no gradient", look.no_gradient),
-        Mistake("nothing comes back through f", look.nothing_through_f),
-        Mistake("the wrong way round", look.swapped),
+        Mistake("not every rank takes part", wrong.some_do_not_come, unfinished=True),
+        Mistake("a transposed copy", wrong.turned_copy, unfinished=True),
+        Mistake("not of any shape", wrong.another_form, unfinished=True),
+        Mistake("no gradient", no_gradient),
         Mistake("messages not waited for", not_waited),
-        Mistake("sends in vain", look.sends_in_vain),
-        Mistake("changes what it is given", look.in_place),
-        Mistake("averages", look.averages),
-        Mistake("f sums forward", look.f_sums_forward),
-        Mistake("f does not sum backward", look.f_keeps),
-        Mistake("sums what goes past f", look.sums_the_rest),
-        Mistake("g does not sum", look.g_keeps),
-        Mistake("g sums backward", look.g_sums_backward),
-        Mistake("g divides backward", look.g_divides),
+        Mistake("sends in vain", sends_more),
+        Mistake("changes what it is given", changes),
     ),
+    numbers=lambda case, seen: {"n": case.ranks},
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("f is nothing", wrong.no_sum_backward, hint="only the part that came"),
-        WrongAnswer("g sums twice", wrong.sums_twice, hint="gradient is whole already"),
-        WrongAnswer("f sums forward", wrong.f_sums_forward, hint="f sums in the forward pass"),
-        WrongAnswer("swapped", wrong.swapped, hint="the wrong way round"),
-        WrongAnswer("g averages", wrong.g_averages, hint="g takes the mean"),
-        WrongAnswer("f averages", wrong.f_averages, hint="f's backward takes the mean"),
-        WrongAnswer("no gradient", wrong.no_gradient, hint="have no gradient"),
+        WrongAnswer(
+            "returns classes",
+            wrong.classes,
+            "`make_f_g` returned classes: what is called on a tensor is their `apply`, so return "
+            "`F.apply, G.apply`.",
+        ),
+        WrongAnswer(
+            "returns no pair",
+            wrong.one_function,
+            "`make_f_g` did not return two functions: return the pair `f, g`.",
+        ),
+        WrongAnswer(
+            "nothing comes back through f",
+            wrong.f_gives_nothing,
+            "no gradient comes back through f, only past it: its forward gives x itself, not "
+            "`x.detach()`, and its backward returns the sum.",
+        ),
+        WrongAnswer(
+            "the wrong way round",
+            wrong.swapped,
+            "f and g are the wrong way round: f is x forward and sums backward, g sums forward. "
+            "Return `f, g` in this order.",
+        ),
+        WrongAnswer(
+            "g averages",
+            wrong.g_averages,
+            "g takes the mean: each rank has a term of a sum here, not another batch, so do not "
+            "divide by {n}.",
+        ),
+        WrongAnswer(
+            "f averages",
+            wrong.f_averages,
+            "f's backward takes the mean: each rank has a term of a sum here, not another batch, "
+            "so do not divide by {n}.",
+        ),
+        WrongAnswer(
+            "f sums forward",
+            wrong.f_sums_forward,
+            "f sums in the forward pass: every rank has the same x already, and the sum is {n} "
+            "times it. Forward, f gives x as it is.",
+        ),
+        WrongAnswer(
+            "f does not sum backward",
+            wrong.no_sum_backward,
+            "the output is right, but the gradient of x on each rank is only the part that came "
+            "through its own columns: f's backward sums the gradient over the ranks.",
+        ),
+        WrongAnswer(
+            "sums backward in g and not in f",
+            wrong.backward_swapped,
+            "the output is right, but g's backward sums the gradient and f's does not: f's "
+            "backward sums it over the ranks, and g's gives it as it is.",
+        ),
+        WrongAnswer(
+            "sums what goes past f",
+            wrong.hook_on_x,
+            "the gradient of x is too large: all of it was summed over the ranks, also what goes "
+            "past f on the residual path, y = x + g(…f(x)…), which is whole already. A hook on x "
+            "itself sees both; f needs a tensor of its own, such as that of a "
+            "`torch.autograd.Function`.",
+        ),
+        WrongAnswer(
+            "g does not sum",
+            wrong.no_sum_forward,
+            "g does not sum: every rank goes on with its own term.",
+        ),
+        WrongAnswer(
+            "g sums backward",
+            wrong.sums_twice,
+            "g's backward sums as well, and gradients of the cut matrices come out {n} times too "
+            "large or more: after the sum all ranks go on alike, so the gradient is whole already. "
+            "g's backward gives it as it is.",
+        ),
+        WrongAnswer(
+            "g divides backward",
+            wrong.g_divides,
+            "g's backward divides the gradient by {n}: each rank's term enters the sum with factor "
+            "1, so its gradient is that of the sum, as it is.",
+        ),
+        WrongAnswer("no gradient at all", wrong.no_gradient, hint="have no gradient"),
         WrongAnswer("g in place", wrong.g_in_place, hint="g changed the tensor"),
         WrongAnswer("f in place", wrong.f_in_place, hint="f's backward changed"),
-        WrongAnswer("sends in vain", wrong.sends_in_vain, hint="all numbers are right"),
+        WrongAnswer("sends anyway", wrong.sends_in_vain, hint="all numbers are right"),
         WrongAnswer("g in place backward", wrong.g_in_place_backward, hint="without a sum"),
-        WrongAnswer("f gives nothing", wrong.f_gives_nothing, hint="back through f, only past"),
-        WrongAnswer("classes", wrong.classes, hint="`make_f_g` returned classes"),
-        WrongAnswer("one function", wrong.one_function, hint="return the pair"),
         WrongAnswer("rank 0 alone", wrong.rank_0_alone, hint="did not come to a sum"),
-        WrongAnswer("hook on x", wrong.hook_on_x, hint="goes past f"),
-        WrongAnswer("g divides", wrong.g_divides, hint="enters the sum with factor 1"),
         WrongAnswer("two dimensions", wrong.two_dimensions, hint="(too many values"),
         WrongAnswer("a view", wrong.flat_view, hint="slices of wider tensors too"),
         WrongAnswer("plain copies", wrong.plain_copies, hint="is transposed as well"),

@@ -1,186 +1,107 @@
-"""The reference of exercise 14.2, and pairs of functions with one thing wrong."""
+"""Pairs of functions with one thing wrong, for exercise 14.2, and hints for those that fail."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from helpers.exercises.lesson_14.shared import in_vain, stayed_away, summed, told_by_all
+from helpers.exercises.spec import Case, Observation
 
-def reference(comm: Any) -> Any:
-    """The course's own."""
-    from functools import partial
-
-    from helpers.algorithms.splitting.tensor_parallel import copy_to_ranks, sum_over_ranks
-
-    return partial(copy_to_ranks, comm), partial(sum_over_ranks, comm)
+Way = Callable[[Any, Any], Any]
 
 
-def _pair(comm: Any, f: str, f_back: str, g: str, g_back: str, *, copies: str = "fgb") -> Any:
-    """Two functions that "keep", "sum" or average ("mean"), forward and backward.
+def _keep(comm: Any, x: Any) -> Any:
+    return x.view_as(x)
 
-    copies: which sum into a copy: "f" the backward of f, "g" g, "b" the backward of g.
-    """
+
+def _sum(comm: Any, x: Any) -> Any:
     import torch
 
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    def change(tensor: Any, how: str, copy: bool) -> Any:
-        if how == "keep":
-            return tensor.view_as(tensor)
-        total = all_reduce_ring(comm, tensor.clone() if copy else tensor)
-        return total / comm.size if how == "mean" else total
-
-    class F(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return change(x, f, True)
-
-        @staticmethod
-        def backward(ctx: Any, *gradients: Any) -> Any:
-            return change(gradients[0], f_back, "f" in copies)
-
-    class G(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return change(x, g, "g" in copies)
-
-        @staticmethod
-        def backward(ctx: Any, *gradients: Any) -> Any:
-            return change(gradients[0], g_back, "b" in copies)
-
-    return F.apply, G.apply
+    return summed(comm, x.clone(memory_format=torch.contiguous_format))
 
 
-def plain_copies(comm: Any) -> Any:
-    """Sums plain copies."""
-    return _pair(comm, "keep", "sum", "sum", "keep")
+def _mean(comm: Any, x: Any) -> Any:
+    return _sum(comm, x) / comm.size
 
 
-def no_sum_backward(comm: Any) -> Any:
-    """f is nothing at all."""
-    return lambda x: x, _pair(comm, "keep", "sum", "sum", "keep")[1]
+def _nothing(comm: Any, x: Any) -> None:
+    _sum(comm, x)
 
 
-def sums_twice(comm: Any) -> Any:
-    """g sums the gradient too."""
-    return _pair(comm, "keep", "sum", "sum", "sum")
+def _pair(f: Way = _keep, f_back: Way = _sum, g: Way = _sum, g_back: Way = _keep) -> Any:
+    """What makes two functions that do this forward and backward; unchanged, the right ones."""
+
+    def make_f_g(comm: Any) -> Any:
+        import torch
+
+        def function(there: Way, back: Way) -> Any:
+            class Function(torch.autograd.Function):
+                @staticmethod
+                def forward(ctx: Any, x: Any) -> Any:
+                    return there(comm, x)
+
+                @staticmethod
+                def backward(ctx: Any, *gradients: Any) -> Any:
+                    return back(comm, gradients[0])
+
+            return Function.apply
+
+        return function(f, f_back), function(g, g_back)
+
+    return make_f_g
 
 
-def f_sums_forward(comm: Any) -> Any:
-    """f sums in both directions."""
-    return _pair(comm, "sum", "sum", "sum", "keep")
-
-
-def swapped(comm: Any) -> Any:
-    """g and f."""
-    return _pair(comm, "keep", "sum", "sum", "keep")[::-1]
-
-
-def g_averages(comm: Any) -> Any:
-    """g takes the mean."""
-    return _pair(comm, "keep", "sum", "mean", "keep")
-
-
-def f_averages(comm: Any) -> Any:
-    """f averages gradients, as data parallelism does."""
-    return _pair(comm, "keep", "mean", "sum", "keep")
+_right = _pair()
+no_sum_backward = _pair(f_back=in_vain)
+backward_swapped = _pair(f_back=_keep, g_back=_sum)
+sums_twice = _pair(g_back=_sum)
+f_sums_forward = _pair(f=_sum, f_back=_keep)  # as many sums as in the right ones
+swapped = _pair(_sum, _keep, _keep, _sum)
+no_sum_forward = _pair(g=in_vain)
+g_averages = _pair(g=_mean)
+f_averages = _pair(f_back=_mean)
+g_divides = _pair(g_back=lambda comm, x: x / comm.size)
+f_gives_nothing = _pair(f_back=_nothing)
+sends_in_vain = _pair(g_back=_mean)
+plain_copies = _pair(
+    f_back=lambda comm, x: summed(comm, x.clone()), g=lambda comm, x: summed(comm, x.clone())
+)
+f_in_place = _pair(f_back=summed)
+g_in_place = _pair(g=summed)
+g_in_place_backward = _pair(g_back=summed)
+no_wait = _pair(g=lambda comm, x: sum(told_by_all(comm, x)))
 
 
 def no_gradient(comm: Any) -> Any:
-    """g sums what autograd does not see."""
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    f, _ = _pair(comm, "keep", "sum", "sum", "keep")
-    return f, lambda x: all_reduce_ring(comm, x.detach().clone())
-
-
-def g_in_place(comm: Any) -> Any:
-    """g sums into the tensor that it is given."""
-    return _pair(comm, "keep", "sum", "sum", "keep", copies="fb")
-
-
-def f_in_place(comm: Any) -> Any:
-    """f sums into the gradient that it is given."""
-    return _pair(comm, "keep", "sum", "sum", "keep", copies="gb")
-
-
-def g_in_place_backward(comm: Any) -> Any:
-    """g's backward sums into the gradient that it is given."""
-    return _pair(comm, "keep", "sum", "sum", "sum", copies="fg")
-
-
-def f_gives_nothing(comm: Any) -> Any:
-    """The backward of f sums, and forgets to return what it summed."""
-    import torch
-
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    class F(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return x.view_as(x)
-
-        @staticmethod
-        def backward(ctx: Any, *gradients: Any) -> Any:
-            all_reduce_ring(comm, gradients[0].clone())
-
-    return F.apply, _pair(comm, "keep", "sum", "sum", "keep")[1]
+    return _right(comm)[0], lambda x: summed(comm, x.detach().clone())
 
 
 def classes(comm: Any) -> Any:
-    """Returns the classes and not their `apply`."""
-    f, g = _pair(comm, "keep", "sum", "sum", "keep")
+    f, g = _right(comm)
     return f.__self__, g.__self__
 
 
-def sends_in_vain(comm: Any) -> Any:
-    """g averages gradients that are the same everywhere."""
-    return _pair(comm, "keep", "sum", "sum", "mean")
-
-
 def one_function(comm: Any) -> Any:
-    """Returns f alone."""
-    return _pair(comm, "keep", "sum", "sum", "keep")[0]
+    return _right(comm)[0]
 
 
 def rank_0_alone(comm: Any) -> Any:
-    """The others do not come to the sum of gradients."""
-    f, g = _pair(comm, "keep", "sum", "sum", "keep")
+    f, g = _right(comm)
     return (f if comm.rank == 0 else lambda x: x), g
 
 
 def hook_on_x(comm: Any) -> Any:
-    """f hooks the tensor that it is given, and not one of its own."""
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
     def f(x: Any) -> Any:
         if x.requires_grad:
-            x.register_hook(lambda gradient: all_reduce_ring(comm, gradient.clone()))
+            x.register_hook(lambda gradient: _sum(comm, gradient))
         return x
 
-    return f, _pair(comm, "keep", "sum", "sum", "keep")[1]
-
-
-def g_divides(comm: Any) -> Any:
-    """g shares the gradient out among the ranks."""
-    import torch
-
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    class G(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return all_reduce_ring(comm, x.clone())
-
-        @staticmethod
-        def backward(ctx: Any, *gradients: Any) -> Any:
-            return gradients[0] / comm.size
-
-    return _pair(comm, "keep", "sum", "sum", "keep")[0], G.apply
+    return f, _right(comm)[1]
 
 
 def two_dimensions(comm: Any) -> Any:
-    """Takes rows of numbers only."""
-    f, g = _pair(comm, "keep", "sum", "sum", "keep")
+    f, g = _right(comm)
 
     def of_rows(x: Any) -> Any:
         rows, width = x.shape
@@ -190,28 +111,43 @@ def two_dimensions(comm: Any) -> Any:
 
 
 def flat_view(comm: Any) -> Any:
-    """Takes tensors in one piece only."""
-    f, g = _pair(comm, "keep", "sum", "sum", "keep")
+    f, g = _right(comm)
     return f, lambda x: g(x.view(-1)).view(x.shape)
 
 
-def no_wait(comm: Any) -> Any:
-    """g sends its term to everybody, and waits for none of the messages."""
-    import torch
+# --- those that do not return ---------------------------------------------------------------------
 
-    class G(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            mine, others = x.clone(), [r for r in range(comm.size) if r != comm.rank]
-            for other in others:
-                comm.isend(mine, other)
-            total = mine.clone()
-            for other in others:
-                total += comm.recv(other)
-            return total
 
-        @staticmethod
-        def backward(ctx: Any, *gradients: Any) -> Any:
-            return gradients[0]
+def some_do_not_come(case: Case, seen: Observation) -> str | None:
+    """Ranks that stay away."""
+    away = stayed_away(case, seen)
+    return away and (
+        f"{case.name}, {away} did not come to a sum, and the others wait: f's backward and g's "
+        "forward are called on every rank, and every rank sums."
+    )
 
-    return _pair(comm, "keep", "sum", "sum", "keep")[0], G.apply
+
+def turned_copy(case: Case, seen: Observation) -> str | None:
+    """A plain copy of a transposed tensor."""
+    *_, gaps = case.args[0]
+    if seen.trouble != "failed" or not gaps or "lie in one row" not in seen.text:
+        return None
+    return (
+        f"{case.name}, and with a transposed one, the ring refused a copy on rank {seen.rank}: a "
+        "plain `clone()` of a transposed tensor is transposed as well. "
+        "`clone(memory_format=torch.contiguous_format)` lies in one row."
+    )
+
+
+def another_form(case: Case, seen: Observation) -> str | None:
+    """An exception for a tensor of three dimensions, or for a slice of a wider one."""
+    x, *_, gaps = case.args[0]
+    if seen.trouble != "failed" or (x.ndim == 2 and not gaps):
+        return None
+    said = seen.text.splitlines()[0].rstrip(".") if seen.text else seen.kind
+    slices = ", and slices of wider tensors too" if gaps else ""
+    return (
+        f"{case.name}, rank {seen.rank} raised {seen.kind} ({said}): f and g take tensors of any "
+        f"shape{slices}. They need not know it: `x.clone(memory_format=torch.contiguous_format)` "
+        "and a sum work for all."
+    )

@@ -10,18 +10,21 @@ autograd or outside it; what was handed in stays as it is, and every message is 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from helpers.exercises.common import rng, self_hint
-from helpers.exercises.compare import close, count, worlds
+from helpers.exercises.compare import close, count, describe, is_array, times, worlds
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_sharding import on_layer
-from helpers.exercises.lesson_14 import gather_free_mistakes as look
 from helpers.exercises.lesson_14 import gather_free_wrong as wrong
+from helpers.exercises.lesson_14.gather_free_wrong import phase, right
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
-_LARGE = 320
+TOLERANCE = 1e-10
+LARGE = 320
+WRITTEN = {"own": "`own`", "x": "x", "gradient": "the gradient that backward was given"}
 
 
 def cases(seed: int) -> list[Case]:
@@ -36,11 +39,11 @@ def cases(seed: int) -> list[Case]:
             (n, *(int(s) for s in random.integers(4, 9, 2)), int(random.integers(1, 4)))
             for n in (3, 1, 2, 5, 4)
         ]
-        settings.append((2, _LARGE, _LARGE + int(random.integers(0, 9)), 1))
+        settings.append((2, LARGE, LARGE + int(random.integers(0, 9)), 1))
     for n, outputs, inputs, rows in settings:
         shapes = [(outputs, inputs), (n, rows, inputs), (n, rows, outputs)]
         weight, xs, factors = (random.standard_normal(shape) for shape in shapes)
-        if outputs >= _LARGE:  # whole numbers have the same sum in any order
+        if outputs >= LARGE:  # whole numbers have the same sum in any order
             weight, xs, factors = (np.round(4 * each) for each in (weight, xs, factors))
         bounds = [(r * weight.size // n, (r + 1) * weight.size // n) for r in range(n)]
         args = tuple(
@@ -61,38 +64,94 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
+def _not_the_product(want: Any, out: Any) -> str:
+    """What a rank returned, in words that do not take wrong values for a wrong shape."""
+    if not is_array(out, want.shape):
+        return f"{describe(out)}; x Wᵀ has the shape {want.shape}"
+    return (
+        f"numbers of the right shape, {want.shape}, but other values than x Wᵀ. Look at where "
+        "`own` goes: into chunk r of the flat weight, with the bounds of `chunk_bounds`, and then "
+        "`.view(shape)`"
+    )
+
+
+def _one(case: Case) -> int:
+    """Bytes of one all-gather or reduce-scatter over all ranks, with room for padding."""
+    n = case.ranks
+    return (n - 1) * n * -(-case.facts["elements"] // n) * 8
+
+
 def claim(case: Case, seen: Observation) -> str | None:
     """Right values and gradients; gathered twice, scattered once, and nothing whole kept."""
     facts = case.facts
     for rank, value in enumerate(seen.values):
         where = f"{case.name}, rank {rank}"
-        if not close(value["out"], facts["out"][rank], look.TOLERANCE):
-            return f"{where} {look.not_the_product(case, rank, value['out'])}."
-        if not close(value["x"], facts["x"][rank], look.TOLERANCE):
+        if not close(value["out"], facts["out"][rank], TOLERANCE):
+            return f"{where} returned {_not_the_product(facts['out'][rank], value['out'])}."
+        if not close(value["x"], facts["x"][rank], TOLERANCE):
             return f"{where}'s gradient of x is not the output's gradient times the weight."
         a, b = facts["bounds"][rank]
-        if not close(value["own"], facts["sum"][a:b], look.TOLERANCE):
+        if not close(value["own"], facts["sum"][a:b], TOLERANCE):
             return f"{where}'s gradient of `own` is not its slice of the sum over the ranks."
-    n, forward, backward = case.ranks, look.phase(seen, "forward"), look.phase(seen, "backward")
-    if forward > look.one(case) or backward > 2 * look.one(case):
+    n, forward, backward = case.ranks, phase(seen, "forward"), phase(seen, "backward")
+    enough = _one(case)
+    if forward > enough or backward > 2 * enough:
         return (
             f"{case.name}, the ranks sent {forward} B in forward and {backward} B in backward; "
-            f"{look.one(case)} B and {2 * look.one(case)} B are enough."
+            f"{enough} B and {2 * enough} B are enough."
         )
     least = (n - 1) * facts["elements"] * 8
     if backward < 2 * least or any(
         (v["saved"] or 0) >= facts["elements"] + v["out"].size for v in seen.values if n > 1
     ):
-        hint = look.kept(case, seen)
+        hint = wrong.kept(case, seen)
         return hint or f"{case.name}, the weight was kept from forward to backward."
-    for held in (look.kept, look.kept_after, look.wrote, not_waited):
+    for held in (wrong.kept, wrong.kept_after, wrote, not_waited):
         if said := held(case, seen):
             return said
     return None
 
 
-def _to_itself(case: Case, seen: Observation) -> str | None:
-    return self_hint(case, seen)
+def wrote(case: Case, seen: Observation) -> str | None:
+    """Something that was handed in has changed."""
+    for rank, value in enumerate(seen.values):
+        if value["changed"] in WRITTEN:
+            return (
+                f"{case.name}, rank {rank} wrote into {WRITTEN[value['changed']]}, which others "
+                "use too: gather and compute into tensors of your own."
+            )
+    return None
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """Outputs; of those that are right in some columns, which; then x's gradients, then own's."""
+    outputs = list(zip([v["out"] for v in seen.values], case.facts["out"], strict=True))
+    if not all(close(out, want, TOLERANCE) for out, want in outputs):
+        columns = [
+            [close(out[:, column], want[:, column], TOLERANCE) for column in range(want.shape[1])]
+            for out, want in outputs
+        ]
+        return columns if any(map(any, columns)) else [out for out, _ in outputs]
+    gradients = [v["x"] for v in seen.values]
+    if all(close(g, w, TOLERANCE) for g, w in zip(gradients, case.facts["x"], strict=True)):
+        return {"own": [v["own"] for v in seen.values]}
+    return {"x": gradients}
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name."""
+    forward, backward, enough = phase(seen, "forward"), phase(seen, "backward"), _one(case)
+    shape = case.args[0][2]
+    known = case.facts["bounds"][0][1] // shape[1]  # outputs that rank 0's chunk gives alone
+    return {
+        "n": case.ranks,
+        "shape": shape,
+        "known": count(known, "output"),
+        "are": "is" if known == 1 else "are",
+        "forward": f"{times(forward, enough or 1)} the bytes of an all-gather ({forward} B "
+        f"instead of {enough} B)",
+        "backward": times(backward, 2 * enough or 1),
+    }
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -102,6 +161,11 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed on {worlds(cases)}: gathered in forward, gathered again and scattered in backward "
         f"(3 Ψ), and between them autograd keeps {saved} numbers where the weight has {elements}."
     )
+
+
+def reference(comm: Any, x: Any, own: Any, shape: tuple[int, int]) -> Any:
+    """The course's own, of which each wrong answer changes one thing."""
+    return right(comm, x, own, shape)
 
 
 EXERCISE = Exercise(
@@ -118,47 +182,90 @@ EXERCISE = Exercise(
     cases=cases,
     drive=on_layer,
     claim=claim,
+    compared=compared,
     mistakes=(
-        Mistake("sends to itself", _to_itself, unfinished=True),
-        Mistake("slices of another length", look.other_slices, unfinished=True),
-        Mistake("forward gathers nothing", look.own_part_only),
-        Mistake("outside autograd", look.no_graph),
-        Mistake("reads the row the other way", look.other_view),
-        Mistake("every slice at the start", look.at_the_start),
-        Mistake("no gradient of x", look.x_lost),
-        Mistake("gathers by a sum", look.gathered_by_a_sum),
-        Mistake("sums the gradient of x", look.sums_x),
-        Mistake("own gradient only", look.not_scattered),
-        Mistake("averages", look.averaged),
-        Mistake("the gradient of the transpose", look.turned),
-        Mistake("all-reduces the gradient", look.all_reduced),
-        Mistake("changes what it is given", look.wrote),
+        Mistake("sends to itself", self_hint, unfinished=True),
+        Mistake("slices of another length", wrong.other_slices, unfinished=True),
+        Mistake("forward gathers nothing", wrong.nothing_gathered),
+        Mistake("outside autograd", wrong.no_graph),
+        Mistake("changes what it is given", wrote),
         Mistake("messages not waited for", not_waited),
-        Mistake("keeps the weight", look.kept),
-        Mistake("keeps the gradient", look.kept_after),
+        Mistake("keeps the weight", wrong.kept),
+        Mistake("keeps the gradient", wrong.kept_after),
     ),
+    numbers=numbers,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
+        WrongAnswer(
+            "reads the row the other way",
+            wrong.other_view,
+            "the flat weight was read as (inputs, outputs): it is `W.flatten()` of an (outputs, "
+            "inputs) matrix, so `.view(shape)` with shape {shape}, and x Wᵀ.",
+        ),
+        WrongAnswer(
+            "every slice at the start",
+            wrong.at_the_start,
+            "{known} that rank 0's chunk gives {are} right and the others are not: `own` has to "
+            "lie in chunk r before the all-gather, `whole[start:stop] = own`, and not at the "
+            "start.",
+        ),
+        WrongAnswer(
+            "no gradient of x",
+            wrong.no_x,
+            "x has no gradient: backward returns one for each argument of forward, in the same "
+            "order, and the layer before needs x's, `gradient @ W`.",
+        ),
+        WrongAnswer(
+            "gathers by a sum",
+            wrong.gathers_by_a_sum,
+            "forward sent {forward}: slices that are put together by a sum with zeros go round "
+            "twice. `all_gather_ring` passes each slice on once.",
+        ),
+        WrongAnswer(
+            "sums the gradient of x",
+            wrong.sums_x,
+            "the gradient of x was summed over the ranks: each rank has rows of its own here, so "
+            "x's gradient is `gradient @ W` and nothing is sent for it.",
+        ),
+        WrongAnswer(
+            "own gradient only",
+            wrong.own_gradient,
+            "the gradient of `own` is this rank's alone: the other ranks' rows used the same "
+            "weight. Reduce-scatter the gradient of the whole weight.",
+        ),
+        WrongAnswer(
+            "averages",
+            wrong.averages,
+            "the gradient of `own` is {n} times too small: here the ranks' gradients are summed, "
+            "and not divided; whether a loss is a sum or a mean is for the loss to say.",
+        ),
+        WrongAnswer(
+            "the gradient of the transpose",
+            wrong.turned,
+            "the gradient of `own` is a slice of that of Wᵀ: W is (outputs, inputs), so its "
+            "gradient is `gradient.T @ x`, and then in a row.",
+        ),
+        WrongAnswer(
+            "all-reduces the gradient",
+            wrong.by_all_reduce,
+            "backward sent {backward} the bytes it had to: every rank got the whole summed "
+            "gradient and cut its slice out of it. A reduce-scatter leaves the slice, with half of "
+            "the bytes.",
+        ),
         WrongAnswer("saves the weight", wrong.saves_the_weight, hint="it is among them. Save x"),
         WrongAnswer("keeps it in ctx", wrong.keeps_in_ctx, hint="gradients alone take"),
         WrongAnswer("gathers and keeps", wrong.gathers_and_keeps, hint="yet never freed"),
-        WrongAnswer("own gradient", wrong.own_gradient, hint="this rank's alone"),
-        WrongAnswer("averages", wrong.averages, hint="times too small"),
-        WrongAnswer("all-reduce", wrong.by_all_reduce, hint="cut its slice out of it"),
         WrongAnswer("plain", wrong.plain, hint="does not come to `own`"),
         WrongAnswer("no gather", wrong.no_gather, hint="forward sent nothing"),
         WrongAnswer("holds it, and gathers", wrong.holds_and_gathers, hint="such as `ctx`, a list"),
         WrongAnswer("a view", wrong.view_of_the_gradient, hint="is a view of a tensor with"),
         WrongAnswer("whole gradient", wrong.whole_gradient, hint="a slice of them"),
+        WrongAnswer("other order", wrong.other_order, hint="in their order"),
+        WrongAnswer("even slices", wrong.even_slices, hint="two slices differ in length"),
         WrongAnswer("keeps in backward", wrong.keeps_in_backward, hint="was put where it stays"),
-        WrongAnswer("gathers by a sum", wrong.gathers_by_a_sum, hint="go round twice"),
-        WrongAnswer("sums x's", wrong.sums_x, hint="gradient of x was summed"),
-        WrongAnswer("no x", wrong.no_x, hint="x has no gradient"),
-        WrongAnswer("turned", wrong.turned, hint="that of Wᵀ"),
-        WrongAnswer("other view", wrong.other_view, hint="read as (inputs, outputs)"),
-        WrongAnswer("at the start", wrong.at_the_start, hint="not at the start"),
         WrongAnswer("scales x", wrong.scales_x, hint="wrote into x"),
+        WrongAnswer("to itself as well", wrong.to_itself, hint="which nobody will receive"),
         WrongAnswer("no wait", wrong.no_wait, hint="without waiting for"),
     ),
     figure=0,

@@ -10,13 +10,20 @@ of the momentum, and wait for what they send.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from helpers.exercises.common import rng, self_hint
-from helpers.exercises.compare import close, count, worlds
+from helpers.exercises.compare import close, count, listing, times, worlds
+from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_sharding import on_steps
-from helpers.exercises.lesson_14 import sharded_step_mistakes as look
 from helpers.exercises.lesson_14 import sharded_step_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+
+STEPS = 3
+TOLERANCE = 1e-10
 
 
 def cases(seed: int) -> list[Case]:
@@ -27,7 +34,7 @@ def cases(seed: int) -> list[Case]:
         settings = [(n, n * int(random.integers(2, 9)) + n - 1) for n in (3, 1, 2, 5, 6)]
     for n, length in settings:
         start = random.standard_normal(length)
-        gradients = random.standard_normal((n, look.STEPS, length))
+        gradients = random.standard_normal((n, STEPS, length))
         momentum = random.standard_normal(length)
         rate, beta = 0.1 * float(random.integers(1, 5)), 0.9
         bounds = [(r * length // n, (r + 1) * length // n) for r in range(n)]
@@ -39,35 +46,120 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
+def whole(case: Case) -> list[tuple[Any, Any]]:
+    """Parameters and momentum after each step of the same on one rank."""
+    parameters, _, _, rate, beta = case.args[0]
+    momentum, made = case.facts["momentum"], []
+    for gradient in case.facts["gradients"].mean(0):
+        momentum = beta * momentum + gradient
+        parameters = parameters - rate * momentum
+        made.append((parameters, momentum))
+    return made
+
+
 def claim(case: Case, seen: Observation) -> str | None:
     """The right parameters on every rank, its slice of the momentum, and no more bytes."""
-    want = look.whole(case)
-    for step in range(look.STEPS):
+    return (
+        _wrong_numbers(case, seen)
+        or too_much(case, seen)
+        or whole_state(case, seen)
+        or open_messages(case, seen)
+    )
+
+
+def _wrong_numbers(case: Case, seen: Observation) -> str | None:
+    for step, (parameters, momentum) in enumerate(whole(case)):
         for rank, (value, (a, b)) in enumerate(zip(seen.values, case.facts["bounds"], strict=True)):
             where = f"{case.name}, after step {step + 1} rank {rank}'s"
-            if not close(value[step]["parameters"], want[step][0], look.TOLERANCE):
+            if not close(value[step]["parameters"], parameters, TOLERANCE):
                 return f"{where} parameters are not those of the same step on one big batch."
-            if not close(value[step]["momentum"], want[step][1][a:b], look.TOLERANCE):
+            if not close(value[step]["momentum"], momentum[a:b], TOLERANCE):
                 return f"{where} momentum is not its slice of the whole momentum."
-    if sum(seen.bytes) > look.limit(case):
-        return (
-            f"{case.name}, the ranks sent {sum(seen.bytes)} B in {look.STEPS} steps; a "
-            f"reduce-scatter and an all-gather a step take {look.limit(case)} B."
-        )
-    return look.whole_state(case, seen) or look.open_messages(case, seen)
+    return None
 
 
-def _to_itself(case: Case, seen: Observation) -> str | None:
-    return self_hint(case, seen)
+def too_much(case: Case, seen: Observation) -> str | None:
+    """More bytes than a reduce-scatter and an all-gather in each step, with padding."""
+    n, length, sent = case.ranks, len(case.args[0][0]), sum(seen.bytes)
+    enough = STEPS * 2 * (n - 1) * n * -(-length // n) * 8
+    if sent <= enough or _wrong_numbers(case, seen):
+        return None
+    return (
+        f"{case.name}, the numbers are right, but the ranks sent {times(sent, enough)} the bytes "
+        f"of one reduce-scatter and one all-gather ({sent} B instead of {enough} B): a rank needs "
+        "the summed gradient of its own slice only, so an all-reduce is half too much."
+    )
+
+
+def whole_state(case: Case, seen: Observation) -> str | None:
+    """The momentum went to the others."""
+    if _wrong_numbers(case, seen):
+        return None
+    for rank, value in enumerate(seen.values):
+        if any(step["state"] for step in value):
+            return (
+                f"{case.name}, the numbers are right, but rank {rank} sent its slice of the "
+                "momentum, and the whole of it came together on other ranks: what is sharded is "
+                "never gathered. Update this rank's slice of the parameters, and gather those."
+            )
+    return None
+
+
+def open_messages(case: Case, seen: Observation) -> str | None:
+    """Messages that nobody waited for in some step."""
+    most = [max(value, key=lambda step: step["open"]) for value in seen.values]
+    return not_waited(case, replace(seen, values=most))
+
+
+def other_slices(case: Case, seen: Observation) -> str | None:
+    """Slices of another length."""
+    if seen.trouble != "failed" or "must match" not in seen.text:
+        return None
+    bounds = case.facts["bounds"]
+    sizes = listing(b - a for a, b in bounds)
+    return (
+        f"{case.name}, two slices differ in length ({seen.text.splitlines()[0].rstrip('.')}). "
+        f"`chunk_bounds` gives the ranks {sizes} elements, and `momentum` is as long; take the "
+        "parameters' slice with the same bounds."
+    )
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """Parameters and momentum after each step; of parameters as they were, no more than that."""
+    start = case.args[0][0]
+    if all(np.array_equal(value[-1]["parameters"], start) for value in seen.values):
+        return "as they were"
+    return [[[step["parameters"], step["momentum"]] for step in value] for value in seen.values]
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     return (
-        f"Passed on {worlds(cases)}: equal to momentum on one big batch over {look.STEPS} steps, "
+        f"Passed on {worlds(cases)}: equal to momentum on one big batch over {STEPS} steps, "
         "1/N of the state on each rank, and no more bytes than an all-reduce of the gradients."
     )
 
+
+def reference(
+    comm: Any, parameters: Any, gradient: Any, momentum: Any, rate: float, beta: float
+) -> None:
+    """The course's own."""
+    from helpers.algorithms.messages.collectives import (
+        all_gather_ring,
+        chunk_bounds,
+        reduce_scatter_ring,
+    )
+
+    start, stop = chunk_bounds(len(parameters), comm.size)[comm.rank]
+    momentum.mul_(beta).add_(reduce_scatter_ring(comm, gradient), alpha=1 / comm.size)
+    parameters[start:stop] -= rate * momentum
+    all_gather_ring(comm, parameters)
+
+
+OWN = (
+    "each rank moved its slice by its own gradient: the others' part of it is missing. "
+    "Reduce-scatter the gradient first; that gives this rank the sum of its own chunk."
+)
 
 EXERCISE = Exercise(
     number="14.5",
@@ -83,40 +175,100 @@ EXERCISE = Exercise(
     cases=cases,
     drive=on_steps,
     claim=claim,
+    compared=compared,
     mistakes=(
-        Mistake("sends to itself", _to_itself, unfinished=True),
-        Mistake("slices of another length", look.other_slices, unfinished=True),
-        Mistake("parameters unchanged", look.nothing),
-        Mistake("gathers the momentum", look.whole_state),
-        Mistake("more bytes than needed", look.too_much),
-        Mistake("messages not waited for", look.open_messages),
-        Mistake("sums without dividing", look.summed),
-        Mistake("does not gather the update", look.not_gathered),
-        Mistake("own gradient only", look.own_gradient),
-        Mistake("momentum is lost", look.momentum_lost),
-        Mistake("another rule", look.another_rule),
+        Mistake("sends to itself", self_hint, unfinished=True),
+        Mistake("slices of another length", other_slices, unfinished=True),
+        Mistake("gathers the momentum", whole_state),
+        Mistake("more bytes than needed", too_much),
+        Mistake("messages not waited for", open_messages),
     ),
+    numbers=lambda case, seen: {"n": case.ranks},
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("sums", wrong.sums, hint="times too large"),
+        WrongAnswer(
+            "parameters unchanged",
+            wrong.into_a_copy,
+            "the parameters did not change: update the tensor that is given in place, "
+            "`parameters[start:stop] -= …`.",
+        ),
+        WrongAnswer(
+            "sums without dividing",
+            wrong.sums,
+            "each step is {n} times too large: the reduce-scatter sums, and the step follows the "
+            "mean. Divide by `comm.size`.",
+        ),
+        WrongAnswer(
+            "gathers before the update",
+            wrong.gathers_first,
+            "every rank's own slice is right and the others' are one step behind: gather the "
+            "parameters after the update, not before it.",
+        ),
+        WrongAnswer(
+            "does not gather the update",
+            wrong.no_gather,
+            "every rank updated its own slice and never saw the others': the next forward needs "
+            "all parameters, so all-gather them.",
+        ),
+        WrongAnswer("own gradient only", wrong.own_gradient, OWN),
+        WrongAnswer("own gradient only, divided", wrong.own_part, OWN),
+        WrongAnswer(
+            "momentum is lost",
+            wrong.new_momentum,
+            "the first step is right and the momentum is what it was: a new tensor was made and "
+            "dropped. Write into the one that is given, `momentum.mul_(beta).add_(…)`.",
+        ),
+        WrongAnswer(
+            "the other way",
+            wrong.plus,
+            "the parameters moved the other way: the step is subtracted, "
+            "`parameters[start:stop] -= rate * momentum`.",
+        ),
+        WrongAnswer(
+            "no beta",
+            wrong.no_beta,
+            "the old momentum was not multiplied by β: momentum ← β · momentum + g.",
+        ),
+        WrongAnswer(
+            "a moving average",
+            wrong.moving_average,
+            "the gradient was multiplied by 1 − β: that is a moving average, and here "
+            "momentum ← β · momentum + g.",
+        ),
+        WrongAnswer(
+            "the rate in the momentum",
+            wrong.rate_inside,
+            "the momentum holds rate · g: the rate multiplies the step alone, "
+            "parameters ← parameters − rate · momentum.",
+        ),
+        WrongAnswer(
+            "the old momentum",
+            wrong.too_early,
+            "the parameters moved by the momentum of the step before: update the momentum first.",
+        ),
+        WrongAnswer(
+            "moved by the gradient",
+            wrong.by_the_gradient,
+            "the momentum is right, but the parameters moved by the gradient: subtract "
+            "rate · momentum.",
+        ),
+        WrongAnswer(
+            "divides twice",
+            wrong.divides_twice,
+            "the mean was divided by N once more, so the gradient counts N times too little.",
+        ),
+        WrongAnswer(
+            "the sum in the momentum",
+            wrong.sum_inside,
+            "the momentum holds the sum of the gradients, and the rate was divided instead: the "
+            "momentum is kept from step to step, and it is that of the mean.",
+        ),
         WrongAnswer("all-reduce", wrong.by_all_reduce, hint="half too much"),
-        WrongAnswer("own gradient", wrong.own_gradient, hint="by its own gradient"),
-        WrongAnswer("no gather", wrong.no_gather, hint="all-gather them"),
-        WrongAnswer("gathers first", wrong.gathers_first, hint="one step behind"),
-        WrongAnswer("new momentum", wrong.new_momentum, hint="made and dropped"),
         WrongAnswer("L // N", wrong.floor_slices, hint="with the same bounds"),
-        WrongAnswer("a copy", wrong.into_a_copy, hint="did not change"),
-        WrongAnswer("whole momentum", wrong.gathers_the_momentum, hint="what is sharded is never"),
+        WrongAnswer("whole momentum", wrong.whole_momentum, hint="what is sharded is never"),
+        WrongAnswer("to itself as well", wrong.to_itself, hint="which nobody will receive"),
         WrongAnswer("no wait", wrong.no_wait, hint="without waiting for"),
-        WrongAnswer("plus", wrong.plus, hint="moved the other way"),
-        WrongAnswer("no beta", wrong.no_beta, hint="not multiplied by β"),
-        WrongAnswer("1 − β", wrong.moving_average, hint="a moving average"),
-        WrongAnswer("rate inside", wrong.rate_inside, hint="holds rate · g"),
-        WrongAnswer("too early", wrong.too_early, hint="of the step before"),
-        WrongAnswer("by g", wrong.by_the_gradient, hint="moved by the gradient"),
-        WrongAnswer("N twice", wrong.divides_twice, hint="once more"),
-        WrongAnswer("the sum inside", wrong.sum_inside, hint="the rate was divided instead"),
     ),
     figure=0,
 )

@@ -13,7 +13,7 @@ from typing import Any
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number, short
 from helpers.exercises.drives import plain_call
-from helpers.exercises.spec import Case, Exercise, Look, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
 
 def cases(seed: int) -> list[Case]:
@@ -29,43 +29,25 @@ def cases(seed: int) -> list[Case]:
     made = []
     for parameters, ranks, stage in settings:
         name = f"With {parameters / 1e6:.4g} million parameters on {count(ranks, 'rank')}, stage "
-        facts = {
-            "want": reference(parameters, ranks, stage),
-            "known": {name: rule(parameters, ranks, stage) for name, rule in KNOWN.items()},
-        }
+        facts = {"want": reference(parameters, ranks, stage)}
         made.append(Case(f"{name}{stage}", ((parameters, ranks, stage),), facts=facts))
     return made
-
-
-def _equal(got: Any, want: float) -> bool:
-    value = number(got)
-    return value is not None and abs(value - want) <= 1e-9 * abs(want)
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """The number, to nine digits."""
     got, want = seen.values[0], case.facts["want"]
-    if number(got) is None:
+    value = number(got)
+    if value is None:
         return f"{case.name}, your function gave {describe(got)}; a number of bytes was asked for."
-    if not _equal(got, want):
+    if not abs(value - want) <= 1e-9 * abs(want):
         return f"{case.name}, you say {describe(got)} B; a rank holds {short(float(want))} B."
     return None
 
 
-def _by_rule(name: str, words: str) -> Look:
-    def look(case: Case, seen: Observation) -> str | None:
-        if not _equal(seen.values[0], case.facts["known"][name]):
-            return None
-        return f"{case.name}, {words}"
-
-    return look
-
-
-def _gigabytes(case: Case, seen: Observation) -> str | None:
-    for unit, words in ((1e9, "GB"), (2.0**30, "GiB"), (1e6, "MB")):
-        if _equal(seen.values[0], case.facts["want"] / unit):
-            return f"{case.name}, your number is in {words}; bytes were asked for."
-    return None
+def compared(case: Case, seen: Observation) -> Any:
+    """The number, whatever type it has."""
+    return number(seen.values[0])
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -80,85 +62,46 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(parameters: int, ranks: int, stage: int) -> float:
     """The course's own, which `helpers.algorithms.data_parallel.memory` gives part by part."""
-    return _rule(parameters, ranks, stage)
+    return _held()(parameters, ranks, stage)
 
 
-def _rule(
-    parameters: int, ranks: int, stage: int, each: tuple[float, float, float] = (2, 2, 12)
-) -> float:
-    kept = zip(each, (3, 2, 1), strict=True)
-    return sum(parameters * size / (ranks if stage >= first else 1) for size, first in kept)
+def _held(
+    each: tuple[float, float, float] = (2, 2, 12),
+    firsts: tuple[int, int, int] = (3, 2, 1),
+    shards: Callable[[int, int], bool] = lambda stage, first: stage >= first,
+    counted: Callable[[int], int] = lambda stage: stage,
+    unit: float = 1,
+) -> Callable[[int, int, int], float]:
+    """The rule, with one thing exchanged.
+
+    each: bytes of a parameter, of its gradient and in the optimizer. firsts: the stage that each
+    is sharded in first. shards: whether a stage shards what a stage shards first. counted: the
+    stage for which a stage is taken. unit: bytes of one.
+    """
+
+    def bytes_per_rank(parameters: int, ranks: int, stage: int) -> float:
+        return sum(
+            parameters * size / (ranks if shards(counted(stage), first) else 1) / unit
+            for size, first in zip(each, firsts, strict=True)
+        )
+
+    return bytes_per_rank
 
 
-def everything(parameters: int, ranks: int, stage: int) -> float:
-    """Every stage shards everything."""
-    return 16 * parameters / ranks
+gigabytes = _held(unit=1e9)
+gibibytes = _held(unit=2.0**30)
+megabytes = _held(unit=1e6)
+one_early = _held(counted=lambda stage: stage + 1)
+never = _held(shards=lambda stage, first: False)
+other_order = _held(firsts=(1, 2, 3))
+only_one = _held(shards=lambda stage, first: stage == first)
+everything = _held(shards=lambda stage, first: True)
+gradients_whole = _held(counted=lambda stage: 1 if stage == 2 else stage)
+parameters_whole = _held(counted=lambda stage: min(stage, 2))
+no_copy = _held((2, 2, 8))
+four_bytes = _held((4, 4, 12))
+float32 = _held((4, 4, 8))
 
-
-def never(parameters: int, ranks: int, stage: int) -> float:
-    """Nothing is ever sharded."""
-    return 16 * parameters
-
-
-def no_copy(parameters: int, ranks: int, stage: int) -> float:
-    """Forgets the optimizer's own copy of the parameters."""
-    return _rule(parameters, ranks, stage, (2, 2, 8))
-
-
-def whole_floats(parameters: int, ranks: int, stage: int) -> float:
-    """Parameters and gradients in float32 as well."""
-    return _rule(parameters, ranks, stage, (4, 4, 12))
-
-
-def float32(parameters: int, ranks: int, stage: int) -> float:
-    """Everything in float32, without a second copy."""
-    return _rule(parameters, ranks, stage, (4, 4, 8))
-
-
-def one_early(parameters: int, ranks: int, stage: int) -> float:
-    """Counts the stages from 0, so that stage 0 shards the optimizer state."""
-    return _rule(parameters, ranks, stage + 1)
-
-
-def other_order(parameters: int, ranks: int, stage: int) -> float:
-    """Shards the parameters first and the optimizer's state last."""
-    kept = zip((2, 2, 12), (1, 2, 3), strict=True)
-    return sum(parameters * size / (ranks if stage >= first else 1) for size, first in kept)
-
-
-def only_one(parameters: int, ranks: int, stage: int) -> float:
-    """A stage shards its own part and not those of the stages before."""
-    kept = zip((2, 2, 12), (3, 2, 1), strict=True)
-    return sum(parameters * size / (ranks if stage == mine else 1) for size, mine in kept)
-
-
-def gradients_whole(parameters: int, ranks: int, stage: int) -> float:
-    """Stage 2 leaves the gradients whole, as stage 1."""
-    return _rule(parameters, ranks, 1 if stage == 2 else stage)
-
-
-def parameters_whole(parameters: int, ranks: int, stage: int) -> float:
-    """Stage 3 leaves the parameters whole, as stage 2."""
-    return _rule(parameters, ranks, min(stage, 2))
-
-
-def gigabytes(parameters: int, ranks: int, stage: int) -> float:
-    """Answers in GB."""
-    return _rule(parameters, ranks, stage) / 1e9
-
-
-KNOWN: dict[str, Callable[[int, int, int], float]] = {
-    "everything": everything,
-    "never": never,
-    "no copy": no_copy,
-    "whole floats": whole_floats,
-    "float32": float32,
-    "one early": one_early,
-    "other order": other_order,
-    "only one": only_one,
-    "gradients whole": gradients_whole,
-    "parameters whole": parameters_whole,
-}
 
 EXERCISE = Exercise(
     number="14.4",
@@ -174,91 +117,70 @@ EXERCISE = Exercise(
     cases=cases,
     drive=plain_call,
     claim=claim,
-    mistakes=(
-        Mistake("another unit", _gigabytes),
-        Mistake(
-            "counts the stages from zero",
-            _by_rule("one early", "that is the next stage's: stage 0 shards nothing at all."),
-        ),
-        Mistake(
-            "shards nothing",
-            _by_rule("never", "nothing was divided by the ranks: that is 16 Ψ, stage 0."),
-        ),
-        Mistake(
-            "the parameters first",
-            _by_rule(
-                "other order",
-                "the order is the other way round: the optimizer state, which is largest, is "
-                "sharded first, and the parameters last.",
-            ),
-        ),
-        Mistake(
-            "one part only",
-            _by_rule(
-                "only one",
-                "only one of the three was divided: each stage shards what the stages before it "
-                "shard, and one thing more.",
-            ),
-        ),
-        Mistake(
-            "every stage shards everything",
-            _by_rule("everything", "everything was divided by the ranks: that is stage 3."),
-        ),
-        Mistake(
-            "gradients whole",  # before float32, which gives the same number in stage 2
-            _by_rule(
-                "gradients whole",
-                "the gradients were not divided: that is stage 1's number, and stage 2 shards the "
-                "gradients too.",
-            ),
-        ),
-        Mistake(
-            "parameters whole",
-            _by_rule(
-                "parameters whole",
-                "the parameters were not divided: that is stage 2's number, and stage 3 shards "
-                "the parameters too.",
-            ),
-        ),
-        Mistake(
-            "no second copy",
-            _by_rule(
-                "no copy",
-                "the optimizer's 12 bytes are 4 for momentum, 4 for variance, and 4 for a float32 "
-                "copy of the parameter, which is missing here.",
-            ),
-        ),
-        Mistake(
-            "parameters in float32",
-            _by_rule(
-                "whole floats",
-                "parameters and gradients were counted with 4 bytes each; in mixed precision they "
-                "take 2.",
-            ),
-        ),
-        Mistake(
-            "float32",
-            _by_rule(
-                "float32",
-                "that is float32 without a second copy, 4 + 4 + 8: in mixed precision it is "
-                "2 + 2 + 12. Unsharded, both are 16.",
-            ),
-        ),
-    ),
+    compared=compared,
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("everything", everything, hint="that is stage 3"),
-        WrongAnswer("never", never, hint="nothing was divided"),
-        WrongAnswer("no copy", no_copy, hint="float32 copy of the parameter"),
-        WrongAnswer("4 bytes", whole_floats, hint="with 4 bytes each"),
-        WrongAnswer("float32", float32, hint="4 + 4 + 8"),
-        WrongAnswer("one early", one_early, hint="the next stage's"),
-        WrongAnswer("other order", other_order, hint="the other way round"),
-        WrongAnswer("only one", only_one, hint="only one of the three"),
-        WrongAnswer("gigabytes", gigabytes, hint="in GB"),
-        WrongAnswer("gradients", gradients_whole, hint="the gradients were not divided"),
-        WrongAnswer("parameters", parameters_whole, hint="the parameters were not divided"),
+        WrongAnswer("in GB", gigabytes, "your number is in GB; bytes were asked for."),
+        WrongAnswer("in GiB", gibibytes, "your number is in GiB; bytes were asked for."),
+        WrongAnswer("in MB", megabytes, "your number is in MB; bytes were asked for."),
+        WrongAnswer(
+            "counts the stages from zero",
+            one_early,
+            "that is the next stage's: stage 0 shards nothing at all.",
+        ),
+        WrongAnswer(
+            "shards nothing",
+            never,
+            "nothing was divided by the ranks: that is 16 Ψ, stage 0.",
+        ),
+        WrongAnswer(
+            "the parameters first",
+            other_order,
+            "the order is the other way round: the optimizer state, which is largest, is sharded "
+            "first, and the parameters last.",
+        ),
+        WrongAnswer(
+            "one part only",
+            only_one,
+            "only one of the three was divided: each stage shards what the stages before it shard, "
+            "and one thing more.",
+        ),
+        WrongAnswer(
+            "every stage shards everything",
+            everything,
+            "everything was divided by the ranks: that is stage 3.",
+        ),
+        WrongAnswer(
+            "gradients whole",  # before float32, which gives the same number in stage 2
+            gradients_whole,
+            "the gradients were not divided: that is stage 1's number, and stage 2 shards the "
+            "gradients too.",
+        ),
+        WrongAnswer(
+            "parameters whole",
+            parameters_whole,
+            "the parameters were not divided: that is stage 2's number, and stage 3 shards the "
+            "parameters too.",
+        ),
+        WrongAnswer(
+            "no second copy",
+            no_copy,
+            "the optimizer's 12 bytes are 4 for momentum, 4 for variance, and 4 for a float32 copy "
+            "of the parameter, which is missing here.",
+        ),
+        WrongAnswer(
+            "parameters in float32",
+            four_bytes,
+            "parameters and gradients were counted with 4 bytes each; in mixed precision they take "
+            "2.",
+        ),
+        WrongAnswer(
+            "float32",
+            float32,
+            "that is float32 without a second copy, 4 + 4 + 8: in mixed precision it is "
+            "2 + 2 + 12. Unsharded, both are 16.",
+        ),
     ),
     ranked=False,
 )

@@ -10,16 +10,16 @@ a position from every rank to every other.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from helpers.exercises.common import rng
-from helpers.exercises.compare import close, count, describe, worlds
+from helpers.exercises.compare import close, count, describe, is_array, listing, number, worlds
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_tensor_parallel import on_scores
-from helpers.exercises.lesson_14 import vocabulary_mistakes as look
 from helpers.exercises.lesson_14 import vocabulary_wrong as wrong
-from helpers.exercises.lesson_14.cut_scores import dense_of
+from helpers.exercises.lesson_14.vocabulary_wrong import returned
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -55,31 +55,122 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
+def dense_of(case: Case) -> tuple[float, list[Any]]:
+    """The dense loss, and its gradient for each rank's scores."""
+    scores = np.concatenate([args[0] for args in case.args], axis=1)
+    targets, rows = case.args[0][1], np.arange(len(scores))
+    top = scores.max(1, keepdims=True)
+    weights = np.exp(scores - top)
+    total = weights.sum(1, keepdims=True)
+    loss = float(np.mean(np.log(total[:, 0]) + top[:, 0] - scores[rows, targets]))
+    gradient = weights / total
+    gradient[rows, targets] -= 1
+    return loss, np.split(gradient / len(scores), [args[2] for args in case.args][1:], 1)
+
+
+def _right_gradients(case: Case, seen: Observation) -> list[bool]:
+    """Which ranks gave the dense gradient of their scores."""
+    want = dense_of(case)[1]
+    return [close(returned(v)[1], w, 1e-10) for v, w in zip(seen.values, want, strict=True)]
+
+
 def claim(case: Case, seen: Observation) -> str | None:
     """The dense loss and gradient on every rank, few bytes, nothing changed."""
-    loss, parts = dense_of(case)
+    want, right = dense_of(case)[0], _right_gradients(case, seen)
     for rank, value in enumerate(seen.values):
-        if not look.right_loss(case, value):
-            said = describe(look.returned(value)[0])
-            return f"{case.name}, rank {rank}'s loss is {said}; the dense one is {loss:.6g}."
-        if not close(look.returned(value)[1], parts[rank].gradient, look.TOLERANCE):
+        loss = number(returned(value)[0])
+        if loss is None or not abs(loss - want) <= 1e-10 * max(1.0, abs(want)):
+            said = describe(returned(value)[0])
+            return f"{case.name}, rank {rank}'s loss is {said}; the dense one is {want:.6g}."
+        if not right[rank]:
             return f"{case.name}, rank {rank}'s gradient is not that of the dense loss."
         if value["changed"]:
             return f"{case.name}, rank {rank} changed the scores or targets that it was given."
-    return look.gathers(case, seen) or not_waited(case, seen)
+    return gathers(case, seen) or not_waited(case, seen)
+
+
+def gathers(case: Case, seen: Observation) -> str | None:
+    """More bytes than four numbers a position from every rank to every other."""
+    n, positions = case.ranks, len(case.args[0][1])
+    limit = 4 * n * (n - 1) * positions * 8
+    if sum(seen.bytes) <= limit:
+        return None
+    return (
+        f"{case.name}, {sum(seen.bytes)} B were sent, and {limit} B are ample: scores went over "
+        f"the wire, {case.facts['tokens']} numbers a position. Send what a rank makes of its own: "
+        f"a maximum, a sum and a target's score for each of the {positions} positions."
+    )
+
+
+def cut_off(case: Case, seen: Observation) -> str | None:
+    """A loss that cannot grow as far as it has to."""
+    found, want = [float(returned(v)[0]) for v in seen.values], dense_of(case)[0]
+    alike = all(_right_gradients(case, seen)) and max(found) - min(found) <= 1e-6
+    if not case.facts["mixed"] or not alike or found[0] >= want - 1e-6:
+        return None
+    return (
+        f"{case.name}, the gradients are right, but the loss is {found[0]:.5g} and the dense one "
+        f"{want:.5g}: a target far under the maximum was cut off, by a clamp or by a small number "
+        "inside the logarithm. With loss = log Σ exp(s − top) − (target − top) neither is needed."
+    )
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """The gradients where one is wrong, else the losses."""
+    gave = [returned(value) for value in seen.values]
+    if not all(_right_gradients(case, seen)):
+        return [gradient for _, gradient in gave]
+    return [number(loss) for loss, _ in gave]
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name."""
+    found = [number(returned(value)[0]) for value in seen.values]
+    gradient = returned(seen.values[0])[1]
+    finite = np.isfinite(gradient).all(axis=-1) if is_array(gradient) else np.array([])
+    return {
+        "n": case.ranks,
+        "positions": len(case.args[0][1]),
+        "losses": listing(f"{value:.4g}" for value in found if value is not None),
+        "dense": f"{dense_of(case)[0]:.4g}",
+        "finite": f"{np.sum(finite)} of {count(finite.size, 'position')}",
+    }
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     case, most = max(zip(cases, seen, strict=True), key=lambda pair: pair[0].ranks)
-    sent = sum(most.bytes)
     scores = (case.ranks - 1) * sum(args[0].nbytes for args in case.args)
     return (
         f"Passed on {worlds(cases)}: the dense loss and gradient, for scores around ±1000 too; "
-        f"on {case.ranks} ranks {sent} B were sent in all, where gathering the scores takes "
-        f"{scores} B."
+        f"on {case.ranks} ranks {sum(most.bytes)} B were sent in all, where gathering the scores "
+        f"takes {scores} B."
     )
 
+
+def reference(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    """The course's own steps, with the gradient written out."""
+    import torch
+
+    from helpers.algorithms.messages.collectives import all_reduce_ring
+    from helpers.algorithms.messages.maximum import all_reduce_max
+
+    top = all_reduce_max(comm, scores.amax(1))
+    weights = (scores - top[:, None]).exp()
+    mine = ((targets >= first) & (targets < first + scores.shape[1])).nonzero()[:, 0]
+    columns = targets[mine] - first
+    target = torch.zeros_like(top)
+    target[mine] = scores[mine, columns] - top[mine]
+    total, target = all_reduce_ring(comm, torch.stack([weights.sum(1), target]))
+    gradient = weights / total[:, None]
+    gradient[mine, columns] -= 1
+    return (total.log() - target).mean(), gradient / len(targets)
+
+
+ONE_PLACE = (
+    "the gradients are right, but the maximum was subtracted from the scores in the sum and not "
+    "from the target's score, or the other way round: loss = log Σ exp(s − top) − (target − top)."
+)
 
 EXERCISE = Exercise(
     number="14.3",
@@ -95,52 +186,113 @@ EXERCISE = Exercise(
     cases=cases,
     drive=on_scores,
     claim=claim,
+    compared=compared,
     mistakes=(
-        Mistake("looks outside its tokens", look.outside, unfinished=True),
-        Mistake("returns no pair", look.no_pair),
-        Mistake("a loss for each position", look.loss_shape),
-        Mistake("overflows", look.overflow),
-        Mistake("gathers the scores", look.gathers),
-        Mistake("each rank's own maximum", look.own_maximum),
-        Mistake("a softmax over its own tokens", look.own_tokens),
-        Mistake("a target on every rank", look.clamped),
-        Mistake("no one-hot", look.no_one_hot),
-        Mistake("not the mean", look.not_the_mean),
-        Mistake("the opposite sign", look.other_sign),
-        Mistake("divides by the ranks", look.by_ranks),
-        Mistake("changes what it is given", look.changed),
+        Mistake("looks outside its tokens", wrong.outside, unfinished=True),
+        Mistake("returns no pair", wrong.no_pair),
+        Mistake("a loss for each position", wrong.loss_shape),
+        Mistake("overflows", wrong.overflow),
+        Mistake("gathers the scores", gathers),
+        Mistake("changes what it is given", wrong.changed),
         Mistake("messages not waited for", not_waited),
-        Mistake("the target's score is not summed", look.own_targets),
-        Mistake("the loss N times", look.loss_many_times),
-        Mistake("the sum of the losses", look.summed_loss),
-        Mistake("the maximum in one place only", look.two_scales),
-        Mistake("a target cut off", look.cut_off),
+        Mistake("a target cut off", cut_off),
     ),
+    numbers=numbers,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
+        WrongAnswer(
+            "one maximum for all positions",
+            wrong.one_maximum,
+            "rank 0's gradient is finite at {finite}: one maximum for all of them leaves "
+            "exp(−2000), which is 0, where the scores are low. Take the largest score at each "
+            "position, `scores.amax(1)`, and the largest of these over the ranks.",
+        ),
+        WrongAnswer(
+            "the logarithm of a probability",
+            wrong.log_of_probability,
+            "rank 0's loss is not finite, though the gradients are right: a target 2000 under the "
+            "maximum has a probability of exp(−2000), which is 0 in floating point, and log 0 is "
+            "−∞. Take no logarithm of a probability: loss = log Σ exp(s − top) − (target − top).",
+        ),
+        WrongAnswer(
+            "not the largest of the maxima",
+            wrong.not_the_largest,
+            "rank 0's loss or gradient is not finite, where one rank's scores lie around 1000 and "
+            "another's around −1000: what was subtracted is not the largest of them all, such as a "
+            "sum or a mean of the ranks' maxima. `all_reduce_max` gives the largest.",
+        ),
+        WrongAnswer(
+            "each rank's own maximum",
+            wrong.own_maximum,
+            "every rank subtracted its own maximum, so the sums that were added belong to "
+            "different maxima: agree on the largest of all ranks first, with `all_reduce_max`.",
+        ),
+        WrongAnswer(
+            "a softmax over its own tokens",
+            wrong.own_tokens,
+            "the gradient is that of a softmax over each rank's own tokens: sum the exponentials "
+            "over the ranks before you divide.",
+        ),
+        WrongAnswer(
+            "a target on every rank",
+            wrong.clamps,
+            "every rank counts a score for every target, but a target belongs to one rank: where "
+            "it is not between first and first + tokens here, this rank adds zero and subtracts "
+            "nothing.",
+        ),
+        WrongAnswer(
+            "no one-hot",
+            wrong.no_one_hot,
+            "the gradient is the softmax alone: subtract 1 at the target, on the rank that has it.",
+        ),
+        WrongAnswer(
+            "not the mean",
+            wrong.no_mean,
+            "the gradient is {positions} times too large: the loss is the mean over {positions} "
+            "positions, so its gradient is divided by {positions} as well.",
+        ),
+        WrongAnswer(
+            "the opposite sign",
+            wrong.minus,
+            "the gradient has the opposite sign: it is softmax − one-hot, which is negative at the "
+            "target only.",
+        ),
+        WrongAnswer(
+            "divides by the ranks",
+            wrong.by_ranks,
+            "the gradient was divided by {n} ranks as well: every rank has the same positions "
+            "here, so the mean over the positions is all there is to divide by.",
+        ),
+        WrongAnswer(
+            "the target's score is not summed",
+            wrong.own_targets,
+            "the gradients are right, but the ranks' losses are {losses}, and the dense one is "
+            "{dense}: the target's score is on one rank, so it has to be summed over the ranks as "
+            "well.",
+        ),
+        WrongAnswer(
+            "the loss N times",
+            wrong.sums_losses,
+            "the loss is {n} times too large: every rank has the whole loss already, so it is not "
+            "summed over the ranks.",
+        ),
+        WrongAnswer(
+            "the sum of the losses",
+            wrong.sum_of_losses,
+            "the gradients are right, but the loss is {positions} times too large: it is the mean "
+            "over the {positions} positions, `.mean()`, and not their sum.",
+        ),
+        WrongAnswer("the maximum in one place only", wrong.two_scales, ONE_PLACE),
+        WrongAnswer("the maximum twice in the loss", wrong.twice_off, ONE_PLACE),
         WrongAnswer("no maximum", wrong.no_maximum, hint="exp(1000) is infinite"),
-        WrongAnswer("one maximum", wrong.one_maximum, hint="one maximum for all"),
-        WrongAnswer("own maximum", wrong.own_maximum, hint="subtracted its own maximum"),
-        WrongAnswer("own tokens", wrong.own_tokens, hint="softmax over each rank's own tokens"),
-        WrongAnswer("clamps", wrong.clamps, hint="a score for every target"),
-        WrongAnswer("own targets", wrong.own_targets, hint="summed over the ranks as well"),
-        WrongAnswer("two scales", wrong.two_scales, hint="not from the target's score"),
-        WrongAnswer("sums losses", wrong.sums_losses, hint="has the whole loss"),
-        WrongAnswer("no mean", wrong.no_mean, hint="so its gradient is divided"),
-        WrongAnswer("no one-hot", wrong.no_one_hot, hint="the softmax alone"),
         WrongAnswer("whole ids", wrong.whole_ids, hint="a target that it does not have"),
         WrongAnswer("gathers", wrong.gathers, hint="went over the wire"),
         WrongAnswer("in place", wrong.in_place, hint="worked in place"),
         WrongAnswer("loss alone", wrong.loss_alone, hint="return the pair"),
-        WrongAnswer("mean of maxima", wrong.mean_of_maxima, hint="a mean of the ranks' maxima"),
-        WrongAnswer("log of p", wrong.log_of_probability, hint="no logarithm of a probability"),
         WrongAnswer("clamped scores", wrong.clamps_scores, hint="was cut off"),
         WrongAnswer("losses", wrong.each_position, hint="take its `.mean()`"),
         WrongAnswer("a row of one", wrong.row_of_one, hint="leave the dimension out"),
-        WrongAnswer("sum of losses", wrong.sum_of_losses, hint="and not their sum"),
-        WrongAnswer("minus", wrong.minus, hint="the opposite sign"),
-        WrongAnswer("N again", wrong.by_ranks, hint="same positions here"),
         WrongAnswer("no wait", wrong.no_wait, hint="without waiting for"),
     ),
     figure=0,

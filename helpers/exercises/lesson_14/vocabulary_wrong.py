@@ -1,232 +1,201 @@
-"""The reference of exercise 14.3, and losses over a cut vocabulary with one thing wrong."""
+"""Losses over a cut vocabulary with one thing wrong, for exercise 14.3, and hints for families."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 
-def reference(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """The course's own steps, with the gradient written out."""
-    import torch
+from helpers.exercises.compare import describe, is_array, number
+from helpers.exercises.lesson_14.shared import summed, told_by_all
+from helpers.exercises.spec import Case, Observation
 
-    from helpers.algorithms.messages.collectives import all_reduce_ring
+
+def _largest(comm: Any, scores: Any) -> Any:
+    """The largest score of any rank, at each position."""
     from helpers.algorithms.messages.maximum import all_reduce_max
 
-    top = all_reduce_max(comm, scores.amax(1))
-    weights = (scores - top[:, None]).exp()
-    mine = ((targets >= first) & (targets < first + scores.shape[1])).nonzero()[:, 0]
-    columns = targets[mine] - first
-    target = torch.zeros_like(top)
-    target[mine] = scores[mine, columns] - top[mine]
-    total, target = all_reduce_ring(comm, torch.stack([weights.sum(1), target]))
-    gradient = weights / total[:, None]
-    gradient[mine, columns] -= 1
-    return (total.log() - target).mean(), gradient / len(targets)
+    return all_reduce_max(comm, scores.amax(1))
+
+
+def _own_largest(comm: Any, scores: Any) -> Any:
+    _largest(comm, scores)
+    return scores.amax(1)
+
+
+def _largest_of_all(comm: Any, scores: Any) -> Any:
+    return _largest(comm, scores).amax().expand(len(scores))
+
+
+def _smallest_of_largest(comm: Any, scores: Any) -> Any:
+    """It overflows where a mean or a sum of them does, and needs no other messages."""
+    from helpers.algorithms.messages.maximum import all_reduce_max
+
+    return -all_reduce_max(comm, -scores.amax(1))
+
+
+def _largest_without_waiting(comm: Any, scores: Any) -> Any:
+    import torch
+
+    return torch.stack(told_by_all(comm, scores.amax(1))).amax(0)
 
 
 def _loss(
-    comm: Any, scores: Any, targets: Any, first: int, *, mean: bool = True, **options: Any
-) -> Any:
-    """The loss, with each step as it should be or not."""
-    each, gradient = _each(comm, scores, targets, first, **options)
-    return (each.mean(), gradient / len(targets)) if mean else (each.sum(), gradient)
-
-
-def _each(
-    comm: Any,
-    scores: Any,
-    targets: Any,
-    first: int,
+    end: Callable[..., Any] = lambda comm, each, gradient: (each.mean(), gradient / len(each)),
     *,
-    top: str = "all",
-    sum_total: bool = True,
-    sum_target: bool = True,
-    mask: bool = True,
+    top_of: Callable[[Any, Any], Any] = _largest,
+    own_total: bool = False,
+    own_target: bool = False,
+    everywhere: bool = False,
     one_hot: bool = True,
-    scaled: bool = True,
+    shift: float = 1,
     probability: bool = False,
-) -> Any:
-    """Each position's loss, and the gradient of their sum."""
-    import torch
+) -> Callable[..., Any]:
+    """The right one, with one thing exchanged.
 
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-    from helpers.algorithms.messages.maximum import all_reduce_max
+    end: what is returned, of each position's loss and the gradient of their sum. top_of: what is
+    subtracted. own_total, own_target: not the sum over the ranks. everywhere: a target on every
+    rank. one_hot: whether it is subtracted. shift: how often the maximum is taken off the target's
+    score. probability: the loss by the logarithm of a quotient.
+    """
 
-    largest = scores.amax(1) if top != "none" else torch.zeros(len(targets), dtype=scores.dtype)
-    if top == "all":
-        all_reduce_max(comm, largest)
-    elif top == "one":
-        largest = all_reduce_max(comm, scores.max().reshape(1)).expand(len(targets))
-    elif top == "mean":
-        largest = all_reduce_ring(comm, largest) / comm.size
-    weights = (scores - largest[:, None]).exp()
-    total = weights.sum(1)
-    if sum_total:
-        all_reduce_ring(comm, total)
-    mine = (targets >= first) & (targets < first + scores.shape[1])
-    if not mask:
-        mine = torch.ones_like(mine)
-    rows = mine.nonzero()[:, 0]
-    columns = (targets[rows] - first).clamp(0, scores.shape[1] - 1)
-    target = torch.zeros_like(total)
-    if probability:
-        target[rows] = weights[rows, columns] / total[rows]
-    else:
-        target[rows] = scores[rows, columns] - (largest[rows] if scaled else 0)
-    if sum_target:
-        all_reduce_ring(comm, target)
-    gradient = weights / total[:, None]
-    if one_hot:
-        gradient[rows, columns] -= 1
-    return (-target.log() if probability else total.log() - target), gradient
+    def vocabulary_loss(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+        import torch
+
+        top = top_of(comm, scores)
+        weights = (scores - top[:, None]).exp()
+        here = (targets >= first) & (targets < first + scores.shape[1])
+        mine = (torch.ones_like(here) if everywhere else here).nonzero()[:, 0]
+        columns = (targets[mine] - first).clamp(0, scores.shape[1] - 1)
+        target = torch.zeros_like(top)
+        target[mine] = scores[mine, columns] - shift * top[mine]
+        if probability:
+            target[mine] = weights[mine, columns]
+        own = torch.stack([weights.sum(1), target])
+        both = summed(comm, own.clone())
+        total, target = (own if own_total else both)[0], (own if own_target else both)[1]
+        gradient = weights / total[:, None]
+        if one_hot:
+            gradient[mine, columns] -= 1
+        each = -(target / total).log() if probability else total.log() - target
+        return end(comm, each, gradient)
+
+    return vocabulary_loss
 
 
-def no_maximum(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """Takes the exponentials of the scores as they are."""
-    return _loss(comm, scores, targets, first, top="none")
+_right = _loss()
+no_maximum = _loss(top_of=lambda comm, scores: 0 * _largest(comm, scores))
+one_maximum = _loss(top_of=_largest_of_all)
+own_maximum = _loss(top_of=_own_largest)
+not_the_largest = _loss(top_of=_smallest_of_largest)
+no_wait = _loss(top_of=_largest_without_waiting)
+own_tokens = _loss(own_total=True)
+own_targets = _loss(own_target=True)
+clamps = _loss(everywhere=True)
+no_one_hot = _loss(one_hot=False)
+two_scales = _loss(shift=0)
+twice_off = _loss(shift=2)
+log_of_probability = _loss(probability=True)
+loss_alone = _loss(lambda comm, each, gradient: each.mean())
+each_position = _loss(lambda comm, each, gradient: (each, gradient / len(each)))
+row_of_one = _loss(lambda comm, each, gradient: (each.mean(0, True), gradient / len(each)))
+no_mean = _loss(lambda comm, each, gradient: (each.sum(), gradient))
+sum_of_losses = _loss(lambda comm, each, gradient: (each.sum(), gradient / len(each)))
+# What a sum over the ranks gives, whatever messages it takes.
+sums_losses = _loss(lambda comm, each, gradient: (comm.size * each.mean(), gradient / len(each)))
+minus = _loss(lambda comm, each, gradient: (each.mean(), -gradient / len(each)))
+by_ranks = _loss(lambda comm, each, gradient: (each.mean(), gradient / len(each) / comm.size))
 
 
-def one_maximum(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """Subtracts the largest score of all positions from every score."""
-    return _loss(comm, scores, targets, first, top="one")
+def clamps_scores(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    shifted = scores - _largest(comm, scores)[:, None]
+    return _right(comm, shifted.clamp(min=-100), targets, first)
 
 
-def own_maximum(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """Every rank subtracts its own maximum."""
-    return _loss(comm, scores, targets, first, top="own")
-
-
-def own_tokens(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """A softmax over this rank's tokens."""
-    return _loss(comm, scores, targets, first, sum_total=False)
-
-
-def clamps(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """Takes a score on every rank, also where the target is another's."""
-    return _loss(comm, scores, targets, first, mask=False)
-
-
-def own_targets(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """Forgets that the target's score is on one rank only."""
-    return _loss(comm, scores, targets, first, sum_target=False)
-
-
-def two_scales(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """Forgets that the maximum was taken off."""
-    return _loss(comm, scores, targets, first, scaled=False)
-
-
-def sums_losses(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """Sums a loss that every rank has."""
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    loss, gradient = _loss(comm, scores, targets, first)
-    return all_reduce_ring(comm, loss.reshape(1))[0], gradient
-
-
-def no_mean(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """Adds the positions up."""
-    return _loss(comm, scores, targets, first, mean=False)
-
-
-def no_one_hot(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """The gradient is the softmax alone."""
-    return _loss(comm, scores, targets, first, one_hot=False)
+def in_place(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    loss, gradient = _right(comm, scores, targets, first)
+    return loss, scores.copy_(gradient)
 
 
 def whole_ids(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """Looks the target's score up by its number in the whole vocabulary."""
-    rows = range(len(targets))
-    scores[list(rows), targets]
-    return _loss(comm, scores, targets, first)
+    scores[list(range(len(targets))), targets]
+    return _right(comm, scores, targets, first)
 
 
 def gathers(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """Sends every score to every rank, and computes the dense loss."""
     import torch
-    from torch.nn import functional
 
-    parts, requests = [scores] * comm.size, []
-    for other in range(comm.size):
-        if other != comm.rank:
-            requests.append(comm.isend(scores, other))
-    for other in range(comm.size):
-        if other != comm.rank:
-            parts[other] = comm.recv(other)
-    for request in requests:
-        request.wait()
-    whole = torch.cat(parts, dim=1).requires_grad_()
-    loss = functional.cross_entropy(whole, targets)
+    whole = torch.cat(told_by_all(comm, scores, waits=True), dim=1).requires_grad_()
+    loss = torch.nn.functional.cross_entropy(whole, targets)
     (gradient,) = torch.autograd.grad(loss, whole)
     return loss.detach(), gradient[:, first : first + scores.shape[1]].clone()
 
 
-def in_place(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """Makes the gradient out of the scores themselves."""
-    loss, gradient = _loss(comm, scores, targets, first)
-    return loss, scores.copy_(gradient)
+# --- families of them -----------------------------------------------------------------------------
 
 
-def loss_alone(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """No gradient."""
-    return _loss(comm, scores, targets, first)[0]
+def returned(value: Any) -> tuple[Any, Any]:
+    """The loss and the gradient that a rank gave; None, None where it gave no pair."""
+    gave = value["returned"]
+    if isinstance(gave, tuple | list) and len(gave) == 2:
+        return gave[0], gave[1]
+    return None, None
 
 
-def mean_of_maxima(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """Takes the mean of the ranks' maxima for the largest of them."""
-    return _loss(comm, scores, targets, first, top="mean")
+def no_pair(case: Case, seen: Observation) -> str | None:
+    """No loss and gradient."""
+    for rank, value in enumerate(seen.values):
+        if returned(value) == (None, None):
+            what = describe(value["returned"])
+            return f"{case.name}, rank {rank} returned {what}: return the pair (loss, gradient)."
+    return None
 
 
-def log_of_probability(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """The logarithm of the softmax."""
-    each, gradient = _each(comm, scores, targets, first, probability=True)
-    return each.mean(), gradient / len(targets)
+def loss_shape(case: Case, seen: Observation) -> str | None:
+    """A loss that is not a number."""
+    for rank, value in enumerate(seen.values):
+        loss, _ = returned(value)
+        if not is_array(loss) or loss.ndim == 0:
+            continue
+        how = "take its `.mean()`" if loss.size > 1 else "leave the dimension out, `loss[0]`"
+        return (
+            f"{case.name}, rank {rank}'s loss has the shape {loss.shape}: it is one number, the "
+            f"mean over the {len(case.args[0][1])} positions, so {how}."
+        )
+    return None
 
 
-def clamps_scores(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """Lets no score lie more than 100 under the maximum."""
-    from helpers.algorithms.messages.maximum import all_reduce_max
-
-    top = all_reduce_max(comm, scores.amax(1))
-    return _loss(comm, (scores - top[:, None]).clamp(min=-100), targets, first)
-
-
-def each_position(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """Forgets the mean of the loss."""
-    each, gradient = _each(comm, scores, targets, first)
-    return each, gradient / len(targets)
-
-
-def row_of_one(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """A loss of shape (1,)."""
-    loss, gradient = _loss(comm, scores, targets, first)
-    return loss.reshape(1), gradient
+def overflow(case: Case, seen: Observation) -> str | None:
+    """Infinite or undefined."""
+    for rank, value in enumerate(seen.values):
+        loss, gradient = returned(value)
+        figure = number(loss)
+        if figure is not None and not (np.isfinite(figure) and np.all(np.isfinite(gradient))):
+            return (
+                f"{case.name}, rank {rank}'s loss or gradient is not finite: exp(1000) is infinite "
+                "and a sum of exp(−1000) is zero. Subtract, at each position, the largest score "
+                "that any rank has there."
+            )
+    return None
 
 
-def sum_of_losses(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """Adds the losses up, and takes the gradient of their mean."""
-    each, gradient = _each(comm, scores, targets, first)
-    return each.sum(), gradient / len(targets)
+def outside(case: Case, seen: Observation) -> str | None:
+    """A target looked up where it is not."""
+    if seen.trouble != "failed" or "out of" not in seen.text:
+        return None
+    return (
+        f"{case.name}, rank {seen.rank} looked for a target that it does not have "
+        f"({seen.text.splitlines()[0]}): its columns are tokens first to first + tokens here − 1, "
+        "so the column is target − first, and only where that lies inside."
+    )
 
 
-def minus(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """One-hot minus softmax."""
-    loss, gradient = _loss(comm, scores, targets, first)
-    return loss, -gradient
-
-
-def by_ranks(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """Divides by the number of ranks too, as data parallelism does."""
-    loss, gradient = _loss(comm, scores, targets, first)
-    return loss, gradient / comm.size
-
-
-def no_wait(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """Says its maximum to everybody, and waits for none of the messages."""
-    largest = scores.amax(1)
-    others = [r for r in range(comm.size) if r != comm.rank]
-    for other in others:
-        comm.isend(largest.clone(), other)
-    for other in others:
-        largest = largest.maximum(comm.recv(other))
-    return _loss(comm, scores, targets, first)
+def changed(case: Case, seen: Observation) -> str | None:
+    """Something that was handed in has changed."""
+    if not any(v["changed"] for v in seen.values):
+        return None
+    return (
+        f"{case.name}, the scores or targets that were handed in have changed: an operation worked "
+        "in place. Work on a new tensor, such as `scores - top[:, None]`."
+    )

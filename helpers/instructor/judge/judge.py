@@ -116,7 +116,8 @@ class Judge:
         shown = exercise.cases(0)
         for number, case in enumerate(shown, 1):
             seen = observe(exercise, case, session, clock)
-            verdict = judge(exercise, case, seen)
+            with clock.stopped():
+                verdict = judge(exercise, case, seen)
             if verdict.status != "passed":
                 again = shown[0 if exercise.unseen else number - 1 : number]
                 # Where all of it is seen, the mistake is known.
@@ -151,7 +152,8 @@ class Judge:
                 # It went well on the lesson's cases: the machine may have stood still, or what
                 # another answer has left may have had the sandbox ended.
                 again, seen = True, observe(exercise, case, session, clock)
-            verdict = judge(exercise, case, seen)
+            with clock.stopped():
+                verdict = judge(exercise, case, seen)
             if verdict.status != "passed":
                 told = None if seen.trouble else _afresh(exercise, session, clock)
                 return verdicts.on_hidden(exercise, seen, verdict, told)
@@ -190,9 +192,10 @@ def _hint(
     """
     for case in shown:
         seen = observe(exercise, case, session, clock, inside=True)
-        verdict = judge(exercise, case, seen)
         if seen.trouble:
             return None
+        with clock.stopped():
+            verdict = judge(exercise, case, seen)
         if verdict.status == "wrong":
             return verdict
     return None
