@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from helpers.exercises.spec import Exercise
 from helpers.worker import cells
 
 REPOSITORY = Path(__file__).parent.parent
+LESSON = r"helpers\.exercises\.lesson_\d\d"
 
 
 def named(lesson: str) -> str:
@@ -65,8 +67,9 @@ def as_cell(exercise: Exercise, function: Callable[..., Any]) -> str:
 def _with_imports(source: str, names: Sequence[str], allowed: Sequence[str]) -> str:
     """What some names of a module need, with the course's hidden modules written out."""
     parts: list[str] = []
+    whole = dict(pair for node in ast.walk(ast.parse(source)) for pair in _modules(node))
     for statement in cells.needed(cells.read([source]).statements, names):
-        inliner = _Inliner(allowed)
+        inliner = _Inliner(allowed, whole)
         node = inliner.visit(statement.node)
         parts += inliner.parts
         if node is not None:
@@ -74,11 +77,30 @@ def _with_imports(source: str, names: Sequence[str], allowed: Sequence[str]) -> 
     return "\n\n".join(dict.fromkeys(parts))
 
 
-class _Inliner(ast.NodeTransformer):
-    """Takes imports of hidden modules out; their text is in `parts`."""
+def _modules(node: ast.AST) -> list[tuple[str, str]]:
+    """The specs' modules that an import makes whole, by their names there."""
+    if not isinstance(node, ast.ImportFrom) or not re.fullmatch(LESSON, node.module or ""):
+        return []
+    return [(alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names]
 
-    def __init__(self, allowed: Sequence[str]) -> None:
-        self.allowed, self.parts = allowed, list[str]()
+
+class _Inliner(ast.NodeTransformer):
+    """Takes imports of hidden modules out; their text is in `parts`.
+
+    whole: those of them that are imported whole, by their names, of which `name.part` is used.
+    """
+
+    def __init__(self, allowed: Sequence[str], whole: Mapping[str, str]) -> None:
+        self.allowed, self.whole, self.parts = allowed, whole, list[str]()
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        module = self.whole.get(node.value.id) if isinstance(node.value, ast.Name) else None
+        if module is None:
+            return node
+        source = inspect.getsource(import_module(module))
+        self.parts.append(_with_imports(source, [node.attr], self.allowed))
+        return ast.Name(node.attr, node.ctx)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
         module = node.module or ""

@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 
 from helpers.exercises.common import rng
-from helpers.exercises.compare import describe, is_array
+from helpers.exercises.compare import describe, is_array, number
 from helpers.exercises.drives_kept import call_with_tensors
-from helpers.exercises.drives_split import returned
-from helpers.exercises.lesson_11 import codes_grid as grid
-from helpers.exercises.lesson_11 import codes_mistakes as look
+from helpers.exercises.drives_split import changed, returned
 from helpers.exercises.lesson_11 import codes_wrong as wrong
-from helpers.exercises.lesson_11.figures import Array, alike, near, said
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.lesson_11.figures import Array, alike, items, kind, near, said, single, what
+from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
 _SEVERAL = ("both", "above", "below", "both", "both")  # where a range lies, seen from 0
 _BITS = (8, 8, 6, 4, 2)
@@ -39,14 +37,14 @@ def cases(seed: int) -> list[Case]:
         pairs = zip(_SEVERAL, _BITS, strict=True)
         ranges = [_drawn(random, where, bits, n == 0) for n, (where, bits) in enumerate(pairs)]
     made = []
-    for number, ((low, high), bits) in enumerate(zip(ranges, _BITS, strict=True)):
+    for at, ((low, high), bits) in enumerate(zip(ranges, _BITS, strict=True)):
         scale, zero = _grid(low, high, bits)
         values = _values(random, low, high, bits)
-        if number == 0:
+        if at == 0:
             values = values.reshape(3, 5)
         facts = _facts(values.astype(np.float64), low, high, bits, scale, zero)
         name = f"With the range {said(low)} to {said(high)} and {bits} bits"
-        args: tuple[Any, ...] = (values, low, high) + ((bits,) if number != 1 else ())
+        args: tuple[Any, ...] = (values, low, high) + ((bits,) if at != 1 else ())
         made.append(Case(name, (args,), facts=facts))
     return made
 
@@ -95,67 +93,29 @@ def _values(random: np.random.Generator, low: float, high: float, bits: int) -> 
 def _facts(
     values: Array, low: float, high: float, bits: int, scale: float, zero: int
 ) -> dict[str, Any]:
-    """What is right, and what answers with one thing wrong give instead."""
-    steps, lowest, highest = 2**bits - 1, -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+    lowest, highest = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
     ends = min(low, 0.0), max(high, 0.0)
-    width, magnitude = ends[1] - ends[0], max(-ends[0], ends[1])
-    own = float(values.min()), float(values.max())
-    scales = {
-        "one step too many": [width / 2**bits],
-        "not widened": [(high - low) / steps],
-        "own ends": [(max(own[1], 0) - min(own[0], 0)) / steps, (own[1] - own[0]) / steps],
-        "magnitude": [magnitude / highest, magnitude / 2 ** (bits - 1), 2 * magnitude / steps],
-        "8 bits": [width / 255],
-        "half the steps": [width / highest, width / 2 ** (bits - 1)],
-        "upside down": [steps / width],
-    }
-    zeros = {
-        "sign": [lowest - (zero - lowest), -zero],
-        "from 0 on": [zero - lowest],
-        "always 0": [0],
-        "lowest code": [zero + 1 if zero < highest else zero],
-    }
-    far = (values < ends[0]) | (values > ends[1])
-    exact, want = values / scale, np.clip(np.round(values / scale) + zero, lowest, highest)
-    rounded = np.round(exact)
-    clamped = np.clip(rounded, lowest, highest) + zero
-    codes = {
-        "8-bit ends": [np.clip(rounded + zero, -128, 127)],
-        "cut": [np.clip(cut, lowest, highest) for cut in _cut(exact, zero)],
-        "clamped first": [(clamped + 128) % 256 - 128, np.clip(clamped, lowest, highest)],
-        "from the low end": [
-            np.clip(np.round((values - ends[0]) / scale) + lowest, lowest, highest)
-        ],
-        "no zero point": [np.clip(rounded, lowest, highest)],
-        "minus": [np.clip(rounded - zero, lowest, highest)],
-        "from 0 on": [want - lowest],
-        "narrow": [np.clip(want, -highest, highest)],
-        "times": [np.clip(np.round(values * scale) + zero, lowest, highest)],
-        "own ends": [np.clip(np.round(np.clip(values, low, high) / scale) + zero, lowest, highest)],
-    }
     return {
-        "codes": want.astype(np.int8),
+        "codes": np.clip(np.round(values / scale) + zero, lowest, highest).astype(np.int8),
         "scale": scale,
         "zero": zero,
         "values": values,
         "ends": ends,
         "bits": bits,
-        "far": far,
-        "other scales": {k: [v for v in vs if not near(v, scale)] for k, vs in scales.items()},
-        "other zeros": {k: [v for v in vs if v != zero] for k, vs in zeros.items()},
-        "other codes": {k: [v for v in vs if not alike(v, want)] for k, vs in codes.items()},
+        "far": (values < ends[0]) | (values > ends[1]),
     }
 
 
-def _cut(exact: Array, zero: int) -> list[Array]:
-    """Codes without rounding: what comes after the point is cut off before or after the shift."""
-    return [np.trunc(exact) + zero, np.trunc(exact + zero), np.floor(exact) + zero]
+def parts(seen: Observation) -> tuple[Any, float | None, float | None]:
+    """Codes, scale and zero point, whatever stands for the first; None for what is no number."""
+    given = items(returned(seen.values[0]), 3)
+    return (given[0], number(given[1]), number(given[2])) if given else (None, None, None)
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """The scale, the zero point, and the nearest code of every value."""
     facts = case.facts
-    codes, scale, zero = grid.parts(seen)
+    codes, scale, zero = parts(seen)
     if not is_array(codes, facts["codes"].shape) or scale is None or zero is None:
         return (
             f"{case.name}, `quantize` gave {describe(returned(seen.values[0]))}: return three "
@@ -166,14 +126,83 @@ def claim(case: Case, seen: Observation) -> str | None:
     if zero != facts["zero"]:
         return f"{case.name}, the zero point is {said(zero)}; it should be {said(facts['zero'])}."
     if not alike(codes, facts["codes"]):
-        return look.first_wrong(case, codes)
-    return look.other_type(case, seen) or look.written(case, seen)
+        return _first_wrong(case, codes)
+    if codes.dtype != np.int8:
+        return _other_type(case, seen)
+    return f"{case.name}, {wrong.IN_PLACE}" if changed(seen.values[0]) is not None else None
+
+
+def _first_wrong(case: Case, codes: Any) -> str:
+    """The first value with another code than the nearest one."""
+    facts = case.facts
+    at = int(np.argmax((codes != facts["codes"]).ravel()))
+    got, want = float(codes.ravel()[at]), int(facts["codes"].ravel()[at])
+    value, scale, zero = float(facts["values"].ravel()[at]), facts["scale"], facts["zero"]
+    return (
+        f"{case.name}, {said(value)} got the code {said(got)}, which stands for "
+        f"{said(scale * (got - zero))}; the code {said(want)} stands for "
+        f"{said(scale * (want - zero))}, which is nearest."
+    )
+
+
+def _other_type(case: Case, seen: Observation) -> str:
+    codes = parts(seen)[0]
+    return (
+        f"{case.name}, the codes are right and stand there as {kind(codes)}, {codes.itemsize} B "
+        "each: `.to(torch.int8)` once they are whole and clamped."
+    )
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """What is wrong first, in the order of the claim: what follows from it says nothing more."""
+    facts = case.facts
+    codes, scale, zero = parts(seen)
+    if not is_array(codes, facts["codes"].shape) or scale is None or zero is None:
+        return what(returned(seen.values[0]))
+    if not near(scale, facts["scale"]):
+        return {"scale": single(scale)}
+    lowest = -(2.0 ** (facts["bits"] - 1))
+    if zero != facts["zero"]:
+        # Another sign may give the zero point that codes from 0 on have: only the codes tell.
+        from_0 = alike(codes.astype(float) % 256, facts["codes"] - lowest) or (codes >= 0).all()
+        return {"zero point": single(zero), "codes from 0 on": bool(from_0)}
+    if not alike(codes, facts["codes"]):
+        return {"codes": codes.astype(float) % 256}  # as they are in int8, where that wraps around
+    return {"type": codes.dtype.name, "changed": changed(seen.values[0]) is not None}
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: the grid as it should be, what was given, and the first wrong code."""
+    facts = case.facts
+    bits, (low, high), scale = facts["bits"], facts["ends"], facts["scale"]
+    codes, got_scale, got_zero = parts(seen)
+    lowest = -(2 ** (bits - 1))
+    told = {
+        "low": said(low),
+        "high": said(high),
+        "bits": bits,
+        "codes": 2**bits,
+        "steps": 2**bits - 1,
+        "lowest": said(lowest),
+        "highest": -lowest - 1,
+        "away": said(round(-low / scale)),
+        "exact": said(lowest - low / scale),
+        "right_zero": said(facts["zero"]),
+        "scale": said(got_scale or 0),
+        "zero": said(got_zero or 0),
+    }
+    if is_array(codes, facts["codes"].shape):
+        at = int(np.argmax((codes != facts["codes"]).ravel()))
+        told["first"] = _first_wrong(case, codes)
+        told["value"] = said(float(facts["values"].ravel()[at]))
+        told["code"] = said(float(codes.ravel()[at]))
+    return told
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     facts = cases[0].facts
-    codes, scale, zero = grid.parts(seen[0])
+    codes, scale, zero = parts(seen[0])
     off = np.abs((np.asarray(codes, float) - (zero or 0)) * (scale or 0) - facts["values"])
     low, high = (said(end) for end in facts["ends"])
     return (
@@ -210,39 +239,48 @@ EXERCISE = Exercise(
     cases=cases,
     drive=call_with_tensors,
     claim=claim,
-    mistakes=(
-        Mistake("the values written into", look.written),
-        Mistake("three things", grid.incomplete),
-        *grid.OF_SCALE,
-        Mistake("a zero point between two codes", grid.between),
-        Mistake("the zero point not rounded to the nearest", grid.neighbour),
-        *grid.OF_ZERO,
-        *look.OF_CODES,
-        Mistake("beyond the range, not clamped", look.unclamped),
-        Mistake("values instead of codes", look.values_back),
-        Mistake("codes of another type", look.other_type),
-    ),
     praise=praise,
     reference=reference,
+    numbers=numbers,
+    compared=compared,
     wrong=(
-        WrongAnswer("zero point not rounded", wrong.between, hint="between two codes"),
-        WrongAnswer("zero point cut", wrong.zero_cut, hint="next to the right one"),
-        WrongAnswer("not widened", wrong.not_widened, hint="widen the range"),
-        WrongAnswer("divides by 2^bits", wrong.one_step_too_many, hint="have one step fewer"),
-        WrongAnswer("codes cut", wrong.cut, hint="cuts off what comes after the point"),
-        WrongAnswer("not clamped", wrong.not_clamped, hint="lies beyond the range"),
-        WrongAnswer("sign of the zero point", wrong.sign, hint="with the wrong sign"),
-        WrongAnswer("symmetric scale", wrong.symmetric, hint="from the largest magnitude"),
-        WrongAnswer("codes from 0 on", wrong.unsigned, hint="count from 0 on"),
-        WrongAnswer("clamped too early", wrong.clamped_first, hint="clamped before"),
-        WrongAnswer("the values' own ends", wrong.own_ends, hint="the values' own"),
+        WrongAnswer("zero point not rounded", wrong.between, wrong.BETWEEN),
+        WrongAnswer("zero point cut", wrong.zero_cut, wrong.NEIGHBOUR),
+        WrongAnswer("zero point cut towards 0", wrong.zero_cut_towards_0, wrong.NEIGHBOUR),
+        WrongAnswer("range not widened", wrong.not_widened, wrong.NOT_WIDENED),
         WrongAnswer(
-            "counts from the low end", wrong.from_the_low_end, hint="counted from the low end"
+            "divides by the number of codes", wrong.one_step_too_many, wrong.ONE_STEP_TOO_MANY
         ),
-        WrongAnswer("always 8 bits", wrong.eight_bits, hint="steps of 8 bits"),
-        WrongAnswer("clamped to 8 bits", wrong.eight_bit_ends, hint="the ends of 8 bits"),
-        WrongAnswer("codes as floats", wrong.floats, hint="as torch.float32"),
-        WrongAnswer("clamps in place", wrong.in_place, hint="wrote into `values`"),
+        WrongAnswer("codes cut", wrong.cut, wrong.CUT),
+        WrongAnswer("steps cut", wrong.steps_cut, wrong.CUT),
+        WrongAnswer("codes rounded down", wrong.rounded_down, wrong.CUT),
+        WrongAnswer("sign of the zero point", wrong.sign, wrong.SIGN),
+        WrongAnswer("zero point negated", wrong.negated, wrong.SIGN),
+        WrongAnswer("symmetric scale", wrong.symmetric, wrong.MAGNITUDE),
+        WrongAnswer("a range as far below 0 as above", wrong.symmetric_range, wrong.MAGNITUDE),
+        WrongAnswer("half of the codes", wrong.half_of_the_codes, wrong.HALF_OF_THE_CODES),
+        WrongAnswer("the scale upside down", wrong.upside_down, wrong.UPSIDE_DOWN),
+        WrongAnswer("codes from 0 on", wrong.unsigned, wrong.UNSIGNED),
+        WrongAnswer("no zero point", wrong.around_0, wrong.AROUND_0),
+        WrongAnswer("a lowest code too high", wrong.lowest_too_high, wrong.LOWEST_TOO_HIGH),
+        WrongAnswer("clamped too early", wrong.clamped_first, wrong.CLAMPED_FIRST),
+        WrongAnswer("the values' own ends", wrong.own_ends, wrong.OWN_ENDS),
+        WrongAnswer("counts from the low end", wrong.from_the_low_end, wrong.FROM_THE_LOW_END),
+        WrongAnswer("always 8 bits", wrong.eight_bits, wrong.EIGHT_BITS),
+        WrongAnswer("the ends of 8 bits", wrong.eight_bit_ends, wrong.EIGHT_BIT_ENDS),
+        WrongAnswer("beyond the range, not clamped", wrong.not_clamped, wrong.NOT_CLAMPED),
+        WrongAnswer("codes from 0 on, the zero point not", wrong.codes_from_0, wrong.CODES_FROM_0),
+        WrongAnswer("zero point not added", wrong.not_added, wrong.NOT_ADDED),
+        WrongAnswer("zero point subtracted", wrong.subtracted, wrong.SUBTRACTED),
+        WrongAnswer("lowest code left out", wrong.narrow, wrong.NARROW),
+        WrongAnswer(
+            "clamped to the range as given", wrong.clamped_as_given, wrong.CLAMPED_AS_GIVEN
+        ),
+        WrongAnswer("times the scale", wrong.times_scale, wrong.TIMES_SCALE),
+        WrongAnswer("values instead of codes", wrong.values_back, wrong.VALUES_BACK),
+        WrongAnswer("another order", wrong.codes_last, wrong.CODES_LAST),
+        WrongAnswer("codes of another type", wrong.floats, _other_type),
+        WrongAnswer("the values written into", wrong.in_place, wrong.IN_PLACE),
     ),
     ranked=False,
 )

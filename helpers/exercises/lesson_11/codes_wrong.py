@@ -1,128 +1,244 @@
-"""Wrong answers to exercise 11.1, the ones that people really write."""
+"""Wrong answers to exercise 11.1: the right one with one thing exchanged, and what is said."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 
-def _grid(low: float, high: float, bits: int) -> tuple[float, float, int]:
-    """Scale, the zero point before rounding, and the lowest code."""
-    low, high = min(low, 0.0), max(high, 0.0)
-    scale = (high - low) / (2**bits - 1)
-    lowest = -(2 ** (bits - 1))
-    return scale, lowest - low / scale, lowest
+def _widened(values: Any, low: float, high: float) -> tuple[float, float]:
+    return min(low, 0.0), max(high, 0.0)
 
 
-def _held(codes: Any, lowest: int) -> Any:
-    return codes.clamp(lowest, -lowest - 1).to(torch.int8)
+def _by_steps(low: float, high: float, bits: int) -> float:
+    return (high - low) / (2**bits - 1)
 
 
-def between(values: Any, low: float, high: float, bits: int = 8) -> Any:
-    """The zero point as it comes."""
-    scale, zero, lowest = _grid(low, high, bits)
-    return _held(torch.round(values / scale + zero), lowest), scale, zero
+def _whole(low: float, scale: float, bits: int) -> float:
+    return -(2 ** (bits - 1)) - round(low / scale)
 
 
-def zero_cut(values: Any, low: float, high: float, bits: int = 8) -> Any:
-    """int() on the steps from the low end to 0."""
-    scale, _, lowest = _grid(low, high, bits)
-    zero = lowest + int(-min(low, 0.0) / scale)
-    return _held(torch.round(values / scale) + zero, lowest), scale, zero
+def _clamped(codes: Any, bits: int) -> Any:
+    return codes.clamp(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1).to(torch.int8)
 
 
-def not_widened(values: Any, low: float, high: float, bits: int = 8) -> Any:
-    """The range as it is given."""
-    scale, lowest = (high - low) / (2**bits - 1), -(2 ** (bits - 1))
-    zero = max(lowest, min(-lowest - 1, lowest - round(low / scale)))
-    return _held(torch.round(values / scale) + zero, lowest), scale, zero
+def _nearest(values: Any, scale: float, zero: float, bits: int) -> Any:
+    return _clamped(torch.round(values / scale) + zero, bits)
 
 
-def one_step_too_many(values: Any, low: float, high: float, bits: int = 8) -> Any:
-    """(high − low)/2^bits."""
-    low, high, lowest = min(low, 0.0), max(high, 0.0), -(2 ** (bits - 1))
-    scale = (high - low) / 2**bits
-    zero = lowest - round(low / scale)
-    return _held(torch.round(values / scale) + zero, lowest), scale, zero
+def _with(
+    *,
+    ends: Callable[[Any, float, float], tuple[float, float]] = _widened,
+    scale: Callable[[float, float, int], float] = _by_steps,
+    zero: Callable[[float, float, int], float] = _whole,
+    codes: Callable[[Any, float, float, int], Any] = _nearest,
+) -> Callable[..., Any]:
+    """The range, the scale by that and the bits, the zero point by the low end, then the codes."""
+
+    def quantize(values: Any, low: float, high: float, bits: int = 8) -> Any:
+        low, high = ends(values, low, high)
+        step = scale(low, high, bits)
+        zero_point = zero(low, step, bits)
+        return codes(values, step, zero_point, bits), step, zero_point
+
+    return quantize
 
 
-def cut(values: Any, low: float, high: float, bits: int = 8) -> Any:
-    """Turns to int8 without rounding."""
-    scale, zero, lowest = _grid(low, high, bits)
-    return _held(values / scale + round(zero), lowest), scale, round(zero)
+_right = _with()
+
+# --- the scale ------------------------------------------------------------------------------------
+
+one_step_too_many = _with(scale=lambda low, high, bits: (high - low) / 2**bits)
+ONE_STEP_TOO_MANY = (
+    "the scale is {scale}: that is the width by {codes}. There are {codes} codes, and they have "
+    "one step fewer between them: divide by {steps}."
+)
+half_of_the_codes = _with(scale=lambda low, high, bits: (high - low) / (2 ** (bits - 1) - 1))
+HALF_OF_THE_CODES = (
+    "the scale is {scale}: that is the width by the codes on one side of 0. The range has all "
+    "{codes} codes, with {steps} steps between them."
+)
+eight_bits = _with(scale=lambda low, high, bits: (high - low) / 255)
+EIGHT_BITS = (
+    "the scale is {scale}: these are the steps of 8 bits. With {bits} bits there are {steps}: the "
+    "width by `2**bits - 1`."
+)
+upside_down = _with(scale=lambda low, high, bits: (2**bits - 1) / (high - low))
+UPSIDE_DOWN = (
+    "the scale is {scale}: that is how many steps a unit has. The scale is how much a step is "
+    "worth, the width by {steps}."
+)
+symmetric = _with(scale=lambda low, high, bits: max(-low, high) / (2 ** (bits - 1) - 1))
+MAGNITUDE = (
+    "the scale is {scale}: it comes from the largest magnitude, as on a grid that reaches as far "
+    "below 0 as above. This grid has a zero point and needs no more than the width, {low} to "
+    "{high}: divide that by {steps}."
+)
+symmetric_range = _with(scale=lambda low, high, bits: 2 * max(-low, high) / (2**bits - 1))
+not_widened = _with(ends=lambda values, low, high: (low, high))
+NOT_WIDENED = (
+    "the scale is {scale}: it covers the range as it is given, in which 0 has no code. First widen "
+    "the range so that it holds 0: {low} to {high}."
+)
+own_ends = _with(
+    ends=lambda values, low, high: _widened(values, float(values.min()), float(values.max()))
+)
+OWN_ENDS = (
+    "the scale is {scale}: it comes from the values' own smallest and largest. The range is given, "
+    "`low` to `high`; what lies beyond it gets the first or the last code."
+)
+
+# --- the zero point -------------------------------------------------------------------------------
+
+between = _with(zero=lambda low, scale, bits: -(2 ** (bits - 1)) - low / scale)
+BETWEEN = (
+    "the zero point is {zero}, so that 0 lies between two codes and comes back as something else. "
+    "Round it to a whole number."
+)
+zero_cut = _with(zero=lambda low, scale, bits: -(2 ** (bits - 1)) + int(-low / scale))
+NEIGHBOUR = (
+    "0 lies at {exact}, and the zero point is {zero}, next to the right one: take the nearest "
+    "whole number, `round`, where `int` only cuts."
+)
+zero_cut_towards_0 = _with(zero=lambda low, scale, bits: int(-(2 ** (bits - 1)) - low / scale))
+sign = _with(zero=lambda low, scale, bits: -(2 ** (bits - 1)) + round(low / scale))
+SIGN = (
+    "the zero point is {zero}: there the way from the low end to 0 is counted with the wrong sign. "
+    "The low end, {low}, has the code {lowest}, and 0 lies {away} steps above it."
+)
+negated = _with(zero=lambda low, scale, bits: 2 ** (bits - 1) + round(low / scale))
+around_0 = _with(zero=lambda low, scale, bits: 0)
+AROUND_0 = (
+    "the zero point is {zero}: the code 0 stands for the value 0 only on a symmetric grid. Here "
+    "the low end has the code {lowest}, and 0 lies {away} steps above it."
+)
+lowest_too_high = _with(zero=lambda low, scale, bits: 1 - 2 ** (bits - 1) - round(low / scale))
+LOWEST_TOO_HIGH = (
+    "the zero point is {zero}: that is one too many: the lowest code is {lowest}, one further from "
+    "0 than the highest."
+)
 
 
-def not_clamped(values: Any, low: float, high: float, bits: int = 8) -> Any:
-    """int8 wraps around."""
-    scale, zero, _ = _grid(low, high, bits)
-    codes = torch.round(values / scale) + round(zero)
-    return codes.to(torch.int32).to(torch.int8), scale, round(zero)
+def _counted_from_0(values: Any, scale: float, zero: float, bits: int) -> Any:
+    """Up to 255, which takes 16 bits where there is a sign."""
+    return (torch.round(values / scale) + zero).clamp(0, 2**bits - 1).to(torch.int16)
 
 
-def sign(values: Any, low: float, high: float, bits: int = 8) -> Any:
-    """The zero point on the other side."""
-    scale, _, lowest = _grid(low, high, bits)
-    zero = lowest + round(min(low, 0.0) / scale)
-    return _held(torch.round(values / scale) + zero, lowest), scale, zero
+unsigned = _with(zero=lambda low, scale, bits: -round(low / scale), codes=_counted_from_0)
+UNSIGNED = (
+    "the zero point is {zero}: so the codes count from 0 on, up to {steps}, which int8 does not "
+    "hold. The lowest code is {lowest}: shift all of them by that."
+)
+
+# --- the codes ------------------------------------------------------------------------------------
+
+cut = _with(codes=lambda values, scale, zero, bits: _clamped(values / scale + zero, bits))
+CUT = "{first} Turning to whole numbers cuts off what comes after the point: `round` first."
+steps_cut = _with(
+    codes=lambda values, scale, zero, bits: _clamped((values / scale).int() + zero, bits)
+)
+rounded_down = _with(
+    codes=lambda values, scale, zero, bits: _clamped(torch.floor(values / scale) + zero, bits)
+)
+not_clamped = _with(
+    codes=lambda values, scale, zero, bits: (torch.round(values / scale).int() + zero).to(
+        torch.int8
+    )
+)
+NOT_CLAMPED = (
+    "{value} lies beyond the range and got the code {code}. Clamp to {lowest} … {highest} before "
+    "the codes become int8, which wraps around."
+)
+eight_bit_ends = _with(codes=lambda values, scale, zero, bits: _nearest(values, scale, zero, 8))
+EIGHT_BIT_ENDS = (
+    "{first} −128 and 127 are the ends of 8 bits; with {bits} bits, codes end at {lowest} and "
+    "{highest}."
+)
+codes_from_0 = _with(
+    codes=lambda values, scale, zero, bits: (
+        _nearest(values, scale, zero, bits).int() + 2 ** (bits - 1)
+    )
+)
+CODES_FROM_0 = (
+    "{first} All your codes count from 0 on, and the zero point does not: subtract 2^(bits−1)."
+)
+not_added = _with(codes=lambda values, scale, zero, bits: _nearest(values, scale, 0, bits))
+NOT_ADDED = (
+    "{first} These are steps from the value 0: add the zero point, {right_zero}, to have codes."
+)
+subtracted = _with(codes=lambda values, scale, zero, bits: _nearest(values, scale, -zero, bits))
+SUBTRACTED = (
+    "{first} The zero point was subtracted: values are scale · (code − zero_point), so it is added "
+    "here."
+)
+narrow = _with(
+    codes=lambda values, scale, zero, bits: _nearest(values, scale, zero, bits).clamp(
+        min=1 - 2 ** (bits - 1)
+    )
+)
+NARROW = "{first} The code {lowest} is in use too: it is left out on a symmetric grid alone."
+times_scale = _with(codes=lambda values, scale, zero, bits: _nearest(values, 1 / scale, zero, bits))
+TIMES_SCALE = (
+    "{first} You multiplied by the scale: a value has as many steps as it has scales in it, value "
+    "/ scale."
+)
+values_back = _with(
+    codes=lambda values, scale, zero, bits: scale * (_nearest(values, scale, zero, bits) - zero)
+)
+VALUES_BACK = (
+    "you gave the values that the codes stand for: give the codes themselves, before scale and "
+    "zero point are taken out again."
+)
+floats = _with(codes=lambda values, scale, zero, bits: _nearest(values, scale, zero, bits).float())
 
 
-def symmetric(values: Any, low: float, high: float, bits: int = 8) -> Any:
-    """The largest magnitude by 127."""
-    lowest = -(2 ** (bits - 1))
-    scale = max(abs(low), abs(high)) / (-lowest - 1)
-    return _held(torch.round(values / scale), lowest), scale, 0
+def _clamped_first(values: Any, scale: float, zero: float, bits: int) -> Any:
+    steps = torch.round(values / scale).clamp(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    return (steps + zero).to(torch.int32).to(torch.int8)
 
 
-def unsigned(values: Any, low: float, high: float, bits: int = 8) -> Any:
-    """Codes 0 to 255, which need 16 bits where there is a sign."""
-    scale, zero, lowest = _grid(low, high, bits)
-    zero = round(zero) - lowest
-    codes = (torch.round(values / scale) + zero).clamp(0, 2**bits - 1)
-    return codes.to(torch.int16), scale, zero
+def _in_place(values: Any, scale: float, zero: float, bits: int) -> Any:
+    return _clamped(values.div_(scale).round_().add_(zero), bits)
 
 
-def clamped_first(values: Any, low: float, high: float, bits: int = 8) -> Any:
-    """Clamps the steps and not the codes."""
-    scale, zero, lowest = _grid(low, high, bits)
-    steps = torch.round(values / scale).clamp(lowest, -lowest - 1)
-    return (steps + round(zero)).to(torch.int32).to(torch.int8), scale, round(zero)
+clamped_first = _with(codes=_clamped_first)
+CLAMPED_FIRST = (
+    "{first} The steps were clamped before the zero point was added: add it first, for {lowest} "
+    "and {highest} are the ends of the codes."
+)
+in_place = _with(codes=_in_place)
+IN_PLACE = (
+    "`quantize` wrote into `values`: whoever called it may need them still. Functions whose names "
+    "end in `_`, and `out=`, change their tensor."
+)
 
 
-def own_ends(values: Any, low: float, high: float, bits: int = 8) -> Any:
-    """Takes the values' own range."""
-    scale, zero, lowest = _grid(float(values.min()), float(values.max()), bits)
-    return _held(torch.round(values / scale) + round(zero), lowest), scale, round(zero)
+def clamped_as_given(values: Any, low: float, high: float, bits: int = 8) -> Any:
+    return _right(values.clamp(low, high), low, high, bits)
+
+
+CLAMPED_AS_GIVEN = (
+    "{first} Values between the range and 0 have codes too, now that the range is widened: clamp "
+    "codes and not values."
+)
 
 
 def from_the_low_end(values: Any, low: float, high: float, bits: int = 8) -> Any:
-    """Steps from the low end, which lies between two codes."""
-    scale, zero, lowest = _grid(low, high, bits)
-    codes = torch.round((values - min(low, 0.0)) / scale) + lowest
-    return _held(codes, lowest), scale, round(zero)
+    _, scale, zero = _right(values, low, high, bits)
+    return _nearest(values - min(low, 0.0), scale, -(2 ** (bits - 1)), bits), scale, zero
 
 
-def eight_bits(values: Any, low: float, high: float, bits: int = 8) -> Any:
-    """Does not look at the bits."""
-    scale, zero, lowest = _grid(low, high, 8)
-    return _held(torch.round(values / scale) + round(zero), lowest), scale, round(zero)
+FROM_THE_LOW_END = (
+    "{first} You counted from the low end, which has no code of its own once the zero point is "
+    "rounded: count the steps from 0, value / scale, and add the zero point."
+)
 
 
-def eight_bit_ends(values: Any, low: float, high: float, bits: int = 8) -> Any:
-    """The right grid, and int8's own ends."""
-    scale, zero, _ = _grid(low, high, bits)
-    return _held(torch.round(values / scale) + round(zero), -128), scale, round(zero)
+def codes_last(values: Any, low: float, high: float, bits: int = 8) -> Any:
+    codes, *grid = _right(values, low, high, bits)
+    return *grid, codes
 
 
-def floats(values: Any, low: float, high: float, bits: int = 8) -> Any:
-    """Whole numbers, still as floats."""
-    scale, zero, lowest = _grid(low, high, bits)
-    codes = torch.round(values / scale) + round(zero)
-    return codes.clamp(lowest, -lowest - 1), scale, round(zero)
-
-
-def in_place(values: Any, low: float, high: float, bits: int = 8) -> Any:
-    """Works in the caller's tensor."""
-    scale, zero, lowest = _grid(low, high, bits)
-    values.div_(scale).round_().add_(round(zero)).clamp_(lowest, -lowest - 1)
-    return values.to(torch.int8), scale, round(zero)
+CODES_LAST = "the order is another: `codes, scale, zero_point` was asked for."

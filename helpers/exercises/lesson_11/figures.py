@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from helpers.exercises.compare import is_array, number
+
 Array = NDArray[Any]
 
 
@@ -30,6 +32,21 @@ def kind(values: Array) -> str:
     return f"torch.{values.dtype.name}"
 
 
-def rows_of(value: Any, length: int) -> list[Any] | None:
+def items(value: Any, length: int) -> list[Any] | None:
     """The items of a tuple or list of this length, None for anything else."""
     return list(value) if type(value) in (tuple, list) and len(value) == length else None
+
+
+def single(value: Any) -> Array:
+    """Numbers as they are compared with a known answer's, which may be as exact or less."""
+    with np.errstate(all="ignore"):
+        return np.asarray(value, np.float32)
+
+
+def what(value: Any) -> Any:
+    """What somebody returned, without the numbers: shapes but for ones, in lists and tuples."""
+    if type(value) in (tuple, list):
+        return [what(item) for item in value]
+    if number(value) is not None:
+        return "a number"
+    return [size for size in value.shape if size > 1] if is_array(value) else type(value).__name__

@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 
 from helpers.exercises.common import rng
-from helpers.exercises.compare import describe, listing
+from helpers.exercises.compare import close, describe, is_array, listing
 from helpers.exercises.drives_kept import call_with_tensors
-from helpers.exercises.drives_split import returned
-from helpers.exercises.lesson_11 import folding_bias as in_bias
-from helpers.exercises.lesson_11 import folding_mistakes as look
-from helpers.exercises.lesson_11 import folding_ways as ways
+from helpers.exercises.drives_split import changed, returned
 from helpers.exercises.lesson_11 import folding_wrong as wrong
+from helpers.exercises.lesson_11.figures import Array, items, said, single, what
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -58,23 +56,106 @@ def cases(seed: int) -> list[Case]:
         )
         args = tuple(v if v is None else v.astype(np.float32) for v in values)
         held: tuple[Any, ...] = args if eps is None else (*args, eps)
-        said = name.format(*shape)
-        made.append(Case(said if eps is None else f"{said}, and eps {eps:g}", (held,)))
+        layer = name.format(*shape)
+        made.append(Case(layer if eps is None else f"{layer}, and eps {eps:g}", (held,)))
     return made
+
+
+class Exact:
+    """A case in doubles: the old weight, what each channel is multiplied by, and what is right."""
+
+    def __init__(self, case: Case) -> None:
+        weight, bias, *others = case.args[0]
+        mean, var, gamma, beta = (each.astype(np.float64) for each in others[:4])
+        eps = others[4] if len(others) > 4 else 1e-5
+        self.old: Array = weight.astype(np.float64)
+        self.factor: Array = gamma / np.sqrt(var + eps)
+        self.weight: Array = self.old * self.factor.reshape(-1, *[1] * (weight.ndim - 1))
+        self.bias: Array = ((0 if bias is None else bias) - mean) * self.factor + beta
+
+    def is_weight(self, got: Any) -> bool:
+        """Whether a weight is right: each channel beside its own largest number."""
+        return is_array(got, self.weight.shape) and all(map(close, got, self.weight))
+
+    def weight_at_worst(self, got: Any) -> str:
+        """How a weight differs, in words."""
+        if not is_array(got, self.weight.shape):
+            return f"it should have the shape {self.weight.shape}, and you returned {describe(got)}"
+        new, old = (each.astype(np.float64).reshape(len(got), -1) for each in (got, self.old))
+        with np.errstate(all="ignore"):
+            ratio = (new * old).sum(1) / np.square(old).sum(1)  # the factor that comes nearest
+            off = np.abs(ratio - self.factor) / np.abs(self.factor)
+        channel = int(np.argmax(np.nan_to_num(off)))
+        got_one, right = said(float(ratio[channel])), said(float(self.factor[channel]))
+        return f"channel {channel} is {got_one} times the old one, not {right} times"
+
+    def bias_at_worst(self, got: Any) -> str:
+        """How a bias differs, in words."""
+        if not is_array(got, self.bias.shape):
+            wanted = self.bias.shape
+            return f"the bias should have the shape {wanted}, and you returned {describe(got)}"
+        with np.errstate(all="ignore"):
+            channel = int(np.argmax(np.nan_to_num(np.abs(got - self.bias), nan=np.inf)))
+        got_one, right = said(float(got[channel])), said(float(self.bias[channel]))
+        return f"the bias of channel {channel} is {got_one} and should be {right}"
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """The weight, the bias, and nothing written into."""
-    n, pair = ways.numbers(case), ways.pair(seen)
+    n, out, place = Exact(case), returned(seen.values[0]), changed(seen.values[0])
+    pair = items(out, 2)
     if pair is None:
-        return f"{case.name}, you returned {describe(returned(seen.values[0]))}, and no pair."
+        return f"{case.name}, you returned {describe(out)}, and no pair."
     weight, bias = pair
-    if not ways.same(weight, n.weight * n.beside(n.factor)):
-        worst = ways.weight_at_worst(weight, n)
+    if not n.is_weight(weight):
+        worst = n.weight_at_worst(weight)
         return f"{case.name}, the weight should be w · γ/√(var + eps); {worst}."
-    if not ways.same(bias, ways.right_bias(n)):
-        return f"{case.name}, the weight is right; {ways.bias_at_worst(bias, n)}."
-    return look.written_into(case, seen)
+    if not close(bias, n.bias):
+        return f"{case.name}, the weight is right; {n.bias_at_worst(bias)}."
+    if place is not None:
+        return f"{case.name}, {wrong.IN_PLACE.format(argument=_ARGUMENTS[place])}"
+    return None
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """The weight where it is wrong, else the bias: one factor goes into both."""
+    n, pair = Exact(case), items(returned(seen.values[0]), 2)
+    if pair is None:
+        return what(returned(seen.values[0]))
+    for name, got, wanted, right in (
+        ("weight", pair[0], n.weight, n.is_weight(pair[0])),
+        ("bias", pair[1], n.bias, close(pair[1], n.bias)),
+    ):
+        if not right:
+            return {name: single(got) if is_array(got, wanted.shape) else what(got)}
+    return {"changed": changed(seen.values[0]) is not None}
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: what is farthest off, and how the factor should lie."""
+    n, out, place = Exact(case), returned(seen.values[0]), changed(seen.values[0])
+    weight, bias = items(out, 2) or (None, None)
+    ones = ", 1" * (n.old.ndim - 1)
+    return {
+        "returned": describe(out),
+        "new_weight": describe(weight),
+        "weight": n.weight_at_worst(weight),
+        "bias": n.bias_at_worst(bias),
+        "view": f"give the factor the shape (out{ones}) with `factor.view(-1{ones})`",
+        "argument": _ARGUMENTS[place or 0],
+    }
+
+
+_ARGUMENTS = ("weight", "bias", "mean", "var", "gamma", "beta")
+
+
+def _none_used(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or case.args[0][1] is not None or "None" not in seen.text:
+        return None
+    return (
+        f"{case.name}, you counted with a bias that is not there: `bias` is None here, as with "
+        "most layers in front of a batch norm. It counts as 0, and a bias comes out all the same."
+    )
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -86,6 +167,20 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed for {kinds}, with and without a bias: one layer does what two did, and {saved} "
         "numbers of batch norms need not be kept."
     )
+
+
+def reference(
+    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = 1e-5
+) -> Any:
+    """The course's own, which takes the norm as a module."""
+    from torch import nn
+
+    from helpers.algorithms.quantization.folding import fold_batch_norm
+
+    norm: Any = nn.BatchNorm1d(len(mean), eps=eps)
+    norm.running_mean, norm.running_var = mean, var
+    norm.weight, norm.bias = nn.Parameter(gamma), nn.Parameter(beta)
+    return fold_batch_norm(weight, bias, norm)
 
 
 EXERCISE = Exercise(
@@ -102,47 +197,50 @@ EXERCISE = Exercise(
     cases=cases,
     drive=call_with_tensors,
     claim=claim,
-    mistakes=(
-        Mistake("a bias that is not there", look.none_used, unfinished=True),
-        Mistake("a factor that does not fit", look.does_not_fit, unfinished=True),
-        Mistake("no pair", look.no_pair),
-        Mistake("bias first", look.bias_first),
-        Mistake("for convolutions alone", look.for_convolutions_alone),
-        Mistake("along the wrong dimension", look.wrong_dimension),
-        *(Mistake(name, look.of_weight(way, text)) for name, way, text in look.FACTORS),
-        *(Mistake(name, in_bias.of_bias(way, text)) for name, way, text in in_bias.BIASES),
-        Mistake("no bias returned", look.no_bias),
-        Mistake("writes into what it is given", look.written_into),
-    ),
+    mistakes=(Mistake("a bias that is not there", _none_used, unfinished=True),),
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
+    numbers=numbers,
+    compared=compared,
     wrong=(
-        WrongAnswer("no eps", wrong.no_eps, hint="eps is left out"),
-        WrongAnswer("own eps", wrong.own_eps, hint="whatever `eps` says"),
-        WrongAnswer("variance", wrong.by_variance, hint="by the variance itself"),
-        WrongAnswer("eps outside", wrong.eps_outside, hint="added behind the root"),
-        WrongAnswer("times sigma", wrong.times_sigma, hint="multiplied by √"),
-        WrongAnswer("gamma twice", wrong.gamma_twice, hint="γ is in it twice"),
-        WrongAnswer("no gamma", wrong.no_gamma, hint="γ is left out"),
-        WrongAnswer("along the inputs", wrong.along_the_inputs, hint="lies along dimension 1"),
-        WrongAnswer("for convolutions alone", wrong.for_convolutions_alone, hint="as many ones as"),
-        WrongAnswer("for linear alone", wrong.for_linear_alone, hint="lies along dimension 2"),
+        WrongAnswer("no eps", wrong.no_eps, wrong.NO_EPS),
+        WrongAnswer("an eps of its own", wrong.own_eps, wrong.OWN_EPS),
+        WrongAnswer("an eps of its own, 0.001", wrong.own_eps_of_keras, wrong.OWN_EPS),
+        WrongAnswer("divided by the variance", wrong.by_variance, wrong.BY_VARIANCE),
+        WrongAnswer(
+            "divided by the variance, without eps", wrong.by_variance_alone, wrong.BY_VARIANCE
+        ),
+        WrongAnswer("eps behind the root", wrong.eps_outside, wrong.EPS_OUTSIDE),
+        WrongAnswer("multiplied by the root", wrong.times_sigma, wrong.TIMES_SIGMA),
+        WrongAnswer("γ twice", wrong.gamma_twice, wrong.GAMMA_TWICE),
+        WrongAnswer("no γ", wrong.no_gamma, wrong.NO_GAMMA),
+        WrongAnswer("weight left", wrong.weight_left, wrong.WEIGHT_LEFT),
+        WrongAnswer("along dimension 1", wrong.along_1, wrong.ALONG_1),
+        WrongAnswer("along dimension 2", wrong.along_2, wrong.ALONG_2),
+        WrongAnswer("along dimension 3", wrong.along_3, wrong.ALONG_3),
+        WrongAnswer(
+            "for convolutions alone", wrong.for_convolutions_alone, wrong.FOR_CONVOLUTIONS_ALONE
+        ),
+        WrongAnswer("bias left", wrong.bias_left, wrong.BIAS_LEFT),
+        WrongAnswer("β alone", wrong.beta_alone, wrong.BETA_ALONE),
+        WrongAnswer("β added to the bias", wrong.beta_added, wrong.BETA_ALONE),
+        WrongAnswer("no mean", wrong.no_mean, wrong.NO_MEAN),
+        WrongAnswer("mean added", wrong.mean_added, wrong.MEAN_ADDED),
+        WrongAnswer("no old bias", wrong.no_old_bias, wrong.NO_OLD_BIAS),
+        WrongAnswer("mean not scaled", wrong.mean_unscaled, wrong.MEAN_UNSCALED),
+        WrongAnswer("mean not scaled by γ", wrong.mean_without_gamma, wrong.MEAN_UNSCALED),
+        WrongAnswer("mean scaled by γ alone", wrong.mean_by_gamma, wrong.MEAN_UNSCALED),
+        WrongAnswer("old bias not scaled", wrong.bias_unscaled, wrong.BIAS_UNSCALED),
+        WrongAnswer("nothing scaled", wrong.nothing_scaled, wrong.NOTHING_SCALED),
+        WrongAnswer("no β", wrong.no_beta, wrong.NO_BETA),
+        WrongAnswer("β scaled", wrong.beta_scaled, wrong.BETA_SCALED),
+        WrongAnswer("γ twice in the bias", wrong.gamma_twice_in_bias, wrong.GAMMA_TWICE_IN_BIAS),
+        WrongAnswer("no γ in the bias", wrong.no_gamma_in_bias, wrong.NO_GAMMA_IN_BIAS),
+        WrongAnswer("no bias returned", wrong.none_for_none, wrong.NONE_FOR_NONE),
+        WrongAnswer("writes into what it is given", wrong.in_place, wrong.IN_PLACE),
+        WrongAnswer("bias first", wrong.bias_first, wrong.BIAS_FIRST),
+        WrongAnswer("no pair", wrong.weight_alone, wrong.WEIGHT_ALONE),
         WrongAnswer("no None", wrong.no_none, hint="`bias` is None here"),
-        WrongAnswer("no old bias", wrong.no_old_bias, hint="the layer's own bias is left out"),
-        WrongAnswer("no mean", wrong.no_mean, hint="the mean is not subtracted"),
-        WrongAnswer(
-            "mean unscaled", wrong.mean_unscaled, hint="the mean goes through the norm too"
-        ),
-        WrongAnswer("bias unscaled", wrong.bias_unscaled, hint="The old bias goes through"),
-        WrongAnswer("no beta", wrong.no_beta, hint="β is missing"),
-        WrongAnswer("beta scaled", wrong.beta_scaled, hint="β comes after the factor"),
-        WrongAnswer(
-            "gamma twice in the bias", wrong.gamma_twice_in_bias, hint="the bias has γ twice"
-        ),
-        WrongAnswer("bias left", wrong.bias_left, hint="left as it was"),
-        WrongAnswer("in place", wrong.in_place, hint="you wrote into `weight`"),
-        WrongAnswer("bias first", wrong.bias_first, hint="the bias comes first"),
-        WrongAnswer("weight alone", wrong.weight_alone, hint="Return both"),
     ),
     ranked=False,
 )

@@ -1,200 +1,182 @@
-"""The reference of exercise 11.5, and folded batch norms with one thing wrong."""
+"""Wrong answers to exercise 11.5: the right one with one thing exchanged, and what is said."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-EPS = 1e-5
+import torch
 
 
-def reference(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """The course's own, which takes the norm as a module."""
-    from torch import nn
-
-    from helpers.algorithms.quantization.folding import fold_batch_norm
-
-    norm: Any = nn.BatchNorm1d(len(mean), eps=eps)
-    norm.running_mean, norm.running_var = mean, var
-    norm.weight, norm.bias = nn.Parameter(gamma), nn.Parameter(beta)
-    return fold_batch_norm(weight, bias, norm)
-
-
-def _times(weight: Any, factor: Any) -> Any:
-    """The weight, each channel times its factor."""
+def _by_channel(weight: Any, factor: Any) -> Any:
     return weight * factor.view(-1, *[1] * (weight.dim() - 1))
 
 
-def _with_factor(weight: Any, bias: Any, mean: Any, beta: Any, factor: Any) -> Any:
-    """As it should be, with some factor."""
-    shift = -mean if bias is None else bias - mean
-    return _times(weight, factor), shift * factor + beta
+def _factor(gamma: Any, var: Any, eps: float) -> Any:
+    return gamma / (var + eps).sqrt()
 
 
-def for_convolutions_alone(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """A factor of four dimensions, whatever the weight has."""
-    factor = gamma / (var + eps).sqrt()
-    shift = -mean if bias is None else bias - mean
-    return weight * factor.view(-1, 1, 1, 1), shift * factor + beta
+def _shift(bias: Any, mean: Any, factor: Any, beta: Any, gamma: Any) -> Any:
+    return (bias - mean) * factor + beta
 
 
-def no_eps(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """Forgets eps."""
-    return _with_factor(weight, bias, mean, beta, gamma / var.sqrt())
+def _with(
+    factor: Callable[[Any, Any, float], Any] = _factor,
+    times: Callable[[Any, Any], Any] = _by_channel,
+    shift: Callable[[Any, Any, Any, Any, Any], Any] = _shift,
+    given: Callable[[Any, Any, Any], Any] = lambda weight, shift, bias: (weight, shift),
+) -> Callable[..., Any]:
+    """The factor of each channel, the weight times that, the bias, and what is given of these."""
+
+    def fold(
+        weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = 1e-5
+    ) -> Any:
+        by, old = factor(gamma, var, eps), torch.zeros_like(mean) if bias is None else bias
+        return given(times(weight, by), shift(old, mean, by, beta, gamma), bias)
+
+    return fold
 
 
-def own_eps(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """Takes the usual eps, whatever it was given."""
-    return _with_factor(weight, bias, mean, beta, gamma / (var + 1e-5).sqrt())
+# --- the factor -----------------------------------------------------------------------------------
+
+no_eps = _with(lambda gamma, var, eps: gamma / var.sqrt())
+NO_EPS = "{weight}: eps is left out: the root is that of var + eps, as in training."
+own_eps = _with(lambda gamma, var, eps: gamma / (var + 1e-5).sqrt())
+OWN_EPS = (
+    "{weight}: an eps of its own is in it, whatever `eps` says. The norm was trained with the one "
+    "that is given."
+)
+own_eps_of_keras = _with(lambda gamma, var, eps: gamma / (var + 1e-3).sqrt())
+by_variance = _with(lambda gamma, var, eps: gamma / (var + eps))
+BY_VARIANCE = "{weight}: you divided by the variance itself, and not by its root, √(var + eps)."
+by_variance_alone = _with(lambda gamma, var, eps: gamma / var)
+eps_outside = _with(lambda gamma, var, eps: gamma / (var.sqrt() + eps))
+EPS_OUTSIDE = "{weight}: eps was added behind the root. It belongs inside: √(var + eps)."
+times_sigma = _with(lambda gamma, var, eps: gamma / (var + eps).rsqrt())
+TIMES_SIGMA = (
+    "{weight}: the weight was multiplied by √(var + eps), or divided by its inverse: the factor "
+    "is γ/√(var + eps). Note that `torch.rsqrt` is 1/√ already."
+)
+gamma_twice = _with(lambda gamma, var, eps: gamma**2 / (var + eps).sqrt())
+GAMMA_TWICE = "{weight}: γ is in it twice: the factor is γ/√(var + eps)."
+no_gamma = _with(lambda gamma, var, eps: (var + eps).rsqrt())
+NO_GAMMA = "{weight}: γ is left out: the factor is γ/√(var + eps)."
+
+# --- the weight -----------------------------------------------------------------------------------
+
+weight_left = _with(times=lambda weight, factor: weight)
+WEIGHT_LEFT = (
+    "{weight}: the weight is the old one: each channel is to be taken times γ/√(var + eps)."
+)
+for_convolutions_alone = _with(times=lambda weight, factor: weight * factor.view(-1, 1, 1, 1))
+FOR_CONVOLUTIONS_ALONE = (
+    "the weight has come to have four dimensions, {new_weight}: a linear layer's has two. The "
+    "factor needs as many ones as the weight has dimensions behind the first: `factor.view(-1, "
+    "*[1] * (weight.dim() - 1))`."
+)
 
 
-def by_variance(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """Forgets the root."""
-    return _with_factor(weight, bias, mean, beta, gamma / (var + eps))
+def _along(dimension: int) -> Callable[..., Any]:
+    """The factor lies along another dimension of the weight, where there is one."""
+
+    def times(weight: Any, factor: Any) -> Any:
+        if weight.dim() <= dimension:
+            return _by_channel(weight, factor)
+        return weight * factor.view(-1, *[1] * (weight.dim() - 1 - dimension))
+
+    return _with(times=times)
 
 
-def eps_outside(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """Adds eps to the root, as some optimizers do."""
-    return _with_factor(weight, bias, mean, beta, gamma / (var.sqrt() + eps))
+along_1 = _along(1)
+ALONG_1 = (
+    "the factor lies along dimension 1 of the weight, which happens to fit. Channels going out "
+    "are dimension 0: {view}."
+)
+along_2 = _along(2)
+ALONG_2 = (
+    "the factor lies along dimension 2 of the weight, which happens to fit. Channels going out "
+    "are dimension 0: {view}."
+)
+along_3 = _along(3)
+ALONG_3 = (
+    "the factor lies along dimension 3 of the weight, which happens to fit. Channels going out "
+    "are dimension 0: {view}."
+)
 
 
-def times_sigma(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """Divides by rsqrt."""
-    return _with_factor(weight, bias, mean, beta, gamma / (var + eps).rsqrt())
+def _in_place(weight: Any, factor: Any) -> Any:
+    weight *= factor.view(-1, *[1] * (weight.dim() - 1))
+    return weight
 
 
-def gamma_twice(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """Multiplies by gamma again."""
-    factor = gamma / (var + eps).sqrt()
-    return _with_factor(weight, bias, mean, beta, factor * gamma)
+in_place = _with(times=_in_place)
+IN_PLACE = (
+    "you wrote into `{argument}`: that is the model's own tensor, and the model that was trained "
+    "is no more. Make a new one."
+)
 
+# --- the bias -------------------------------------------------------------------------------------
 
-def no_gamma(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """Normalises, and forgets gamma."""
-    return _with_factor(weight, bias, mean, beta, (var + eps).rsqrt())
+bias_left = _with(shift=lambda bias, mean, factor, beta, gamma: bias)
+BIAS_LEFT = "{bias}: it was left as it was. The norm moves it: (b − μ) · factor + β."
+beta_alone = _with(shift=lambda bias, mean, factor, beta, gamma: beta)
+BETA_ALONE = "{bias}: neither mean nor factor is in it: (b − μ) · factor + β."
+beta_added = _with(shift=lambda bias, mean, factor, beta, gamma: bias + beta)
+no_mean = _with(shift=lambda bias, mean, factor, beta, gamma: bias * factor + beta)
+NO_MEAN = "{bias}: the mean is not subtracted: the norm takes μ from what the layer gives."
+mean_added = _with(shift=lambda bias, mean, factor, beta, gamma: (bias + mean) * factor + beta)
+MEAN_ADDED = "{bias}: the mean was added; the norm takes it away: b − μ."
+no_old_bias = _with(shift=lambda bias, mean, factor, beta, gamma: beta - mean * factor)
+NO_OLD_BIAS = (
+    "{bias}: the layer's own bias is left out; the norm came after it: (b − μ) · factor + β."
+)
+mean_unscaled = _with(shift=lambda bias, mean, factor, beta, gamma: bias * factor - mean + beta)
+MEAN_UNSCALED = (
+    "{bias}: the mean goes through the norm too: all of b − μ is taken times the factor."
+)
+mean_without_gamma = _with(
+    shift=lambda bias, mean, factor, beta, gamma: (bias - mean / gamma) * factor + beta
+)
+mean_by_gamma = _with(
+    shift=lambda bias, mean, factor, beta, gamma: bias * factor - mean * gamma + beta
+)
+bias_unscaled = _with(shift=lambda bias, mean, factor, beta, gamma: bias - mean * factor + beta)
+BIAS_UNSCALED = (
+    "{bias}: only the mean was multiplied. The old bias goes through the norm as well: all of b − "
+    "μ is taken times the factor."
+)
+nothing_scaled = _with(shift=lambda bias, mean, factor, beta, gamma: bias - mean + beta)
+NOTHING_SCALED = "{bias}: the factor is missing: (b − μ) · factor + β."
+no_beta = _with(shift=lambda bias, mean, factor, beta, gamma: (bias - mean) * factor)
+NO_BETA = "{bias}: β is missing: the norm adds it at its end."
+beta_scaled = _with(shift=lambda bias, mean, factor, beta, gamma: (bias - mean + beta) * factor)
+BETA_SCALED = "{bias}: β comes after the factor, and is not multiplied by it: (b − μ) · factor + β."
+gamma_twice_in_bias = _with(
+    shift=lambda bias, mean, factor, beta, gamma: (bias - mean) * factor * gamma + beta
+)
+GAMMA_TWICE_IN_BIAS = (
+    "{bias}: the bias has γ twice: (b − μ) · factor + β, with the factor of the weight."
+)
+no_gamma_in_bias = _with(
+    shift=lambda bias, mean, factor, beta, gamma: (bias - mean) * factor / gamma + beta
+)
+NO_GAMMA_IN_BIAS = "{bias}: the bias lacks γ: (b − μ) · factor + β."
 
+# --- what is given back ---------------------------------------------------------------------------
 
-def along_the_inputs(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """Lets the factor fall on the last dimension."""
-    factor = gamma / (var + eps).sqrt()
-    return weight * factor, _with_factor(weight, bias, mean, beta, factor)[1]
-
-
-def for_linear_alone(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """A column is right for a linear layer's weight."""
-    factor = gamma / (var + eps).sqrt()
-    return weight * factor[:, None], _with_factor(weight, bias, mean, beta, factor)[1]
+bias_first = _with(given=lambda weight, shift, bias: (shift, weight))
+BIAS_FIRST = "the bias comes first in what you returned: the pair is (weight, bias)."
+weight_alone = _with(given=lambda weight, shift, bias: weight)
+WEIGHT_ALONE = "you returned {returned}. Return both: the pair (weight, bias)."
+none_for_none = _with(given=lambda weight, shift, bias: (weight, None if bias is None else shift))
+NONE_FOR_NONE = (
+    "you returned None for the bias. The layer may have had none, but what the norm subtracts and "
+    "adds has to go somewhere: −μ · γ/√(var + eps) + β."
+)
 
 
 def no_none(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
+    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = 1e-5
 ) -> Any:
-    """Every layer has a bias."""
-    factor = gamma / (var + eps).sqrt()
-    return _times(weight, factor), (bias - mean) * factor + beta
-
-
-def no_old_bias(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """A new bias, made of the norm alone."""
-    return _with_factor(weight, None, mean, beta, gamma / (var + eps).sqrt())
-
-
-def no_mean(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """Forgets the mean."""
-    return _with_factor(weight, bias, 0 * mean, beta, gamma / (var + eps).sqrt())
-
-
-def mean_unscaled(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """Subtracts the mean at the end."""
-    weight, bias = _with_factor(weight, bias, 0 * mean, beta, gamma / (var + eps).sqrt())
-    return weight, bias - mean
-
-
-def bias_unscaled(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """Adds the old bias at the end."""
-    weight, shift = _with_factor(weight, None, mean, beta, gamma / (var + eps).sqrt())
-    return weight, shift if bias is None else shift + bias
-
-
-def no_beta(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """Forgets beta."""
-    return _with_factor(weight, bias, mean, 0, gamma / (var + eps).sqrt())
-
-
-def beta_scaled(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """Sets the brackets round beta too."""
-    return _with_factor(weight, bias, mean - beta, 0, gamma / (var + eps).sqrt())
-
-
-def gamma_twice_in_bias(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """The factor of the bias once more times gamma."""
-    factor = gamma / (var + eps).sqrt()
-    _, shift = _with_factor(weight, bias, mean, beta, factor * gamma)
-    return _times(weight, factor), shift
-
-
-def bias_left(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """Folds into the weight alone."""
-    return _times(weight, gamma / (var + eps).sqrt()), bias
-
-
-def in_place(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """Multiplies the layer's own weight."""
-    factor = gamma / (var + eps).sqrt()
-    _, shift = _with_factor(weight, bias, mean, beta, factor)
-    weight *= factor.view(-1, *[1] * (weight.dim() - 1))
-    return weight, shift
-
-
-def bias_first(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """The pair the other way round."""
-    factor = gamma / (var + eps).sqrt()
-    return _with_factor(weight, bias, mean, beta, factor)[::-1]
-
-
-def weight_alone(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = EPS
-) -> Any:
-    """Returns no bias at all."""
-    return _times(weight, gamma / (var + eps).sqrt())
+    factor = _factor(gamma, var, eps)
+    return _by_channel(weight, factor), (bias - mean) * factor + beta

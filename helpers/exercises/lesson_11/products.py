@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from helpers.exercises.common import rng
-from helpers.exercises.compare import describe
+from helpers.exercises.compare import describe, is_array
 from helpers.exercises.drives_quantization import multiplied
-from helpers.exercises.lesson_11 import products_mistakes as look
-from helpers.exercises.lesson_11 import products_ways as ways
+from helpers.exercises.drives_split import changed, returned
 from helpers.exercises.lesson_11 import products_wrong as wrong
+from helpers.exercises.lesson_11.figures import Array, single, what
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -68,27 +68,142 @@ def _case(random: np.random.Generator, name: str, x: Any, zero: int, weight: Any
     return Case(name, ((codes[0], x_scale, zero, codes[1], w_scale, bias),))
 
 
+class Exact:
+    """A case in whole numbers of 64 bits and in doubles.
+
+    step: what one whole number of the sums stands for, for each output. sums: Σ q_w q_x, and right:
+    the output as it should be, both of this shape, (rows, out).
+    """
+
+    def __init__(self, case: Case) -> None:
+        x, x_scale, zero, weight, w_scale, bias = case.args[0]
+        x, weight = x.astype(np.int64), weight.astype(np.int64)
+        self.shape = len(x), len(weight)
+        self.bias: Array = bias.astype(np.float64)
+        self.step: Array = x_scale * w_scale.astype(np.float64)
+        self.sums: Array = x @ weight.T
+        self.right: Array = self.step * (self.sums - zero * weight.sum(1)) + self.bias
+
+
+def given(seen: Observation) -> Any:
+    """What the driver noted of an answer, also where it wrote into its arguments."""
+    return returned(seen.values[0])
+
+
+def _is_right(out: Array, n: Exact) -> bool:
+    """Whether values are right: half a step for a rounded bias, and what float32 rounds."""
+    rounding = 1e-6 * (np.abs(n.right).max(0) + np.abs(n.bias))
+    with np.errstate(all="ignore"):
+        return bool(np.all(np.abs(out - n.right) <= 0.5001 * n.step + rounding))
+
+
+def _at_worst(case: Case, out: Array, n: Exact) -> str:
+    """The number that is farthest off, in words."""
+    want = n.right
+    with np.errstate(all="ignore"):
+        off = np.nan_to_num(np.abs(out.astype(np.float64) - want) / n.step, nan=np.inf)
+    row, column = np.unravel_index(int(off.argmax()), off.shape)
+    pair = float(out[row, column]), float(want[row, column])
+    for form in (".5g", "#.7g", "#.9g"):  # as few digits as tell them apart
+        got, wanted = (format(value, form).replace("-", "−") for value in pair)
+        if got != wanted:
+            break
+    return f"{case.name}, output [{row}, {column}] is {got} and should be {wanted}"
+
+
 def claim(case: Case, seen: Observation) -> str | None:
     """The values, that no floats were multiplied, nothing written into."""
-    got, n = ways.given(seen), ways.numbers(case)
+    got, n, place = given(seen), Exact(case), changed(seen.values[0])
     out = got["out"]
-    if not ways.is_output(out, n):
-        shape = f"({len(n.x)}, {len(n.weight)})"
-        return f"{case.name}, you returned {describe(out)}; the output is floats, {shape}."
-    if not ways.agrees(out, ways.right(n), n):
-        return ways.at_worst(case, out, n) + "."
+    if not is_array(out, n.shape) or out.dtype.kind != "f":
+        return f"{case.name}, you returned {describe(out)}; the output is floats, {n.shape}."
+    if not _is_right(out, n):
+        return _at_worst(case, out, n) + "."
     if got["floats"]:
         return f"{case.name}, matrices were multiplied in {got['floats'][0]}."
-    return look.written_into(case, seen)
+    if place is not None:
+        return f"{case.name}, {wrong.IN_PLACE.format(argument=_ARGUMENTS[place])}"
+    return None
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """The values where they are wrong, in steps: these are so many that a rounded bias hides."""
+    out, n = given(seen)["out"], Exact(case)
+    if not is_array(out, n.shape):
+        return what(out)
+    if out.dtype.kind != "f":
+        return "whole numbers"
+    if not _is_right(out, n):
+        return {"steps": single(out / n.step)}
+    return {"changed": changed(seen.values[0]) is not None}
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: the worst output, the type of all, what was written into."""
+    out, n, place = given(seen)["out"], Exact(case), changed(seen.values[0])
+    if not is_array(out, n.shape):
+        return {}
+    worst = _at_worst(case, out, n)
+    return {"worst": worst, "type": out.dtype, "argument": _ARGUMENTS[place or 0]}
+
+
+# --- how it was multiplied ------------------------------------------------------------------------
+
+_ARGUMENTS = ("x", "x_scale", "x_zero", "weight", "w_scale", "bias")
+# Up to which power of two whole numbers are exact, and the largest number, where it is small.
+_EXACT = {
+    "float32": (24, ""),
+    "float16": (11, ", and 65504 is the largest number"),
+    "bfloat16": (8, ""),
+}
+
+
+def _values_multiplied(case: Case, seen: Observation) -> str | None:
+    got = given(seen)
+    if not got["floats"] or got["whole"]:
+        return None
+    return f"{case.name}, {wrong.DEQUANTIZED.format(kind=got['floats'][0])}"
+
+
+def _codes_as_floats(case: Case, seen: Observation) -> str | None:
+    got = given(seen)
+    if not got["floats"]:
+        return None
+    kind = got["floats"][0]
+    if kind not in _EXACT:
+        return f"{case.name}, {wrong.IN_FLOAT64.format(kind=kind)}"
+    bits, end = _EXACT[kind]
+    many = f"{2 ** (bits - 14)} products can reach that" if bits > 14 else "one product can be more"
+    return f"{case.name}, {wrong.IN_FLOATS.format(kind=kind, bits=bits, end=end, many=many)}"
+
+
+def _corrected_in_floats(case: Case, seen: Observation) -> str | None:
+    """Large sums that were rounded before the correction left a small difference."""
+    got, n = given(seen), Exact(case)
+    out, most = got["out"], int(np.abs(n.sums).max())
+    if got["floats"] or not is_array(out, n.shape) or out.dtype.kind != "f" or most < 2**24:
+        return None
+    off = float((np.abs(out - n.right) / n.step).max())
+    if not 0.5 < off <= most / 2**20:
+        return None
+    words = wrong.CORRECTED_IN_FLOATS.format(off=f"{off:.2g}", most=f"{most:,}")
+    return f"{_at_worst(case, out, n)}, {words}"
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    n = max(map(ways.numbers, cases), key=lambda n: n.x.shape[1])
+    deepest = max(cases, key=lambda case: case.args[0][0].shape[1])
     return (
-        f"Passed: whole numbers were multiplied, up to {n.x.shape[1]} of them in a sum, and "
-        f"sums as large as {np.abs(n.sums).max():,} came out to the step."
+        f"Passed: whole numbers were multiplied, up to {deepest.args[0][0].shape[1]} of them in a "
+        f"sum, and sums as large as {np.abs(Exact(deepest).sums).max():,} came out to the step."
     )
+
+
+def reference(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
+    """The course's own."""
+    from helpers.algorithms.quantization.integer_products import int_matmul
+
+    return x_scale * w_scale * (int_matmul(x, weight.t()) - x_zero * weight.sum(1)) + bias
 
 
 EXERCISE = Exercise(
@@ -106,48 +221,74 @@ EXERCISE = Exercise(
     drive=multiplied,
     claim=claim,
     mistakes=(
-        *(Mistake(name, look.looks(way, text)) for name, way, text in look.WAYS),
-        Mistake("left as whole numbers", look.left_whole),
-        Mistake("values multiplied", look.values_multiplied),
-        Mistake("codes multiplied as floats", look.codes_as_floats),
-        Mistake("corrected in floats", look.corrected_in_floats),
-        Mistake("writes into what it is given", look.written_into),
+        Mistake("values multiplied", _values_multiplied),
+        Mistake("codes multiplied as floats", _codes_as_floats),
+        Mistake("corrected in floats", _corrected_in_floats),
     ),
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
+    numbers=numbers,
+    compared=compared,
     wrong=(
-        WrongAnswer("no zero point", wrong.no_zero_point, hint="the zero point is left out"),
-        WrongAnswer("added", wrong.added, hint="is taken away, not added"),
-        WrongAnswer("other sums", wrong.other_sums, hint="each input's weights"),
+        WrongAnswer("no zero point", wrong.no_zero_point, wrong.NO_ZERO_POINT),
+        WrongAnswer("correction added", wrong.added, wrong.ADDED),
+        WrongAnswer("weights summed along the outputs", wrong.other_sums, wrong.OTHER_SUMS),
+        WrongAnswer("codes of the inputs summed", wrong.sums_of_codes, wrong.SUMS_OF_CODES),
         WrongAnswer(
-            "sums of x", wrong.sums_of_codes, hint="the inputs' codes in place of the weights'"
+            "codes of the inputs summed, as a row",
+            wrong.sums_of_codes_as_a_row,
+            wrong.SUMS_OF_CODES,
         ),
-        WrongAnswer("zero once", wrong.zero_once, hint="taken away once"),
-        WrongAnswer("no bias", wrong.no_bias, hint="the bias is missing"),
-        WrongAnswer("bias scaled", wrong.bias_scaled, hint="The bias is a value already"),
-        WrongAnswer("bias cut", wrong.bias_cut, hint="cut off instead of rounded"),
+        WrongAnswer("correction along the rows", wrong.weights_by_row, wrong.WEIGHTS_BY_ROW),
+        WrongAnswer("zero point taken away once", wrong.zero_once, wrong.ZERO_ONCE),
+        WrongAnswer("zero point once for each input", wrong.zero_for_each_input, wrong.ZERO_ONCE),
+        WrongAnswer("no bias", wrong.no_bias, wrong.NO_BIAS),
+        WrongAnswer("bias multiplied by scales", wrong.bias_scaled, wrong.BIAS_SCALED),
+        WrongAnswer("bias multiplied by x_scale", wrong.bias_by_x_scale, wrong.BIAS_SCALED),
+        WrongAnswer("bias multiplied by w_scale", wrong.bias_by_w_scale, wrong.BIAS_SCALED),
+        WrongAnswer("bias cut off", wrong.bias_cut, wrong.BIAS_CUT),
+        WrongAnswer("scales along the rows", wrong.scales_by_row, wrong.SCALES_BY_ROW),
+        WrongAnswer("bias along the rows", wrong.bias_by_row, wrong.SCALES_BY_ROW),
+        WrongAnswer("scales and bias along the rows", wrong.both_by_row, wrong.SCALES_BY_ROW),
+        WrongAnswer("no x_scale", wrong.no_x_scale, wrong.NO_X_SCALE),
+        WrongAnswer("no w_scale", wrong.no_w_scale, wrong.NO_W_SCALE),
+        WrongAnswer("no scales", wrong.no_scales, wrong.NO_SCALES),
+        WrongAnswer("w_scale twice", wrong.w_scale_twice, wrong.W_SCALE_TWICE),
+        WrongAnswer("one scale for all, the mean", wrong.mean_scale, wrong.MEAN_SCALE),
+        WrongAnswer("one scale for all, the largest", wrong.largest_scale, wrong.MEAN_SCALE),
+        WrongAnswer("one scale for all, the first", wrong.first_scale, wrong.MEAN_SCALE),
+        WrongAnswer("correction not scaled", wrong.correction_unscaled, wrong.CORRECTION_UNSCALED),
         WrongAnswer(
-            "scales by row", wrong.scales_by_row, hint="one for each output, and so a column"
+            "correction scaled by x_scale alone",
+            wrong.correction_by_x_scale,
+            wrong.CORRECTION_UNSCALED,
         ),
-        WrongAnswer("no x_scale", wrong.no_x_scale, hint="`x_scale` is left out"),
-        WrongAnswer("w_scale twice", wrong.w_scale_twice, hint="times `w_scale` twice"),
-        WrongAnswer("mean scale", wrong.mean_scale, hint="one scale for all outputs"),
-        WrongAnswer("scaled apart", wrong.correction_unscaled, hint="is counted in steps too"),
-        WrongAnswer("wraps", wrong.wraps, hint="wrapped round in int8"),
-        WrongAnswer("cuts codes off", wrong.cuts_codes_off, hint="cut off at the ends of int8"),
-        WrongAnswer("in 8 bits", wrong.in_8_bits, hint="only 8 bits were kept"),
-        WrongAnswer("in 16 bits", wrong.in_16_bits, hint="only 16 bits were kept"),
         WrongAnswer(
-            "weights in 8 bits", wrong.weights_in_8_bits, hint="the sum of the weights' codes"
+            "correction scaled by w_scale alone",
+            wrong.correction_by_w_scale,
+            wrong.CORRECTION_UNSCALED,
         ),
-        WrongAnswer("transposed", wrong.transposed, hint="rows and outputs have changed places"),
-        WrongAnswer("whole", wrong.left_whole, hint="are still steps"),
+        WrongAnswer("codes wrapped round", wrong.wraps, wrong.WRAPS),
+        WrongAnswer("codes cut off", wrong.cuts_codes_off, wrong.CUTS_CODES_OFF),
+        WrongAnswer("sums in 8 bits", wrong.in_8_bits, wrong.IN_8_BITS),
+        WrongAnswer("sums in 8 bits, corrected", wrong.all_in_8_bits, wrong.IN_8_BITS),
+        WrongAnswer("sums in 16 bits", wrong.in_16_bits, wrong.IN_16_BITS),
+        WrongAnswer("sums in 16 bits, corrected", wrong.all_in_16_bits, wrong.IN_16_BITS),
+        WrongAnswer("weights summed in few bits", wrong.weights_in_8_bits, wrong.WEIGHTS_IN_8_BITS),
+        WrongAnswer("correction in few bits", wrong.correction_in_8_bits, wrong.WEIGHTS_IN_8_BITS),
+        WrongAnswer("transposed", wrong.transposed, wrong.TRANSPOSED),
+        WrongAnswer("transposed at the end", wrong.transposed_at_the_end, wrong.TRANSPOSED),
+        WrongAnswer("weight not transposed", wrong.other_weight, wrong.OTHER_WEIGHT),
+        WrongAnswer(
+            "weight not transposed, nor its sums", wrong.other_weight_and_sums, wrong.OTHER_WEIGHT
+        ),
+        WrongAnswer("left as whole numbers", wrong.left_whole, wrong.LEFT_WHOLE),
+        WrongAnswer("writes into what it is given", wrong.in_place, wrong.IN_PLACE),
         WrongAnswer("dequantized", wrong.dequantized, hint="turned into values first"),
         WrongAnswer("float32", wrong.in_float32, hint="up to 2^24 only"),
         WrongAnswer("float16", wrong.in_float16, hint="up to 2^11 only"),
         WrongAnswer("float64", wrong.in_float64, hint="eight bytes where a code has one"),
         WrongAnswer("late", wrong.corrected_in_floats, hint="while both are whole"),
-        WrongAnswer("in place", wrong.in_place, hint="you wrote into `w_scale`"),
     ),
     ranked=False,
     unseen={

@@ -1,13 +1,11 @@
-"""The reference of exercise 11.3, and layers on codes with one thing wrong."""
+"""Wrong answers to exercise 11.3: the right one with one thing exchanged, and what is said."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-
-def reference(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """The course's own."""
-    return x_scale * w_scale * _total(x, x_zero, weight) + bias
+import torch
 
 
 def _sums(x: Any, weight: Any) -> Any:
@@ -16,160 +14,236 @@ def _sums(x: Any, weight: Any) -> Any:
     return int_matmul(x, weight.t())
 
 
-def _total(x: Any, x_zero: int, weight: Any) -> Any:
+def _total(x: Any, zero: int, weight: Any) -> Any:
     """The output in steps, without the bias, as it should be."""
-    return _sums(x, weight) - x_zero * weight.sum(1)
+    return _sums(x, weight) - zero * weight.sum(1)
 
 
-def no_zero_point(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """Multiplies codes as if 0 were the code of 0."""
-    return x_scale * w_scale * _sums(x, weight) + bias
+def _values(total: Any, x_scale: float, w_scale: Any, bias: Any) -> Any:
+    return x_scale * w_scale * total + bias
 
 
-def added(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """The correction with the other sign."""
-    return x_scale * w_scale * (_sums(x, weight) + x_zero * weight.sum(1)) + bias
+def _with(
+    total: Callable[[Any, int, Any], Any] = _total,
+    values: Callable[[Any, float, Any, Any], Any] = _values,
+) -> Callable[..., Any]:
+    """First the output in steps, then its values, with the bias."""
+
+    def integer_linear(
+        x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any
+    ) -> Any:
+        return values(total(x, x_zero, weight), x_scale, w_scale, bias)
+
+    return integer_linear
 
 
-def other_sums(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """Sums the weights over the outputs."""
-    return x_scale * w_scale * (_sums(x, weight) - x_zero * weight.sum(0)) + bias
+def _corrected(correction: Callable[[Any, int, Any], Any]) -> Callable[..., Any]:
+    """With another number that is taken away from the sums."""
+    return _with(lambda x, zero, weight: _sums(x, weight) - correction(x, zero, weight))
 
 
-def sums_of_codes(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """Sums the codes of x in place of the weight's."""
-    return x_scale * w_scale * (_sums(x, weight) - x_zero * x.sum(1, keepdim=True)) + bias
+def _valued(values: Callable[[Any, float, Any, Any], Any]) -> Callable[..., Any]:
+    """With values that are made of the right steps in another way."""
+    return _with(values=values)
 
 
-def zero_once(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """Takes the zero point away from the sums."""
-    return x_scale * w_scale * (_sums(x, weight) - x_zero) + bias
+# --- the correction -------------------------------------------------------------------------------
+
+no_zero_point = _corrected(lambda x, zero, weight: 0)
+NO_ZERO_POINT = (
+    "{worst}: the zero point is left out. A code stands for x_scale · (q − x_zero), so x_zero · Σ "
+    "q_w is to be taken away from each sum."
+)
+added = _corrected(lambda x, zero, weight: -zero * weight.sum(1))
+ADDED = "{worst}: x_zero · Σ q_w is taken away, not added: Σ q_w (q_x − x_zero)."
+other_sums = _corrected(lambda x, zero, weight: zero * weight.sum(0))
+OTHER_SUMS = (
+    "{worst}: you summed each input's weights. The correction has one number for each output: sum "
+    "each row of `weight`, along dimension 1."
+)
+sums_of_codes = _corrected(lambda x, zero, weight: zero * x.sum(1, keepdim=True))
+SUMS_OF_CODES = (
+    "{worst}: you summed the inputs' codes in place of the weights': the weights' zero point is "
+    "0, so Σ q_x is not needed; x's zero point goes with Σ q_w."
+)
+sums_of_codes_as_a_row = _corrected(lambda x, zero, weight: zero * x.sum(1))
+weights_by_row = _corrected(lambda x, zero, weight: zero * weight.sum(1)[:, None])
+WEIGHTS_BY_ROW = (
+    "{worst}: x_zero · Σ q_w was taken away row by row; it has one number for each output, which "
+    "is a column."
+)
+zero_once = _corrected(lambda x, zero, weight: zero)
+ZERO_ONCE = (
+    "{worst}: x_zero was taken away once, without the weights. It is in every product of the sum: "
+    "q_w (q_x − x_zero) summed up is Σ q_w q_x − x_zero · Σ q_w."
+)
+zero_for_each_input = _corrected(lambda x, zero, weight: zero * x.shape[1])
+weights_in_8_bits = _corrected(lambda x, zero, weight: zero * weight.sum(1, dtype=torch.int8).int())
+WEIGHTS_IN_8_BITS = (
+    "{worst}: the sum of the weights' codes, or x_zero times it, wrapped round: it is no code and "
+    "takes 32 bits. Try `weight.sum(1, dtype=torch.int32)`."
+)
+correction_in_8_bits = _corrected(lambda x, zero, weight: (zero * weight.sum(1)).to(torch.int8))
 
 
-def no_bias(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """Forgets the bias."""
-    return x_scale * w_scale * _total(x, x_zero, weight)
+def _correction_times(scale: Callable[[float, Any], Any]) -> Callable[..., Any]:
+    """Takes it away from values, with another scale than theirs."""
+
+    def integer_linear(
+        x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any
+    ) -> Any:
+        correction = scale(x_scale, w_scale) * (x_zero * weight.sum(1))
+        return x_scale * w_scale * _sums(x, weight) - correction + bias
+
+    return integer_linear
 
 
-def bias_scaled(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """Adds the bias to the sums."""
-    return x_scale * w_scale * (_total(x, x_zero, weight) + bias)
+correction_unscaled = _correction_times(lambda x_scale, w_scale: 1)
+CORRECTION_UNSCALED = (
+    "{worst}: x_zero · Σ q_w is counted in steps too: take it away from the sums in front of the "
+    "scales."
+)
+correction_by_x_scale = _correction_times(lambda x_scale, w_scale: x_scale)
+correction_by_w_scale = _correction_times(lambda x_scale, w_scale: w_scale)
+corrected_in_floats = _correction_times(lambda x_scale, w_scale: x_scale * w_scale)
+CORRECTED_IN_FLOATS = (
+    "which is {off} steps off: the sums reach {most}, where float32 has no room for every whole "
+    "number, and nearly all of it is taken away again. Take x_zero · Σ q_w away from Σ q_w q_x "
+    "while both are whole, and multiply by the scales afterwards."
+)
 
+# --- the product ----------------------------------------------------------------------------------
 
-def bias_cut(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """Counts the bias in steps, and cuts off what is left of one."""
-    scale = x_scale * w_scale
-    return (_total(x, x_zero, weight) + (bias / scale).int()) * scale
-
-
-def scales_by_row(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """Lays the scales along the rows."""
-    return x_scale * w_scale[:, None] * _total(x, x_zero, weight) + bias
-
-
-def no_x_scale(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """Uses the weight's scale alone."""
-    return w_scale * _total(x, x_zero, weight) + bias
-
-
-def w_scale_twice(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """Multiplies by the weight's scale, and once more together with x's."""
-    sums = w_scale * _total(x, x_zero, weight)
-    return sums * (x_scale * w_scale) + bias
-
-
-def mean_scale(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """One scale for all outputs."""
-    return x_scale * w_scale.mean() * _total(x, x_zero, weight) + bias
-
-
-def correction_unscaled(
-    x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any
-) -> Any:
-    """Takes the correction away from values."""
-    return x_scale * w_scale * _sums(x, weight) - x_zero * weight.sum(1) + bias
-
-
-def wraps(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """Takes the zero point away from codes."""
-    return x_scale * w_scale * _sums(x - x_zero, weight) + bias
-
-
-def cuts_codes_off(
-    x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any
-) -> Any:
-    """Takes the zero point away from codes, and clamps them into their type."""
-    import torch
-
-    shifted = (x.int() - x_zero).clamp(-128, 127).to(torch.int8)
-    return x_scale * w_scale * _sums(shifted, weight) + bias
-
-
-def in_8_bits(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """Multiplies the tensors as they come."""
-    return x_scale * w_scale * (x @ weight.t() - x_zero * weight.sum(1)) + bias
-
-
-def in_16_bits(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """A product of two codes fits 16 bits; their sum does not."""
-    return x_scale * w_scale * ((x.short() - x_zero) @ weight.short().t()) + bias
-
-
-def weights_in_8_bits(
-    x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any
-) -> Any:
-    """Sums the weights up as codes."""
-    import torch
-
-    correction = x_zero * weight.sum(1, dtype=torch.int8).int()
-    return x_scale * w_scale * (_sums(x, weight) - correction) + bias
-
-
-def transposed(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """The weight comes first."""
-    return x_scale * w_scale * (_sums(weight, x) - x_zero * weight.sum(1)) + bias
-
-
-def left_whole(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """Stops at the sums."""
-    return _total(x, x_zero, weight) + (bias / (x_scale * w_scale)).round().int()
+_NARROW = (
+    "A product of two codes takes 15 bits and a sign, a sum of many takes more: sum up in 32, as "
+    "`int_matmul` does."
+)
+wraps = _with(lambda x, zero, weight: _sums(x - zero, weight))
+WRAPS = (
+    "{worst}: x − x_zero has nine bits and wrapped round in int8: take x_zero · Σ q_w away from "
+    "the sums instead."
+)
+cuts_codes_off = _with(
+    lambda x, zero, weight: _sums((x.int() - zero).clamp(-128, 127).to(torch.int8), weight)
+)
+CUTS_CODES_OFF = (
+    "{worst}: x − x_zero has nine bits and was cut off at the ends of int8: take x_zero · Σ q_w "
+    "away from the sums instead."
+)
+in_8_bits = _with(lambda x, zero, weight: x @ weight.t() - zero * weight.sum(1))
+IN_8_BITS = ("{worst}: only 8 bits were kept of the sums, and they wrapped round. ") + _NARROW
+all_in_8_bits = _with(lambda x, zero, weight: _total(x, zero, weight).to(torch.int8))
+in_16_bits = _with(lambda x, zero, weight: (x.short() - zero) @ weight.short().t())
+IN_16_BITS = ("{worst}: only 16 bits were kept of the sums, and they wrapped round. ") + _NARROW
+all_in_16_bits = _with(
+    lambda x, zero, weight: x.short() @ weight.short().t() - zero * weight.sum(1)
+)
+transposed = _with(lambda x, zero, weight: _sums(weight, x) - zero * weight.sum(1))
+TRANSPOSED = (
+    "{worst}: rows and outputs have changed places: x is (rows, in) and weight (out, in), so the "
+    "product is x times `weight.t()`."
+)
+transposed_at_the_end = _with(lambda x, zero, weight: _total(x, zero, weight).t())
+other_weight = _with(lambda x, zero, weight: _sums(x, weight.t()) - zero * weight.sum(1))
+OTHER_WEIGHT = (
+    "{worst}: the weight was used as if it were (in, out): take `weight.t()` as the second matrix."
+)
+other_weight_and_sums = _with(lambda x, zero, weight: _total(x, zero, weight.t()))
+in_float32 = _with(lambda x, zero, weight: x.float() @ weight.float().t() - zero * weight.sum(1))
+in_float16 = _with(
+    lambda x, zero, weight: (x.half() @ weight.half().t()).float() - zero * weight.sum(1)
+)
+IN_FLOATS = (
+    "codes were multiplied in {kind}, where whole numbers are exact up to 2^{bits} only{end}; "
+    "{many}. Multiply them with `int_matmul`, which sums up in 32 bits."
+)
+in_float64 = _with(
+    lambda x, zero, weight: (x.double() - zero) @ weight.double().t(),
+    lambda total, x_scale, w_scale, bias: (x_scale * w_scale * total + bias).float(),
+)
+IN_FLOAT64 = (
+    "codes were multiplied in {kind}. That is exact, and takes eight bytes where a code has one, "
+    "and none of the instructions for bytes: multiply them with `int_matmul`."
+)
 
 
 def dequantized(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """Goes back to values, and is a linear layer."""
     from torch.nn import functional
 
-    values = x_scale * (x.float() - x_zero)
-    return functional.linear(values, weight * w_scale[:, None], bias)
+    return functional.linear(x_scale * (x.float() - x_zero), weight * w_scale[:, None], bias)
 
 
-def in_float32(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """Multiplies codes in single precision."""
-    sums = x.float() @ weight.float().t()
-    return x_scale * w_scale * (sums - x_zero * weight.sum(1)) + bias
+DEQUANTIZED = (
+    "codes were turned into values first, and these multiplied in {kind}: a layer as it always "
+    "was, and nothing is gained. Multiply the codes with `int_matmul`, and put the scales behind "
+    "the sums."
+)
 
 
-def in_float16(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """Multiplies codes in half precision."""
-    sums = (x.half() @ weight.half().t()).float()
-    return x_scale * w_scale * (sums - x_zero * weight.sum(1)) + bias
+# --- the values -----------------------------------------------------------------------------------
 
-
-def in_float64(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """Multiplies codes in double precision."""
-    sums = (x.double() - x_zero) @ weight.double().t()
-    return (x_scale * w_scale * sums + bias).float()
-
-
-def corrected_in_floats(
-    x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any
-) -> Any:
-    """Turns both sums into values, and takes one from the other."""
-    scale = x_scale * w_scale
-    return scale * _sums(x, weight) - scale * (x_zero * weight.sum(1)) + bias
+no_bias = _valued(lambda total, x_scale, w_scale, bias: x_scale * w_scale * total)
+NO_BIAS = "{worst}: the bias is missing."
+bias_scaled = _valued(lambda total, x_scale, w_scale, bias: x_scale * w_scale * (total + bias))
+BIAS_SCALED = (
+    "{worst}: the bias was multiplied by a scale. The bias is a value already: add it behind the "
+    "scales, or divide it by x_scale · w_scale first."
+)
+bias_by_x_scale = _valued(lambda total, x_scale, w_scale, bias: x_scale * (w_scale * total + bias))
+bias_by_w_scale = _valued(lambda total, x_scale, w_scale, bias: w_scale * (x_scale * total + bias))
+bias_cut = _valued(
+    lambda total, x_scale, w_scale, bias: (
+        (total + (bias / (x_scale * w_scale)).int()) * (x_scale * w_scale)
+    )
+)
+BIAS_CUT = (
+    "{worst}: the bias in steps was cut off instead of rounded, which is up to a whole step off: "
+    "use `torch.round` in front of the conversion."
+)
+scales_by_row = _valued(
+    lambda total, x_scale, w_scale, bias: x_scale * w_scale[:, None] * total + bias
+)
+SCALES_BY_ROW = (
+    "{worst}: a scale or a bias was used row by row. There is one for each output, and so a "
+    "column: `w_scale` and `bias` fit the last dimension as they are."
+)
+bias_by_row = _valued(
+    lambda total, x_scale, w_scale, bias: x_scale * w_scale * total + bias[:, None]
+)
+both_by_row = _valued(
+    lambda total, x_scale, w_scale, bias: x_scale * w_scale[:, None] * total + bias[:, None]
+)
+no_x_scale = _valued(lambda total, x_scale, w_scale, bias: w_scale * total + bias)
+NO_X_SCALE = "{worst}: `x_scale` is left out: a step is x_scale · w_scale."
+no_w_scale = _valued(lambda total, x_scale, w_scale, bias: x_scale * total + bias)
+NO_W_SCALE = "{worst}: `w_scale` is left out: a step is x_scale · w_scale."
+no_scales = _valued(lambda total, x_scale, w_scale, bias: total + bias)
+NO_SCALES = "{worst}: both scales are left out: a step is x_scale · w_scale."
+w_scale_twice = _valued(lambda total, x_scale, w_scale, bias: x_scale * w_scale**2 * total + bias)
+W_SCALE_TWICE = "{worst}: the sums were taken times `w_scale` twice: a step is x_scale · w_scale."
+mean_scale = _valued(lambda total, x_scale, w_scale, bias: x_scale * w_scale.mean() * total + bias)
+MEAN_SCALE = (
+    "{worst}: you used one scale for all outputs, such as the mean; each output has its own."
+)
+largest_scale = _valued(
+    lambda total, x_scale, w_scale, bias: x_scale * w_scale.max() * total + bias
+)
+first_scale = _valued(lambda total, x_scale, w_scale, bias: x_scale * w_scale[0] * total + bias)
+left_whole = _valued(
+    lambda total, x_scale, w_scale, bias: total + (bias / (x_scale * w_scale)).round().int()
+)
+LEFT_WHOLE = (
+    "you returned whole numbers ({type}). These are still steps, or values cut off: times x_scale "
+    "· w_scale they become values, which are floats."
+)
 
 
 def in_place(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """Makes both scales one, in the place of the weight's."""
     w_scale *= x_scale
     return _total(x, x_zero, weight) * w_scale + bias
+
+
+IN_PLACE = (
+    "you wrote into `{argument}`, which is not yours: whoever holds it uses it again. Work on a "
+    "new tensor."
+)

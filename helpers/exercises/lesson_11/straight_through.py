@@ -10,15 +10,15 @@ Bengio, Léonard and Courville (2013), section 2.3; Jacob et al. (2018), section
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from helpers.exercises.common import rng
-from helpers.exercises.compare import describe
+from helpers.exercises.compare import close, describe, is_array
 from helpers.exercises.drives_quantization import there_and_back
-from helpers.exercises.lesson_11 import straight_through_mistakes as look
-from helpers.exercises.lesson_11 import straight_through_ways as ways
 from helpers.exercises.lesson_11 import straight_through_wrong as wrong
+from helpers.exercises.lesson_11.figures import Array, said, single, what
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -64,29 +64,130 @@ def _codes(
     return np.asarray(random.permutation(codes))
 
 
+class Exact:
+    """A case in doubles: x, the gradient from above, what should come out, and what come back."""
+
+    def __init__(self, case: Case) -> None:
+        x, scale, zero, lowest, highest, above = case.args[0]
+        self.name = case.name
+        self.x: Array = x.astype(np.float64)
+        self.above: Array = above.astype(np.float64)
+        codes = np.round(self.x / scale) + zero
+        self.out: Array = (np.clip(codes, lowest, highest) - zero) * scale
+        self.inside: Array = (codes >= lowest) & (codes <= highest)
+        self.back: Array = np.where(self.inside, self.above, 0.0)
+
+    def value_at_worst(self, out: Array) -> str:
+        """The value that is farthest off, in words."""
+        place = _farthest(out, self.out)
+        x, got, right = (said(float(each.flat[place])) for each in (self.x, out, self.out))
+        return f"{self.name}, {x} became {got} and should become {right}"
+
+    def gradient_at_worst(self, gradient: Any) -> str:
+        """The gradient that is farthest off, in words."""
+        if not is_array(gradient, self.back.shape):
+            return f"{self.name}, x's gradient is {describe(gradient)}"
+        place = _farthest(gradient, self.back)
+        x, above, got, right = (
+            said(float(each.flat[place]) + 0.0)  # no −0
+            for each in (self.x, self.above, gradient, self.back)
+        )
+        return (
+            f"{self.name}, where x is {x} the gradient {above} came back as {got} and should be "
+            f"{right}"
+        )
+
+
+def _farthest(got: Array, want: Array) -> int:
+    with np.errstate(all="ignore"):
+        return int(np.argmax(np.nan_to_num(np.abs(got - want), nan=np.inf)))
+
+
 def claim(case: Case, seen: Observation) -> str | None:
     """The values, the gradient, and nothing written into."""
-    got, n = seen.values[0], ways.numbers(case)
-    if not ways.is_output(got["out"], n):
-        said = describe(got["out"])
-        return f"{case.name}, you returned {said}; wanted are floats, one for each of x."
-    if not ways.same(got["out"], n.values(n.codes)):
-        return ways.value_at_worst(case, got["out"], n) + "."
+    got, n = seen.values[0], Exact(case)
+    out = got["out"]
+    if not is_array(out, n.x.shape) or out.dtype.kind != "f":
+        return f"{case.name}, you returned {describe(out)}; wanted are floats, one for each of x."
+    if not close(out, n.out):
+        return n.value_at_worst(out) + "."
     if not got["linked"]:
         return f"{case.name}, no way leads back from what you returned."
-    if not ways.same(got["gradient"], n.back):
-        return ways.gradient_at_worst(case, got["gradient"], n) + "."
-    return look.writes_into_x(case, seen) or look.spoils_the_gradient(case, seen)
+    if not close(got["gradient"], n.back):
+        return n.gradient_at_worst(got["gradient"]) + "."
+    if got["changed"]:
+        return f"{case.name}, {wrong.IN_PLACE}"
+    return f"{case.name}, {wrong.SPOILS}" if got["spoiled"] else None
+
+
+def _gradient(case: Case, seen: Observation) -> Any:
+    """What came back to x; zeros where nothing did."""
+    gradient = seen.values[0]["gradient"]
+    return np.zeros(case.args[0][0].shape) if gradient is None else gradient
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """What is wrong first, in the order of the claim: what follows from it says nothing more."""
+    got, gradient, n = seen.values[0], _gradient(case, seen), Exact(case)
+    out = got["out"]
+    if not is_array(out, n.x.shape):
+        return what(out)
+    if out.dtype.kind != "f" or not close(out, n.out):
+        return {"values": single(out)}
+    if not got["linked"]:
+        return "no way back"
+    if not close(gradient, n.back):
+        return {"gradient": single(gradient) if is_array(gradient) else what(gradient)}
+    return {"changed": got["changed"], "spoiled": got["spoiled"]}
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: the value and the gradient that are farthest off."""
+    if seen.trouble or not is_array(seen.values[0]["out"], case.args[0][0].shape):
+        return {}
+    n = Exact(case)
+    return {
+        "value": n.value_at_worst(seen.values[0]["out"]),
+        "gradient": n.gradient_at_worst(_gradient(case, seen)),
+    }
+
+
+def _count_of_gradients(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "incorrect number of gradients" not in seen.text:
+        return None
+    return (
+        f"{case.name}, backward returned another number of values than forward takes arguments: "
+        "give the gradient for x, and None for scale, zero_point, lowest and highest."
+    )
+
+
+def _kept_as_a_tuple(case: Case, seen: Observation) -> str | None:
+    """Backward computed with ctx.saved_tensors as if it were the tensor."""
+    # A tuple takes a tensor times itself for so many repeats, and asks it for a whole number.
+    both = "'Tensor' and 'tuple'", "'tuple' and 'Tensor'", "can be converted to an index"
+    if seen.trouble != "failed" or not any(words in seen.text for words in both):
+        return None
+    return (
+        f"{case.name}, a tuple was taken for a tensor. ctx.saved_tensors is always "
+        "a tuple, however few were kept: `(inside,) = ctx.saved_tensors` takes one out."
+    )
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    inside = sum(int(ways.numbers(case).inside.sum()) for case in cases)
+    inside = sum(int(Exact(case).inside.sum()) for case in cases)
     count = sum(case.args[0][0].size for case in cases)
     return (
         f"Passed on {len(cases)} grids: all {count} values are the nearest ones that there are, "
         f"and the gradient came back to the {inside} that were not clipped, and to no other."
     )
+
+
+def reference(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
+    """The course's own."""
+    from helpers.algorithms.quantization.fake_quantization import fake_quantize
+
+    return fake_quantize(x, scale, zero_point, lowest, highest)
 
 
 EXERCISE = Exercise(
@@ -105,41 +206,60 @@ EXERCISE = Exercise(
     drive=there_and_back,
     claim=claim,
     mistakes=(
-        Mistake("another number of gradients", look.count_of_gradients, unfinished=True),
-        Mistake("kept as a tuple", look.kept_as_a_tuple, unfinished=True),
-        Mistake("no result of backward", look.no_backward, unfinished=True),
-        Mistake("writes into x", look.writes_into_x),
-        *(Mistake(name, look.of_values(way, text)) for name, way, text in look.VALUES),
-        Mistake("no way back", look.no_way_back),
-        *(Mistake(name, look.of_gradient(way, text)) for name, way, text in look.GRADIENTS),
-        Mistake("writes into the gradient", look.spoils_the_gradient),
+        Mistake("another number of gradients", _count_of_gradients, unfinished=True),
+        Mistake("kept as a tuple", _kept_as_a_tuple, unfinished=True),
     ),
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
+    numbers=numbers,
+    compared=compared,
     wrong=(
-        WrongAnswer("rounds", wrong.rounds, hint="Rounding has the gradient 0"),
-        WrongAnswer("detached", wrong.detached, hint="No way leads back"),
-        WrongAnswer("everywhere", wrong.everywhere, hint="1 everywhere"),
-        WrongAnswer("codes", wrong.gives_codes, hint="you returned the codes"),
-        WrongAnswer("times scale", wrong.times_scale, hint="was multiplied by scale"),
-        WrongAnswer("over scale", wrong.over_scale, hint="was divided by scale"),
-        WrongAnswer("ends as values", wrong.ends_as_values, hint="are codes, and no values"),
-        WrongAnswer("no clamp", wrong.no_clamp, hint="is not clamped"),
-        WrongAnswer("no zero point", wrong.no_zero_point, hint="the zero point is left out"),
+        WrongAnswer("codes", wrong.gives_codes, wrong.GIVES_CODES),
+        WrongAnswer("codes, not clamped", wrong.gives_all_codes, wrong.GIVES_CODES),
+        WrongAnswer("steps", wrong.gives_steps, wrong.GIVES_CODES),
+        WrongAnswer("not clamped", wrong.no_clamp, wrong.NO_CLAMP),
+        WrongAnswer("ends taken for values", wrong.ends_as_values, wrong.ENDS_AS_VALUES),
         WrongAnswer(
-            "zero point added", wrong.zero_point_stays, hint="was added and never taken away"
+            "ends taken for values, at the end", wrong.ends_as_values_late, wrong.ENDS_AS_VALUES
         ),
-        WrongAnswer("truncates", wrong.truncates, hint="cut off and not rounded"),
-        WrongAnswer("by values", wrong.inside_by_values, hint="half a step farther"),
-        WrongAnswer("one end", wrong.one_end, hint="at one end alone"),
-        WrongAnswer("without ends", wrong.without_ends, hint="the last codes are codes as well"),
-        WrongAnswer("mask without zero", wrong.mask_without_zero, hint="without the zero point"),
-        WrongAnswer("mask alone", wrong.mask_alone, hint="the gradient that comes from above"),
-        WrongAnswer("in place", wrong.in_place, hint="you wrote into x"),
+        WrongAnswer("no zero point", wrong.no_zero_point, wrong.NO_ZERO_POINT),
+        WrongAnswer("zero point stays", wrong.zero_point_stays, wrong.ZERO_POINT_STAYS),
+        WrongAnswer("zero point only taken away", wrong.zero_point_leaves, wrong.ZERO_POINT_LEAVES),
+        WrongAnswer(
+            "zero point with the other sign", wrong.zero_point_negated, wrong.ZERO_POINT_LEAVES
+        ),
+        WrongAnswer("cut off", wrong.truncates, wrong.TRUNCATES),
+        WrongAnswer("cut off, with the zero point", wrong.truncates_codes, wrong.TRUNCATES),
+        WrongAnswer("rounded down", wrong.rounds_down, wrong.TRUNCATES),
+        WrongAnswer("rounded up", wrong.rounds_up, wrong.TRUNCATES),
+        WrongAnswer("not rounded", wrong.not_rounded, wrong.NOT_ROUNDED),
+        WrongAnswer("clamped and not rounded", wrong.only_clamped, wrong.NOT_ROUNDED),
+        WrongAnswer("no way back", wrong.detached, wrong.DETACHED),
+        WrongAnswer("rounding's own gradient", wrong.rounds, wrong.ROUNDS),
+        WrongAnswer("everywhere", wrong.everywhere, wrong.EVERYWHERE),
+        WrongAnswer("times scale", wrong.times_scale, wrong.TIMES_SCALE),
+        WrongAnswer("times scale, everywhere", wrong.times_scale_everywhere, wrong.TIMES_SCALE),
+        WrongAnswer("over scale", wrong.over_scale, wrong.OVER_SCALE),
+        WrongAnswer("over scale, everywhere", wrong.over_scale_everywhere, wrong.OVER_SCALE),
+        WrongAnswer("inside by values", wrong.inside_by_values, wrong.INSIDE_BY_VALUES),
+        WrongAnswer("one end", wrong.one_end, wrong.ONE_END),
+        WrongAnswer("the other end", wrong.other_end, wrong.ONE_END),
+        WrongAnswer("without the ends", wrong.without_ends, wrong.WITHOUT_ENDS),
+        WrongAnswer("without the upper end", wrong.without_upper_end, wrong.WITHOUT_ENDS),
+        WrongAnswer("without the lower end", wrong.without_lower_end, wrong.WITHOUT_ENDS),
+        WrongAnswer(
+            "inside without the zero point", wrong.mask_without_zero, wrong.MASK_WITHOUT_ZERO
+        ),
+        WrongAnswer("x taken for codes", wrong.x_as_codes, wrong.X_AS_CODES),
+        WrongAnswer("turned round", wrong.turned_round, wrong.TURNED_ROUND),
+        WrongAnswer("the mask alone", wrong.mask_alone, wrong.MASK_ALONE),
+        WrongAnswer("ones", wrong.ones, wrong.MASK_ALONE),
+        WrongAnswer("the last call's", wrong.last_call, wrong.LAST_CALL),
+        WrongAnswer("writes into x", wrong.in_place, wrong.IN_PLACE),
+        WrongAnswer("writes into the gradient", wrong.spoils, wrong.SPOILS),
+        WrongAnswer("no backward", wrong.no_backward, wrong.NO_BACKWARD),
         WrongAnswer("one gradient", wrong.one_gradient, hint="and None for"),
         WrongAnswer("saved tuple", wrong.saved_tuple, hint="ctx.saved_tensors is always a tuple"),
-        WrongAnswer("last call", wrong.last_call, hint="each call has for itself"),
-        WrongAnswer("spoils", wrong.spoils, hint="wrote into the gradient that it was given"),
     ),
     ranked=False,
 )

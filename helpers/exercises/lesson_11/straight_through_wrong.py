@@ -1,205 +1,251 @@
-"""The reference of exercise 11.6, and fake quantization with one thing wrong."""
+"""Wrong answers to exercise 11.6: the right one with one thing exchanged, and what is said."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
+
+import torch
 
 
-def reference(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """The course's own."""
-    from helpers.algorithms.quantization.fake_quantization import fake_quantize
+class Grid(NamedTuple):
+    scale: float
+    zero: int
+    lowest: int
+    highest: int
 
-    return fake_quantize(x, scale, zero_point, lowest, highest)
+    def code(self, x: Any) -> Any:
+        return torch.round(x / self.scale) + self.zero
 
+    def clamp(self, codes: Any) -> Any:
+        return codes.clamp(self.lowest, self.highest)
 
-def _forward(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """The right values, and rounding's own gradient."""
-    codes = (x / scale).round() + zero_point
-    return (codes.clamp(lowest, highest) - zero_point) * scale
+    def holds(self, codes: Any) -> Any:
+        return (codes >= self.lowest) & (codes <= self.highest)
 
+    def value(self, codes: Any) -> Any:
+        return (codes - self.zero) * self.scale
 
-def _through(x: Any, values: Any) -> Any:
-    """Some values, with x's gradient."""
-    return x + (values - x).detach()
-
-
-def _function(x: Any, values: Any, back: Callable[[Any], Any]) -> Any:
-    """Some values, and what `back` makes of the gradient."""
-    import torch
-
-    class Straight(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return values.detach().clone()
-
-        @staticmethod
-        def backward(ctx: Any, *gradients: Any) -> Any:
-            return back(gradients[0])
-
-    return Straight.apply(x)
+    def nearest(self, x: Any) -> Any:
+        return self.value(self.clamp(self.code(x)))
 
 
-def _inside(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """Where there is a code, before clamping."""
-    codes = (x.detach() / scale).round() + zero_point
-    return (codes >= lowest) & (codes <= highest)
+def _on_grid(answer: Callable[[Any, Grid], Any]) -> Callable[..., Any]:
+    def fake_quantize(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
+        return answer(x, Grid(scale, zero_point, lowest, highest))
+
+    return fake_quantize
 
 
-def rounds(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """Leaves it to autograd."""
-    return _forward(x, scale, zero_point, lowest, highest)
+def _straight(gradient: Any, x: Any, grid: Grid) -> Any:
+    return gradient * grid.holds(grid.code(x))
 
 
-def detached(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """Goes through whole numbers."""
-    import torch
-
-    codes = (torch.round(x / scale) + zero_point).clamp(lowest, highest).to(torch.int32)
-    return (codes - zero_point).float() * scale
-
-
-def everywhere(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """Clamps inside of the detach."""
-    return _through(x, _forward(x, scale, zero_point, lowest, highest))
-
-
-def gives_codes(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """Returns the codes themselves."""
-    codes = (x / scale).round() + zero_point
-    return _through(x, codes.clamp(lowest, highest))
-
-
-def times_scale(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """Differentiates the multiplication alone."""
-    inside = _inside(x, scale, zero_point, lowest, highest)
-    values = _forward(x, scale, zero_point, lowest, highest)
-    return _function(x, values, lambda gradient: gradient * inside * scale)
-
-
-def over_scale(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """Differentiates the division alone."""
-    inside = _inside(x, scale, zero_point, lowest, highest)
-    values = _forward(x, scale, zero_point, lowest, highest)
-    return _function(x, values, lambda gradient: gradient * inside / scale)
-
-
-def ends_as_values(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """Clamps values to the ends of the codes."""
-    clamped = x.clamp(lowest, highest)
-    return _through(clamped, (clamped / scale).round() * scale)
-
-
-def no_clamp(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """Rounds, and no more."""
-    return _through(x, (x / scale).round() * scale)
-
-
-def no_zero_point(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """A grid around 0."""
-    return _through(x, (x / scale).round().clamp(lowest, highest) * scale)
-
-
-def zero_point_stays(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """Multiplies codes by the scale."""
-    codes = (x / scale).round() + zero_point
-    return _through(x, codes.clamp(lowest, highest) * scale)
-
-
-def truncates(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """Rounds as a conversion to whole numbers does."""
-    codes = (x / scale).trunc() + zero_point
-    return _through(x, (codes.clamp(lowest, highest) - zero_point) * scale)
-
-
-def inside_by_values(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """Clamps x to the ends of the grid, and rounds what is left."""
-    clamped = x.clamp((lowest - zero_point) * scale, (highest - zero_point) * scale)
-    return _through(clamped, (clamped / scale).round() * scale)
-
-
-def one_end(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """Looks at the upper end alone."""
-    inside = (x.detach() / scale).round() + zero_point <= highest
-    values = _forward(x, scale, zero_point, lowest, highest)
-    return _function(x, values, lambda gradient: gradient * inside)
-
-
-def without_ends(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """Takes whatever has the last code for cut off."""
-    codes = ((x.detach() / scale).round() + zero_point).clamp(lowest, highest)
-    values = _forward(x, scale, zero_point, lowest, highest)
-    inside = (codes > lowest) & (codes < highest)
-    return _function(x, values, lambda gradient: gradient * inside)
-
-
-def mask_without_zero(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """Compares before the zero point is added."""
-    inside = _inside(x, scale, 0, lowest, highest)
-    values = _forward(x, scale, zero_point, lowest, highest)
-    return _function(x, values, lambda gradient: gradient * inside)
-
-
-def mask_alone(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """Returns the derivative, and not the gradient."""
-    inside = _inside(x, scale, zero_point, lowest, highest)
-    values = _forward(x, scale, zero_point, lowest, highest)
-    return _function(x, values, lambda gradient: inside.to(gradient.dtype))
-
-
-def in_place(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """Clamps x itself."""
-    half = 0.4999
-    low, high = lowest - half - zero_point, highest + half - zero_point
-    x.clamp_(low * scale, high * scale)
-    return _through(x, _forward(x, scale, zero_point, lowest, highest))
-
-
-def one_gradient(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """A gradient for x, and nothing for the other arguments."""
-    grid = scale, zero_point, lowest, highest
-    return _keeping(x, grid, lambda gradient, kept: gradient * kept[0])
-
-
-def saved_tuple(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """Multiplies by all that was kept, which is a tuple."""
-    grid = scale, zero_point, lowest, highest
-    return _keeping(x, grid, lambda gradient, kept: (gradient * kept, None, None, None, None))
-
-
-def _keeping(x: Any, grid: tuple[Any, ...], back: Callable[[Any, Any], Any]) -> Any:
-    """What `back` makes of the gradient and of all that was kept for backward."""
-    import torch
+def _with(
+    forward: Callable[[Any, Grid], Any] = lambda x, grid: grid.nearest(x),
+    back: Callable[[Any, Any, Grid], Any] = _straight,
+    given: Callable[[Any], Any] = lambda gradient: (gradient, None),
+) -> Callable[..., Any]:
+    """The values of x, what becomes of the gradient, and what backward gives."""
 
     class Straight(torch.autograd.Function):
         @staticmethod
-        def forward(ctx: Any, x: Any, *others: Any) -> Any:
-            ctx.save_for_backward(_inside(x, *others))
-            return _forward(x, *others)
+        def forward(ctx: Any, x: Any, grid: Any) -> Any:
+            ctx.save_for_backward(x)
+            ctx.grid = grid
+            return forward(x, grid)
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
-            return back(gradients[0], ctx.saved_tensors)
+            (x,) = ctx.saved_tensors
+            return given(back(gradients[0], x, ctx.grid))
 
-    return Straight.apply(x, *grid)
+    return _on_grid(Straight.apply)
+
+
+def _back(back: Callable[[Any, Any, Grid], Any]) -> Callable[..., Any]:
+    """With the right values."""
+    return _with(back=back)
+
+
+# --- the values -----------------------------------------------------------------------------------
+
+gives_codes = _with(lambda x, grid: grid.clamp(grid.code(x)))
+GIVES_CODES = (
+    "{value}: you returned the codes, or steps; training goes on with values, scale · (q − "
+    "zero_point)."
+)
+gives_all_codes = _with(lambda x, grid: grid.code(x))
+gives_steps = _with(lambda x, grid: grid.clamp(grid.code(x)) - grid.zero)
+no_clamp = _with(lambda x, grid: grid.value(grid.code(x)))
+NO_CLAMP = "{value}: q is not clamped: beyond lowest and highest there are no codes."
+ends_as_values = _with(lambda x, grid: torch.round(grid.clamp(x) / grid.scale) * grid.scale)
+ENDS_AS_VALUES = (
+    "{value}: lowest and highest are codes, and no values: clamp round(x / scale) + zero_point."
+)
+ends_as_values_late = _with(lambda x, grid: grid.clamp(grid.value(grid.code(x))))
+no_zero_point = _with(lambda x, grid: grid.clamp(torch.round(x / grid.scale)) * grid.scale)
+NO_ZERO_POINT = (
+    "{value}: the zero point is left out, and the grid lies elsewhere: add it before you clamp, "
+    "and take it away again afterwards."
+)
+zero_point_stays = _with(lambda x, grid: grid.clamp(grid.code(x)) * grid.scale)
+ZERO_POINT_STAYS = (
+    "{value}: the zero point was added and never taken away: scale · (q − zero_point)."
+)
+zero_point_leaves = _with(lambda x, grid: grid.value(grid.clamp(torch.round(x / grid.scale))))
+ZERO_POINT_LEAVES = (
+    "{value}: the zero point has the other sign, or was never added: q = round(x / scale) + "
+    "zero_point."
+)
+zero_point_negated = _with(lambda x, grid: grid._replace(zero=-grid.zero).nearest(x))
+truncates = _with(lambda x, grid: grid.value(grid.clamp((x / grid.scale).trunc() + grid.zero)))
+TRUNCATES = (
+    "{value}: the fraction was cut off and not rounded: up to a whole step is lost, where "
+    "`torch.round` loses half a step at most."
+)
+truncates_codes = _with(
+    lambda x, grid: grid.value(grid.clamp((x / grid.scale + grid.zero).trunc()))
+)
+rounds_down = _with(lambda x, grid: grid.value(grid.clamp((x / grid.scale).floor() + grid.zero)))
+rounds_up = _with(lambda x, grid: grid.value(grid.clamp((x / grid.scale).ceil() + grid.zero)))
+not_rounded = _with(lambda x, grid: x.clone())
+NOT_ROUNDED = "{value}: x was not rounded: only whole codes q are there."
+only_clamped = _with(lambda x, grid: grid.value(grid.clamp(x / grid.scale + grid.zero)))
+
+# --- the way back ---------------------------------------------------------------------------------
+
+detached = _on_grid(lambda x, grid: grid.nearest(x).detach())
+DETACHED = (
+    "the values are right, but what you returned has no `grad_fn`. No way leads back to x: that "
+    "is what `detach`, `no_grad`, and a conversion to whole numbers do. Take x's own way round "
+    "the rounding."
+)
+rounds = _on_grid(lambda x, grid: grid.nearest(x))
+ROUNDS = (
+    "{gradient}: nothing comes back at all. Rounding has the gradient 0, and so nothing would be "
+    "learnt: say what backward does, in an `autograd.Function`, or by x + (rounded − x).detach() "
+    "where x may learn."
+)
+everywhere = _back(lambda gradient, x, grid: gradient)
+EVERYWHERE = (
+    "{gradient}: the gradient is 1 everywhere. A value beyond the grid is cut off: moving it a "
+    "little changes nothing, so its gradient is 0. Which ones these are, codes tell before they "
+    "are clamped."
+)
+times_scale = _back(lambda gradient, x, grid: _straight(gradient, x, grid) * grid.scale)
+TIMES_SCALE = (
+    "{gradient}: it was multiplied by scale. Forward divides by scale and multiplies by it again, "
+    "so that the two cancel."
+)
+times_scale_everywhere = _back(lambda gradient, x, grid: gradient * grid.scale)
+over_scale = _back(lambda gradient, x, grid: _straight(gradient, x, grid) / grid.scale)
+OVER_SCALE = (
+    "{gradient}: it was divided by scale. Forward divides by scale and multiplies by it again, so "
+    "that the two cancel."
+)
+over_scale_everywhere = _back(lambda gradient, x, grid: gradient / grid.scale)
+inside_by_values = _back(
+    lambda gradient, x, grid: gradient * grid.holds(x / grid.scale + grid.zero)
+)
+INSIDE_BY_VALUES = (
+    "{gradient}: what counts is the code: the last one is the nearest still half a step farther "
+    "than its value. Compare round(x / scale) + zero_point with lowest and highest."
+)
+one_end = _back(lambda gradient, x, grid: gradient * (grid.code(x) <= grid.highest))
+ONE_END = (
+    "{gradient}: values were cut off at one end alone: the code has to be at least lowest and at "
+    "most highest."
+)
+other_end = _back(lambda gradient, x, grid: gradient * (grid.code(x) >= grid.lowest))
+without_ends = _back(
+    lambda gradient, x, grid: (
+        gradient * ((grid.code(x) > grid.lowest) & (grid.code(x) < grid.highest))
+    )
+)
+WITHOUT_ENDS = "{gradient}: the last codes are codes as well: lowest ≤ q ≤ highest, with both ends."
+without_upper_end = _back(
+    lambda gradient, x, grid: _straight(gradient, x, grid) * (grid.code(x) < grid.highest)
+)
+without_lower_end = _back(
+    lambda gradient, x, grid: _straight(gradient, x, grid) * (grid.code(x) > grid.lowest)
+)
+mask_without_zero = _back(
+    lambda gradient, x, grid: gradient * grid.holds(torch.round(x / grid.scale))
+)
+MASK_WITHOUT_ZERO = (
+    "{gradient}: round(x / scale) was compared with lowest and highest without the zero point."
+)
+x_as_codes = _back(lambda gradient, x, grid: gradient * grid.holds(x))
+X_AS_CODES = (
+    "{gradient}: x itself was compared with lowest and highest, which are codes: compare round(x "
+    "/ scale) + zero_point."
+)
+turned_round = _back(lambda gradient, x, grid: gradient * ~grid.holds(grid.code(x)))
+TURNED_ROUND = (
+    "{gradient}: it came back where values were cut off, and nowhere else: the other way round."
+)
+mask_alone = _back(lambda gradient, x, grid: grid.holds(grid.code(x)).to(gradient.dtype))
+MASK_ALONE = (
+    "{gradient}: backward returned 1 and 0: multiply the gradient that comes from above by them, "
+    "which is backward's argument."
+)
+ones = _back(lambda gradient, x, grid: torch.ones_like(gradient))
+
+
+def _spoils(gradient: Any, x: Any, grid: Grid) -> Any:
+    gradient[~grid.holds(grid.code(x))] = 0
+    return gradient
+
+
+spoils = _back(_spoils)
+SPOILS = (
+    "your backward wrote into the gradient that it was given, which another branch of the model "
+    "may be given too: make a new one, such as gradient * inside."
+)
+_kept: dict[str, Any] = {}  # in one place for all calls
+_with_the_last = _back(lambda gradient, x, grid: _straight(gradient, _kept["x"], grid))
 
 
 def last_call(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """Keeps what backward needs in one place for all calls."""
-    _KEPT["inside"] = _inside(x, scale, zero_point, lowest, highest)
-    values = _forward(x, scale, zero_point, lowest, highest)
-    return _function(x, values, lambda gradient: gradient * _KEPT["inside"])
+    _kept["x"] = x.detach().clone()
+    return _with_the_last(x, scale, zero_point, lowest, highest)
 
 
-_KEPT: dict[str, Any] = {}
+LAST_CALL = (
+    "{gradient}: `fake_quantize` was called once more before backward, as in a model with two "
+    "layers, and backward used what the later call had left. Keep it in `ctx`, by "
+    "`save_for_backward`, which each call has for itself."
+)
 
 
-def spoils(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """Sets zeros in the gradient that comes."""
-    inside = _inside(x, scale, zero_point, lowest, highest)
+def _clamps_x(x: Any, grid: Grid) -> Any:
+    ends = torch.tensor([grid.lowest - 0.4999, grid.highest + 0.4999])
+    x.clamp_(*grid.value(ends).tolist())
+    return x + (grid.nearest(x) - x).detach()
 
-    def back(gradient: Any) -> Any:
-        gradient[~inside] = 0
-        return gradient
 
-    return _function(x, _forward(x, scale, zero_point, lowest, highest), back)
+in_place = _on_grid(_clamps_x)
+IN_PLACE = (
+    "you wrote into x, which other layers may use and autograd may have kept: work on a new "
+    "tensor, without `_` at the end of a method's name."
+)
+
+
+# --- what autograd refuses ------------------------------------------------------------------------
+
+one_gradient = _with(given=lambda gradient: gradient)
+saved_tuple = _back(lambda gradient, x, grid: gradient * (grid.holds(grid.code(x)),))
+
+
+class _Forward(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, grid: Any) -> Any:
+        return grid.nearest(x)
+
+
+no_backward = _on_grid(_Forward.apply)
+NO_BACKWARD = (
+    "your Function has no backward: write `backward(ctx, gradient)`, which returns a value for "
+    "each argument of forward."
+)

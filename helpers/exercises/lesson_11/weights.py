@@ -17,10 +17,9 @@ import numpy as np
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, is_array
 from helpers.exercises.drives_kept import call_with_tensors
-from helpers.exercises.drives_split import returned
-from helpers.exercises.lesson_11 import weights_mistakes as look
+from helpers.exercises.drives_split import changed, returned
 from helpers.exercises.lesson_11 import weights_wrong as wrong
-from helpers.exercises.lesson_11.figures import Array, alike, said
+from helpers.exercises.lesson_11.figures import Array, alike, items, kind, said, single, what
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -48,17 +47,15 @@ def cases(seed: int) -> list[Case]:
             ((8, 8), 8, None),
         ]
     made = []
-    for number, (shape, bits, empty) in enumerate(settings):
+    for at, (shape, bits, empty) in enumerate(settings):
         weight = _weight(random, shape, bits, empty)
         name = f"With a weight of shape {shape} and {bits} bits"
-        args: tuple[Any, ...] = (weight,) if number == 4 else (weight, bits)
-        made.append(Case(name, (args,), facts=_facts(weight.astype(np.float64), bits, empty)))
+        args: tuple[Any, ...] = (weight,) if at == 4 else (weight, bits)
+        made.append(Case(name, (args,), facts=_facts(weight.astype(np.float64), bits)))
     return made
 
 
-def _weight(
-    random: np.random.Generator, shape: tuple[int, ...], bits: int, empty: int | None
-) -> Array:
+def _weight(random: Any, shape: tuple[int, ...], bits: int, empty: int | None) -> Array:
     """Codes of a bell's shape, moved by up to 0.4 steps, one of each channel at its end."""
     highest, size = 2 ** (bits - 1) - 1, int(np.prod(shape[1:]))
     steps = np.round(random.normal(0, highest / 3, (shape[0], size)))
@@ -73,52 +70,36 @@ def _weight(
     return (weight + 0.0).astype(np.float32)  # + 0: no −0
 
 
-def _facts(weight: Array, bits: int, empty: int | None) -> dict[str, Any]:
-    """What is right, and the scales and codes of answers with one thing wrong."""
-    highest, flat = 2 ** (bits - 1) - 1, weight.reshape(len(weight), -1)
-    largest = np.abs(flat).max(1)
-    scale = largest / highest
-    full = largest > 0
-    beside = np.where(full, scale, 1.0).reshape(-1, *[1] * (weight.ndim - 1))
-    exact = weight / beside
-    scales = {
-        "one for all": [np.full_like(scale, largest.max() / highest)],
-        "without abs": [flat.max(1) / highest],
-        "one code too many": [largest / 2 ** (bits - 1)],
-        "half a code": [2 * largest / (2**bits - 1)],
-        "all codes": [largest / (2**bits - 1), largest / 2**bits],
-        "8 bits": [largest / 127],
-        "from end to end": [(flat.max(1) - flat.min(1)) / (2**bits - 1)],
-        "upside down": [highest / np.where(full, largest, 1.0)],
-        "other dimension": [],
-    }
-    if weight.ndim == 2 and weight.shape[0] == weight.shape[1]:
-        scales["other dimension"] = [np.abs(weight).max(0) / highest]
-    want = np.round(exact)
-    codes = {
-        "cut": [np.trunc(exact)],
-        "downwards": [np.floor(exact)],
-        "from 0 on": [want + highest, want + highest + 1],
-    }
+def _facts(weight: Array, bits: int) -> dict[str, Any]:
+    largest = np.abs(weight.reshape(len(weight), -1)).max(1)
+    scale, full = largest / (2 ** (bits - 1) - 1), largest > 0
+    steps = weight / np.where(full, scale, 1.0).reshape(-1, *[1] * (weight.ndim - 1))
     return {
-        "codes": want.astype(np.int8),
+        "codes": np.round(steps).astype(np.int8),
         "scale": scale,
         "weight": weight,
+        "steps": steps,
         "bits": bits,
         "full": full,
-        "whole": np.abs(exact - want) < 1e-3,
-        "other scales": {
-            name: [other for other in others if not look.same(other, scale, full)]
-            for name, others in scales.items()
-        },
-        "other codes": {k: [v for v in vs if not alike(v, want)] for k, vs in codes.items()},
     }
+
+
+def parts(seen: Observation) -> tuple[Any, Any]:
+    """Codes and scales; None, None where the answer is no pair."""
+    given = items(returned(seen.values[0]), 2)
+    return (given[0], given[1]) if given else (None, None)
+
+
+def _off(scale: Array, facts: Any) -> Array:
+    """Which channels have another scale, but for single precision; a channel of zeros has none."""
+    with np.errstate(all="ignore"):
+        return ~(np.abs(scale - facts["scale"]) <= 1e-4 * facts["scale"]) & facts["full"]
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """One scale a channel, the nearest codes, and nothing odd for a channel of zeros."""
     facts = case.facts
-    codes, scale = look.parts(seen)
+    codes, scale = parts(seen)
     if not is_array(codes, facts["codes"].shape) or not is_array(scale, facts["scale"].shape):
         return (
             f"{case.name}, `quantize_weight` gave {describe(returned(seen.values[0]))}: "
@@ -126,18 +107,115 @@ def claim(case: Case, seen: Observation) -> str | None:
         )
     if scale.dtype.kind not in "fiu":
         return f"{case.name}, the scales are of the type {scale.dtype.name}."
-    if not look.same(scale, facts["scale"], facts["full"]):
-        off = ~look.close_to(scale, facts["scale"]) & facts["full"]
+    if (off := _off(scale, facts)).any():
         at = int(np.argmax(off))
         return (
             f"{case.name}, channel {at} has the scale {said(float(scale[at]))}; it should be "
             f"{said(float(facts['scale'][at]))}."
         )
+    if empty := _empty_channel(case, seen):
+        return empty
+    if not alike(codes, facts["codes"]):
+        return _first_wrong(case, codes)
+    if codes.dtype != np.int8:
+        return _other_type(case, seen)
+    return f"{case.name}, {wrong.IN_PLACE}" if changed(seen.values[0]) is not None else None
+
+
+def _empty_channel(case: Case, seen: Observation) -> str | None:
+    """What is wrong with a channel of zeros."""
+    codes, scale = parts(seen)
+    for at in np.flatnonzero(~case.facts["full"]):
+        figure = float(scale[at])
+        if not np.isfinite(figure) or figure <= 0:
+            return (
+                f"{case.name}, channel {at} holds nothing but zeros and has the scale "
+                f"{said(figure)}: a weight by it is 0/0, not a number. Give such a channel a scale "
+                "above 0, 1 for one; its codes are 0."
+            )
+        if (codes[at] != 0).any():
+            return (
+                f"{case.name}, channel {at} holds nothing but zeros; the code of 0 is 0, not "
+                f"{said(float(codes[at].flat[0]))}."
+            )
+    return None
+
+
+def _first_wrong(case: Case, codes: Any) -> str:
+    """The first weight with another code than the nearest one."""
+    facts = case.facts
+    at = tuple(int(i) for i in np.argwhere(codes != facts["codes"])[0])
+    weight, steps = float(facts["weight"][at]), float(facts["steps"][at])
     return (
-        look.empty_channel(case, seen)
-        or look.first_wrong(case, codes)
-        or look.other_type(case, seen)
-        or look.written(case, seen)
+        f"{case.name}, the weight {said(weight)} of channel {at[0]} got the code "
+        f"{said(float(codes[at]))}. It is {said(steps)} steps from 0, so that "
+        f"{said(int(facts['codes'][at]))} is nearest."
+    )
+
+
+def _other_type(case: Case, seen: Observation) -> str:
+    codes = parts(seen)[0]
+    return (
+        f"{case.name}, the codes are right and stand there as {kind(codes)}, {codes.itemsize} B "
+        "each, where one is enough: `.to(torch.int8)`."
+    )
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """What is wrong first, in the order of the claim: what follows from it says nothing more."""
+    facts = case.facts
+    codes, scale = parts(seen)
+    if not is_array(codes, facts["codes"].shape) or not is_array(scale, facts["scale"].shape):
+        return what(returned(seen.values[0]))
+    if _off(scale, facts).any():
+        return {"scale": single(scale[facts["full"]])}
+    if _empty_channel(case, seen):
+        return "a channel of zeros"
+    if not alike(codes, facts["codes"]):
+        # A whole number of steps may come out as a little less, and be cut to one less.
+        open_ = np.abs(facts["steps"] - facts["codes"]) < 1e-3
+        return {"codes": codes[~open_].astype(float)}
+    return {"type": codes.dtype.name, "changed": changed(seen.values[0]) is not None}
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: shapes, the first channel with a wrong scale, the first wrong code."""
+    facts = case.facts
+    codes, scale = parts(seen)
+    highest, least = 2 ** (facts["bits"] - 1) - 1, float(facts["scale"][facts["full"]].min())
+    told = {
+        "bits": facts["bits"],
+        "highest": highest,
+        "one_more": highest + 1,
+        "out": len(facts["scale"]),
+        "channel_shape": " × ".join(map(str, facts["weight"].shape[1:])),
+        "least": said(least),
+        "least_top": said(least * highest),
+        "shape": np.shape(scale),
+        "scale": said(float(np.ravel(scale)[0])) if np.size(scale) else "",
+    }
+    if is_array(scale, facts["scale"].shape):
+        at = int(np.argmax(_off(scale, facts)))
+        weight = facts["weight"][at]
+        told |= {
+            "at": at,
+            "scale": said(float(scale[at])),
+            "right": said(float(facts["scale"][at])),
+            "top": said(float(weight.max())),
+            "bottom": said(float(weight.min())),
+            "largest": said(float(np.abs(weight).max())),
+        }
+    if is_array(codes, facts["codes"].shape) and not alike(codes, facts["codes"]):
+        told["first"] = _first_wrong(case, codes)
+    return told
+
+
+def _no_such_dimension(case: Case, seen: Observation) -> str | None:
+    if seen.kind != "IndexError" or "Dimension out of range" not in seen.text:
+        return None
+    return (
+        f"{case.name}, a dimension was asked for that this weight has not: a linear layer's has "
+        "two. `weight.flatten(1)` has one row for each channel, whatever comes behind."
     )
 
 
@@ -145,8 +223,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     facts = cases[0].facts
     own, shared = facts["scale"], float(facts["scale"].max())
-    weight = facts["weight"]
-    worst = int(np.argmin(own))
+    weight, worst = facts["weight"], int(np.argmin(own))
     kept = len(np.unique(np.round(weight[worst] / own[worst])))
     left = len(np.unique(np.round(weight[worst] / shared)))
     return (
@@ -181,43 +258,40 @@ EXERCISE = Exercise(
     cases=cases,
     drive=call_with_tensors,
     claim=claim,
-    mistakes=(
-        Mistake("for convolutions alone", look.for_convolutions_alone, unfinished=True),
-        Mistake("the weight written into", look.written),
-        Mistake("one scale for all", look.one_for_all),
-        Mistake("codes and scales", look.no_pair),
-        Mistake("scales with kept dimensions", look.kept_dimensions),
-        Mistake("largest over some dimensions only", look.some_dimensions),
-        Mistake("channels along another dimension", look.other_dimension),
-        Mistake("codes of another shape", look.other_shape),
-        *look.OF_SCALE,
-        Mistake("a channel of zeros", look.empty_channel),
-        Mistake("weights instead of codes", look.weights_back),
-        *look.OF_CODES,
-        Mistake("codes of another type", look.other_type),
-    ),
+    mistakes=(Mistake("for convolutions alone", _no_such_dimension, unfinished=True),),
     praise=praise,
     reference=reference,
+    numbers=numbers,
+    compared=compared,
     wrong=(
         WrongAnswer("for convolutions alone", wrong.for_convolutions_alone, hint="layer's has two"),
-        WrongAnswer("one scale for all", wrong.one_for_all, hint="one scale for all"),
-        WrongAnswer("maximum without abs", wrong.without_abs, hint="largest value and not"),
-        WrongAnswer("divides by 2^(bits−1)", wrong.one_code_too_many, hint="the code 128"),
-        WrongAnswer("another dimension", wrong.other_dimension, hint="along dimension 0"),
-        WrongAnswer("an empty channel", wrong.by_zero, hint="nothing but zeros"),
-        WrongAnswer("kept dimensions", wrong.kept_dimensions, hint="kept their dimensions"),
-        WrongAnswer("codes as floats", wrong.floats, hint="as torch.float32"),
-        WrongAnswer("codes cut", wrong.cut, hint="cuts off what comes after the point"),
+        WrongAnswer("one scale for all", wrong.one_for_all, wrong.ONE_FOR_ALL),
+        WrongAnswer("one scale alone", wrong.one_alone, wrong.ONE_FOR_ALL),
+        WrongAnswer("one scale as a number", wrong.one_number, wrong.ONE_FOR_ALL),
+        WrongAnswer("maximum without abs", wrong.without_abs, wrong.WITHOUT_ABS),
+        WrongAnswer("divides by 2^(bits−1)", wrong.one_code_too_many, wrong.ONE_CODE_TOO_MANY),
+        WrongAnswer("half a code too many", wrong.half_a_code, wrong.HALF_A_CODE),
+        WrongAnswer("all codes on one side", wrong.all_steps, wrong.ALL_STEPS),
+        WrongAnswer("all codes on one side, and one more", wrong.all_codes, wrong.ALL_STEPS),
+        WrongAnswer("always 8 bits", wrong.eight_bits, wrong.EIGHT_BITS),
         WrongAnswer(
-            "one dimension of a convolution", wrong.one_dimension, hint="all dimensions but"
+            "from the smallest to the largest", wrong.from_end_to_end, wrong.FROM_END_TO_END
         ),
-        WrongAnswer("always 8 bits", wrong.eight_bits, hint="whatever the bits are"),
-        WrongAnswer("all codes on one side", wrong.all_codes, hint="on both sides of 0"),
+        WrongAnswer("the scale upside down", wrong.upside_down, wrong.UPSIDE_DOWN),
         WrongAnswer(
-            "from end to end", wrong.from_end_to_end, hint="smallest to the largest weight"
+            "channels along another dimension", wrong.other_dimension, wrong.OTHER_DIMENSION
         ),
-        WrongAnswer("weights given back", wrong.weights_back, hint="not the codes themselves"),
-        WrongAnswer("divides in place", wrong.in_place, hint="wrote into `weight`"),
+        WrongAnswer("scales with kept dimensions", wrong.kept_dimensions, wrong.KEPT_DIMENSIONS),
+        WrongAnswer("largest over the inputs only", wrong.over_the_inputs, wrong.OVER_THE_INPUTS),
+        WrongAnswer("largest over the kernel only", wrong.over_the_kernel, wrong.OVER_THE_INPUTS),
+        WrongAnswer("another order", wrong.scale_first, wrong.SCALE_FIRST),
+        WrongAnswer("a channel of zeros", wrong.by_zero, _empty_channel),
+        WrongAnswer("weights instead of codes", wrong.weights_back, wrong.WEIGHTS_BACK),
+        WrongAnswer("codes cut", wrong.cut, wrong.CUT),
+        WrongAnswer("codes rounded down", wrong.rounded_down, wrong.ROUNDED_DOWN),
+        WrongAnswer("codes from 0 on", wrong.from_0_on, wrong.FROM_0_ON),
+        WrongAnswer("codes of another type", wrong.floats, _other_type),
+        WrongAnswer("the weight written into", wrong.in_place, wrong.IN_PLACE),
     ),
     ranked=False,
 )
