@@ -280,10 +280,13 @@ def test_loading_into_a_layer_leaves_others_alone():
     assert torch.equal(two(torch.ones(1, 3, dtype=torch.int8)), before)
 
 
-def test_a_sum_with_its_correction_may_not_leave_32_bits():
+def test_a_sum_with_its_correction_may_leave_32_bits_in_the_one_function():
     x = torch.full((1, 70_000), 127, dtype=torch.int8)
+    found = integer_linear(x, 1.0, -128, x, torch.tensor(1.0, dtype=torch.float64))
+    assert found.tolist() == [[70_000 * 255 * 127]]
+    x = torch.ones(1, 140_000, dtype=torch.int8)
     with pytest.raises(ValueError, match="may leave 32 bits"):
-        integer_linear(x, 1.0, -128, x, torch.tensor(1.0))
+        integer_linear(x, 1.0, 0, x, torch.tensor(1.0))
 
 
 def test_sums_that_may_leave_32_bits_are_refused():

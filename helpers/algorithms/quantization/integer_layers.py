@@ -65,14 +65,12 @@ def integer_linear(
 
     x: (rows, in) codes, int8. x_scale, x_zero: of their grid. weight: (out, in) codes, int8, with
     the zero point 0. w_scale: (out,) or one number. bias: (out,) floats or None. Returns (rows,
-    out) in the type of w_scale. All sums are of whole numbers; the one product of floats turns
-    steps into values, to which the bias is added as it is. Raises ValueError where a sum could
-    leave 32 bits. Jacob et al. (2018), section 2.3.
+    out) in the type of w_scale. All sums are of whole numbers, in 64 bits once they are corrected;
+    the one product of floats turns steps into values, to which the bias is added as it is. Raises
+    TypeError and ValueError as `int_matmul` does. Jacob et al. (2018), section 2.3.
     Example: x = ((10, −64),), x_zero = −64, weight = ((3, 5),), scales of 1 give ((222 + bias,),).
     """
-    zero_point = torch.tensor(x_zero, dtype=torch.int32)
-    check_reach(weight, Grid(torch.tensor(x_scale), zero_point))
-    sums = int_matmul(x, weight.t()) - x_zero * weight.sum(1, dtype=torch.int32)
+    sums = int_matmul(x, weight.t()) - x_zero * weight.sum(1)
     values = sums * (x_scale * w_scale)
     return values if bias is None else values + bias
 
