@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from helpers.exercises import known
+from helpers.exercises.apart import Run, observe_each
 from helpers.exercises.compare import describe
 from helpers.exercises.spec import Case, Exercise, Look, Observation, Verdict
 from helpers.exercises.trouble import explain
 
 
-def judge(exercise: Exercise, case: Case, seen: Observation) -> Verdict:
+def judge(exercise: Exercise, case: Case, seen: Observation, run: Run = observe_each) -> Verdict:
     """Judge one observation: right where the claim holds, else with the most exact hint there is.
 
-    That is what a known wrong answer is told which does the same, then what a family of mistakes
-    says, then how it ended, then the claim's own sentence.
+    run: runs the known wrong answers, where it is wrong. The hint is what one of these is told that
+    does the same, then what a family of mistakes says, then how it ended, then the claim's own
+    sentence.
     """
     if seen.trouble == "not done":
         return Verdict("not attempted", f"Exercise {exercise.number} is not done yet.")
@@ -23,7 +25,7 @@ def judge(exercise: Exercise, case: Case, seen: Observation) -> Verdict:
     if not seen.trouble and not whole(exercise, case, seen):
         return Verdict("wrong", f"{case.name}, the answer is incomplete.", "incomplete")
     fault = None if seen.trouble else _asked(exercise.claim, case, seen, strict=True)
-    answer = known.same_as(exercise, case, seen)
+    answer = known.same_as(exercise, case, seen, run)
     if answer is not None:
         said = _asked(lambda c, s: known.said(exercise, answer, c, s), case, seen)
         if said:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers.exercises.apart import observe_each
+from helpers.exercises.apart import Run, observe_each
 from helpers.exercises.released import OUTCOMES, is_left_out
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 from helpers.worker.encoding import decode, encode
@@ -37,14 +37,19 @@ class Outcome:
     differs: Mapping[str, Any]
 
 
-def same_as(exercise: Exercise, case: Case, seen: Observation) -> WrongAnswer | None:
-    """The first known wrong answer that did in this case what an answer did."""
+def same_as(
+    exercise: Exercise, case: Case, seen: Observation, run: Run = observe_each
+) -> WrongAnswer | None:
+    """The first known wrong answer that did in this case what an answer did.
+
+    run: runs the known ones.
+    """
     answers = [answer for answer in exercise.wrong if answer.says]
     if not answers or seen.trouble in ("timeout", "died", "signature"):
         return None
     did = aspects(exercise, case, seen)
     unseen = tuple(exercise.unseen)
-    outcomes = of_case(exercise, case)
+    outcomes = of_case(exercise, case, run)
     for answer in answers:
         differs = outcomes[answer.name].differs if answer.name in outcomes else {}
         if seen.trouble and "ending" not in differs:
@@ -63,22 +68,22 @@ def said(exercise: Exercise, answer: WrongAnswer, case: Case, seen: Observation)
     return words if own else f"{case.name}, {words}"
 
 
-def of_case(exercise: Exercise, case: Case) -> dict[str, Outcome]:
+def of_case(exercise: Exercise, case: Case, run: Run = observe_each) -> dict[str, Outcome]:
     """What each known wrong answer does in a case, by name: they run once for each case."""
     key = exercise.number, mark(case)
     if key not in _outcomes:
         if is_left_out(exercise.reference):
             _outcomes[key] = released(exercise.number).get(key[1], {})
         else:
-            _outcomes[key] = run_known(exercise, case)
+            _outcomes[key] = run_known(exercise, case, run)
     return _outcomes[key]
 
 
-def run_known(exercise: Exercise, case: Case) -> dict[str, Outcome]:
-    """Run the known wrong answers and the course's own in a case, in a process of their own."""
+def run_known(exercise: Exercise, case: Case, run: Run) -> dict[str, Outcome]:
+    """Run the known wrong answers and the course's own in a case."""
     answers = [answer for answer in exercise.wrong if answer.says]
     functions = [exercise.reference, *(answer.function for answer in answers)]
-    reference, *seen = observe_each(exercise, functions, case)
+    reference, *seen = run(exercise, functions, case)
     right, found = aspects(exercise, case, reference), {}
     for answer, one in zip(answers, seen, strict=True):
         if _is_right(exercise, case, one):

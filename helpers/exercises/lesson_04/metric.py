@@ -13,7 +13,7 @@ from typing import Any
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import count, describe, is_array, listing, number, worlds
 from helpers.exercises.drives_frameworks_runs import on_metric
-from helpers.exercises.lesson_04.prepare import not_all_come
+from helpers.exercises.lesson_04.replicas import not_all_come
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _TOLERANCE = 1e-6
@@ -44,51 +44,15 @@ def _number(got: Any) -> float | None:
     return number(got.reshape(()) if is_array(got) and got.size == 1 else got)
 
 
-def _near(got: Any, want: float) -> bool:
-    value = _number(got)
-    return value is not None and abs(value - want) <= _TOLERANCE * abs(want)
-
-
 def claim(case: Case, seen: Observation) -> str | None:
     """The mean over all rows, on every rank."""
+    want = _want(case)
     for rank, got in enumerate(seen.values):
-        if not _near(got, _want(case)):
-            said = f"rank {rank} got {describe(got)}; it should get {_want(case):.6g}"
+        value = _number(got)
+        if value is None or not abs(value - want) <= _TOLERANCE * abs(want):
+            said = f"rank {rank} got {describe(got)}; it should get {want:.6g}"
             return f"{case.name}, {said}, the mean over all rows."
     return None
-
-
-def _if_all(want: Callable[[list[float], list[int], int], Sequence[float]], words: str) -> Any:
-    """A recogniser for what the ranks got; want gives it, rank by rank, from values and rows."""
-
-    def look(case: Case, seen: Observation) -> str | None:
-        values, rows = case.facts["values"], case.facts["rows"]
-        wanted = want(values, rows, case.ranks)
-        if not all(_near(g, w) for g, w in zip(seen.values, wanted, strict=True)):
-            return None
-        return f"{case.name}, " + words.format(
-            n=case.ranks, total=sum(rows), got=describe(seen.values[0]), most=rows[0], few=rows[-1]
-        )
-
-    return look
-
-
-def _mean(values: Sequence[float], n: int) -> list[float]:
-    return [sum(values) / n] * n
-
-
-def _products(values: list[float], rows: list[int]) -> list[float]:
-    return [v * r for v, r in zip(values, rows, strict=True)]
-
-
-def _nothing(case: Case, seen: Observation) -> str | None:
-    gone = [rank for rank, got in enumerate(seen.values) if _number(got) is None]
-    if not gone:
-        return None
-    return (
-        f"{case.name}, rank {gone[0]} gave {describe(seen.values[gone[0]])}: every rank returns "
-        "the mean, as a float."
-    )
 
 
 def _plain_number(case: Case, seen: Observation) -> str | None:
@@ -98,6 +62,27 @@ def _plain_number(case: Case, seen: Observation) -> str | None:
         f"{case.name}, rank {seen.rank}: {seen.text} Put the number into one, "
         "`torch.tensor([value], dtype=torch.float64)`."
     )
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """The numbers, in whatever they are."""
+    found = [_number(got) for got in seen.values]
+    return "no number" if None in found else found
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name."""
+    gone = [rank for rank, got in enumerate(seen.values) if _number(got) is None]
+    rows = case.facts["rows"]
+    return {
+        "n": case.ranks,
+        "total": sum(rows),
+        "most": rows[0],
+        "few": rows[-1],
+        "got": describe(seen.values[0]),
+        "rank": gone[0] if gone else None,
+        "gave": describe(seen.values[gone[0]]) if gone else "",
+    }
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -115,64 +100,53 @@ def reference(hvd: Any, value: float, rows: int) -> Any:
     return average_metric(hvd, value, rows)
 
 
-def _reduce(hvd: Any, value: float, sums: bool = True) -> float:
-    import torch
+def _changed(
+    result: Callable[[float, float, int, int], float],
+    given: Callable[[float, int], Sequence[float]] = lambda value, rows: (value * rows, rows),
+) -> Callable[..., Any]:
+    """The reference with something else given to the sum, or with another result.
 
-    given = torch.tensor([value], dtype=torch.float64)
-    return float(hvd.allreduce(given, op=hvd.Sum if sums else hvd.Average))
+    result: of the two sums, of the number of ranks, and of a rank's own rows.
+    """
+
+    def average_metric(hvd: Any, value: float, rows: int) -> Any:
+        import torch
+
+        mine = torch.tensor(given(value, rows), dtype=torch.float64)
+        total, everybody = hvd.allreduce(mine, op=hvd.Sum).tolist()
+        return result(total, everybody, hvd.size(), rows)
+
+    return average_metric
 
 
-def no_tensor(hvd: Any, value: float, rows: int) -> Any:
-    """Gives Horovod numbers."""
+def _as_they_are(value: float, rows: int) -> Sequence[float]:
+    return value, rows
+
+
+_plain_mean = _changed(lambda total, everybody, n, rows: total / n, _as_they_are)
+_sum_of_means = _changed(lambda total, everybody, n, rows: total, _as_they_are)
+_without_product = _changed(lambda total, everybody, n, rows: total / everybody, _as_they_are)
+_never_divides = _changed(lambda total, everybody, n, rows: total)
+_by_own_rows = _changed(lambda total, everybody, n, rows: total / (rows * n))
+_averaged_twice = _changed(lambda total, everybody, n, rows: total / n / everybody)
+
+
+def _own_value(hvd: Any, value: float, rows: int) -> Any:
+    reference(hvd, value, rows)
+    return value
+
+
+def _no_tensor(hvd: Any, value: float, rows: int) -> Any:
     return hvd.allreduce(value * rows, op=hvd.Sum) / hvd.allreduce(rows, op=hvd.Sum)
 
 
-def plain_mean(hvd: Any, value: float, rows: int) -> Any:
-    """Every rank counts the same."""
-    return _reduce(hvd, value, sums=False)
+def _asks_on_rank_0(hvd: Any, value: float, rows: int) -> Any:
+    return value if hvd.rank() else reference(hvd, value, rows)
 
 
-def own(hvd: Any, value: float, rows: int) -> Any:
-    """Does not ask the others."""
-    return value
-
-
-def sums(hvd: Any, value: float, rows: int) -> Any:
-    """Adds the means up."""
-    return _reduce(hvd, value)
-
-
-def without_product(hvd: Any, value: float, rows: int) -> Any:
-    """Sums values and rows as they are."""
-    return _reduce(hvd, value) / _reduce(hvd, rows)
-
-
-def never_divides(hvd: Any, value: float, rows: int) -> Any:
-    """Weighs with the rows and does not divide."""
-    return _reduce(hvd, value * rows)
-
-
-def by_own_rows(hvd: Any, value: float, rows: int) -> Any:
-    """Divides by its own rows, times the ranks."""
-    return _reduce(hvd, value * rows) / (rows * hvd.size())
-
-
-def averaged_twice(hvd: Any, value: float, rows: int) -> Any:
-    """The mean of the weighted values, divided by all rows."""
-    return _reduce(hvd, value * rows, sums=False) / _reduce(hvd, rows)
-
-
-def on_rank_0(hvd: Any, value: float, rows: int) -> Any:
-    """Asks on rank 0 alone."""
-    if hvd.rank() == 0:
-        return reference(hvd, value, rows)
-    return value
-
-
-def returns_on_rank_0(hvd: Any, value: float, rows: int) -> Any:
-    """Only rank 0 says it."""
+def _says_it_on_rank_0(hvd: Any, value: float, rows: int) -> Any:
     found = reference(hvd, value, rows)
-    return found if hvd.rank() == 0 else None
+    return None if hvd.rank() else found
 
 
 EXERCISE = Exercise(
@@ -188,71 +162,54 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(
         Mistake("not every rank takes part", not_all_come, unfinished=True),
-        Mistake("no tensor", _plain_number, unfinished=True),
-        Mistake("no number", _nothing),
-        Mistake(
-            "own value",
-            _if_all(
-                lambda v, r, n: v,
-                "every rank gave its own value: what rank 0 prints is the loss of its rows alone.",
-            ),
-        ),
-        Mistake(
-            "every rank counts the same",
-            _if_all(
-                lambda v, r, n: _mean(v, n),
-                "a rank with {few} rows counts as much as one with {most}: {got} is the mean of "
-                "the ranks' means. Let each value count with its rows.",
-            ),
-        ),
-        Mistake(
-            "sum of the means",
-            _if_all(lambda v, r, n: [sum(v)] * n, "{got} is the sum over {n} ranks, no mean."),
-        ),
-        Mistake(
-            "no product",
-            _if_all(
-                lambda v, r, n: [sum(v) / sum(r)] * n,
-                "the sum of the values was divided by {total} rows: a value is a mean already. "
-                "Multiply it by its rows before you sum.",
-            ),
-        ),
-        Mistake(
-            "never divides",
-            _if_all(
-                lambda v, r, n: [sum(_products(v, r))] * n,
-                "{got} is a sum over rows: divide it by the {total} rows of all ranks.",
-            ),
-        ),
-        Mistake(
-            "averaged twice",
-            _if_all(
-                lambda v, r, n: [sum(_products(v, r)) / n / sum(r)] * n,
-                "averaged twice: the mean over {n} ranks was divided by all rows. Sum both, "
-                "value · rows and rows, then divide the one by the other.",
-            ),
-        ),
-        Mistake(
-            "divides by its own rows",
-            _if_all(
-                lambda v, r, n: [sum(_products(v, r)) / n / own for own in r],
-                "the sum was divided by a rank's own rows times {n}; the others have other "
-                "numbers of rows. Sum the rows as well: {total}.",
-            ),
-        ),
+        Mistake("gives plain numbers", _plain_number, unfinished=True),
     ),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("plain mean", plain_mean, hint="the mean of the ranks' means"),
-        WrongAnswer("own value", own, hint="every rank gave its own value"),
-        WrongAnswer("sums", sums, hint="no mean"),
-        WrongAnswer("without the product", without_product, hint="Multiply it by its rows"),
-        WrongAnswer("never divides", never_divides, hint="a sum over rows"),
-        WrongAnswer("divides by its own rows", by_own_rows, hint="Sum the rows as well"),
-        WrongAnswer("averages twice", averaged_twice, hint="averaged twice"),
-        WrongAnswer("rank 0 asks", on_rank_0, hint="also by those that only receive"),
-        WrongAnswer("rank 0 says it", returns_on_rank_0, hint="every rank returns"),
-        WrongAnswer("no tensor", no_tensor, hint="Put the number into one"),
+        WrongAnswer(
+            "every rank counts the same",
+            _plain_mean,
+            "a rank with {few} rows counts as much as one with {most}: {got} is the mean of the "
+            "ranks' means. Let each value count with its rows.",
+        ),
+        WrongAnswer(
+            "own value",
+            _own_value,
+            "every rank gave its own value: what rank 0 prints is the loss of its rows alone.",
+        ),
+        WrongAnswer("sum of the means", _sum_of_means, "{got} is the sum over {n} ranks, no mean."),
+        WrongAnswer(
+            "no product",
+            _without_product,
+            "the sum of the values was divided by {total} rows: a value is a mean already. "
+            "Multiply it by its rows before you sum.",
+        ),
+        WrongAnswer(
+            "never divides",
+            _never_divides,
+            "{got} is a sum over rows: divide it by the {total} rows of all ranks.",
+        ),
+        WrongAnswer(
+            "divides by its own rows",
+            _by_own_rows,
+            "the sum was divided by a rank's own rows times {n}; the others have other numbers of "
+            "rows. Sum the rows as well: {total}.",
+        ),
+        WrongAnswer(
+            "averaged twice",
+            _averaged_twice,
+            "averaged twice: the mean over {n} ranks was divided by all rows. Sum both, "
+            "value · rows and rows, then divide the one by the other.",
+        ),
+        WrongAnswer("rank 0 asks", _asks_on_rank_0, hint="also by those that only receive"),
+        WrongAnswer(
+            "no number",
+            _says_it_on_rank_0,
+            "rank {rank} gave {gave}: every rank returns the mean, as a float.",
+        ),
+        WrongAnswer("no tensor", _no_tensor, hint="Put the number into one"),
     ),
 )

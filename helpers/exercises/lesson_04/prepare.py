@@ -13,207 +13,69 @@ from typing import Any
 
 import numpy as np
 
-from helpers.exercises.compare import all_close, describe, worlds
+from helpers.exercises.common import rng
+from helpers.exercises.compare import all_close, count, describe, worlds
 from helpers.exercises.drives_frameworks_runs import on_prepare
 from helpers.exercises.lesson_04 import prepare_wrong as wrong
 from helpers.exercises.lesson_04 import replicas
-from helpers.exercises.lesson_04.prepare_cases import cases
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _TOLERANCE = 1e-10
+_LAYERS = (6, 16, 3)
+
+
+def cases(seed: int) -> list[Case]:
+    """Seed 0: 3, 1, 2 and 5 ranks with 4 rows each; else other rows, rates and steps."""
+    random, made = rng(seed, "04.1"), []
+    for n in (3, 1, 2, 5):
+        rows = int(random.integers(2, 7)) if seed else 4
+        steps = int(random.integers(4, 7)) if seed else 4
+        rate = float(random.uniform(0.05, 0.2)) if seed else 0.1
+        momentum = 0.5 if seed % 2 else 0.9
+        starts = [replicas.random_weights(random, _LAYERS) for _ in range(n)]
+        rates = [rate * (1 + 0.37 * r) for r in range(n)]
+        inputs = random.standard_normal((n, steps, rows, _LAYERS[0]))
+        targets = random.standard_normal((n, steps, rows, _LAYERS[-1]))
+        args = tuple((starts[r], rates[r], momentum, inputs[r], targets[r]) for r in range(n))
+        batches = [[(inputs[r, s], targets[r, s]) for r in range(n)] for s in range(steps)]
+        ends = replicas.alone(starts[0], replicas.together(batches), rate, momentum)
+        facts = {
+            "ends": [weights for weights, _ in ends],
+            "steps": steps,
+            "tensors": replicas.nbytes(starts[0]),
+        }
+        made.append(Case(f"On {count(n, 'rank')}", args, n, facts=facts))
+    return made
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """Rank 0's start everywhere, one process's steps, each gradient averaged once."""
-    facts = case.facts
+    return _fault(case, seen) or _too_many_bytes(case, seen)
+
+
+def _fault(case: Case, seen: Observation) -> str | None:
+    start, rate, *_ = case.args[0]
     for rank, value in enumerate(seen.values):
         if value["returned"] != "an optimizer":
             return f"{case.name}, rank {rank}'s `prepare` gave {value['returned']}, no optimizer."
-        if not all_close(value["start"], facts["starts"][0], 0.0):
+        if not all_close(value["start"], start, 0.0):
             return f"{case.name}, rank {rank} did not start from rank 0's weights."
-        if value["rates"] != [facts["rates"][0]]:
+        if value["rates"] != [rate]:
             return f"{case.name}, rank {rank}'s learning rate is not rank 0's."
-        for step, (got, want) in enumerate(zip(value["weights"], facts["ends"], strict=True), 1):
+        ends = case.facts["ends"]
+        for step, (got, want) in enumerate(zip(value["weights"], ends, strict=True), 1):
             if not all_close(got, want, _TOLERANCE):
                 return (
                     f"{case.name}, rank {rank}'s weights after step {step} are not those of one "
                     "process on all rows."
                 )
-    if replicas.averages(seen, facts["steps"], facts["tensors"]):
-        return f"{case.name}, more bytes were sent than one average a step takes."
     return None
-
-
-def _no_optimizer(case: Case, seen: Observation) -> str | None:
-    kinds = [v["returned"] for v in seen.values if v["returned"] != "an optimizer"]
-    if not kinds:
-        return None
-    what = "nothing" if kinds[0] == "NoneType" else f"a {kinds[0]}"
-    return (
-        f"`prepare` gave {what}, and the loop needs an optimizer to step with: return what "
-        "`hvd.DistributedOptimizer` gives."
-    )
-
-
-def own_root(case: Case, seen: Observation) -> str | None:
-    """Each rank broadcasts its own: all wait for the others to come to it."""
-    words = list(seen.waiting.values())
-    if len(words) < case.ranks or not all("receive" in each for each in words):
-        return None
-    return (
-        f"{case.name}, every rank sends its own and nobody takes it: root_rank says whose tensors "
-        "all ranks get, so it is the same number everywhere, 0, and not this rank's own."
-    )
-
-
-def not_all_come(case: Case, seen: Observation) -> str | None:
-    """Ranks that wait for ranks which call something else, or nothing."""
-    if seen.trouble == "failed" and "Mismatched calls" in seen.text:
-        why = f"rank {seen.rank} came to a call that another rank did not come to"
-    elif seen.waiting:
-        waits = [f"rank {r} {words}" for r, words in sorted(seen.waiting.items())]
-        why = f"{'; '.join(waits)}, and it will not come"
-    else:
-        return None
-    return (
-        f"{case.name}, {why}: a broadcast or an all-reduce is called by every rank, in the same "
-        "order, also by those that only receive."
-    )
-
-
-def _no_broadcast(case: Case, seen: Observation) -> str | None:
-    starts = case.facts["starts"]
-    for rank, value in enumerate(seen.values):
-        if rank == 0 or all_close(value["start"], starts[0], 0.0):
-            continue
-        same = [
-            np.array_equal(got, want)
-            for got, want in zip(value["start"], starts[rank], strict=True)
-        ]
-        if all(same):
-            return (
-                f"{case.name}, the initial broadcast is missing: rank {rank} starts from weights "
-                "of its own. Equal gradients do not make unequal replicas equal. Give all ranks "
-                "rank 0's parameters, `hvd.broadcast_parameters`."
-            )
-        if any(same):
-            return (
-                f"{case.name}, the initial broadcast is not whole: rank {rank} keeps {sum(same)} "
-                f"of its {len(same)} tensors. `model.state_dict()` holds them all."
-            )
-    return None
-
-
-def _other_root(case: Case, seen: Observation) -> str | None:
-    for root, start in enumerate(case.facts["starts"]):
-        if root and all(all_close(v["start"], start, 0.0) for v in seen.values):
-            return (
-                f"{case.name}, all ranks start from rank {root}'s weights: root_rank is 0, since "
-                "rank 0 is the one that read the checkpoint."
-            )
-    return None
-
-
-def _mean_start(case: Case, seen: Observation) -> str | None:
-    starts = replicas.mean(case.facts["starts"])
-    if case.ranks == 1 or not all(all_close(v["start"], starts, 1e-8) for v in seen.values):
-        return None
-    return (
-        f"{case.name}, you averaged the starting weights: the mean of {case.ranks} random models "
-        "is one more random model, and no checkpoint. Send rank 0's, `hvd.broadcast_parameters`."
-    )
-
-
-def _momentum(case: Case, seen: Observation) -> str | None:
-    want, got = case.facts["momentum"], seen.values[0]["momentum"]
-    if got == [want]:
-        return None
-    return (
-        f"{case.name}, momentum was lost: yours has {describe(got[0])} and the optimizer that you "
-        f"were given {want}. Do not make a new one; wrap the optimizer that you were given."
-    )
-
-
-def _rounded(case: Case, seen: Observation) -> str | None:
-    if not replicas.is_rounded([v["weights"][0] for v in seen.values], case.facts["ends"][0]):
-        return None
-    return (
-        f"{case.name}, the weights are those of one process to three digits only: gradients that "
-        "travel in 16 bits are rounded. Leave compression out, or take hvd.Compression.none."
-    )
-
-
-def _rates(case: Case, seen: Observation) -> str | None:
-    rates, n = case.facts["rates"], case.ranks
-    got = [v["rates"][0] if v["rates"] else None for v in seen.values]
-    if n > 1 and all(replicas.is_near(g, rates[0] / n) for g in got):
-        return (
-            f"{case.name}, averaged twice: the optimizer divides the sum of the gradients by {n} "
-            f"already, and the learning rate was divided by {n} as well, so each step is {n} times "
-            "too short."
-        )
-    if n > 1 and all(replicas.is_near(g, rates[0] * n) for g in got):
-        return (
-            f"{case.name}, the learning rate was multiplied by {n}. That belongs to a batch that "
-            "grows with the ranks; here the batch of all ranks stays as it is."
-        )
-    if n > 1 and got[1:] == rates[1:]:
-        return (
-            f"{case.name}, the optimizer's state was not sent: rank 1 goes on with a learning "
-            f"rate of {got[1]:.3g} and rank 0 with {got[0]:.3g}. Call "
-            "`hvd.broadcast_optimizer_state`."
-        )
-    return None
-
-
-def _used(case: Case, seen: Observation) -> list[Any]:
-    """For each rank, the gradient of the first step."""
-    start = case.facts["starts"][0]
-    return [
-        replicas.used_gradient(start, v["weights"][0], case.facts["rates"][0]) for v in seen.values
-    ]
-
-
-def _alone(case: Case, seen: Observation) -> str | None:
-    if case.ranks == 1:
-        return None
-    for used, local in zip(_used(case, seen), case.facts["local"], strict=True):
-        if not all_close(used, local, 1e-8):
-            return None
-    return (
-        f"{case.name}, every rank steps with the gradient of its own rows: nothing is averaged. "
-        "The wrapped optimizer averages; the one that was given does not."
-    )
-
-
-def _factor(case: Case, seen: Observation) -> str | None:
-    n = case.ranks
-    want = replicas.mean(case.facts["local"])
-    times = [replicas.factor(used, want) for used in _used(case, seen)]
-    if n == 1 or times[0] is None:
-        return None
-    if replicas.is_near(times[0], *[n**-k for k in (1, 2, 3)]):
-        return (
-            f"{case.name}, averaged twice: the gradients are {1 / times[0]:.0f} times too small. "
-            f"The wrapped optimizer divides their sum by {n} already; do not divide again."
-        )
-    if replicas.is_near(times[0], n, n**2):
-        return (
-            f"{case.name}, the gradients are {times[0]:.0f} times those of one process on all "
-            "rows: they were summed and not averaged. hvd.Average is the default."
-        )
-    if replicas.is_near(times[0], 1.0):
-        return None
-    return f"{case.name}, the gradients are {times[0]:.3g} times those of one process on all rows."
 
 
 def _too_many_bytes(case: Case, seen: Observation) -> str | None:
-    facts = case.facts
-    times = replicas.averages(seen, facts["steps"], facts["tensors"])
-    if not times:
-        return None
-    ends = [v["weights"][-1] for v in seen.values]
-    if not all(all_close(end, facts["ends"][-1], _TOLERANCE) for end in ends):
+    """Of an answer whose weights are right."""
+    times = replicas.averages(seen, case.facts["steps"], case.facts["tensors"])
+    if not times or _fault(case, seen):
         return None
     return (
         f"{case.name}, averaged twice: the weights are right, for the mean of a mean is the mean, "
@@ -222,12 +84,73 @@ def _too_many_bytes(case: Case, seen: Observation) -> str | None:
     )
 
 
+def _kept(case: Case, seen: Observation) -> tuple[int, int] | None:
+    """The first rank but 0 that keeps tensors of its own, and how many."""
+    for rank, value in enumerate(seen.values[1:], 1):
+        pairs = zip(value["start"], case.args[rank][0], strict=True)
+        if kept := sum(np.array_equal(got, own) for got, own in pairs):
+            return rank, kept
+    return None
+
+
+def _root(case: Case, seen: Observation) -> int | None:
+    """The rank whose weights all ranks start from."""
+    for rank, (start, *_) in enumerate(case.args):
+        if all(all_close(value["start"], start, 0.0) for value in seen.values):
+            return rank
+    return None
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """The first of these that is wrong: what was returned, start, rates, momentum, one step."""
+    start, rate, momentum, *_ = case.args[0]
+    if any(value["returned"] != "an optimizer" for value in seen.values):
+        return "no optimizer"
+    if (root := _root(case, seen)) != 0:
+        kept = _kept(case, seen)
+        if root is not None or kept is None:
+            return "another root" if root else [value["start"] for value in seen.values]
+        return "keeps all" if kept[1] == len(start) else "keeps some"
+    rates = [value["rates"] for value in seen.values]
+    if rates != [[rate]] * case.ranks:
+        return rates
+    if seen.values[0]["momentum"] != [momentum]:
+        return "momentum lost"
+    return [value["weights"][0] for value in seen.values]
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name."""
+    kinds = [v["returned"] for v in seen.values if v["returned"] != "an optimizer"]
+    rates = [rate for value in seen.values for rate in value["rates"][:1]] or [0.0]
+    rank, kept = _kept(case, seen) or (None, None)
+    return {
+        "n": case.ranks,
+        "gave": "nothing" if "NoneType" in kinds[:1] else f"a {kinds[0]}" if kinds else "",
+        "root": _root(case, seen),
+        "rank": rank,
+        "kept": kept,
+        "tensors": len(case.args[0][0]),
+        "rate": f"{rates[0]:.3g}",
+        "rate_1": f"{rates[min(1, len(rates) - 1)]:.3g}",
+        "momentum": describe((seen.values[0]["momentum"] or [None])[0]),
+        "given": case.args[0][2],
+    }
+
+
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     return (
         f"Passed on {worlds(cases)}: all ranks started as rank 0 and stayed equal to one process "
         "on all rows; every gradient was averaged once."
     )
+
+
+def reference(hvd: Any, model: Any, optimizer: Any) -> Any:
+    """The course's own."""
+    from helpers.algorithms.devices.framework_steps import prepare
+
+    return prepare(hvd, model, optimizer)
 
 
 EXERCISE = Exercise(
@@ -246,40 +169,97 @@ EXERCISE = Exercise(
     framework="tensorflow",  # its ranks have loaded what optimizers need
     claim=claim,
     mistakes=(
-        Mistake("root is each rank's own", own_root, unfinished=True),
-        Mistake("not every rank takes part", not_all_come, unfinished=True),
-        Mistake("returns no optimizer", _no_optimizer),
-        Mistake("another root", _other_root),
-        Mistake("mean of the starts", _mean_start),
-        Mistake("no initial broadcast", _no_broadcast),
-        Mistake("learning rates", _rates),
-        Mistake("momentum lost", _momentum),
-        Mistake("nothing is averaged", _alone),
-        Mistake("averaged twice or summed", _factor),
+        Mistake("root is each rank's own", replicas.own_root, unfinished=True),
+        Mistake("not every rank takes part", replicas.not_all_come, unfinished=True),
         Mistake("averaged twice, bytes", _too_many_bytes),
-        Mistake("rounded", _rounded),
     ),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
     figure=2,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("no broadcast", wrong.no_broadcast, hint="initial broadcast is missing"),
-        WrongAnswer("half a broadcast", wrong.half, hint="initial broadcast is not whole"),
-        WrongAnswer("no optimizer state", wrong.no_state, hint="optimizer's state was not sent"),
-        WrongAnswer("divides again", wrong.divides_again, hint="do not divide again"),
-        WrongAnswer("averages by hand", wrong.by_hand, hint="the mean of a mean is the mean"),
-        WrongAnswer("divides the rate", wrong.divides_rate, hint="learning rate was divided by"),
         WrongAnswer(
-            "multiplies the rate", wrong.multiplies_rate, hint="learning rate was multiplied"
+            "no broadcast",
+            wrong.no_broadcast,
+            "the initial broadcast is missing: rank {rank} starts from weights of its own. Equal "
+            "gradients do not make unequal replicas equal. Give all ranks rank 0's parameters, "
+            "`hvd.broadcast_parameters`.",
         ),
-        WrongAnswer("sums", wrong.sums, hint="summed and not averaged"),
-        WrongAnswer("not returned", wrong.not_returned, hint="gave nothing"),
-        WrongAnswer("the optimizer given", wrong.the_given, hint="nothing is averaged"),
-        WrongAnswer("last rank is the root", wrong.last_root, hint="root_rank is 0"),
+        WrongAnswer(
+            "half a broadcast",
+            wrong.half,
+            "the initial broadcast is not whole: rank {rank} keeps {kept} of its {tensors} "
+            "tensors. `model.state_dict()` holds them all.",
+        ),
+        WrongAnswer(
+            "no optimizer state",
+            wrong.no_state,
+            "the optimizer's state was not sent: rank 1 goes on with a learning rate of {rate_1} "
+            "and rank 0 with {rate}. Call `hvd.broadcast_optimizer_state`.",
+        ),
+        WrongAnswer(
+            "averaged twice",
+            wrong.divides_again,
+            "averaged twice: the gradients are {n} times too small. The wrapped optimizer divides "
+            "their sum by {n} already; do not divide again.",
+        ),
+        WrongAnswer("averages by hand", wrong.by_hand, hint="the mean of a mean is the mean"),
+        WrongAnswer(
+            "divides the rate",
+            wrong.divides_rate,
+            "averaged twice: the optimizer divides the sum of the gradients by {n} already, and "
+            "the learning rate was divided by {n} as well, so each step is {n} times too short.",
+        ),
+        WrongAnswer(
+            "multiplies the rate",
+            wrong.multiplies_rate,
+            "the learning rate was multiplied by {n}. That belongs to a batch that grows with the "
+            "ranks; here the batch of all ranks stays as it is.",
+        ),
+        WrongAnswer(
+            "summed",
+            wrong.sums,
+            "the gradients are {n} times those of one process on all rows: they were summed and "
+            "not averaged. hvd.Average is the default.",
+        ),
+        WrongAnswer(
+            "returns no optimizer",
+            wrong.not_returned,
+            "`prepare` gave {gave}, and the loop needs an optimizer to step with: return what "
+            "`hvd.DistributedOptimizer` gives.",
+        ),
+        WrongAnswer(
+            "nothing is averaged",
+            wrong.the_given,
+            "every rank steps with the gradient of its own rows: nothing is averaged. The wrapped "
+            "optimizer averages; the one that was given does not.",
+        ),
+        WrongAnswer(
+            "another root",
+            wrong.last_root,
+            "all ranks start from rank {root}'s weights: root_rank is 0, since rank 0 is the one "
+            "that read the checkpoint.",
+        ),
         WrongAnswer("own root", wrong.own_root, hint="every rank sends its own"),
-        WrongAnswer("averages the starts", wrong.mean_start, hint="averaged the starting weights"),
-        WrongAnswer("an optimizer of its own", wrong.new_optimizer, hint="momentum was lost"),
-        WrongAnswer("in 16 bits", wrong.in_16_bits, hint="travel in 16 bits"),
+        WrongAnswer(
+            "mean of the starts",
+            wrong.mean_start,
+            "you averaged the starting weights: the mean of {n} random models is one more random "
+            "model, and no checkpoint. Send rank 0's, `hvd.broadcast_parameters`.",
+        ),
+        WrongAnswer(
+            "momentum lost",
+            wrong.new_optimizer,
+            "momentum was lost: yours has {momentum} and the optimizer that you were given "
+            "{given}. Do not make a new one; wrap the optimizer that you were given.",
+        ),
+        WrongAnswer(
+            "in 16 bits",
+            wrong.in_16_bits,
+            "the weights are those of one process to three digits only: gradients that travel in "
+            "16 bits are rounded. Leave compression out, or take hvd.Compression.none.",
+        ),
         WrongAnswer("rank 0 alone", wrong.rank_0_alone, hint="also by those that only receive"),
     ),
 )

@@ -1,130 +1,81 @@
-"""The reference of exercise 04.1, and answers with one thing wrong."""
+"""Wrong answers to exercise 04.1: the reference with one thing wrong."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any
 
 
-def reference(hvd: Any, model: Any, optimizer: Any) -> Any:
-    """The course's own."""
-    from helpers.algorithms.devices.framework_steps import prepare
+def _changed(
+    root: Callable[[Any], int] = lambda hvd: 0,
+    sent: Callable[[Any], Any] = lambda tensors: tensors,
+    state: Callable[[Any], Any] = lambda optimizer: optimizer,
+    hook: Callable[[Any, Any], Any] | None = None,
+    options: Callable[[Any], Mapping[str, Any]] = lambda hvd: {},
+    end: Callable[..., Any] = lambda hvd, model, made, given: made,
+) -> Callable[..., Any]:
+    """The reference with one thing changed. What is sent into copies is not taken.
 
-    return prepare(hvd, model, optimizer)
+    sent, state: of what is given to the broadcasts. hook: what becomes of a parameter's gradient.
+    end: what is returned, of the wrapped optimizer and of the one that was given.
+    """
 
+    def prepare(hvd: Any, model: Any, optimizer: Any) -> Any:
+        for parameter in model.parameters() if hook else ():
+            parameter.register_hook(lambda gradient: hook and hook(hvd, gradient))
+        hvd.broadcast_parameters(sent(model.state_dict()), root_rank=root(hvd))
+        hvd.broadcast_optimizer_state(state(optimizer), root_rank=root(hvd))
+        made = hvd.DistributedOptimizer(optimizer, model.named_parameters(), **options(hvd))
+        return end(hvd, model, made, optimizer)
 
-def no_broadcast(hvd: Any, model: Any, optimizer: Any) -> Any:
-    """Replicas start different."""
-    hvd.broadcast_optimizer_state(optimizer, root_rank=0)
-    return hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
-
-
-def half(hvd: Any, model: Any, optimizer: Any) -> Any:
-    """Sends the weights and forgets the biases."""
-    weights = [(n, p) for n, p in model.named_parameters() if n.endswith("weight")]
-    hvd.broadcast_parameters(weights, root_rank=0)
-    hvd.broadcast_optimizer_state(optimizer, root_rank=0)
-    return hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
-
-
-def no_state(hvd: Any, model: Any, optimizer: Any) -> Any:
-    """Sends the parameters alone."""
-    hvd.broadcast_parameters(model.state_dict(), root_rank=0)
-    return hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
+    return prepare
 
 
-def divides_again(hvd: Any, model: Any, optimizer: Any) -> Any:
-    """Divides each gradient by the number of ranks, though the optimizer averages."""
-    for parameter in model.parameters():
-        parameter.register_hook(lambda gradient: gradient / hvd.size())
-    return _started(hvd, model, optimizer)
+def _with_rate(change: Callable[[float, int], float]) -> Callable[..., Any]:
+    def end(hvd: Any, model: Any, made: Any, given: Any) -> Any:
+        for group in made.param_groups:
+            group["lr"] = change(group["lr"], hvd.size())
+        return made
+
+    return end
 
 
-def by_hand(hvd: Any, model: Any, optimizer: Any) -> Any:
-    """Averages each gradient when it is there, and once more in the optimizer."""
-    for parameter in model.parameters():
-        parameter.register_hook(lambda gradient: hvd.allreduce(gradient))
-    return _started(hvd, model, optimizer)
+def _fresh(hvd: Any, model: Any, made: Any, given: Any) -> Any:
+    import torch
+
+    fresh = torch.optim.SGD(model.parameters(), lr=given.param_groups[0]["lr"])
+    return hvd.DistributedOptimizer(fresh, model.named_parameters())
 
 
-def divides_rate(hvd: Any, model: Any, optimizer: Any) -> Any:
-    """A shorter step for more ranks."""
-    found = _started(hvd, model, optimizer)
-    for group in found.param_groups:
-        group["lr"] /= hvd.size()
-    return found
+def _biases_apart(tensors: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: t if name.endswith("weight") else t.clone() for name, t in tensors.items()}
 
 
-def multiplies_rate(hvd: Any, model: Any, optimizer: Any) -> Any:
-    """A longer step for more ranks."""
-    found = _started(hvd, model, optimizer)
-    for group in found.param_groups:
-        group["lr"] *= hvd.size()
-    return found
-
-
-def sums(hvd: Any, model: Any, optimizer: Any) -> Any:
-    """Adds gradients up."""
-    hvd.broadcast_parameters(model.state_dict(), root_rank=0)
-    hvd.broadcast_optimizer_state(optimizer, root_rank=0)
-    return hvd.DistributedOptimizer(optimizer, model.named_parameters(), op=hvd.Sum)
-
-
-def not_returned(hvd: Any, model: Any, optimizer: Any) -> Any:
-    """Makes the optimizer and drops it."""
-    optimizer = _started(hvd, model, optimizer)
-
-
-def the_given(hvd: Any, model: Any, optimizer: Any) -> Any:
-    """Returns the optimizer that it was given."""
-    _started(hvd, model, optimizer)
-    return optimizer
-
-
-def last_root(hvd: Any, model: Any, optimizer: Any) -> Any:
-    """The last rank's weights for all."""
-    return _started(hvd, model, optimizer, hvd.size() - 1)
-
-
-def own_root(hvd: Any, model: Any, optimizer: Any) -> Any:
-    """Every rank gives its own."""
-    return _started(hvd, model, optimizer, hvd.rank())
+no_broadcast = _changed(sent=deepcopy)
+half = _changed(sent=_biases_apart)
+no_state = _changed(state=deepcopy)
+last_root = _changed(root=lambda hvd: hvd.size() - 1)
+own_root = _changed(root=lambda hvd: hvd.rank())
+divides_again = _changed(hook=lambda hvd, gradient: gradient / hvd.size())
+by_hand = _changed(hook=lambda hvd, gradient: hvd.allreduce(gradient))
+divides_rate = _changed(end=_with_rate(lambda rate, n: rate / n))
+multiplies_rate = _changed(end=_with_rate(lambda rate, n: rate * n))
+sums = _changed(options=lambda hvd: {"op": hvd.Sum})
+in_16_bits = _changed(options=lambda hvd: {"compression": hvd.Compression.fp16})
+new_optimizer = _changed(end=_fresh)
+not_returned = _changed(end=lambda hvd, model, made, given: None)
+the_given = _changed(end=lambda hvd, model, made, given: given)
 
 
 def rank_0_alone(hvd: Any, model: Any, optimizer: Any) -> Any:
-    """Rank 0 sends and nobody receives."""
     if hvd.rank() == 0:
-        hvd.broadcast_parameters(model.state_dict(), root_rank=0)
-        hvd.broadcast_optimizer_state(optimizer, root_rank=0)
+        return _changed()(hvd, model, optimizer)
     return hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
 
 
 def mean_start(hvd: Any, model: Any, optimizer: Any) -> Any:
-    """Makes the ranks equal, at their mean."""
     for parameter in model.parameters():
         hvd.allreduce_(parameter.data)
     hvd.broadcast_optimizer_state(optimizer, root_rank=0)
-    return hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
-
-
-def new_optimizer(hvd: Any, model: Any, optimizer: Any) -> Any:
-    """A new one that knows the learning rate alone."""
-    import torch
-
-    _started(hvd, model, optimizer)
-    fresh = torch.optim.SGD(model.parameters(), lr=optimizer.param_groups[0]["lr"])
-    return hvd.DistributedOptimizer(fresh, named_parameters=model.named_parameters())
-
-
-def in_16_bits(hvd: Any, model: Any, optimizer: Any) -> Any:
-    """Saves half of the bytes, and digits."""
-    hvd.broadcast_parameters(model.state_dict(), root_rank=0)
-    hvd.broadcast_optimizer_state(optimizer, root_rank=0)
-    return hvd.DistributedOptimizer(
-        optimizer, model.named_parameters(), compression=hvd.Compression.fp16
-    )
-
-
-def _started(hvd: Any, model: Any, optimizer: Any, root: int = 0) -> Any:
-    hvd.broadcast_parameters(model.state_dict(), root_rank=root)
-    hvd.broadcast_optimizer_state(optimizer, root_rank=root)
     return hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())

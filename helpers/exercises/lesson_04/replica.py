@@ -7,18 +7,16 @@ rows, in float64 to 1e-10; each gradient is reduced once; the parts of the loss 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from helpers.exercises.common import WORLDS, rng
-from helpers.exercises.compare import all_close, close, count, describe, is_array, listing, number
+from helpers.exercises.compare import all_close, close, count, describe, listing, number
 from helpers.exercises.drives_frameworks_keras import mirrored_steps
-from helpers.exercises.lesson_04 import replica_wrong as wrong
 from helpers.exercises.lesson_04 import replicas
-from helpers.exercises.lesson_04.replicas import Arrays
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
 _TOLERANCE = 1e-10
 _NEAR = 1e-8
@@ -47,7 +45,6 @@ def cases(seed: int) -> list[Case]:
         whole = replicas.together(batches)
         ends = [weights for weights, _ in replicas.alone(start, whole, rate)]
         before = [start, *ends]
-        found = [replicas.loss_and_gradients(start, rows) for rows in batches[0]]
         # At last the first batch once more: its loss shows where the last step has led.
         losses = [
             [
@@ -56,15 +53,7 @@ def cases(seed: int) -> list[Case]:
             ]
             for s, w in enumerate(before)
         ]
-        facts = {
-            "start": start,
-            "rate": rate,
-            "rows": shape,
-            "ends": ends,
-            "parts": losses,
-            "local": [gradient for _, gradient in found],
-            "steps": steps,
-        }
+        facts = {"rows": shape, "ends": ends, "parts": losses, "steps": steps}
         name = f"On {count(len(shape), 'replica')} with {listing(shape)} rows"
         made.append(Case(name, ((start, rate, batches),), facts=facts))
     return made
@@ -79,12 +68,18 @@ def _is_right(case: Case, got: Any) -> bool:
     )
 
 
+def _reduced(case: Case, got: Any) -> float:
+    """How often each gradient was reduced in a step; 0 for a grader, who does not see it."""
+    gradients = case.facts["steps"] * len(case.args[0][0])
+    return float((got["reduced"] or 0) / gradients)
+
+
 def claim(case: Case, seen: Observation) -> str | None:
     """One process's weights, one reduction a gradient, parts that add up."""
     got, facts = seen.values[0], case.facts
     if got["weights"] is not None and not _is_right(case, got):
         return f"{case.name}, the weights are not those of one process on all rows."
-    if got["reduced"] is not None and got["reduced"] > facts["steps"] * len(facts["start"]):
+    if _reduced(case, got) > 1:
         return f"{case.name}, gradients were reduced more than once in a step."
     for step, (mine, want) in enumerate(zip(got["parts"], facts["parts"], strict=True), 1):
         parts = [number(part) for part in mine]
@@ -96,121 +91,24 @@ def claim(case: Case, seen: Observation) -> str | None:
     return None
 
 
-def _times(case: Case, seen: Observation, weights: Sequence[float]) -> float | None:
-    """The gradient of the first step as a multiple of the replicas' means, so weighted."""
-    facts = case.facts
-    after = seen.values[0]["weights"][0][0]
-    used = replicas.used_gradient(facts["start"], after, facts["rate"])
-    return replicas.factor(used, _weighted(facts["local"], weights))
+def compared(case: Case, seen: Observation) -> Any:
+    """The weights after one step where they are wrong, else the losses and what they took."""
+    got = seen.values[0]
+    if got["weights"] is not None and not _is_right(case, got):
+        first = got["weights"][0]
+        alike = all(all_close(replica, first[0], _NEAR) for replica in first)
+        return first[0] if alike else "replicas apart"
+    return [got["parts"], _reduced(case, got) > 1]
 
 
-def _weighted(local: list[Arrays], weights: Sequence[float]) -> Arrays:
-    return replicas.mean(local, [float(w) for w in weights])
-
-
-def _own_rows(case: Case, seen: Observation) -> str | None:
-    """A mean over the replica's own rows, which the strategy then adds up, or worse."""
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name."""
     rows = case.facts["rows"]
-    n = len(rows)
-    times = _times(case, seen, [1.0] * n)
-    if n == 1 or times is None:
-        return None
-    if replicas.is_near(times, 1.0):
-        return (
-            f"{case.name}, each replica divided by its own rows, and the strategy adds up the "
-            f"gradients of {n} replicas: the step is about {n} times too long. Divide the sum of "
-            f"the losses by all {sum(rows)} rows."
-        )
-    if replicas.is_near(times, 1 / n) and len(set(rows)) > 1:
-        return (
-            f"{case.name}, every replica counts the same, though one has {max(rows)} rows and "
-            f"another {min(rows)}: a mean over its own rows, divided by the number of replicas, is "
-            f"right only where all have as many. Divide the sum by all {sum(rows)} rows."
-        )
-    if replicas.is_near(times, *[n**-k / sum(rows) for k in (0, 1)], *[n**-k for k in (2, 3)]):
-        return (
-            f"{case.name}, averaged twice: the loss is a mean over the replica's own rows already, "
-            "and was divided once more. Divide the *sum* of the losses, once."
-        )
-    return None
-
-
-def _by_rows(case: Case, seen: Observation) -> str | None:
-    """Weighted by rows, with another factor."""
-    rows = case.facts["rows"]
-    n, total = len(rows), sum(rows)
-    times = _times(case, seen, [r / total for r in rows])
-    if times is None or replicas.is_near(times, 1.0):
-        return None
-    if replicas.is_near(times, total):
-        return (
-            f"{case.name}, the losses were added up and never divided: the step is {total} times "
-            "too long. Divide by global_batch."
-        )
-    if n > 1 and replicas.is_near(times, *[n**-k for k in (1, 2, 3)], 1 / total):
-        return (
-            f"{case.name}, averaged twice: the gradients are {1 / times:.0f} times too small. The "
-            "sum of the losses divided by global_batch is this replica's part; the strategy only "
-            "adds the parts up."
-        )
-    if n > 1 and replicas.is_near(times, n, n**2):
-        return (
-            f"{case.name}, summed twice: the gradients are {times:.0f} times too large. "
-            "`apply_gradients` adds them up over the replicas by itself; leave that to it, and "
-            "divide the losses by global_batch."
-        )
-    return f"{case.name}, the gradients are {times:.3g} times those of one process on all rows."
-
-
-def _no_update(case: Case, seen: Observation) -> str | None:
-    after = seen.values[0]["weights"][0]
-    if not all(all_close(each, case.facts["start"], 0.0) for each in after):
-        return None
-    return f"{case.name}, no weight has moved: call `optimizer.apply_gradients`."
-
-
-def _apart(case: Case, seen: Observation) -> str | None:
-    after = seen.values[0]["weights"][0]
-    if all(all_close(each, after[0], _NEAR) for each in after):
-        return None
-    return (
-        f"{case.name}, the replicas' weights differ after a step: each applied gradients of its "
-        "own. `optimizer.apply_gradients` adds them up over the replicas unless it is told not to."
-    )
-
-
-def _reduced_twice(case: Case, seen: Observation) -> str | None:
-    got, facts = seen.values[0], case.facts
-    each = got["reduced"] / facts["steps"] / len(facts["start"])
-    if len(facts["rows"]) == 1 or each <= 1 or not _is_right(case, got):
-        return None
-    return (
-        f"{case.name}, averaged twice: the weights are right, for the sum of equal parts of a mean "
-        f"is the mean, but each gradient went between the replicas {each:.3g} times. "
-        "`apply_gradients` does it once, by itself."
-    )
-
-
-def _other_loss(case: Case, seen: Observation) -> str | None:
-    got, facts = seen.values[0], case.facts
-    if not _is_right(case, got):
-        return None
-    parts = [number(part) for part in got["parts"][0]]
-    if any(is_array(part) and part.ndim for part in got["parts"][0]):
-        return (
-            f"{case.name}, a replica returned {describe(got['parts'][0][0])}, a loss for each row: "
-            "return one number, their sum, `tf.reduce_sum`."
-        )
-    if any(part is None for part in parts):
-        return f"{case.name}, a replica returned {describe(got['parts'][0][0])}: return its part."
-    total = sum(facts["rows"])
-    owns = [p * total / r for p, r in zip(facts["parts"][0], facts["rows"], strict=True)]
-    if close(np.array(parts), np.array(owns), 1e-9):
-        return (
-            f"{case.name}, each replica returned the mean over its own rows, and these do not add "
-            "up to the mean over all. Return what you differentiate."
-        )
-    return None
+    told = {"n": len(rows), "total": sum(rows), "most": max(rows), "fewest": min(rows)}
+    if seen.trouble:
+        return told
+    got = seen.values[0]
+    return told | {"part": describe(got["parts"][0][0]), "reduced": f"{_reduced(case, got):.3g}"}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -219,6 +117,70 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         "Passed on 1, 2, 3 and 5 replicas, with uneven rows too: all equal to one process on all "
         "rows, each gradient reduced once."
     )
+
+
+def reference(
+    model: Any, optimizer: Any, losses: Any, inputs: Any, targets: Any, global_batch: int
+) -> Any:
+    """The course's own."""
+    from helpers.algorithms.devices.framework_steps import replica_step
+
+    return replica_step(model, optimizer, losses, inputs, targets, global_batch)
+
+
+def _mean_over_all(tf: Any, own: Any, batch: int, n: int) -> Any:
+    return tf.reduce_sum(own) / batch
+
+
+def _apply(optimizer: Any, pairs: Any) -> Any:
+    return optimizer.apply_gradients(pairs)
+
+
+def _changed(
+    part_of: Callable[[Any, Any, int, int], Any] = _mean_over_all,
+    reduce: str = "",
+    apply: Callable[[Any, Any], Any] = _apply,
+    gives: Callable[[Any, int, int], Any] = lambda part, batch, rows: part,
+) -> Callable[..., Any]:
+    """The reference with one thing changed.
+
+    part_of: what is differentiated, of the losses, all rows and the number of replicas. reduce:
+    how gradients are reduced by hand. gives: what is returned, of the part, all rows and its own.
+    """
+
+    def replica_step(
+        model: Any, optimizer: Any, losses: Any, inputs: Any, targets: Any, global_batch: int
+    ) -> Any:
+        import tensorflow as tf
+
+        context = tf.distribute.get_replica_context()
+        with tf.GradientTape() as tape:
+            own = losses(targets, model(inputs))
+            part = part_of(tf, own, global_batch, context.num_replicas_in_sync)
+        gradients = tape.gradient(part, model.trainable_variables)
+        if reduce:
+            gradients = context.all_reduce(reduce, gradients)
+        apply(optimizer, list(zip(gradients, model.trainable_variables, strict=True)))
+        return gives(part, global_batch, len(inputs))
+
+    return replica_step
+
+
+_own_mean = _changed(lambda tf, own, batch, n: tf.reduce_mean(own))
+_mean_of_means = _changed(lambda tf, own, batch, n: tf.reduce_mean(own) / n)
+_never = _changed(lambda tf, own, batch, n: tf.reduce_sum(own))
+_divides_again = _changed(lambda tf, own, batch, n: tf.reduce_sum(own) / batch / n)
+_both = _changed(lambda tf, own, batch, n: tf.reduce_mean(own) / batch)
+_for_each_row = _changed(lambda tf, own, batch, n: own / batch)
+_sums_too = _changed(reduce="sum")
+_averages_too = _changed(reduce="mean")
+_own_alone = _changed(
+    apply=lambda optimizer, pairs: optimizer.apply_gradients(pairs, skip_gradients_aggregation=True)
+)
+_keras_3 = _changed(apply=lambda optimizer, pairs: optimizer.apply(*zip(*pairs, strict=True)))
+_no_update = _changed(apply=lambda optimizer, pairs: None)
+_returns_own_mean = _changed(gives=lambda part, batch, rows: part * batch / rows)
+_returns_nothing = _changed(gives=lambda part, batch, rows: None)
 
 
 EXERCISE = Exercise(
@@ -236,30 +198,81 @@ EXERCISE = Exercise(
     drive=mirrored_steps,
     framework="tensorflow",
     claim=claim,
-    mistakes=(
-        Mistake("Keras 3's apply", replicas.keras_2, unfinished=True),
-        Mistake("no update", _no_update),
-        Mistake("replicas apart", _apart),
-        Mistake("divides by its own rows", _own_rows),
-        Mistake("another factor", _by_rows),
-        Mistake("reduced twice", _reduced_twice),
-        Mistake("another loss", _other_loss),
-    ),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("mean of its own rows", wrong.own_mean, hint="divided by its own rows"),
-        WrongAnswer("mean of the means", wrong.mean_of_means, hint="every replica counts the same"),
-        WrongAnswer("never divides", wrong.never, hint="never divided"),
-        WrongAnswer("divides again", wrong.divides_again, hint="averaged twice: the gradients are"),
-        WrongAnswer("mean and global batch", wrong.both, hint="was divided once more"),
-        WrongAnswer("sums by hand too", wrong.sums_too, hint="summed twice"),
-        WrongAnswer("applies its own alone", wrong.own_alone, hint="applied gradients of its own"),
-        WrongAnswer("averages by hand too", wrong.averages_too, hint="went between the replicas"),
-        WrongAnswer("a loss for each row", wrong.vector, hint="return one number"),
-        WrongAnswer("as in Keras 3", wrong.keras_3, hint="it is of tf_keras"),
-        WrongAnswer("no update", wrong.no_update, hint="no weight has moved"),
-        WrongAnswer("returns its own mean", wrong.other_loss, hint="Return what you differentiate"),
+        WrongAnswer(
+            "divides by its own rows",
+            _own_mean,
+            "each replica divided by its own rows, and the strategy adds up the gradients of {n} "
+            "replicas: the step is about {n} times too long. Divide the sum of the losses by all "
+            "{total} rows.",
+        ),
+        WrongAnswer(
+            "mean of the means",
+            _mean_of_means,
+            "every replica counts the same, though one has {most} rows and another {fewest}: a "
+            "mean over its own rows, divided by the number of replicas, is right only where all "
+            "have as many. Divide the sum by all {total} rows.",
+        ),
+        WrongAnswer(
+            "never divides",
+            _never,
+            "the losses were added up and never divided: the step is {total} times too long. "
+            "Divide by global_batch.",
+        ),
+        WrongAnswer(
+            "averaged twice",
+            _divides_again,
+            "averaged twice: the gradients are {n} times too small. The sum of the losses divided "
+            "by global_batch is this replica's part; the strategy only adds the parts up.",
+        ),
+        WrongAnswer(
+            "mean and global batch",
+            _both,
+            "averaged twice: the loss is a mean over the replica's own rows already, and was "
+            "divided once more. Divide the *sum* of the losses, once.",
+        ),
+        WrongAnswer(
+            "summed twice",
+            _sums_too,
+            "summed twice: the gradients are {n} times too large. `apply_gradients` adds them up "
+            "over the replicas by itself; leave that to it, and divide the losses by global_batch.",
+        ),
+        WrongAnswer(
+            "applies its own alone",
+            _own_alone,
+            "the replicas' weights differ after a step: each applied gradients of its own. "
+            "`optimizer.apply_gradients` adds them up over the replicas unless it is told not to.",
+        ),
+        WrongAnswer(
+            "reduced twice",
+            _averages_too,
+            "averaged twice: the weights are right, for the sum of equal parts of a mean is the "
+            "mean, but each gradient went between the replicas {reduced} times. `apply_gradients` "
+            "does it once, by itself.",
+        ),
+        WrongAnswer(
+            "a loss for each row",
+            _for_each_row,
+            "a replica returned {part}, a loss for each row: return one number, their sum, "
+            "`tf.reduce_sum`.",
+        ),
+        WrongAnswer("Keras 3's apply", _keras_3, replicas.KERAS_2),
+        WrongAnswer(
+            "no update", _no_update, "no weight has moved: call `optimizer.apply_gradients`."
+        ),
+        WrongAnswer(
+            "returns its own mean",
+            _returns_own_mean,
+            "each replica returned the mean over its own rows, and these do not add up to the mean "
+            "over all. Return what you differentiate.",
+        ),
+        WrongAnswer(
+            "returns nothing", _returns_nothing, "a replica returned {part}: return its part."
+        ),
     ),
     ranked=False,
     unseen={

@@ -1,10 +1,9 @@
-"""What replicas would do, and which gradient a step must have used: for judging 04.1 to 04.3."""
+"""What replicas would do, and what goes wrong between them in any exercise: 04.1 to 04.5."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +12,10 @@ from helpers.exercises.drives_frameworks_runs import element_losses
 from helpers.exercises.drives_training import network
 from helpers.exercises.spec import Case, Observation
 
+KERAS_2 = (
+    "the optimizer has no `apply`: it is of tf_keras (Keras 2), which says "
+    "`optimizer.apply_gradients(zip(gradients, model.trainable_variables))`."
+)
 Arrays = list[np.ndarray]
 Rows = tuple[np.ndarray, np.ndarray]
 
@@ -26,24 +29,13 @@ def random_weights(random: np.random.Generator, sizes: tuple[int, ...]) -> Array
     return made
 
 
-def loss_and_gradients(
-    weights: Arrays, rows: Rows, exchanged: bool = False
-) -> tuple[float, Arrays]:
-    """The mean loss over these rows, and its gradient.
-
-    exchanged: the loss of outputs for targets, and the other way round.
-    """
+def loss_and_gradients(weights: Arrays, rows: Rows) -> tuple[float, Arrays]:
+    """The mean loss over these rows, and its gradient."""
     model = network([torch.from_numpy(w) for w in weights])
     inputs, targets = map(torch.from_numpy, rows)
-    pair = (model(inputs), targets)
-    loss = element_losses(*(pair[::-1] if exchanged else pair)).mean()
+    loss = element_losses(model(inputs), targets).mean()
     found = torch.autograd.grad(loss, list(model.parameters()))
     return loss.item(), [g.numpy() for g in found]
-
-
-def gradients(weights: Arrays, rows: Rows, exchanged: bool = False) -> Arrays:
-    """The gradient of the mean loss over these rows."""
-    return loss_and_gradients(weights, rows, exchanged)[1]
 
 
 def as_float32(value: float) -> float:
@@ -73,41 +65,11 @@ def alone(
     weights, found = start, []
     moving = momenta or [np.zeros_like(w) for w in start]
     for rows in steps:
-        slopes = gradients(weights, rows)
+        _, slopes = loss_and_gradients(weights, rows)
         moving = [momentum * v - rate * g for v, g in zip(moving, slopes, strict=True)]
         weights = [w + v for w, v in zip(weights, moving, strict=True)]
         found.append((weights, moving))
     return found
-
-
-def mean(lists: Sequence[Arrays], weights: Sequence[float] | None = None) -> Arrays:
-    """Several ranks' arrays, each times its weight, summed; the plain mean where none are given."""
-    weights = weights or [1 / len(lists)] * len(lists)
-    return [
-        np.sum([w * a for w, a in zip(weights, same, strict=True)], axis=0)
-        for same in zip(*lists, strict=True)
-    ]
-
-
-def used_gradient(before: Arrays, after: Arrays, rate: float) -> Arrays:
-    """The gradient that the first step of plain SGD must have used."""
-    return [(b - a) / rate for b, a in zip(before, after, strict=True)]
-
-
-def factor(got: Sequence[Any], want: Arrays) -> float | None:
-    """How many times `want` the arrays `got` are; None where they are no multiple of it."""
-    if len(got) != len(want) or any(np.shape(g) != w.shape for g, w in zip(got, want, strict=True)):
-        return None
-    mine = np.concatenate([np.ravel(g) for g in got]).astype(float)
-    wanted = np.concatenate([np.ravel(w) for w in want])
-    times = float(mine @ wanted / (wanted @ wanted))
-    rest = float(np.abs(mine - times * wanted).max())
-    return times if rest <= 1e-6 * float(np.abs(mine).max() or 1.0) else None
-
-
-def is_near(value: float | None, *wanted: float) -> bool:
-    """Whether a factor is one of these."""
-    return value is not None and any(abs(value - w) <= 1e-6 * abs(w) for w in wanted)
 
 
 def nbytes(arrays: Arrays) -> int:
@@ -129,19 +91,27 @@ def often(times: float) -> str:
     return {1: "more than once", 2: "twice"}.get(int(times), f"{int(times)} times")
 
 
-def keras_2(case: Case, seen: Observation) -> str | None:
-    """Keras 3's call, where the optimizer is tf_keras's."""
-    if seen.kind != "AttributeError" or "attribute 'apply'" not in seen.text:
+def own_root(case: Case, seen: Observation) -> str | None:
+    """Each rank broadcasts its own: all wait for the others to come to it."""
+    words = list(seen.waiting.values())
+    if len(words) < case.ranks or not all("receive" in each for each in words):
         return None
     return (
-        f"{case.name}, the optimizer has no `apply`: it is of tf_keras (Keras 2), which says "
-        "`optimizer.apply_gradients(zip(gradients, model.trainable_variables))`."
+        f"{case.name}, every rank sends its own and nobody takes it: root_rank says whose tensors "
+        "all ranks get, so it is the same number everywhere, 0, and not this rank's own."
     )
 
 
-def is_rounded(got: Sequence[Arrays], want: Arrays) -> bool:
-    """Whether weights are nearly right, as after a step with gradients in 16 bits."""
-    return all(
-        all(np.shape(g) == w.shape and np.abs(g - w).max() < 1e-3 for g, w in pairs)
-        for pairs in (list(zip(each, want, strict=True)) for each in got)
+def not_all_come(case: Case, seen: Observation) -> str | None:
+    """Ranks that wait for ranks which call something else, or nothing."""
+    if seen.trouble == "failed" and "Mismatched calls" in seen.text:
+        why = f"rank {seen.rank} came to a call that another rank did not come to"
+    elif seen.waiting:
+        waits = [f"rank {r} {words}" for r, words in sorted(seen.waiting.items())]
+        why = f"{'; '.join(waits)}, and it will not come"
+    else:
+        return None
+    return (
+        f"{case.name}, {why}: a broadcast or an all-reduce is called by every rank, in the same "
+        "order, also by those that only receive."
     )

@@ -7,7 +7,8 @@ momenta and learning rate, and knows the step.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,6 @@ from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import all_close, close, count, describe, number, worlds
 from helpers.exercises.drives_frameworks_runs import on_resume
 from helpers.exercises.lesson_04 import replicas
-from helpers.exercises.lesson_04 import resume_wrong as wrong
-from helpers.exercises.lesson_04.prepare import not_all_come, own_root
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _LAYERS = (4, 6, 2)
@@ -37,8 +36,7 @@ def cases(seed: int) -> list[Case]:
         }
         rates = [0.2 + 0.1 * r for r in range(n)]
         args = tuple((starts[r], rates[r], saved if r == 0 else None) for r in range(n))
-        facts = {**saved, "starts": starts, "rates": rates}
-        made.append(Case(f"On {count(n, 'rank')}", args, n, facts=facts))
+        made.append(Case(f"On {count(n, 'rank')}", args, n, facts=saved))
     return made
 
 
@@ -64,100 +62,47 @@ def _has_rate(value: Any, facts: Any) -> bool:
     return close(np.array(value["rates"]), np.array([facts["rate"]]), _NEAR)
 
 
-def _all_load(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or seen.kind != "FileNotFoundError":
-        return None
-    if seen.rank and seen.rank % 2 == 0:  # the first of another machine; with all, rank 1 fails
-        return (
-            f"{case.name}, two to a machine, rank {seen.rank} called `load` too: "
-            "`hvd.local_rank()` is the number on its own machine, and each machine has a 0. Ask "
-            "`hvd.rank()`."
-        )
-    return (
-        f"{case.name}, rank {seen.rank} called `load`, and the file is on rank 0's disk alone: "
-        "load under `if hvd.rank() == 0:`, then send."
-    )
+def _has_state(value: Any, facts: Any) -> bool:
+    return all_close(value["momenta"], facts["momenta"], _NEAR) and _has_rate(value, facts)
 
 
-def _loads(case: Case, seen: Observation) -> str | None:
-    loads = [v["loads"] for v in seen.values]
-    if loads[0] == 0:
-        return f"{case.name}, `load` was not called: rank 0 calls it, once."
-    if loads[0] > 1 or any(loads[1:]):
-        return (
-            f"{case.name}, `load` was called {count(sum(loads), 'time')}: once on rank 0 is "
-            "enough. Keep what it gives."
-        )
-    return None
+def compared(case: Case, seen: Observation) -> Any:
+    """The first of these that is wrong: how often it was loaded, weights, state, step."""
+    facts, values = case.facts, seen.values
+    loads = [value["loads"] for value in values]
+    if loads != [1] + [0] * (case.ranks - 1):
+        return "loads too often" if loads[0] else "never loads"
+    if not all(all_close(value["weights"], facts["weights"], 0.0) for value in values):
+        return [value["weights"] for value in values]
+    state = [_has_state(value, facts) for value in values]
+    steps = [number(value["step"]) for value in values]
+    if not all(state) or steps[0] is None:
+        return state if not all(state) else "no step"
+    if steps[0] == facts["step"]:
+        return "step on rank 0 alone" if set(steps) != {facts["step"]} else "right"
+    return [None if step is None else int(step) for step in steps]
 
 
-def _weights(case: Case, seen: Observation) -> str | None:
-    facts = case.facts
-    for rank, value in enumerate(seen.values):
-        if all_close(value["weights"], facts["weights"], 0.0):
-            continue
-        if rank == 0 and all_close(value["weights"], facts["starts"][0], 0.0):
-            return (
-                f"{case.name}, rank 0 still has its random weights: put what `load` gives into the "
-                "model, `model.load_state_dict`."
-            )
-        if rank and all_close(value["weights"], facts["starts"][rank], 0.0):
-            return (
-                f"{case.name}, the initial broadcast is missing: rank 0 has the checkpoint's "
-                f"weights and rank {rank} its random ones."
-            )
-        if rank and all_close(value["weights"], facts["starts"][0], 0.0):
-            return (
-                f"{case.name}, rank {rank} has the weights that rank 0 had before it loaded: first "
-                "load, then send."
-            )
-        if all_close(value["weights"], facts["starts"][-1], 0.0):
-            return (
-                f"{case.name}, rank {rank} has the weights of rank {case.ranks - 1}: the rank that "
-                "loaded is the root, root_rank=0."
-            )
-    return None
-
-
-def _state(case: Case, seen: Observation) -> str | None:
-    facts = case.facts
-    for rank, value in enumerate(seen.values):
-        has = all_close(value["momenta"], facts["momenta"], _NEAR)
-        if has and _has_rate(value, facts):
-            continue
-        if rank == 0:
-            return (
-                f"{case.name}, rank 0's optimizer does not hold what was saved: "
-                "`optimizer.load_state_dict`."
-            )
-        what = "momenta" if not has else "learning rate"
-        return (
-            f"{case.name}, the optimizer's state was not sent: rank {rank} has not the "
-            f"checkpoint's {what}. The weights alone are half a checkpoint: "
-            "`hvd.broadcast_optimizer_state`."
-        )
-    return None
-
-
-def _step(case: Case, seen: Observation) -> str | None:
-    steps = [number(v["step"]) for v in seen.values]
-    if steps[0] is None:
-        return f"{case.name}, `resume` gave {describe(seen.values[0]['step'])}: return the step."
-    mean = case.facts["step"] / case.ranks
-    if case.ranks > 1 and all(s is not None and mean - 1 < s <= mean for s in steps):
-        return (
-            f"{case.name}, the step was averaged: {steps[0]:.0f} is {case.facts['step']} / "
-            f"{case.ranks}, and the other ranks' 0 are no steps. Send rank 0's with "
-            "`hvd.broadcast_object`."
-        )
-    if steps[0] == case.facts["step"] and case.ranks > 1 and steps[1] != steps[0]:
-        other = describe(seen.values[1]["step"])
-        return (
-            f"{case.name}, rank 0 goes on at step {steps[0]:.0f} and rank 1 at {other}: their "
-            "learning rates and their rows would differ. Return what "
-            "`hvd.broadcast_object` gives for the step: it changes nothing in place."
-        )
-    return None
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name; where it failed, the rank."""
+    facts, values, last = case.facts, seen.values, case.ranks - 1
+    told: dict[str, Any] = {"failed": seen.rank, "n": case.ranks, "last": last}
+    if seen.trouble:
+        return told
+    ranks = range(case.ranks)
+    weights = [r for r in ranks if not all_close(values[r]["weights"], facts["weights"], 0.0)]
+    state = [r for r in ranks if not _has_state(values[r], facts)]
+    lacks = values[state[0]] if state else values[0]
+    has_momenta = all_close(lacks["momenta"], facts["momenta"], _NEAR)
+    step = number(values[0]["step"])
+    return told | {
+        "loads": count(sum(value["loads"] for value in values), "time"),
+        "rank": [*weights, *state, None][0],
+        "what": "learning rate" if has_momenta else "momenta",
+        "saved": facts["step"],
+        "step": describe(values[0]["step"]) if step is None else f"{step:.0f}",
+        "step_1": describe(values[min(1, last)]["step"]),
+    }
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -166,6 +111,78 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed on {worlds(cases)}: one rank read the file, and all hold its weights, momenta, "
         f"learning rate and step {cases[0].facts['step']}."
     )
+
+
+def reference(hvd: Any, model: Any, optimizer: Any, load: Any) -> Any:
+    """The course's own."""
+    from helpers.algorithms.devices.framework_steps import resume
+
+    return resume(hvd, model, optimizer, load)
+
+
+def _changed(
+    loads: Callable[[Any], bool] = lambda hvd: hvd.rank() == 0,
+    times: int = 1,
+    model_from: Callable[[Any], Any] = lambda saved: saved["model"],
+    state_from: Callable[[Any], Any] = lambda saved: saved["optimizer"],
+    late: bool = False,
+    sends: Callable[[Any], bool] = lambda hvd: True,
+    model_to: Callable[[Any], Any] = lambda model: model,
+    state_to: Callable[[Any], Any] = lambda optimizer: optimizer,
+    root: Callable[[Any], int] = lambda hvd: 0,
+    step_of: Callable[[Any, int], Any] = lambda hvd, step: hvd.broadcast_object(step, root_rank=0),
+) -> Callable[..., Any]:
+    """The reference with one thing changed. What is sent into copies is not taken.
+
+    loads, sends: whether a rank does so. times: how often. model_from, state_from: what is taken
+    of the checkpoint, None for nothing. late: it loads when all is sent.
+    """
+
+    def resume(hvd: Any, model: Any, optimizer: Any, load: Any) -> Any:
+        def send() -> None:
+            hvd.broadcast_parameters(model_to(model).state_dict(), root_rank=root(hvd))
+            hvd.broadcast_optimizer_state(state_to(optimizer), root_rank=root(hvd))
+
+        step = 0
+        if late:
+            send()
+        if loads(hvd):
+            saved = [load() for _ in range(times)][-1]
+            model.load_state_dict(model_from(saved) or model.state_dict())
+            optimizer.load_state_dict(state_from(saved) or optimizer.state_dict())
+            step = saved["step"]
+        if sends(hvd) and not late:
+            send()
+        return step_of(hvd, step)
+
+    return resume
+
+
+def _average(hvd: Any, step: int) -> int:
+    """What the mean with the other ranks' 0 comes to, with no message more than the right one."""
+    return int(hvd.broadcast_object(step, root_rank=0)) // int(hvd.size())
+
+
+def _own(hvd: Any, step: int) -> int:
+    hvd.broadcast_object(step, root_rank=0)
+    return step
+
+
+_all_load = _changed(lambda hvd: True)
+_local_ranks = _changed(lambda hvd: hvd.local_rank() == 0)
+_never_loads = _changed(lambda hvd: False)
+_loads_often = _changed(times=3)
+_model_not_loaded = _changed(model_from=lambda saved: None)
+_not_loaded = _changed(state_from=lambda saved: None)
+_sends_first = _changed(late=True)
+_no_broadcast = _changed(model_to=deepcopy, state_to=deepcopy)
+_no_state = _changed(state_to=deepcopy)
+_last_root = _changed(root=lambda hvd: hvd.size() - 1)
+_own_root = _changed(root=lambda hvd: hvd.rank())
+_rank_0_alone = _changed(sends=lambda hvd: hvd.rank() == 0)
+_no_step = _changed(step_of=_own)
+_averaged = _changed(step_of=_average)
+_no_value = _changed(step_of=lambda hvd, step: None)
 
 
 EXERCISE = Exercise(
@@ -184,30 +201,81 @@ EXERCISE = Exercise(
     framework="tensorflow",  # its ranks have loaded what optimizers need
     claim=claim,
     mistakes=(
-        Mistake("every rank loads", _all_load, unfinished=True),
-        Mistake("root is each rank's own", own_root, unfinished=True),
-        Mistake("not every rank takes part", not_all_come, unfinished=True),
-        Mistake("loads", _loads),
-        Mistake("weights", _weights),
-        Mistake("optimizer's state", _state),
-        Mistake("step", _step),
+        Mistake("root is each rank's own", replicas.own_root, unfinished=True),
+        Mistake("not every rank takes part", replicas.not_all_come, unfinished=True),
     ),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("a 0 on each machine", wrong.local_ranks, hint="each machine has a 0"),
-        WrongAnswer("every rank loads", wrong.all_load, hint="on rank 0's disk alone"),
-        WrongAnswer("no broadcast", wrong.no_broadcast, hint="initial broadcast is missing"),
-        WrongAnswer("sends before it loads", wrong.sends_first, hint="first load, then send"),
-        WrongAnswer("no optimizer state", wrong.no_state, hint="half a checkpoint"),
-        WrongAnswer("optimizer not loaded", wrong.not_loaded, hint="does not hold what was saved"),
-        WrongAnswer("step not sent", wrong.no_step, hint="it changes nothing in place"),
-        WrongAnswer("averages the step", wrong.averaged, hint="the step was averaged"),
-        WrongAnswer("loads three times", wrong.loads_often, hint="once on rank 0 is enough"),
-        WrongAnswer("last rank is the root", wrong.last_root, hint="root_rank=0"),
         WrongAnswer(
-            "sends on rank 0 alone", wrong.rank_0_alone, hint="also by those that only receive"
+            "a 0 on each machine",
+            _local_ranks,
+            "two to a machine, rank {failed} called `load` too: `hvd.local_rank()` is the number "
+            "on its own machine, and each machine has a 0. Ask `hvd.rank()`.",
         ),
-        WrongAnswer("returns nothing", wrong.no_value, hint="return the step"),
+        WrongAnswer(
+            "every rank loads",
+            _all_load,
+            "rank {failed} called `load`, and the file is on rank 0's disk alone: load under "
+            "`if hvd.rank() == 0:`, then send.",
+        ),
+        WrongAnswer("never loads", _never_loads, "`load` was not called: rank 0 calls it, once."),
+        WrongAnswer(
+            "loads too often",
+            _loads_often,
+            "`load` was called {loads}: once on rank 0 is enough. Keep what it gives.",
+        ),
+        WrongAnswer(
+            "model not loaded",
+            _model_not_loaded,
+            "rank 0 still has its random weights: put what `load` gives into the model, "
+            "`model.load_state_dict`.",
+        ),
+        WrongAnswer(
+            "no broadcast",
+            _no_broadcast,
+            "the initial broadcast is missing: rank 0 has the checkpoint's weights and rank {rank} "
+            "its random ones.",
+        ),
+        WrongAnswer(
+            "sends before it loads",
+            _sends_first,
+            "rank {rank} has the weights that rank 0 had before it loaded: first load, then send.",
+        ),
+        WrongAnswer(
+            "another root",
+            _last_root,
+            "rank {rank} has the weights of rank {last}: the rank that loaded is the root, "
+            "root_rank=0.",
+        ),
+        WrongAnswer("own root", _own_root, hint="every rank sends its own"),
+        WrongAnswer("rank 0 alone", _rank_0_alone, hint="also by those that only receive"),
+        WrongAnswer(
+            "no optimizer state",
+            _no_state,
+            "the optimizer's state was not sent: rank {rank} has not the checkpoint's {what}. The "
+            "weights alone are half a checkpoint: `hvd.broadcast_optimizer_state`.",
+        ),
+        WrongAnswer(
+            "optimizer not loaded",
+            _not_loaded,
+            "rank 0's optimizer does not hold what was saved: `optimizer.load_state_dict`.",
+        ),
+        WrongAnswer(
+            "step not sent",
+            _no_step,
+            "rank 0 goes on at step {step} and rank 1 at {step_1}: their learning rates and their "
+            "rows would differ. Return what `hvd.broadcast_object` gives for the step: it changes "
+            "nothing in place.",
+        ),
+        WrongAnswer(
+            "step averaged",
+            _averaged,
+            "the step was averaged: {step} is {saved} / {n}, and the other ranks' 0 are no steps. "
+            "Send rank 0's with `hvd.broadcast_object`.",
+        ),
+        WrongAnswer("no step", _no_value, "`resume` gave {step}: return the step."),
     ),
 )

@@ -11,22 +11,63 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from helpers.exercises.compare import all_close, number, worlds
+from helpers.exercises.common import rng
+from helpers.exercises.compare import all_close, count, number, worlds
 from helpers.exercises.drives_frameworks_keras import on_tape
 from helpers.exercises.lesson_04 import replicas
 from helpers.exercises.lesson_04 import tape_wrong as wrong
-from helpers.exercises.lesson_04.prepare import not_all_come, own_root
-from helpers.exercises.lesson_04.replicas import Arrays
-from helpers.exercises.lesson_04.tape_cases import cases
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _TOLERANCE = 1e-10
-_NEAR = 1e-8
 _SMALL = 100  # bytes a step for counters, a loss and the like
+_LAYERS = (4, 8, 2)
+
+
+def cases(seed: int) -> list[Case]:
+    """Seed 0: 3, 1, 2 and 5 ranks with 4 rows each; else other rows, rates and steps."""
+    random, made = rng(seed, "04.2"), []
+    for n in (3, 1, 2, 5):
+        rows = int(random.integers(2, 7)) if seed else 4
+        steps = int(random.integers(3, 5)) if seed else 3
+        rate = replicas.as_float32(random.uniform(0.05, 0.2) if seed else 0.1)
+        momentum = replicas.as_float32(random.uniform(0.5, 0.9) if seed else 0.5)
+        starts = [replicas.random_weights(random, _LAYERS) for _ in range(n)]
+        momenta = [[0.1 * w for w in replicas.random_weights(random, _LAYERS)] for _ in range(n)]
+        frozen = [replicas.random_weights(random, (_LAYERS[0],) * 2)[0] for _ in range(n)]
+        inputs = random.standard_normal((n, steps, rows, _LAYERS[0]))
+        targets = random.standard_normal((n, steps, rows, _LAYERS[-1]))
+        args = tuple(
+            (starts[r], momenta[r], frozen[r], rate, momentum, inputs[r], targets[r])
+            for r in range(n)
+        )
+        # What the trained layers get, where all ranks have rank 0's frozen layer.
+        batches = [
+            [(inputs[r, s] @ frozen[0], targets[r, s]) for r in range(n)] for s in range(steps)
+        ]
+        ends = replicas.alone(starts[0], replicas.together(batches), rate, momentum, momenta[0])
+        before = [starts[0], *(weights for weights, _ in ends)]
+        # At last the first batch once more: its loss shows where the last step has led.
+        losses = [
+            [replicas.loss_and_gradients(w, batches[s % steps][r])[0] for s, w in enumerate(before)]
+            for r in range(n)
+        ]
+        facts = {
+            "ends": [list(end) for end in ends],
+            "losses": losses,
+            "frozen": frozen[0],
+            "steps": steps,
+            "tensors": replicas.nbytes(starts[0]),
+        }
+        made.append(Case(f"On {count(n, 'rank')}", args, n, facts=facts))
+    return made
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """One process's steps from rank 0's variables; each gradient averaged once."""
+    return _fault(case, seen) or _too_many_bytes(case, seen)
+
+
+def _fault(case: Case, seen: Observation) -> str | None:
     facts = case.facts
     for rank, value in enumerate(seen.values):
         fault = _held(facts, value) if value["weights"] is not None else None
@@ -37,14 +78,12 @@ def claim(case: Case, seen: Observation) -> str | None:
             if loss is None or abs(loss - want) > 1e-6 * want:
                 said = "return this rank's loss, the mean over its own rows"
                 return f"{case.name}, rank {rank} gave another loss in step {step + 1}: {said}."
-    if replicas.averages(seen, facts["calls"], facts["tensors"]) or _sends(case, seen):
-        return f"{case.name}, more bytes were sent than one average a step takes."
     return None
 
 
 def _held(facts: Any, value: Any) -> str | None:
     """What a rank's model and optimizer should not hold; a grader knows by the losses alone."""
-    if not all_close(value["frozen"], [facts["frozen"][0]] * facts["steps"], 0.0):
+    if not all_close(value["frozen"], [facts["frozen"]] * facts["steps"], 0.0):
         return " has not rank 0's frozen layer."
     for step, (weights, momenta) in enumerate(facts["ends"]):
         if not all_close(value["weights"][step], weights, _TOLERANCE):
@@ -55,182 +94,35 @@ def _held(facts: Any, value: Any) -> str | None:
     return None
 
 
-def _sends(case: Case, seen: Observation) -> bool:
-    """Whether rank 0 sent its variables more than once."""
-    facts = case.facts
-    variables = 2 * facts["tensors"] + facts["frozen"][0].nbytes
-    once = variables + facts["calls"] * (facts["tensors"] + _SMALL)
-    return seen.bytes[0] > (case.ranks - 1) * once
-
-
-def _first(case: Case, seen: Observation) -> list[Arrays]:
-    """Every rank's weights after the first step."""
-    return [value["weights"][0] for value in seen.values]
-
-
-def _stepped(case: Case, rank: int, start: int, state: int, gradient: Arrays) -> Arrays:
-    """Weights after a first step from one rank's weights with one rank's momenta."""
-    facts = case.facts
-    parts = zip(facts["starts"][start], facts["momenta"][state], gradient, strict=True)
-    return [w + facts["momentum"] * m - facts["rate"] * g for w, m, g in parts]
-
-
-def _all(case: Case, seen: Observation, want: Any) -> bool:
-    pairs = enumerate(_first(case, seen))
-    return case.ranks > 1 and all(all_close(got, want(rank), _NEAR) for rank, got in pairs)
-
-
-def _minus(one: Any, other: Any) -> Arrays:
-    return [a - b for a, b in zip(one, other, strict=True)]
-
-
-def _no_broadcast(case: Case, seen: Observation) -> str | None:
-    """Whatever the gradients were: the ranks are still as far apart as at the start."""
-    facts, n = case.facts, case.ranks
-    if n == 1:
-        return None
-    got, apart = _first(case, seen), _minus(facts["starts"][1], facts["starts"][0])
-    moved = [facts["momentum"] * m for m in _minus(facts["momenta"][1], facts["momenta"][0])]
-    more = [a + b for a, b in zip(apart, moved, strict=True)]
-    found = any(all_close(_minus(got[1], got[0]), each, _NEAR) for each in (apart, more))
-    for state in (0, 1):
-        found |= all_close(got[1], _stepped(case, 1, 1, state, facts["own"][1]), _NEAR)
-    if not found:
-        return None
-    return (
-        f"{case.name}, the initial broadcast is missing: rank 1 went on from weights of its own. "
-        "In the first step, give all ranks rank 0's variables before anything is computed with "
-        "them."
-    )
-
-
-def _too_late(case: Case, seen: Observation) -> str | None:
-    got = _first(case, seen)
-    if case.ranks == 1 or not all(all_close(each, got[0], _NEAR) for each in got):
-        return None
-    if replicas.factor(_used(case, seen), replicas.mean(case.facts["own"])) is None:
-        return None
-    return (
-        f"{case.name}, the broadcast came after the first gradients. The ranks are equal now, but "
-        "those were taken at different weights, and their average is no step of one process. Send "
-        "the variables before the first gradient."
-    )
-
-
-def _frozen(case: Case, seen: Observation) -> str | None:
-    pairs = zip(seen.values, case.facts["frozen"], strict=True)
-    if case.ranks == 1 or not all(all_close(v["frozen"][-1:], [own], 0.0) for v, own in pairs):
-        return None
-    return (
-        f"{case.name}, each rank keeps a frozen layer of its own: `model.trainable_variables` "
-        "leaves out what is not trained. Send `model.variables`."
-    )
-
-
-def _exchanged(case: Case, seen: Observation) -> str | None:
-    want = replicas.mean(case.facts["exchanged"])
-    if not replicas.is_near(replicas.factor(_used(case, seen), want), 1.0):
-        return None
-    return (
-        f"{case.name}, the loss was given the outputs for targets: here it is "
-        "loss(targets, outputs), targets first, as Keras has it."
-    )
-
-
-def _used(case: Case, seen: Observation) -> Arrays:
-    """The gradient of rank 0's first step."""
-    nothing = [0 * w for w in case.facts["starts"][0]]
-    before = _stepped(case, 0, 0, 0, nothing)
-    return replicas.used_gradient(before, seen.values[0]["weights"][0], case.facts["rate"])
-
-
-def _no_state(case: Case, seen: Observation) -> str | None:
-    want = replicas.mean(case.facts["local"])
-    if not _all(case, seen, lambda rank: _stepped(case, rank, 0, rank, want)):
-        return None
-    return (
-        f"{case.name}, the optimizer's variables were not sent: the ranks have equal weights and "
-        "equal gradients, but momenta of their own, and drift apart. They are in "
-        "`optimizer.variables`."
-    )
-
-
-def _alone(case: Case, seen: Observation) -> str | None:
-    local = case.facts["local"]
-    for state in (True, False):
-        if _all(case, seen, lambda r, s=state: _stepped(case, r, 0, 0 if s else r, local[r])):
-            return (
-                f"{case.name}, every rank steps with the gradient of its own rows: nothing is "
-                "averaged. Ask the tape that `hvd.DistributedGradientTape` gives for the gradients."
-            )
-    return None
-
-
-def _other_root(case: Case, seen: Observation) -> str | None:
-    got = _first(case, seen)
-    if case.ranks == 1 or not all(all_close(each, got[0], _NEAR) for each in got):
-        return None
-    for root in range(1, case.ranks):
-        start = case.facts["starts"][root]
-        if max(_size(_minus(got[0], start))) < 0.5 * max(
-            _size(_minus(got[0], case.facts["starts"][0]))
-        ):
-            return f"{case.name}, all ranks went on from rank {root}'s weights: root_rank is 0."
-    return None
-
-
-def _size(arrays: Arrays) -> list[float]:
-    return [float(abs(a).max()) for a in arrays]
-
-
-def _factor(case: Case, seen: Observation) -> str | None:
-    facts, n = case.facts, case.ranks
-    times = replicas.factor(_used(case, seen), replicas.mean(facts["local"]))
-    if n == 1 or times is None or replicas.is_near(times, 1.0):
-        return None
-    if replicas.is_near(times, *[n**-k for k in (1, 2, 3)]):
-        return (
-            f"{case.name}, averaged twice: the gradients are {1 / times:.0f} times too small. The "
-            f"distributed tape divides their sum by {n} already; do not divide again."
-        )
-    if replicas.is_near(times, n, n**2):
-        return (
-            f"{case.name}, the gradients are {times:.0f} times those of one process on all rows: "
-            "they were summed and not averaged. hvd.Average is the default."
-        )
-    return f"{case.name}, the gradients are {times:.3g} times those of one process on all rows."
-
-
 def _too_many_bytes(case: Case, seen: Observation) -> str | None:
-    facts = case.facts
-    ends = [end[0] for end in facts["ends"]]
-    if any(not all_close(v["weights"][-1], ends[-1], _TOLERANCE) for v in seen.values):
+    """Of an answer whose steps are right."""
+    calls, tensors = case.facts["steps"] + 1, case.facts["tensors"]
+    # Whether rank 0 sent its variables more than once.
+    once = 2 * tensors + case.facts["frozen"].nbytes + calls * (tensors + _SMALL)
+    often = seen.bytes[0] > (case.ranks - 1) * once
+    times = replicas.averages(seen, calls, tensors)
+    if not (times or often) or _fault(case, seen):
         return None
-    if times := replicas.averages(seen, facts["calls"], facts["tensors"]):
+    if times:
         return (
             f"{case.name}, averaged twice: the weights are right, for the mean of a mean is the "
             f"mean, but the gradients crossed the network {replicas.often(times)} in each step. "
             "The distributed tape does it once, by itself."
         )
-    if _sends(case, seen):
-        return (
-            f"{case.name}, the variables were sent in every step. Replicas that are equal and take "
-            "equal steps stay equal: send them once, where `first` is true."
-        )
-    return None
+    return (
+        f"{case.name}, the variables were sent in every step. Replicas that are equal and take "
+        "equal steps stay equal: send them once, where `first` is true."
+    )
 
 
-def _no_update(case: Case, seen: Observation) -> str | None:
-    first = seen.values[0]["weights"]
-    if not all_close(first[0], case.facts["starts"][0], 0.0):
-        return None
-    return f"{case.name}, no weight has moved: apply the gradients, `optimizer.apply_gradients`."
+def compared(case: Case, seen: Observation) -> Any:
+    """What a grader sees, too: the losses, which show what the steps before came to."""
+    return [[number(loss) for loss in value["losses"]] for value in seen.values]
 
 
-def _no_loss(case: Case, seen: Observation) -> str | None:
-    if seen.values[0]["losses"][0] is not None:
-        return None
-    return f"{case.name}, nothing was returned: return this rank's loss."
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name."""
+    return {"n": case.ranks, "last": case.ranks - 1}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -240,6 +132,20 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         "rows, and every gradient was averaged once."
     )
 
+
+def reference(
+    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
+) -> Any:
+    """The course's own."""
+    from helpers.algorithms.devices.framework_steps import tape_step
+
+    return tape_step(hvd, model, optimizer, loss, inputs, targets, first)
+
+
+_NO_BROADCAST = (
+    "the initial broadcast is missing: rank 1 went on from weights of its own. In the first step, "
+    "give all ranks rank 0's variables before anything is computed with them."
+)
 
 EXERCISE = Exercise(
     number="04.2",
@@ -257,40 +163,76 @@ EXERCISE = Exercise(
     framework="tensorflow",
     claim=claim,
     mistakes=(
-        Mistake("root is each rank's own", own_root, unfinished=True),
-        Mistake("not every rank takes part", not_all_come, unfinished=True),
-        Mistake("Keras 3's apply", replicas.keras_2, unfinished=True),
-        Mistake("no update", _no_update),
-        Mistake("no initial broadcast", _no_broadcast),
-        Mistake("broadcast after the first step", _too_late),
-        Mistake("frozen variables not sent", _frozen),
-        Mistake("optimizer's variables not sent", _no_state),
-        Mistake("nothing is averaged", _alone),
-        Mistake("outputs for targets", _exchanged),
-        Mistake("averaged twice or summed", _factor),
-        Mistake("another root", _other_root),
+        Mistake("root is each rank's own", replicas.own_root, unfinished=True),
+        Mistake("not every rank takes part", replicas.not_all_come, unfinished=True),
         Mistake("sends too much", _too_many_bytes),
-        Mistake("no loss", _no_loss),
     ),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("no broadcast", wrong.no_broadcast, hint="initial broadcast is missing"),
+        WrongAnswer("no broadcast", wrong.no_broadcast, _NO_BROADCAST),
+        WrongAnswer("the model is not sent", wrong.state_alone, _NO_BROADCAST),
         WrongAnswer(
-            "broadcast afterwards", wrong.afterwards, hint="came after the first gradients"
+            "broadcast after the first step",
+            wrong.afterwards,
+            "the broadcast came after the first gradients. The ranks are equal now, but those were "
+            "taken at different weights, and their average is no step of one process. Send the "
+            "variables before the first gradient.",
         ),
-        WrongAnswer("no optimizer state", wrong.no_state, hint="variables were not sent"),
-        WrongAnswer("the tape given", wrong.own_tape, hint="nothing is averaged"),
-        WrongAnswer("divides again", wrong.divides_again, hint="do not divide again"),
+        WrongAnswer(
+            "no optimizer state",
+            wrong.no_state,
+            "the optimizer's variables were not sent: the ranks have equal weights and equal "
+            "gradients, but momenta of their own, and drift apart. They are in "
+            "`optimizer.variables`.",
+        ),
+        WrongAnswer(
+            "nothing is averaged",
+            wrong.own_tape,
+            "every rank steps with the gradient of its own rows: nothing is averaged. Ask the tape "
+            "that `hvd.DistributedGradientTape` gives for the gradients.",
+        ),
+        WrongAnswer(
+            "averaged twice",
+            wrong.divides_again,
+            "averaged twice: the gradients are {n} times too small. The distributed tape divides "
+            "their sum by {n} already; do not divide again.",
+        ),
         WrongAnswer("averages by hand", wrong.by_hand, hint="the mean of a mean is the mean"),
-        WrongAnswer("sums", wrong.sums, hint="summed and not averaged"),
+        WrongAnswer(
+            "summed",
+            wrong.sums,
+            "the gradients are {n} times those of one process on all rows: they were summed and "
+            "not averaged. hvd.Average is the default.",
+        ),
         WrongAnswer("sends in every step", wrong.every_step, hint="sent in every step"),
-        WrongAnswer("last rank is the root", wrong.last_root, hint="root_rank is 0"),
+        WrongAnswer(
+            "another root",
+            wrong.last_root,
+            "all ranks went on from rank {last}'s weights: root_rank is 0.",
+        ),
+        WrongAnswer("own root", wrong.own_root, hint="every rank sends its own"),
         WrongAnswer("rank 0 alone", wrong.rank_0_alone, hint="also by those that only receive"),
-        WrongAnswer("trained variables alone", wrong.trained_alone, hint="keeps a frozen layer"),
-        WrongAnswer("outputs for targets", wrong.exchanged, hint="targets first"),
-        WrongAnswer("as in Keras 3", wrong.keras_3, hint="it is of tf_keras"),
-        WrongAnswer("no update", wrong.no_update, hint="no weight has moved"),
-        WrongAnswer("no loss", wrong.no_loss, hint="nothing was returned"),
+        WrongAnswer(
+            "frozen variables not sent",
+            wrong.trained_alone,
+            "each rank keeps a frozen layer of its own: `model.trainable_variables` leaves out "
+            "what is not trained. Send `model.variables`.",
+        ),
+        WrongAnswer(
+            "outputs for targets",
+            wrong.exchanged,
+            "the loss was given the outputs for targets: here it is loss(targets, outputs), "
+            "targets first, as Keras has it.",
+        ),
+        WrongAnswer("Keras 3's apply", wrong.keras_3, replicas.KERAS_2),
+        WrongAnswer(
+            "no update",
+            wrong.no_update,
+            "no weight has moved: apply the gradients, `optimizer.apply_gradients`.",
+        ),
+        WrongAnswer("no loss", wrong.no_loss, "nothing was returned: return this rank's loss."),
     ),
 )

@@ -1,179 +1,81 @@
-"""The reference of exercise 04.2, and steps with one thing wrong."""
+"""Wrong answers to exercise 04.2: the reference with one thing wrong."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 
-def reference(
-    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
-) -> Any:
-    """The course's own."""
-    from helpers.algorithms.devices.framework_steps import tape_step
+def _changed(
+    model_sent: Callable[[Any], Any] = lambda model: model.variables,
+    state_sent: Callable[[Any], Any] = lambda variables: variables,
+    root: Callable[[Any], int] = lambda hvd: 0,
+    sends: Callable[[Any, bool], bool] = lambda hvd, first: first,
+    late: bool = False,
+    tape_of: Callable[[Any, Any], Any] = lambda hvd, tape: hvd.DistributedGradientTape(tape),
+    change: Callable[[Any, Any], Any] = lambda hvd, gradient: gradient,
+    loss_of: Callable[[Any, Any, Any], Any] = lambda loss, targets, outputs: loss(targets, outputs),
+    apply: Callable[[Any, Any], Any] = lambda optimizer, pairs: optimizer.apply_gradients(pairs),
+    gives: Callable[[Any], Any] = lambda value: value,
+) -> Callable[..., Any]:
+    """The reference with one thing changed. What is sent into copies is not taken.
 
-    return tape_step(hvd, model, optimizer, loss, inputs, targets, first)
+    sends: whether this call sends the variables. late: it does so behind the step.
+    """
+
+    def tape_step(
+        hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
+    ) -> Any:
+        import tensorflow as tf
+
+        def send() -> None:
+            hvd.broadcast_variables(model_sent(model), root_rank=root(hvd))
+            hvd.broadcast_variables(state_sent(optimizer.variables), root_rank=root(hvd))
+
+        if sends(hvd, first) and not late:
+            send()
+        with tf.GradientTape() as tape:
+            value = loss_of(loss, targets, model(inputs))
+        found = tape_of(hvd, tape).gradient(value, model.trainable_variables)
+        gradients = [change(hvd, gradient) for gradient in found]
+        apply(optimizer, list(zip(gradients, model.trainable_variables, strict=True)))
+        if sends(hvd, first) and late:
+            send()
+        return gives(value)
+
+    return tape_step
 
 
-def _send(hvd: Any, model: Any, optimizer: Any, root: int = 0) -> None:
-    hvd.broadcast_variables(model.variables, root_rank=root)
-    hvd.broadcast_variables(optimizer.variables, root_rank=root)
-
-
-def _step(
-    hvd: Any,
-    model: Any,
-    optimizer: Any,
-    loss: Any,
-    inputs: Any,
-    targets: Any,
-    wrap: bool = True,
-    change: Any = None,
-    apply: bool = True,
-    **options: Any,
-) -> Any:
+def _copies(variables: Any) -> list[Any]:
     import tensorflow as tf
 
-    with tf.GradientTape() as tape:
-        value = loss(targets, model(inputs))
-    if wrap:
-        tape = hvd.DistributedGradientTape(tape, **options)
-    gradients = tape.gradient(value, model.trainable_variables)
-    if change is not None:
-        gradients = [change(gradient) for gradient in gradients]
-    if apply:
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
-    return value
+    return [tf.Variable(each) for each in variables]
 
 
-def no_broadcast(
-    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
-) -> Any:
-    """Replicas start different."""
-    return _step(hvd, model, optimizer, loss, inputs, targets)
+def _frozen_apart(model: Any) -> list[Any]:
+    trained = {id(each) for each in model.trainable_variables}
+    return [each if id(each) in trained else _copies([each])[0] for each in model.variables]
 
 
-def afterwards(
-    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
-) -> Any:
-    """As Horovod's own examples do it."""
-    value = _step(hvd, model, optimizer, loss, inputs, targets)
-    if first:
-        _send(hvd, model, optimizer)
-    return value
+def _in_vain(hvd: Any, gradient: Any) -> Any:
+    hvd.allreduce(gradient)
+    return gradient
 
 
-def no_state(
-    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
-) -> Any:
-    """Sends the model's variables alone."""
-    if first:
-        hvd.broadcast_variables(model.variables, root_rank=0)
-    return _step(hvd, model, optimizer, loss, inputs, targets)
-
-
-def own_tape(
-    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
-) -> Any:
-    """An ordinary tape."""
-    if first:
-        _send(hvd, model, optimizer)
-    return _step(hvd, model, optimizer, loss, inputs, targets, wrap=False)
-
-
-def divides_again(
-    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
-) -> Any:
-    """Divides what is a mean already."""
-    if first:
-        _send(hvd, model, optimizer)
-    return _step(hvd, model, optimizer, loss, inputs, targets, change=lambda g: g / hvd.size())
-
-
-def by_hand(
-    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
-) -> Any:
-    """Averages what the tape has averaged."""
-    if first:
-        _send(hvd, model, optimizer)
-    return _step(hvd, model, optimizer, loss, inputs, targets, change=hvd.allreduce)
-
-
-def sums(
-    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
-) -> Any:
-    """Adds gradients up."""
-    if first:
-        _send(hvd, model, optimizer)
-    return _step(hvd, model, optimizer, loss, inputs, targets, op=hvd.Sum)
-
-
-def every_step(
-    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
-) -> Any:
-    """Does not look at `first`."""
-    _send(hvd, model, optimizer)
-    return _step(hvd, model, optimizer, loss, inputs, targets)
-
-
-def last_root(
-    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
-) -> Any:
-    """The last rank's variables for all."""
-    if first:
-        _send(hvd, model, optimizer, hvd.size() - 1)
-    return _step(hvd, model, optimizer, loss, inputs, targets)
-
-
-def rank_0_alone(
-    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
-) -> Any:
-    """Rank 0 sends and nobody receives."""
-    if first and hvd.rank() == 0:
-        _send(hvd, model, optimizer)
-    return _step(hvd, model, optimizer, loss, inputs, targets)
-
-
-def trained_alone(
-    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
-) -> Any:
-    """Sends what is trained, and the optimizer's."""
-    if first:
-        hvd.broadcast_variables(model.trainable_variables, root_rank=0)
-        hvd.broadcast_variables(optimizer.variables, root_rank=0)
-    return _step(hvd, model, optimizer, loss, inputs, targets)
-
-
-def exchanged(
-    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
-) -> Any:
-    """Gives the loss its arguments the wrong way round."""
-    if first:
-        _send(hvd, model, optimizer)
-    return _step(hvd, model, optimizer, lambda t, y: loss(y, t), inputs, targets)
-
-
-def keras_3(
-    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
-) -> Any:
-    """Keras 3's call."""
-    value = no_update(hvd, model, optimizer, loss, inputs, targets, first)
-    optimizer.apply(model.trainable_variables, model.trainable_variables)
-    return value
-
-
-def no_update(
-    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
-) -> Any:
-    """Averages and does not apply."""
-    if first:
-        _send(hvd, model, optimizer)
-    return _step(hvd, model, optimizer, loss, inputs, targets, apply=False)
-
-
-def no_loss(
-    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
-) -> None:
-    """Returns nothing."""
-    if first:
-        _send(hvd, model, optimizer)
-    _step(hvd, model, optimizer, loss, inputs, targets)
+no_broadcast = _changed(lambda model: _copies(model.variables), _copies)
+state_alone = _changed(lambda model: _copies(model.variables))
+no_state = _changed(state_sent=_copies)
+trained_alone = _changed(_frozen_apart)
+last_root = _changed(root=lambda hvd: hvd.size() - 1)
+own_root = _changed(root=lambda hvd: hvd.rank())
+every_step = _changed(sends=lambda hvd, first: True)
+rank_0_alone = _changed(sends=lambda hvd, first: first and hvd.rank() == 0)
+afterwards = _changed(late=True)
+own_tape = _changed(tape_of=lambda hvd, tape: tape, change=_in_vain)
+sums = _changed(tape_of=lambda hvd, tape: hvd.DistributedGradientTape(tape, op=hvd.Sum))
+divides_again = _changed(change=lambda hvd, gradient: gradient / hvd.size())
+by_hand = _changed(change=lambda hvd, gradient: hvd.allreduce(gradient))
+exchanged = _changed(loss_of=lambda loss, targets, outputs: loss(outputs, targets))
+keras_3 = _changed(apply=lambda optimizer, pairs: optimizer.apply(*zip(*pairs, strict=True)))
+no_update = _changed(apply=lambda optimizer, pairs: None)
+no_loss = _changed(gives=lambda value: None)

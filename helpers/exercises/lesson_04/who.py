@@ -7,13 +7,12 @@ with TF_CONFIG (a chief first, then the workers; parameter servers are no ranks)
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, number
 from helpers.exercises.drives import plain_call
-from helpers.exercises.lesson_04 import who_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -77,87 +76,6 @@ def _whole(value: Any, want: int) -> bool:
     return type(value) is not bool and type(value) is not float and number(value) == want
 
 
-def _got(seen: Observation) -> tuple[float | None, float | None]:
-    rank, size = seen.values[0]
-    return number(rank), number(size)
-
-
-def _text(case: Case, seen: Observation) -> str | None:
-    rank, size = seen.values[0]
-    if not isinstance(rank, str) and not isinstance(size, str):
-        return None
-    return (
-        f"{case.name}, the answer was {(rank, size)!r}, which are texts: all of an environment is "
-        "text. Make whole numbers of them, or rank == 0 is never true."
-    )
-
-
-def _unread(case: Case, seen: Observation) -> str | None:
-    names = [name for name in ("RANK", "HOROVOD_RANK", "TF_CONFIG") if name in case.facts["told"]]
-    if not names or _got(seen) != (0, 1):
-        return None
-    return (
-        f"{case.name}, the answer was (0, 1), as without a launcher: you did not read {names[0]} "
-        "in the argument. It is in `environment`, which need not be this process's `os.environ`."
-    )
-
-
-def _local(case: Case, seen: Observation) -> str | None:
-    told, (rank, size) = case.facts["told"], _got(seen)
-    for local in ("LOCAL_RANK", "HOROVOD_LOCAL_RANK"):
-        if local in told and rank == int(told[local]):
-            return (
-                f"{case.name}, the answer was rank {rank:.0f}, which is {local}: the number on its "
-                "own machine, for choosing a GPU. Every machine has a 0 of those."
-            )
-    for local in ("LOCAL_WORLD_SIZE", "HOROVOD_LOCAL_SIZE"):
-        if local in told and size == int(told[local]):
-            return f"{case.name}, {local} counts the ranks of one machine, not of the world."
-    return None
-
-
-def _config(case: Case) -> tuple[dict[str, int], str, int] | None:
-    if "TF_CONFIG" not in case.facts["told"]:
-        return None
-    told = json.loads(case.facts["told"]["TF_CONFIG"])
-    jobs = {job: len(addresses) for job, addresses in told["cluster"].items()}
-    return jobs, told["task"]["type"], told["task"]["index"]
-
-
-def _servers(case: Case, seen: Observation) -> str | None:
-    config, (_, size) = _config(case), _got(seen)
-    if config is None or "ps" not in config[0] or size != sum(config[0].values()):
-        return None
-    return (
-        f"{case.name}, the world size was {size:.0f}: {config[0]['ps']} of these are parameter "
-        "servers, which train nothing and take part in no all-reduce."
-    )
-
-
-def _jobs(case: Case, seen: Observation) -> str | None:
-    config, (_, size) = _config(case), _got(seen)
-    if config is None or size != len(config[0]):
-        return None
-    return (
-        f"{case.name}, the world size was {size:.0f}, the number of jobs in the cluster: each job "
-        "is a list with an address for each of its tasks."
-    )
-
-
-def _chief(case: Case, seen: Observation) -> str | None:
-    config, (rank, size) = _config(case), _got(seen)
-    if config is None or "chief" not in config[0]:
-        return None
-    if config[1] == "worker" and rank == config[2]:
-        return (
-            f"{case.name}, worker {config[2]} called itself rank {rank:.0f}: the chief is rank 0, "
-            "so two would have one number. A worker beside a chief is rank index + 1."
-        )
-    if size == config[0]["worker"]:
-        return f"{case.name}, the world size was {size:.0f}: the chief trains too, so add it."
-    return None
-
-
 def _no_launcher(case: Case, seen: Observation) -> str | None:
     if seen.trouble == "failed" and seen.kind in ("KeyError", "TypeError", "ValueError"):
         if len(case.facts["told"]) == 1:
@@ -182,9 +100,122 @@ def _no_launcher(case: Case, seen: Observation) -> str | None:
     return None
 
 
+def _local(told: Mapping[str, str]) -> tuple[str, str]:
+    """What says the rank on its machine, and how many there are."""
+    if "HOROVOD_RANK" in told:
+        return "HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE"
+    return "LOCAL_RANK", "LOCAL_WORLD_SIZE"
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """The numbers, in whatever they are."""
+    found = list(seen.values[0])
+    return "texts" if any(isinstance(each, str) for each in found) else [*map(number, found)]
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name."""
+    told, (rank, size) = case.facts["told"], seen.values[0]
+    config = json.loads(told.get("TF_CONFIG", "{}"))
+    launcher = [name for name in ("RANK", "HOROVOD_RANK", "TF_CONFIG") if name in told]
+    local_rank, local_size = _local(told)
+    return {
+        "answer": (rank, size),
+        "rank": rank,
+        "size": size,
+        "launcher": launcher[0] if launcher else "",
+        "local_rank": local_rank,
+        "local_size": local_size,
+        "index": config["task"]["index"] if config else None,
+        "servers": len(config["cluster"].get("ps", ())) if config else None,
+    }
+
+
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     return "Passed under torchrun, horovodrun, TF_CONFIG, and alone."
+
+
+def reference(environment: dict[str, str]) -> Any:
+    """The course's own."""
+    from helpers.algorithms.devices.framework_steps import who_am_i
+
+    return who_am_i(environment)
+
+
+def _by_launcher(local_rank: bool, local_size: bool) -> Callable[[dict[str, str]], Any]:
+    """The reference with the rank, or the ranks, of one machine under torchrun and horovodrun."""
+
+    def who_am_i(environment: dict[str, str]) -> Any:
+        rank, size = reference(environment)
+        here = _local(environment)
+        if local_rank and here[0] in environment:
+            rank = int(environment[here[0]])
+        if local_size and here[1] in environment:
+            size = int(environment[here[1]])
+        return rank, size
+
+    return who_am_i
+
+
+def _by_config(change: Callable[[dict[str, Any], int, int, int], Any]) -> Callable[..., Any]:
+    """The reference where TF_CONFIG is read otherwise.
+
+    change: makes the answer of the cluster, of this task's index, and of rank and size.
+    """
+
+    def who_am_i(environment: dict[str, str]) -> Any:
+        rank, size = reference(environment)
+        if "TF_CONFIG" not in environment:
+            return rank, size
+        told = json.loads(environment["TF_CONFIG"])
+        return change(told["cluster"], told["task"]["index"], rank, size)
+
+    return who_am_i
+
+
+_local_rank = _by_launcher(True, False)
+_local_size = _by_launcher(False, True)
+_servers = _by_config(lambda cluster, index, rank, size: (rank, sum(map(len, cluster.values()))))
+_jobs = _by_config(lambda cluster, index, rank, size: (index, len(cluster)))
+_no_chief = _by_config(lambda cluster, index, rank, size: (index, size))
+_workers_alone = _by_config(lambda cluster, index, rank, size: (index, len(cluster["worker"])))
+_size_alone = _by_config(lambda cluster, index, rank, size: (rank, len(cluster["worker"])))
+_chief_always = _by_config(lambda cluster, index, rank, size: cluster["chief"] and (rank, size))
+
+
+_TWO_OF_ONE_NUMBER = (
+    "worker {index} called itself rank {rank}: the chief is rank 0, so two would have one number. "
+    "A worker beside a chief is rank index + 1."
+)
+
+
+def _texts(environment: dict[str, str]) -> Any:
+    if "RANK" in environment:
+        return environment["RANK"], environment["WORLD_SIZE"]
+    return reference(environment)
+
+
+def _its_own(environment: dict[str, str]) -> Any:
+    import os
+
+    return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+
+
+def _torchrun_alone(environment: dict[str, str]) -> Any:
+    return int(environment["RANK"]), int(environment["WORLD_SIZE"])
+
+
+def _no_json(environment: dict[str, Any]) -> Any:
+    if "TF_CONFIG" in environment:
+        return environment["TF_CONFIG"]["task"]["index"]
+    return reference(environment)
+
+
+def _never_alone(environment: dict[str, str]) -> Any:
+    if "RANK" not in environment and "HOROVOD_RANK" not in environment:
+        json.loads(environment["TF_CONFIG"])
+    return reference(environment)
 
 
 EXERCISE = Exercise(
@@ -201,28 +232,58 @@ EXERCISE = Exercise(
     cases=cases,
     drive=plain_call,
     claim=claim,
-    mistakes=(
-        Mistake("does not look which launcher it was", _no_launcher, unfinished=True),
-        Mistake("texts", _text),
-        Mistake("does not read the argument", _unread),
-        Mistake("number on its machine", _local),
-        Mistake("counts the servers", _servers),
-        Mistake("counts the jobs", _jobs),
-        Mistake("chief", _chief),
-    ),
+    mistakes=(Mistake("does not look which launcher it was", _no_launcher, unfinished=True),),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("texts", wrong.texts, hint="which are texts"),
-        WrongAnswer("local rank", wrong.local, hint="the number on its own machine"),
-        WrongAnswer("counts the servers", wrong.servers, hint="which train nothing"),
-        WrongAnswer("counts the jobs", wrong.jobs, hint="the number of jobs"),
-        WrongAnswer("forgets the chief", wrong.no_chief, hint="two would have one number"),
-        WrongAnswer("size without the chief", wrong.size_alone, hint="the chief trains too"),
-        WrongAnswer("a chief always", wrong.chief_always, hint="which is often so"),
-        WrongAnswer("its own environment", wrong.own, hint="in the argument"),
-        WrongAnswer("torchrun alone", wrong.torchrun_alone, hint="which launcher it was"),
-        WrongAnswer("never alone", wrong.never_alone, hint="rank 0 of 1"),
+        WrongAnswer(
+            "texts",
+            _texts,
+            "the answer was {answer!r}, which are texts: all of an environment is text. Make whole "
+            "numbers of them, or rank == 0 is never true.",
+        ),
+        WrongAnswer(
+            "number on its machine",
+            _local_rank,
+            "the answer was rank {rank}, which is {local_rank}: the number on its own machine, for "
+            "choosing a GPU. Every machine has a 0 of those.",
+        ),
+        WrongAnswer(
+            "ranks of its machine",
+            _local_size,
+            "{local_size} counts the ranks of one machine, not of the world.",
+        ),
+        WrongAnswer(
+            "counts the servers",
+            _servers,
+            "the world size was {size}: {servers} of these are parameter servers, which train "
+            "nothing and take part in no all-reduce.",
+        ),
+        WrongAnswer(
+            "counts the jobs",
+            _jobs,
+            "the world size was {size}, the number of jobs in the cluster: each job is a list with "
+            "an address for each of its tasks.",
+        ),
+        WrongAnswer("takes the chief's rank", _no_chief, _TWO_OF_ONE_NUMBER),
+        WrongAnswer("forgets the chief", _workers_alone, _TWO_OF_ONE_NUMBER),
+        WrongAnswer(
+            "size without the chief",
+            _size_alone,
+            "the world size was {size}: the chief trains too, so add it.",
+        ),
+        WrongAnswer("a chief always", _chief_always, hint="which is often so"),
+        WrongAnswer(
+            "does not read the argument",
+            _its_own,
+            "the answer was (0, 1), as without a launcher: you did not read {launcher} in the "
+            "argument. It is in `environment`, which need not be this process's `os.environ`.",
+        ),
+        WrongAnswer("torchrun alone", _torchrun_alone, hint="which launcher it was"),
+        WrongAnswer("no JSON", _no_json, hint="is a text in JSON"),
+        WrongAnswer("never alone", _never_alone, hint="rank 0 of 1"),
     ),
     ranked=False,
 )

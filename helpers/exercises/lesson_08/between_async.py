@@ -14,10 +14,9 @@ from typing import Any
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing
 from helpers.exercises.drives_four_ways_between import between_async
-from helpers.exercises.lesson_08 import between_async_wrong as wrong
+from helpers.exercises.lesson_08 import between_wrong as wrong
 from helpers.exercises.lesson_08 import graph_facts as facts
 from helpers.exercises.lesson_08 import line
-from helpers.exercises.lesson_08.in_graph_sync import task
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -39,12 +38,7 @@ def cases(seed: int) -> list[Case]:
                 f"With {count(workers, 'worker')} on {count(servers, 'server')}"
                 + (" and a worker of another job" if other else ""),
                 ((servers, names, rows, start, rate, order),),
-                facts={
-                    "containers": names,
-                    "servers": servers,
-                    "order": order,
-                    "want": _updates(rows, start, rate, names, order),
-                },
+                facts={"want": _updates(rows, start, rate, names, order)},
             )
         )
     return made
@@ -69,10 +63,10 @@ def claim(case: Case, seen: Observation) -> str | None:
     """Shared, in the container; each update its own; versions in order; all in its place."""
     got = seen.values[0]
     runs, want = got["runs"], case.facts["want"]
-    if len(runs) != len(want) or len(got["clients"]) != len(case.facts["containers"]):
+    if len(runs) != len(want) or len(got["clients"]) != len(case.args[0][1]):
         given = describe(got["clients"][-1]["kinds"])
         return f"{case.name}, it gave {given} instead of `(before, update, after)`."
-    for look in (_container, _server, _placed, _before, _after):
+    for look in (_container, _server, facts.client_misplaced, _before, _after):
         hint = look(case, seen)
         if hint:
             return hint
@@ -83,27 +77,6 @@ def claim(case: Case, seen: Observation) -> str | None:
         told = (run["before"], run["after"], run["step"])
         if told != (right["before"], right["before"] + 1, right["before"] + 1):
             return f"{who} at version {right['before']} says before {told[0]} and after {told[1]}."
-    return None
-
-
-def _shape(case: Case, seen: Observation) -> str | None:
-    client = seen.values[0]["clients"][-1]
-    kinds = client["kinds"]
-    if client["ops"]:
-        return None
-    if isinstance(kinds, list):
-        return f"{case.name}, it gave {describe(kinds)}. Give three: `before, update, after`."
-    what = "one op" if kinds in ("operation", "tensor") else f"a {describe(kinds)}"
-    return f"{case.name}, it gave {what}. Give three: `before, update, after`."
-
-
-def _no_counter(case: Case, seen: Observation) -> str | None:
-    client = seen.values[0]["clients"][-1]
-    if client["ops"] and client["counter"] is None:
-        return (
-            f"{case.name}, the graph has no global step. Make it with "
-            "`v1.train.get_or_create_global_step()`: the version that all clients share."
-        )
     return None
 
 
@@ -119,7 +92,7 @@ def _where(case: Case, seen: Observation) -> list[tuple[int, str, str, str]]:
 
 
 def _container(case: Case, seen: Observation) -> str | None:
-    names = case.facts["containers"]
+    names = case.args[0][1]
     wrong_ones = [v for v in _where(case, seen) if v[3] != names[v[0]]]
     if not wrong_ones:
         return None
@@ -143,14 +116,12 @@ def _container(case: Case, seen: Observation) -> str | None:
 
 
 def _server(case: Case, seen: Observation) -> str | None:
-    servers = case.facts["servers"]
-    there = _where(case, seen)
+    servers, there = case.args[0][0], _where(case, seen)
     for client, name, where, _ in there:
         if not where.startswith("/job:ps"):
-            what = f"on `{where}`" if where else "on no device that you named"
             return (
-                f"{case.name}, `{name}` of worker {client} lies {what}, where no other client sees "
-                "it. `v1.device(task.placement())` puts variables on the servers."
+                f"{case.name}, `{name}` of worker {client} lies {facts.on_device(where)}, where no "
+                "other client sees it. `v1.device(task.placement())` puts variables on the servers."
             )
     used = {where for client, _, where, _ in there if client == 0}
     if servers > 1 and len(used) == 1:
@@ -158,18 +129,6 @@ def _server(case: Case, seen: Observation) -> str | None:
             f"{case.name}, all variables lie on `{used.pop()}`, and the other server has nothing. "
             "`task.placement()` gives them to the servers in turn."
         )
-    return None
-
-
-def _placed(case: Case, seen: Observation) -> str | None:
-    for number, client in enumerate(seen.values[0]["clients"]):
-        hint = facts.misplaced(client["nodes"], number, task(number))
-        if hint:
-            where = f"on `{hint[0]}`" if hint[0] else "on no device that you named"
-            return (
-                f"{case.name}, worker {number} computes {where}. With `v1.device(task.placement())`"
-                " all but the variables is on the worker itself, its loss too."
-            )
     return None
 
 
@@ -221,42 +180,29 @@ def _applies(nodes: facts.Nodes, update: str) -> set[str]:
     return {n for n in facts.needs(nodes, update) if any(k in nodes[n][0] for k in kinds)}
 
 
-def _no_step(case: Case, seen: Observation) -> str | None:
-    if any(run["step"] for run in seen.values[0]["runs"]):
-        return None
-    return (
-        f"{case.name}, after {count(len(seen.values[0]['runs']), 'run')} the global step is still "
-        "0: hand it to `minimize` as `global_step`."
-    )
+def compared(case: Case, seen: Observation) -> Any:
+    """What is in its place, and what each of the three does; not by which ops it does so."""
+    got = seen.values[0]
+    nodes, ops, counter = (got["clients"][-1][key] for key in ("nodes", "ops", "counter"))
+    if not ops:
+        return "not three"
+    if counter is None:
+        return "no global step"
+    update = [any("Apply" in nodes[each][0] for each in facts.needs(nodes, op)) for op in ops]
+    amiss = [look(case, seen) for look in (_container, _server, facts.client_misplaced)]
+    return [update, ops[0] == ops[2], [run["step"] for run in got["runs"]], *amiss]
 
 
-def _update_first(case: Case, seen: Observation) -> str | None:
-    client = seen.values[0]["clients"][0]
-    nodes, applies = client["nodes"], []
-    for op in client["ops"]:
-        applies.append(any("Apply" in nodes[name][0] for name in facts.needs(nodes, op)))
-    if len(applies) != 3 or not applies[0] or applies[1]:
-        return None
-    return f"{case.name}, the first of the three waits for an update: `before, update, after`."
-
-
-def _names_alone(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or "does not support functions" not in seen.text:
-        return None
-    return (
-        f"{case.name}, `tf.device` takes the name of a device and no placement. "
-        "`v1.device(task.placement())` takes it."
-    )
-
-
-def _not_read_again(case: Case, seen: Observation) -> str | None:
-    client = seen.values[0]["clients"][0]
-    if client["ops"][0] != client["ops"][2]:
-        return None
-    return (
-        f"{case.name}, `before` and `after` are one and the same reading. The version after the "
-        "update is one higher: read the step anew, `step.read_value()`."
-    )
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name; nothing of an answer that did not return."""
+    if seen.trouble:
+        return {}
+    kinds = seen.values[0]["clients"][-1]["kinds"]
+    gave = describe(kinds) if isinstance(kinds, list) else f"a {describe(kinds)}"
+    return {
+        "gave": "one op" if kinds in ("operation", "tensor") else gave,
+        "runs": count(len(seen.values[0]["runs"]), "run"),
+    }
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -266,6 +212,15 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed with 1, 2, 3 and 5 workers: the variables lie on {listing(where)}, in the job's "
         "container; another job's update left them alone."
     )
+
+
+def reference(
+    task: Any, container: str, make_variables: Any, batch: Any, loss: Any, optimizer: Any
+) -> Any:
+    """The course's own."""
+    from helpers.algorithms.devices.four_ways import between_graph_async
+
+    return between_graph_async(task, container, make_variables, batch, loss, optimizer)
 
 
 EXERCISE = Exercise(
@@ -284,20 +239,16 @@ EXERCISE = Exercise(
     drive=between_async,
     claim=claim,
     mistakes=(
-        Mistake("a placement for tf.device", _names_alone, unfinished=True),
-        Mistake("not three things", _shape),
-        Mistake("no global step", _no_counter),
         Mistake("not in the container", _container),
         Mistake("variables in the wrong place", _server),
-        Mistake("computes elsewhere", _placed),
-        Mistake("steps not counted", _no_step),
-        Mistake("version after is the one before", _not_read_again),
-        Mistake("the update first", _update_first),
+        Mistake("computes elsewhere", facts.client_misplaced),
         Mistake("before is not ahead", _before),
         Mistake("after is not behind", _after),
     ),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
         WrongAnswer("no container", wrong.no_container, hint="is in no container"),
         WrongAnswer("a container each", wrong.own_container, hint="in a container of its own"),
@@ -308,11 +259,39 @@ EXERCISE = Exercise(
         WrongAnswer("before at any time", wrong.before_any_time, hint="ahead of the weights. It"),
         WrongAnswer("after at any time", wrong.after_any_time, hint="wait for the update"),
         WrongAnswer("counts itself", wrong.counts_itself, hint="no step is read there"),
-        WrongAnswer("no step", wrong.no_step, hint="is still 0"),
-        WrongAnswer("reads once", wrong.reads_once, hint="read the step anew"),
-        WrongAnswer("the update alone", wrong.update_alone, hint="Give three"),
-        WrongAnswer("the update first", wrong.update_first, hint="the first of the three"),
-        WrongAnswer("tf.device", wrong.names_alone, hint="takes the name of a device"),
+        WrongAnswer(
+            "no global step",
+            wrong.steps_of_its_own,
+            "the graph has no global step. Make it with `v1.train.get_or_create_global_step()`: "
+            "the version that all clients share.",
+        ),
+        WrongAnswer(
+            "steps not counted",
+            wrong.no_step,
+            "after {runs} the global step is still 0: hand it to `minimize` as `global_step`.",
+        ),
+        WrongAnswer(
+            "version after is the one before",
+            wrong.reads_once,
+            "`before` and `after` are one and the same reading. The version after the update is "
+            "one higher: read the step anew, `step.read_value()`.",
+        ),
+        WrongAnswer(
+            "not three things",
+            wrong.update_alone,
+            "it gave {gave}. Give three: `before, update, after`.",
+        ),
+        WrongAnswer(
+            "the update first",
+            wrong.update_first,
+            "the first of the three waits for an update: `before, update, after`.",
+        ),
+        WrongAnswer(
+            "a placement for tf.device",
+            wrong.names_alone,
+            "`tf.device` takes the name of a device and no placement. "
+            "`v1.device(task.placement())` takes it.",
+        ),
     ),
     ranked=False,
     framework="tensorflow",

@@ -11,14 +11,69 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing
 from helpers.exercises.drives_four_ways_sync import between_sync
-from helpers.exercises.lesson_08 import between_sync_wrong as wrong
+from helpers.exercises.lesson_08 import between_wrong as wrong
 from helpers.exercises.lesson_08 import graph_facts as facts
 from helpers.exercises.lesson_08 import line
-from helpers.exercises.lesson_08.between_sync_cases import cases
-from helpers.exercises.lesson_08.in_graph_sync import task
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+
+# aggregate, workers, servers, and for each round the workers that make a step in it. A round is
+# either `aggregate` workers on the current version, or one worker that comes too late.
+_SHAPES = (
+    (2, 3, 1, ((0, 2), (1,), (1, 2), (0,))),
+    (1, 1, 1, ((0,), (0,))),
+    (2, 2, 2, ((0, 1), (0, 1))),
+    (3, 5, 1, ((0, 2, 4), (1,), (3,), (1, 3, 4))),
+)
+_HIDDEN = (
+    (2, 3, 2, ((1, 2), (0,), (0, 1), (2,))),
+    (1, 2, 1, ((1,), (0,), (0,), (1,))),
+    (3, 4, 1, ((0, 1, 3), (2,), (1, 2, 3))),
+)
+
+
+def cases(seed: int) -> list[Case]:
+    """2 of 3 workers first, then 1 of 1, 2 of 2 and 3 of 5. Hidden: one of three others."""
+    random = rng(seed, "08.5")
+    made = []
+    for aggregate, workers, servers, rounds in _SHAPES if not seed else (_HIDDEN[seed % 3],):
+        rows, start, rate = line.world(random, workers)
+        want = _after_each(rows, start, rate, aggregate, rounds)
+        spare = f", {workers - aggregate} spare" if workers > aggregate else ""
+        made.append(
+            Case(
+                f"With {aggregate} of {count(workers, 'worker')}{spare}",
+                ((servers, aggregate, rows, start, rate, [list(r) for r in rounds]),),
+                facts={"aggregate": aggregate, "workers": workers, "want": want},
+            )
+        )
+    return made
+
+
+def _after_each(
+    rows: line.Rows,
+    start: line.Weights,
+    rate: float,
+    aggregate: int,
+    rounds: Sequence[Sequence[int]],
+) -> list[dict[str, Any]]:
+    """The state after each round: a worker's step is that of the token that it took last."""
+    weights, step, queue = start, 0, list[int]()
+    mine = [0] * len(rows)
+    want = []
+    for workers in rounds:
+        fresh = [w for w in workers if mine[w] == step]
+        if len(fresh) == aggregate:
+            each = [line.gradient(rows[w], weights) for w in fresh]
+            weights, step = line.step(weights, each, rate, 1 / aggregate), step + 1
+            queue += [step] * len(rows)
+        for worker in workers:
+            mine[worker] = queue.pop(0)
+        late = len(workers) - len(fresh)
+        want.append({"step": step, "tokens": len(queue), "weights": weights, "late": late})
+    return want
 
 
 def claim(case: Case, seen: Observation) -> str | None:
@@ -26,17 +81,20 @@ def claim(case: Case, seen: Observation) -> str | None:
     got = seen.values[0]
     if got["chiefs"] != [0]:
         return f"{case.name}, the chiefs are {describe(got['chiefs'])}; worker 0 should be."
-    for look in (_shape, _placed, _server):
+    for look in (_shape, facts.client_misplaced, _server):
         hint = look(case, seen)
         if hint:
             return hint
     if got["tokens"] != 0:
         return f"{case.name}, {describe(got['tokens'])} tokens are there at the start."
     rounds, want = got["rounds"], case.facts["want"]
-    if len(rounds) != len(want) or rounds[-1]["stuck"]:
+    if rounds and rounds[-1]["stuck"]:
+        return "{case}, {stuck} wait{s} for ever.".format(case=case.name, **numbers(case, seen))
+    if len(rounds) != len(want):
         return f"{case.name}, there are {len(rounds)} rounds instead of {len(want)}."
     for number, (run, right) in enumerate(zip(rounds, want, strict=True)):
-        who = _who(case, number)
+        workers = case.args[0][5][number]
+        who = f"{case.name}, after a step of worker{'s' * (len(workers) > 1)} {listing(workers)}"
         if (run["step"], run["tokens"]) != (right["step"], right["tokens"]):
             return (
                 f"{who} the step is {run['step']} and {run['tokens']} tokens are left, not step "
@@ -45,11 +103,6 @@ def claim(case: Case, seen: Observation) -> str | None:
         if not line.same(run["weights"], right["weights"]):
             return f"{who} the weights are not what they should be."
     return None
-
-
-def _who(case: Case, number: int) -> str:
-    workers = case.facts["rounds"][number]
-    return f"{case.name}, after a step of worker{'s' * (len(workers) > 1)} {listing(workers)}"
 
 
 def _shape(case: Case, seen: Observation) -> str | None:
@@ -66,106 +119,8 @@ def _shape(case: Case, seen: Observation) -> str | None:
     return f"{case.name}, it gave {what}. Give both: `update, hook`."
 
 
-def _chiefs(case: Case, seen: Observation) -> str | None:
-    chiefs = seen.values[0]["chiefs"]
-    if chiefs == [0] or not all(each["hooked"] for each in seen.values[0]["clients"]):
-        return None
-    if not chiefs:
-        return (
-            f"{case.name}, nobody is chief: nobody takes the mean or makes a token, and all wait "
-            "for ever. `make_session_run_hook(task.is_chief, …)`."
-        )
-    return (
-        f"{case.name}, workers {listing(chiefs)} are all chiefs, and take each other's gradients. "
-        "There is one: `make_session_run_hook(task.is_chief, …)`."
-    )
-
-
-def _accumulates(seen: Observation) -> bool:
-    """Whether the first client's update hands its gradients to accumulators."""
-    nodes = seen.values[0]["clients"][0]["nodes"]
-    return any("AccumulatorApplyGradient" in node[0] for node in nodes.values())
-
-
-def _not_wrapped(case: Case, seen: Observation) -> str | None:
-    if seen.trouble == "failed" and "before using the hook" in seen.text:
-        return (
-            f"{case.name}, the hook belongs to an optimizer that applies nothing: the update is "
-            "the plain optimizer's. Call `minimize` of the SyncReplicasOptimizer."
-        )
-    return None
-
-
-def _no_step(case: Case, seen: Observation) -> str | None:
-    if seen.trouble == "failed" and "Global step is required" in seen.text:
-        return (
-            f"{case.name}, the SyncReplicasOptimizer was given no global step, by which it tells "
-            "late gradients from those in time: `minimize(…, global_step=step)`."
-        )
-    return None
-
-
-def _more_than_all(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or "Too few tokens" not in seen.text:
-        return None
-    return (
-        f"{case.name}, more gradients are to make a step than there are workers. The first of the "
-        f"two numbers is how many make a step, {case.facts['aggregate']}, the second all workers, "
-        f"{case.facts['workers']}."
-    )
-
-
-def _tokens(case: Case, seen: Observation) -> str | None:
-    tokens = seen.values[0]["tokens"]
-    if not tokens:
-        return None
-    return (
-        f"{case.name}, {count(tokens, 'token')} of step 0 are there before anybody has computed: "
-        "TensorFlow's default. A quick worker takes one and gives a second gradient for the same "
-        "step. `make_session_run_hook(…, num_tokens=0)`."
-    )
-
-
-def _stuck(case: Case, seen: Observation) -> str | None:
-    rounds = seen.values[0]["rounds"]
-    n, total = case.facts["aggregate"], case.facts["workers"]
-    if not rounds or not rounds[-1]["stuck"]:
-        return None
-    run, want = rounds[-1], case.facts["want"][len(rounds) - 1]
-    s = "s" if len(run["stuck"]) == 1 else ""
-    who = f"worker{'' if s else 's'} {listing(run['stuck'])}"
-    if run["step"] < want["step"] and total > n:
-        return (
-            f"{case.name}, {n} gradients of this step are there, and {who} still wait{s} for more. "
-            f"`replicas_to_aggregate` is how many make a step, {n}; all {total} are "
-            "`total_num_replicas`."
-        )
-    if run["step"] == want["step"]:
-        return (
-            f"{case.name}, the step is made, but {who} get{s} no token: there "
-            f"are too few. `total_num_replicas` says how many each step makes, and is {total}."
-        )
-    return f"{case.name}, {who} wait{s} for ever."
-
-
-def _clients(case: Case, seen: Observation) -> Any:
-    return enumerate(seen.values[0]["clients"])
-
-
-def _placed(case: Case, seen: Observation) -> str | None:
-    for number, client in _clients(case, seen):
-        found = facts.misplaced(client["nodes"], number, task(number))
-        if found:
-            where = f"on `{found[0]}`" if found[0] else "on no device that you named"
-            return (
-                f"{case.name}, worker {number} computes {where}. With `v1.device(task.placement())`"
-                " all but the variables is on the worker itself, its loss too."
-            )
-    return None
-
-
 def _server(case: Case, seen: Observation) -> str | None:
-    for number, client in _clients(case, seen):
+    for number, client in enumerate(seen.values[0]["clients"]):
         for name in client["made"]:
             where = client["nodes"][name][1]
             if not where.startswith("/job:ps"):
@@ -176,6 +131,34 @@ def _server(case: Case, seen: Observation) -> str | None:
     return None
 
 
+def compared(case: Case, seen: Observation) -> Any:
+    """What is in its place, and where it gets stuck, if so; who is stuck then is a race."""
+    got = seen.values[0]
+    if not all(client["hooked"] for client in got["clients"]):
+        return "no hook"
+    if got["chiefs"] != [0]:
+        return "several chiefs" if got["chiefs"] else "no chief"
+    if got["tokens"]:
+        return "tokens at the start"
+    rounds = [[run["step"], run["tokens"], len(run["stuck"])] for run in got["rounds"]]
+    return [rounds, facts.client_misplaced(case, seen), _server(case, seen)]
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name; of an answer that did not return only what it was given."""
+    told = {"aggregate": case.facts["aggregate"], "total": case.facts["workers"]}
+    if seen.trouble:
+        return told
+    got = seen.values[0]
+    stuck = got["rounds"][-1]["stuck"] if got["rounds"] else []
+    return told | {
+        "chiefs": listing(got["chiefs"]),
+        "tokens": count(got["tokens"] or 0, "token"),
+        "stuck": f"worker{'s' * (len(stuck) > 1)} {listing(stuck)}",
+        "s": "s" * (len(stuck) == 1),
+    }
+
+
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     late = sum(each["late"] for case in cases for each in case.facts["want"])
@@ -184,6 +167,21 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed with 1, 2, 3 and 5 workers: {count(steps, 'step')}, each the mean of exactly as "
         f"many gradients as asked for; {count(late, 'late gradient')} dropped, nobody left waiting."
     )
+
+
+def reference(
+    task: Any,
+    make_variables: Any,
+    batch: Any,
+    loss: Any,
+    optimizer: Any,
+    aggregate: int,
+    total: int,
+) -> Any:
+    """The course's own."""
+    from helpers.algorithms.devices.four_ways import between_graph_sync
+
+    return between_graph_sync(task, make_variables, batch, loss, optimizer, aggregate, total)
 
 
 EXERCISE = Exercise(
@@ -201,32 +199,73 @@ EXERCISE = Exercise(
     drive=between_sync,
     claim=claim,
     mistakes=(
-        Mistake("minimises with the plain optimizer", _not_wrapped, unfinished=True),
-        Mistake("no global step", _no_step, unfinished=True),
-        Mistake("more gradients than workers", _more_than_all, unfinished=True),
         Mistake("not an update and a hook", _shape),
-        Mistake("not one chief", _chiefs),
         Mistake("variables in the wrong place", _server),
-        Mistake("computes elsewhere", _placed),
-        Mistake("tokens at the start", _tokens),
-        Mistake("somebody waits for ever", _stuck),
+        Mistake("computes elsewhere", facts.client_misplaced),
     ),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("waits for all", wrong.aggregates_all, hint="for more. `replicas"),
-        WrongAnswer("total is aggregate", wrong.too_few_tokens, hint="too few"),
-        WrongAnswer("everybody is chief", wrong.all_chiefs, hint="are all chiefs"),
-        WrongAnswer("nobody is chief", wrong.no_chief, hint="nobody is chief"),
-        WrongAnswer("tokens at the start", wrong.default_tokens, hint="TensorFlow's default"),
         WrongAnswer(
-            "the plain optimizer's update", wrong.plain_update, hint="the plain optimizer's"
+            "waits for all",
+            wrong.sync_aggregates_all,
+            "{aggregate} gradients of this step are there, and {stuck} still wait{s} for more. "
+            "`replicas_to_aggregate` is how many make a step, {aggregate}; all {total} are "
+            "`total_num_replicas`.",
         ),
-        WrongAnswer("no step", wrong.no_step, hint="was given no global step"),
-        WrongAnswer("the two numbers swapped", wrong.swapped, hint="than there are workers"),
-        WrongAnswer("no hook", wrong.no_hook, hint="Give both"),
-        WrongAnswer("all on the worker", wrong.on_the_worker, hint="where no other client sees it"),
-        WrongAnswer("loss outside", wrong.loss_outside, hint="computes on no device"),
+        WrongAnswer(
+            "too few tokens",
+            wrong.sync_too_few_tokens,
+            "the step is made, but {stuck} get{s} no token: there are too few. "
+            "`total_num_replicas` says how many each step makes, and is {total}.",
+        ),
+        WrongAnswer(
+            "everybody is chief",
+            wrong.sync_all_chiefs,
+            "workers {chiefs} are all chiefs, and take each other's gradients. There is one: "
+            "`make_session_run_hook(task.is_chief, …)`.",
+        ),
+        WrongAnswer(
+            "nobody is chief",
+            wrong.sync_no_chief,
+            "nobody is chief: nobody takes the mean or makes a token, and all wait for ever. "
+            "`make_session_run_hook(task.is_chief, …)`.",
+        ),
+        WrongAnswer(
+            "tokens at the start",
+            wrong.sync_default_tokens,
+            "{tokens} of step 0 are there before anybody has computed: TensorFlow's default. A "
+            "quick worker takes one and gives a second gradient for the same step. "
+            "`make_session_run_hook(…, num_tokens=0)`.",
+        ),
+        WrongAnswer(
+            "minimises with the plain optimizer",
+            wrong.sync_plain_update,
+            "the hook belongs to an optimizer that applies nothing: the update is the plain "
+            "optimizer's. Call `minimize` of the SyncReplicasOptimizer.",
+        ),
+        WrongAnswer(
+            "no global step",
+            wrong.sync_no_step,
+            "the SyncReplicasOptimizer was given no global step, by which it tells late gradients "
+            "from those in time: `minimize(…, global_step=step)`.",
+        ),
+        WrongAnswer(
+            "more gradients than workers",
+            wrong.sync_swapped,
+            "more gradients are to make a step than there are workers. The first of the two "
+            "numbers is how many make a step, {aggregate}, the second all workers, {total}.",
+        ),
+        WrongAnswer("no hook", wrong.sync_no_hook, hint="Give both"),
+        WrongAnswer(
+            "no real hook", wrong.sync_no_real_hook, hint="The second of the two is a hook"
+        ),
+        WrongAnswer(
+            "all on the worker", wrong.sync_on_the_worker, hint="where no other client sees it"
+        ),
+        WrongAnswer("loss outside", wrong.sync_loss_outside, hint="computes on no device"),
     ),
     ranked=False,
     framework="tensorflow",

@@ -1,6 +1,7 @@
 """What can be read off a graph that an answer built: what depends on what, and where it lies.
 
-A graph is `{name: [kind of op, task, inputs, container]}`, as the driver gives it.
+A graph is `{name: [kind of op, task, inputs, container]}`, as the driver gives it. Where building
+it failed, there is what TensorFlow said.
 """
 
 from __future__ import annotations
@@ -9,8 +10,26 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from helpers.exercises.spec import Case, Look, Observation
+
 Nodes = dict[str, list[Any]]
+OPS = ("operation", "tensor", "variable")  # the kinds of what a session can run
 _ROWS = re.compile(r"rows_of_(\d+)(_\d+)?$")
+
+
+def task(replica: int) -> str:
+    """A replica's device."""
+    return f"/job:worker/task:{replica}"
+
+
+def fails_with(piece: str, hint: str) -> Look:
+    """What recognises an exception by a piece of its text; the rest of that differs by answer."""
+
+    def look(case: Case, seen: Observation) -> str | None:
+        found = seen.trouble == "failed" and piece in seen.text
+        return f"{case.name}, {hint}" if found else None
+
+    return look
 
 
 def needs(nodes: Nodes, name: str, waits: bool = True) -> set[str]:
@@ -49,34 +68,51 @@ def products(nodes: Nodes) -> list[tuple[int, str, bool]]:
     return found
 
 
-def misplaced(nodes: Nodes, replica: int, task: str) -> tuple[str, bool] | None:
-    """Where a replica's products lie that are not on its task, and whether only its gradient does.
-
-    None where all are on its task.
-    """
+def misplaced(nodes: Nodes, replica: int) -> tuple[str, bool] | None:
+    """Where a replica's products lie that are not on its task, in words, and whether only its
+    gradient does. None where all are on its task."""
     mine = [(where, backward) for r, where, backward in products(nodes) if r == replica]
-    wrong = [(where, backward) for where, backward in mine if where != task]
+    wrong = [(where, backward) for where, backward in mine if where != task(replica)]
     if not wrong:
         return None
-    return wrong[0][0], all(backward for _, backward in wrong)
+    return on_device(wrong[0][0]), all(backward for _, backward in wrong)
 
 
-def placed_hint(nodes: Nodes, replica: int, task: str) -> str | None:
-    """The hint for a replica that does not compute on its own task."""
-    found = misplaced(nodes, replica, task)
-    if found is None:
-        return None
-    where = f"on `{found[0]}`" if found[0] else "on no device that you named"
-    if found[1]:
-        return (
-            f"the loss of replica {replica} is computed on its own device, but its gradient lies "
-            f"{where}. The gradient's ops are made where you ask for the gradient: ask within the "
-            "same `with`."
-        )
-    return (
-        f"replica {replica} computes {where}, and should on `{task}`. Build its loss and its "
-        "gradients within `with tf.device(...)` of its own device."
-    )
+def on_device(where: str) -> str:
+    """Where something lies, in words."""
+    return f"on `{where}`" if where else "on no device that you named"
+
+
+def replica_misplaced(case: Case, seen: Observation) -> str | None:
+    """The hint for a replica of a graph of several that does not compute on its own task."""
+    for replica in range(len(case.args[0][0])):
+        found = misplaced(seen.values[0]["nodes"], replica)
+        if found and found[1]:
+            return (
+                f"{case.name}, the loss of replica {replica} is computed on its own device, but "
+                f"its gradient lies {found[0]}. The gradient's ops are made where you ask for the "
+                "gradient: ask within the same `with`."
+            )
+        if found:
+            return (
+                f"{case.name}, replica {replica} computes {found[0]}, and should on "
+                f"`{task(replica)}`. Build its loss and its gradients within `with tf.device(...)` "
+                "of its own device."
+            )
+    return None
+
+
+def client_misplaced(case: Case, seen: Observation) -> str | None:
+    """The hint for a worker with a graph of its own that computes elsewhere."""
+    for number, client in enumerate(seen.values[0]["clients"]):
+        found = misplaced(client["nodes"], number)
+        if found:
+            return (
+                f"{case.name}, worker {number} computes {found[0]}. With "
+                "`v1.device(task.placement())` all but the variables is on the worker itself, its "
+                "loss too."
+            )
+    return None
 
 
 def mixed(nodes: Nodes) -> list[tuple[str, str]]:
@@ -96,12 +132,3 @@ def applied(nodes: Nodes, names: Iterable[str]) -> set[int]:
         if "Apply" in nodes[name][0]:
             found |= replicas_in(nodes, needs(nodes, name, waits=False))
     return found
-
-
-def variables(nodes: Nodes) -> dict[str, tuple[str, str]]:
-    """Each variable's (task, container), by name."""
-    return {
-        name: (task, container)
-        for name, (kind, task, _, container) in nodes.items()
-        if kind == "VarHandleOp"
-    }

@@ -7,15 +7,14 @@ the weights of that moment, counts one step, and needs nothing of the other repl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing
 from helpers.exercises.drives_four_ways import in_graph_async
 from helpers.exercises.lesson_08 import graph_facts as facts
-from helpers.exercises.lesson_08 import in_graph_async_wrong as wrong
 from helpers.exercises.lesson_08 import line
-from helpers.exercises.lesson_08.in_graph_sync import task
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -26,24 +25,16 @@ def cases(seed: int) -> list[Case]:
     for replicas in (3, 1, 2, 5) if not seed else (int(random.integers(2, 5)),):
         rows, start, rate = line.world(random, replicas)
         order = [replicas - 1, 0, *random.integers(0, replicas, 2).tolist()]
-        weights, want, means = start, [], []
+        weights, want = start, []
         for replica in order:
-            each = [line.gradient(r, weights) for r in rows]
-            means.append(line.step(weights, each, rate, 1 / replicas))
-            weights = line.step(weights, [each[replica]], rate, 1.0)
+            mine = line.gradient(rows[replica], weights)
+            weights = line.step(weights, [mine], rate, 1.0)
             want.append(weights)
-        mine = [line.gradient(rows[order[0]], start)]
         made.append(
             Case(
                 f"With {count(replicas, 'replica')}",
                 ((rows, start, rate, order),),
-                facts={
-                    "replicas": replicas,
-                    "order": order,
-                    "want": want,
-                    "mean": means[0],
-                    "part": line.step(start, mine, rate, 1 / replicas),
-                },
+                facts={"replicas": replicas, "order": order, "want": want},
             )
         )
     return made
@@ -62,27 +53,12 @@ def claim(case: Case, seen: Observation) -> str | None:
             return f"{case.name}, {_run(case, number)} the weights are not what they should be."
         if run["step"] != number + 1:
             return f"{case.name}, {_run(case, number)} the step is {run['step']}."
-    return _needs_others(case, seen) or _placed(case, seen)
+    return _needs_others(case, seen) or facts.replica_misplaced(case, seen)
 
 
 def _run(case: Case, number: int) -> str:
     order = case.facts["order"][: number + 1]
     return f"after {'a run' if not number else 'runs'} of op {listing(order)}"
-
-
-def _kind(case: Case, seen: Observation) -> str | None:
-    kinds, replicas = seen.values[0]["kinds"], case.facts["replicas"]
-    if isinstance(kinds, list) and len(kinds) == replicas:
-        if all(kind in ("operation", "tensor", "variable") for kind in kinds):
-            return None
-        return f"{case.name}, the list holds {describe(kinds)}: give what `minimize` gives."
-    if kinds in ("operation", "tensor", "variable"):
-        return (
-            f"{case.name}, it gave one op for all: then one `session.run` makes all updates, and "
-            f"the quickest waits for the slowest. Give a list of {replicas}, one a replica."
-        )
-    many = f"a list of {len(kinds)}" if isinstance(kinds, list) else f"a {describe(kinds)}"
-    return f"{case.name}, it gave {many}. Give a list of {count(replicas, 'op')}, one a replica."
 
 
 def _needs_others(case: Case, seen: Observation) -> str | None:
@@ -95,7 +71,7 @@ def _needs_others(case: Case, seen: Observation) -> str | None:
         if replica not in facts.replicas_in(nodes, above):
             return (
                 f"{case.name}, op {replica} computes with the rows of replica {listing(others)} "
-                f"and not with its own: take `zip(devices, batches)`."
+                "and not with its own: take `zip(devices, batches)`."
             )
         if not facts.applied(nodes, above) - {replica}:
             return (
@@ -110,54 +86,36 @@ def _needs_others(case: Case, seen: Observation) -> str | None:
     return None
 
 
-def _part(case: Case, seen: Observation) -> str | None:
-    n, run = case.facts["replicas"], seen.values[0]["runs"][0]
-    if n == 1 or not line.same(run["weights"], case.facts["part"]):
-        return None
-    return (
-        f"{case.name}, the update is one part in {n} of what it should be. Nothing is averaged "
-        f"here: each gradient is an update of its own, undivided."
-    )
+_no_gradients = facts.fails_with(
+    "No gradients provided",
+    "`minimize` was to change what the loss does not depend on. Its second argument is the step; "
+    "the variables go by name, `var_list=variables`.",
+)
 
 
-def _placed(case: Case, seen: Observation) -> str | None:
-    for replica in range(case.facts["replicas"]):
-        hint = facts.placed_hint(seen.values[0]["nodes"], replica, task(replica))
-        if hint:
-            return f"{case.name}, {hint}"
-    return None
+def compared(case: Case, seen: Observation) -> Any:
+    """What runs of the ops do, and what of the graph is amiss; not by which ops it does so."""
+    got = seen.values[0]
+    if got["kinds"] in facts.OPS:
+        return "one op"
+    if not isinstance(got["kinds"], list) or len(got["kinds"]) != case.facts["replicas"]:
+        return "not an op a replica"
+    if not all(kind in facts.OPS for kind in got["kinds"]):
+        return "other things than ops"
+    amiss = [look(case, seen) for look in (_needs_others, facts.replica_misplaced)]
+    return [[[run["step"], run["weights"]] for run in got["runs"]], *amiss]
 
 
-def _still(case: Case, seen: Observation) -> bool:
-    """Whether the first run leaves the weights as they were."""
-    return line.same(seen.values[0]["runs"][0]["weights"], case.args[0][1])
-
-
-def _changes_nothing(case: Case, seen: Observation) -> str | None:
-    if not _still(case, seen):
-        return None
-    return (
-        f"{case.name}, a run of op {case.facts['order'][0]} changes no weight. Collect what "
-        "`minimize` returns: a loss alone only computes."
-    )
-
-
-def _step_for_variables(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or "No gradients provided" not in seen.text:
-        return None
-    return (
-        f"{case.name}, `minimize` was to change what the loss does not depend on. Its second "
-        "argument is the step; the variables go by name, `var_list=variables`."
-    )
-
-
-def _no_step(case: Case, seen: Observation) -> str | None:
-    if seen.values[0]["runs"][0]["step"] != 0 or _still(case, seen):
-        return None
-    return (
-        f"{case.name}, the weights change, but the step stays 0. Hand it to `minimize` as "
-        "`global_step`: without it nobody can say how stale a gradient is."
-    )
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name."""
+    kinds, replicas = seen.values[0]["kinds"], case.facts["replicas"]
+    return {
+        "replicas": replicas,
+        "ops": count(replicas, "op"),
+        "gave": f"a list of {len(kinds)}" if isinstance(kinds, list) else f"a {describe(kinds)}",
+        "kinds": describe(kinds),
+        "first": case.facts["order"][0],
+    }
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -168,6 +126,87 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"gradient and needs no other. With {cases[0].facts['replicas']} the ops were run in the "
         f"order {order}."
     )
+
+
+def reference(
+    devices: Any, batches: Any, loss: Any, variables: Any, step: Any, make_optimizer: Any
+) -> Any:
+    """The course's own."""
+    from helpers.algorithms.devices.four_ways import in_graph_async
+
+    return in_graph_async(devices, batches, loss, variables, step, make_optimizer)
+
+
+def _each(
+    given: Callable[[Any, Any, Any, Any], Any],
+    on: Callable[[Any], Any] = lambda devices: devices,
+    of: Callable[[Any], Any] = lambda batches: batches,
+    in_order: bool = False,
+) -> Callable[..., Any]:
+    """A list of what is `given` for each replica: of the optimizer, the loss, variables and step.
+
+    on, of: other devices and batches. in_order: a loss waits for the one before.
+    """
+
+    def in_graph_async(
+        devices: Any, batches: Any, loss: Any, variables: Any, step: Any, make_optimizer: Any
+    ) -> Any:
+        import tensorflow as tf
+
+        found, losses = list[Any](), list[Any]()
+        for device, batch in zip(on(devices), of(batches), strict=True):
+            with tf.device(device), tf.control_dependencies(losses if in_order else []):
+                losses.append(loss(batch, variables))
+                found.append(given(make_optimizer(), losses[-1], variables, step))
+        return found
+
+    return in_graph_async
+
+
+def _update(by: Any, loss: Any, variables: Any, step: Any) -> Any:
+    return by.minimize(loss, step, var_list=variables)
+
+
+_chained = _each(_update, in_order=True)
+_first_batch = _each(_update, of=lambda batches: [batches[0]] * len(batches))
+_one_device = _each(_update, on=lambda devices: [devices[0]] * len(devices))
+_no_step = _each(lambda by, loss, variables, step: by.minimize(loss, var_list=variables))
+_losses = _each(lambda by, loss, variables, step: loss)
+_gradients = _each(lambda by, loss, variables, step: by.compute_gradients(loss, variables))
+_for_variables = _each(lambda by, loss, variables, step: by.minimize(loss, variables, step))
+
+
+def _divides(devices: Any, batches: Any, loss: Any, *others: Any) -> Any:
+    def part(batch: Any, variables: Any) -> Any:
+        return loss(batch, variables) / len(devices)
+
+    return reference(devices, batches, part, *others)
+
+
+def _one_op(*given: Any) -> Any:
+    import tensorflow as tf
+
+    return tf.group(*reference(*given))
+
+
+def _last_only(*given: Any) -> Any:
+    return reference(*given)[-1:]
+
+
+def _mean_in_each(
+    devices: Any, batches: Any, loss: Any, variables: Any, step: Any, make_optimizer: Any
+) -> Any:
+    import tensorflow as tf
+
+    replicas = []
+    for device, batch in zip(devices, batches, strict=True):
+        with tf.device(device):
+            replicas.append(tf.gradients(loss(batch, variables), variables))
+    means = [tf.add_n(each) / len(devices) for each in zip(*replicas, strict=True)]
+    return [
+        make_optimizer().apply_gradients(list(zip(means, variables, strict=True)), step)
+        for _ in devices
+    ]
 
 
 EXERCISE = Exercise(
@@ -185,29 +224,54 @@ EXERCISE = Exercise(
     drive=in_graph_async,
     claim=claim,
     mistakes=(
-        Mistake("the step for the variables", _step_for_variables, unfinished=True),
-        Mistake("not an op a replica", _kind),
-        Mistake("changes nothing", _changes_nothing),
+        Mistake("the step for the variables", _no_gradients, unfinished=True),
         Mistake("an op needs other replicas", _needs_others),
-        Mistake("divided by the replicas", _part),
-        Mistake("a replica is not on its device", _placed),
-        Mistake("steps not counted", _no_step),
+        Mistake("a replica is not on its device", facts.replica_misplaced),
     ),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("one op", wrong.one_op, hint="it gave one op for all"),
-        WrongAnswer("the mean in each", wrong.mean_in_each, hint="that is synchronous"),
-        WrongAnswer("one after the other", wrong.chained, hint="No control dependency"),
-        WrongAnswer("divides", wrong.divides, hint="undivided."),
-        WrongAnswer("the first batch for all", wrong.first_batch, hint="and not with its own"),
         WrongAnswer(
-            "all on one device", wrong.one_device, hint="and should on `/job:worker/task:1`"
+            "one op for all",
+            _one_op,
+            "it gave one op for all: then one `session.run` makes all updates, and the quickest "
+            "waits for the slowest. Give a list of {replicas}, one a replica.",
         ),
-        WrongAnswer("no step", wrong.no_step, hint="the step stays 0"),
-        WrongAnswer("the last one only", wrong.last_only, hint="it gave a list of 1"),
-        WrongAnswer("the losses", wrong.losses, hint="changes no weight"),
-        WrongAnswer("step for variables", wrong.step_for_variables, hint="go by name"),
+        WrongAnswer("the mean in each", _mean_in_each, hint="that is synchronous"),
+        WrongAnswer("one after the other", _chained, hint="No control dependency"),
+        WrongAnswer(
+            "divided by the replicas",
+            _divides,
+            "the update is one part in {replicas} of what it should be. Nothing is averaged here: "
+            "each gradient is an update of its own, undivided.",
+        ),
+        WrongAnswer("the first batch for all", _first_batch, hint="and not with its own"),
+        WrongAnswer("all on one device", _one_device, hint="and should on `/job:worker/task:1`"),
+        WrongAnswer(
+            "steps not counted",
+            _no_step,
+            "the weights change, but the step stays 0. Hand it to `minimize` as `global_step`: "
+            "without it nobody can say how stale a gradient is.",
+        ),
+        WrongAnswer(
+            "not an op a replica",
+            _last_only,
+            "it gave {gave}. Give a list of {ops}, one a replica.",
+        ),
+        WrongAnswer(
+            "other things than ops",
+            _gradients,
+            "the list holds {kinds}: give what `minimize` gives.",
+        ),
+        WrongAnswer(
+            "changes nothing",
+            _losses,
+            "a run of op {first} changes no weight. Collect what `minimize` returns: a loss alone "
+            "only computes.",
+        ),
+        WrongAnswer("step for variables", _for_variables, hint="go by name"),
     ),
     ranked=False,
     framework="tensorflow",

@@ -7,14 +7,13 @@ replica's products of matrices lie on its device, and what brings replicas toget
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing
 from helpers.exercises.drives_four_ways import in_graph_sync
 from helpers.exercises.lesson_08 import graph_facts as facts
-from helpers.exercises.lesson_08 import in_graph_sync_wrong as wrong
 from helpers.exercises.lesson_08 import line
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
@@ -27,33 +26,23 @@ def cases(seed: int) -> list[Case]:
     made = []
     for replicas in (3, 1, 2, 5) if not seed else (int(random.integers(2, 5)),):
         rows, start, rate = line.world(random, replicas)
-        first, want = list(start), list[line.Weights]()
-        for _ in range(RUNS):
-            want.append(line.synchronous(rows, want[-1] if want else first, rate))
-        each = [line.gradient(r, first) for r in rows]
+        want = [line.synchronous(rows, start, rate)]
+        while len(want) < RUNS:
+            want.append(line.synchronous(rows, want[-1], rate))
         made.append(
             Case(
                 f"With {count(replicas, 'replica')}",
                 ((rows, start, rate, [0] * RUNS),),
-                facts={
-                    "replicas": replicas,
-                    "want": want,
-                    "sum": line.step(first, each, rate, 1.0),
-                },
+                facts={"replicas": replicas, "want": want},
             )
         )
     return made
 
 
-def task(replica: int) -> str:
-    """A replica's device."""
-    return f"/job:worker/task:{replica}"
-
-
 def claim(case: Case, seen: Observation) -> str | None:
     """One op; the weights of a big batch; one step a run; everything in its place."""
-    got, replicas = seen.values[0], case.facts["replicas"]
-    if got["kinds"] not in ("operation", "tensor", "variable"):
+    got = seen.values[0]
+    if got["kinds"] not in facts.OPS:
         return f"{case.name}, it gave {describe(got['kinds'])}, not one op."
     if len(got["runs"]) != RUNS:
         return f"{case.name}, the op cannot be run."
@@ -62,27 +51,7 @@ def claim(case: Case, seen: Observation) -> str | None:
             return f"{case.name}, after run {number} the weights are not those of a big batch."
         if run["step"] != number:
             return f"{case.name}, after {count(number, 'run')} the step is {run['step']}."
-    for replica in range(replicas):
-        hint = facts.placed_hint(got["nodes"], replica, task(replica))
-        if hint:
-            return f"{case.name}, {hint}"
-    return _elsewhere(case, seen)
-
-
-def _kind(case: Case, seen: Observation) -> str | None:
-    kinds = seen.values[0]["kinds"]
-    if kinds in ("operation", "tensor", "variable"):
-        return None
-    if isinstance(kinds, list):
-        return (
-            f"{case.name}, it gave a list of {len(kinds)}. Give the one op that "
-            "`optimizer.apply_gradients` gives: a run of it is a step."
-        )
-    return f"{case.name}, it gave a {describe(kinds)}. Give the op that makes the step."
-
-
-def _first(case: Case, seen: Observation) -> Any:
-    return seen.values[0]["runs"][0]["weights"]
+    return facts.replica_misplaced(case, seen) or _elsewhere(case, seen)
 
 
 def _left_out(case: Case, seen: Observation) -> str | None:
@@ -103,71 +72,52 @@ def _left_out(case: Case, seen: Observation) -> str | None:
     )
 
 
-def _several(case: Case, seen: Observation) -> str | None:
-    step, replicas = seen.values[0]["runs"][0]["step"], case.facts["replicas"]
-    if step < 2:
-        return None
-    return (
-        f"{case.name}, one run of the op counts {step} steps: each replica's gradient is applied "
-        f"by itself. Average the {replicas} first, then call `apply_gradients` once."
-    )
-
-
-def _sum(case: Case, seen: Observation) -> str | None:
-    n = case.facts["replicas"]
-    if n == 1 or not line.same(_first(case, seen), case.facts["sum"]):
-        return None
-    return (
-        f"{case.name}, the update is {n} times too long: the gradients were summed. Divide by the "
-        f"number of replicas, {n}."
-    )
-
-
-def _no_step(case: Case, seen: Observation) -> str | None:
-    if seen.values[0]["runs"][0]["step"] != 0:
-        return None
-    return (
-        f"{case.name}, the weights change, but the step stays 0: nobody counts the updates. Hand "
-        "it to `apply_gradients` as `global_step=step`."
-    )
-
-
-def _shapes(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or "Shapes must be equal" not in seen.text:
-        return None
-    return (
-        f"{case.name}, a mean has not the shape of its variable. Add up one variable's gradients "
-        "of all replicas, `zip(*replicas)`, element by element: `tf.add_n`, while "
-        "`tf.reduce_mean` makes one number of them all."
-    )
-
-
-def _pairs(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or "Trying to update a Tensor" not in seen.text:
-        return None
-    return (
-        f"{case.name}, a pair is (gradient, variable), in this order: "
-        "`apply_gradients(zip(means, variables), …)`."
-    )
-
-
-def _placed(case: Case, seen: Observation) -> str | None:
-    for replica in range(case.facts["replicas"]):
-        hint = facts.placed_hint(seen.values[0]["nodes"], replica, task(replica))
-        if hint:
-            return f"{case.name}, {hint}"
-    return None
-
-
 def _elsewhere(case: Case, seen: Observation) -> str | None:
     for kind, where in facts.mixed(seen.values[0]["nodes"]):
         if where != "/job:ps/task:0":
-            there = f"on `{where}`" if where else "on no device that you named"
             return (
                 f"{case.name}, `{kind}`, which brings the replicas' gradients together, lies "
-                f"{there}. Average on the server's device, where the variables are."
+                f"{facts.on_device(where)}. Average on the server's device, where the variables "
+                "are."
             )
     return None
+
+
+_shapes = facts.fails_with(
+    "Shapes must be equal",
+    "a mean has not the shape of its variable. Add up one variable's gradients of all replicas, "
+    "`zip(*replicas)`, element by element: `tf.add_n`, while `tf.reduce_mean` makes one number of "
+    "them all.",
+)
+_pairs = facts.fails_with(
+    "Trying to update a Tensor",
+    "a pair is (gradient, variable), in this order: `apply_gradients(zip(means, variables), …)`.",
+)
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """What runs of the op do, and what of the graph is amiss; not by which ops it does so."""
+    got = seen.values[0]
+    if got["kinds"] not in facts.OPS:
+        return "a list" if isinstance(got["kinds"], list) else "no op"
+    runs = [
+        # What several updates in one run come to depends on which is first.
+        [run["step"], run["weights"] if run["step"] <= number else None]
+        for number, run in enumerate(got["runs"], 1)
+    ]
+    looks = (_left_out, facts.replica_misplaced, _elsewhere)
+    return [runs, *(look(case, seen) for look in looks)]
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name."""
+    kinds, runs = seen.values[0]["kinds"], seen.values[0]["runs"]
+    return {
+        "replicas": case.facts["replicas"],
+        "kind": describe(kinds),
+        "many": len(kinds),
+        "steps": runs[0]["step"] if runs else None,
+    }
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -176,6 +126,101 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     return (
         f"Passed with 1, 2, 3 and 5 replicas: the weights are those of one big batch, each run one "
         f"step. With 3 replicas the graph has {len(nodes)} ops."
+    )
+
+
+def reference(
+    devices: Any, server: str, batches: Any, loss: Any, variables: Any, step: Any, optimizer: Any
+) -> Any:
+    """The course's own."""
+    from helpers.algorithms.devices.four_ways import in_graph_sync
+
+    return in_graph_sync(devices, server, batches, loss, variables, step, optimizer)
+
+
+def _replicas(devices: Any, batches: Any, loss: Any, variables: Any) -> list[Any]:
+    """Each replica's gradients, on its device."""
+    import tensorflow as tf
+
+    found = []
+    for device, batch in zip(devices, batches, strict=True):
+        with tf.device(device):
+            found.append(tf.gradients(loss(batch, variables), variables))
+    return found
+
+
+def _mean(found: Any, share: float | None = None) -> list[Any]:
+    """Of each variable, the gradients' sum times `share`, which is one part of them all."""
+    import tensorflow as tf
+
+    share = 1 / len(found) if share is None else share
+    return [tf.add_n(each) * share for each in zip(*found, strict=True)]
+
+
+def _one_number_each(found: Any) -> list[Any]:
+    import tensorflow as tf
+
+    return [tf.reduce_mean(each) for each in zip(*found, strict=True)]
+
+
+def _changed(
+    on: Callable[[Any], Any] = lambda devices: devices,
+    of: Callable[[Any], Any] = lambda batches: batches,
+    mean: Callable[[Any], list[Any]] = _mean,
+    at: Callable[[Any, str], Any] = lambda devices, server: server,
+    pairs: Callable[[Any, Any], Any] = lambda means, variables: zip(means, variables, strict=True),
+    apply: Callable[[Any, Any, Any], Any] = lambda by, both, step: by.apply_gradients(both, step),
+) -> Callable[..., Any]:
+    """The reference with other devices, batches, means, a place for them, pairs, or another end."""
+
+    def in_graph_sync(
+        devices: Any, server: Any, batches: Any, loss: Any, variables: Any, step: Any, by: Any
+    ) -> Any:
+        import tensorflow as tf
+
+        found = _replicas(on(devices), of(batches), loss, variables)
+        with tf.device(at(devices, server)):
+            return apply(by, list(pairs(mean(found), variables)), step)
+
+    return in_graph_sync
+
+
+_sums = _changed(mean=lambda found: _mean(found, 1.0))
+_nowhere = _changed(on=lambda devices: [None] * len(devices))
+_one_device = _changed(on=lambda devices: [devices[0]] * len(devices))
+_first_batch = _changed(of=lambda batches: [batches[0]] * len(batches))
+_last_gradient = _changed(mean=lambda found: found[-1])
+_on_a_worker = _changed(at=lambda devices, server: devices[-1])
+_one_number = _changed(mean=_one_number_each)
+_variables_first = _changed(pairs=lambda means, variables: zip(variables, means, strict=True))
+_no_step = _changed(apply=lambda by, both, step: by.apply_gradients(both))
+_gives_means = _changed(apply=lambda by, both, step: [mean for mean, _ in both])
+_gives_nothing = _changed(apply=lambda by, both, step: by.apply_gradients(both, step) and None)
+
+
+def _gradients_outside(
+    devices: Any, server: str, batches: Any, loss: Any, variables: Any, step: Any, optimizer: Any
+) -> Any:
+    import tensorflow as tf
+
+    losses = []
+    for device, batch in zip(devices, batches, strict=True):
+        with tf.device(device):
+            losses.append(loss(batch, variables))
+    pairs = [optimizer.compute_gradients(each, variables) for each in losses]
+    found = [[gradient for gradient, _ in each] for each in pairs]
+    with tf.device(server):
+        return optimizer.apply_gradients(list(zip(_mean(found), variables, strict=True)), step)
+
+
+def _applies_each(
+    devices: Any, server: str, batches: Any, loss: Any, variables: Any, step: Any, optimizer: Any
+) -> Any:
+    import tensorflow as tf
+
+    found = _replicas(devices, batches, loss, variables)
+    return tf.group(
+        *(optimizer.apply_gradients(list(zip(g, variables, strict=True)), step) for g in found)
     )
 
 
@@ -196,38 +241,48 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake("not of the variable's shape", _shapes, unfinished=True),
         Mistake("pairs the other way round", _pairs, unfinished=True),
-        Mistake("not one op", _kind),
         Mistake("a replica is left out", _left_out),
-        Mistake("each gradient applied by itself", _several),
-        Mistake("a sum", _sum),
-        Mistake("a replica is not on its device", _placed),
+        Mistake("a replica is not on its device", facts.replica_misplaced),
         Mistake("averaged elsewhere", _elsewhere),
-        Mistake("steps not counted", _no_step),
     ),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("sums", wrong.sums, hint="the gradients were summed"),
-        WrongAnswer("no devices", wrong.nowhere, hint="computes on no device"),
         WrongAnswer(
-            "all on one device", wrong.one_device, hint="and should on `/job:worker/task:1`"
+            "a sum",
+            _sums,
+            "the update is {replicas} times too long: the gradients were summed. Divide by the "
+            "number of replicas, {replicas}.",
         ),
-        WrongAnswer("gradients outside", wrong.gradients_outside, hint="but its gradient lies"),
+        WrongAnswer("no devices", _nowhere, hint="computes on no device"),
+        WrongAnswer("all on one device", _one_device, hint="and should on `/job:worker/task:1`"),
+        WrongAnswer("gradients outside", _gradients_outside, hint="but its gradient lies"),
+        WrongAnswer("the first batch for all", _first_batch, hint="nobody computes with the rows"),
+        WrongAnswer("the last gradient", _last_gradient, hint="but no update needs them"),
+        WrongAnswer("averages on a worker", _on_a_worker, hint="brings the replicas' gradients"),
         WrongAnswer(
-            "the first batch for all", wrong.first_batch, hint="nobody computes with the rows"
+            "each gradient applied by itself",
+            _applies_each,
+            "one run of the op counts {steps} steps: each replica's gradient is applied by itself. "
+            "Average the {replicas} first, then call `apply_gradients` once.",
         ),
-        WrongAnswer("the last gradient", wrong.last_gradient, hint="but no update needs them"),
         WrongAnswer(
-            "averages on a worker", wrong.on_a_worker, hint="brings the replicas' gradients"
+            "steps not counted",
+            _no_step,
+            "the weights change, but the step stays 0: nobody counts the updates. Hand it to "
+            "`apply_gradients` as `global_step=step`.",
         ),
-        WrongAnswer("applies each", wrong.applies_each, hint="one run of the op counts 3 steps"),
-        WrongAnswer("no step", wrong.no_step, hint="the step stays 0"),
-        WrongAnswer("gives the means", wrong.gives_means, hint="it gave a list of 2"),
-        WrongAnswer("gives nothing", wrong.gives_nothing, hint="it gave a NoneType"),
-        WrongAnswer("one number", wrong.one_number, hint="makes one number of them all"),
         WrongAnswer(
-            "variables first", wrong.variables_first, hint="a pair is (gradient, variable)"
+            "a list",
+            _gives_means,
+            "it gave a list of {many}. Give the one op that `optimizer.apply_gradients` gives: a "
+            "run of it is a step.",
         ),
+        WrongAnswer("no op", _gives_nothing, "it gave a {kind}. Give the op that makes the step."),
+        WrongAnswer("one number", _one_number, hint="makes one number of them all"),
+        WrongAnswer("variables first", _variables_first, hint="a pair is (gradient, variable)"),
     ),
     ranked=False,
     framework="tensorflow",

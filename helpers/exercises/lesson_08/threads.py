@@ -13,6 +13,7 @@ from typing import Any
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, listing
 from helpers.exercises.drives_four_ways_threads import thread_runs
+from helpers.exercises.lesson_08 import graph_facts as facts
 from helpers.exercises.lesson_08 import threads_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
@@ -66,134 +67,10 @@ def _often_enough(case: Case, got: dict[str, Any]) -> bool:
     A slow op 0 has one run, and the others make the rest: each of them may have looked at the step
     before the last one counted.
     """
-    runs, facts = got["runs"], case.facts
-    if not facts.get("slow"):
-        return bool(runs == [facts["turns"]] * facts["ops"])
-    last = facts["last"]
-    return not got["held"] and runs[0] == 1 and last <= sum(runs[1:]) <= last + facts["ops"] - 2
-
-
-def _held(case: Case, seen: Observation) -> str | None:
-    if not seen.values[0]["held"]:
-        return None
-    return (
-        f"{case.name}, op 0 was under way, and the others waited for it: with a barrier the "
-        "slowest sets the pace. Each thread goes on at its own, and looks at nothing but the step."
-    )
-
-
-def _no_join(case: Case, seen: Observation) -> str | None:
-    open_ = seen.values[0]["open"]
-    if not open_:
-        return None
-    return (
-        f"{case.name}, it returns while {count(open_, 'thread')} still run: the session would be "
-        "closed under their feet. `join` each thread before you return."
-    )
-
-
-def _one_op(case: Case, seen: Observation) -> str | None:
-    runs = seen.values[0]["runs"]
-    if seen.values[0]["much"] or len(runs) < 2 or any(runs[:-1]) or not runs[-1]:
-        return None
-    return (
-        f"{case.name}, all threads run the last op. A `lambda` in a loop looks `update` up when it "
-        "runs, and then the loop is over: hand it over by `args=(update,)`."
-    )
-
-
-def _alone(case: Case, seen: Observation) -> str | None:
-    got = seen.values[0]
-    if not got["alone"] or case.facts["ops"] == 1:
-        return None
-    if any(got["runs"][1:]):
-        return (
-            f"{case.name}, the ops take turns in one thread: while one runs, the others wait. Make "
-            "a thread for each op, and start all."
-        )
-    if got["here"] is None:
-        return (
-            f"{case.name}, op 0 makes all {got['runs'][0]} updates while the others have not "
-            "begun. Start all threads first, in a loop of its own, and hand the work over: "
-            "`Thread(target=work, args=(update,))`."
-        )
-    if got["here"]:
-        return (
-            f"{case.name}, op 0 makes all {got['runs'][0]} updates in no thread at all. "
-            "`work(update)` runs at once, and so does `thread.run()`: hand both over, "
-            "`Thread(target=work, args=(update,))`, and call `start`."
-        )
-    return (
-        f"{case.name}, op 0 makes all {got['runs'][0]} updates while the others have not begun. A "
-        "`join` waits for the end: start all threads first, in a loop of its own."
-    )
-
-
-def _once(case: Case, seen: Observation) -> str | None:
-    got = seen.values[0]
-    if got["runs"] != [1] * case.facts["ops"] or case.facts["turns"] == 1:
-        return None
-    return (
-        f"{case.name}, each op was run once, and the step is {got['step']}. A thread goes on "
-        f"while the step is below {case.facts['last']}."
-    )
-
-
-def _too_many(case: Case, seen: Observation) -> str | None:
-    got, last = seen.values[0], case.facts["last"]
-    turns = case.facts["turns"]
-    if got["much"] or min(got["runs"]) <= turns:
-        return None
-    if min(got["runs"]) == turns + 1:
-        return (
-            f"{case.name}, all ops are run once more at step {last}: it is enough when the step "
-            f"*is* {last}. Compare with `<`."
-        )
-    return _endless(case, seen)
-
-
-def _endless(case: Case, seen: Observation) -> str | None:
-    got = seen.values[0]
-    if not got["much"] and min(got["runs"]) <= case.facts["turns"] + 1:
-        return None
-    return (
-        f"{case.name}, the step is {got['step']} and the ops still went on. Look at the step "
-        "before each run, with `session.run(step)`: it counts the updates of all threads."
-    )
-
-
-def _new_threads(case: Case, seen: Observation) -> str | None:
-    most = max(seen.values[0]["threads"] or [0])
-    if most < 2:
-        return None
-    return (
-        f"{case.name}, {most} threads ran an op one after the other, a new one for each run. Who "
-        "joins them between waits for the slowest, and that is synchronous. The loop belongs into "
-        "the thread."
-    )
-
-
-def _never_looks(case: Case, seen: Observation) -> str | None:
-    got = seen.values[0]
-    if got["looks"] or not any(got["runs"]):
-        return None
-    return (
-        f"{case.name}, nobody asks for the step, and each op has its share of runs. A quick worker "
-        "would end early and leave the rest to a slow one: go on while `session.run(step)` is "
-        "below `last`."
-    )
-
-
-def _looks_seldom(case: Case, seen: Observation) -> str | None:
-    got = seen.values[0]
-    runs = sum(got["runs"])
-    if not got["looks"] or got["looks"] >= runs:
-        return None
-    return (
-        f"{case.name}, the step was read {count(got['looks'], 'time')} for {runs} runs: who counts "
-        "its own runs ends early where it is quick, and leaves the rest to a slow one. Each thread "
-        "reads the step before *every* run."
-    )
+    runs, last, ops = got["runs"], case.facts["last"], case.facts["ops"]
+    if not case.facts.get("slow"):
+        return bool(runs == [case.facts["turns"]] * ops)
+    return not got["held"] and runs[0] == 1 and last <= sum(runs[1:]) <= last + ops - 2
 
 
 def _no_tuple(case: Case, seen: Observation) -> str | None:
@@ -205,16 +82,49 @@ def _no_tuple(case: Case, seen: Observation) -> str | None:
     )
 
 
-def _not_read(case: Case, seen: Observation) -> str | None:
-    if "not supported between instances" not in seen.text:
-        return None
-    return f"{case.name}, `step` is a variable of the graph: `session.run(step)` reads its number."
+_not_read = facts.fails_with(
+    "not supported between instances",
+    "`step` is a variable of the graph: `session.run(step)` reads its number.",
+)
 
 
-def _nobody(case: Case, seen: Observation) -> str | None:
-    if any(seen.values[0]["runs"]):
-        return None
-    return f"{case.name}, no op was run. A thread begins with `thread.start()`."
+def compared(case: Case, seen: Observation) -> Any:
+    """What does not depend on which thread was quicker: the first thing that is odd, if any."""
+    got, ops, turns = seen.values[0], case.facts["ops"], case.facts["turns"]
+    runs, looks, here, threads = (got[key] for key in ("runs", "looks", "here", "threads"))
+    if got["open"] or got["held"]:
+        return "threads go on" if got["open"] else "waits for the slow one"
+    if got["much"] or min(runs) > turns + 1:
+        return "run too often"
+    if not any(runs) or runs in ([1] * ops, [turns + 1] * ops):
+        return runs
+    if got["alone"]:
+        ran = [number > 0 for number in runs]
+        in_none = {} if any(runs[1:]) else {"here": None if here is None else here > 0}
+        return {"ran": ran, **in_none}
+    often = "never" if not looks else "seldom" if looks < sum(runs) else "each time"
+    return {"looks": often, "threads": None if threads is None else max(threads) > 1}
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name."""
+    got = seen.values[0]
+    begin = "A `join` waits for the end: start all threads first, in a loop of its own."
+    if got["here"] is None:
+        begin = (
+            "Start all threads first, in a loop of its own, and hand the work over: "
+            "`Thread(target=work, args=(update,))`."
+        )
+    return {
+        "begin": begin,
+        "first": got["runs"][0],
+        "step": got["step"],
+        "last": case.facts["last"],
+        "open": count(got["open"], "thread"),
+        "threads": max(got["threads"] or [0]),
+        "looks": count(got["looks"], "time"),
+        "runs": sum(got["runs"]),
+    }
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -224,6 +134,13 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed with 1, 2, 3 and 5 ops: with 3 until step {last}, each was run {runs[0]} times, "
         "all three at once, and no thread is left."
     )
+
+
+def reference(session: Any, updates: Any, step: Any, last: int) -> None:
+    """The course's own."""
+    from helpers.algorithms.devices.four_ways import run_threads
+
+    run_threads(session, updates, step, last)
 
 
 EXERCISE = Exercise(
@@ -243,36 +160,97 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake("arguments that are no tuple", _no_tuple, unfinished=True),
         Mistake("compares the variable", _not_read, unfinished=True),
-        Mistake("nothing is run", _nobody),
-        Mistake("threads go on", _no_join),
-        Mistake("waits for the slow one", _held),
-        Mistake("all threads run one op", _one_op),
-        Mistake("one after the other", _alone),
-        Mistake("run once", _once),
-        Mistake("run too often", _too_many),
-        Mistake("never enough", _endless),
-        Mistake("a thread a run", _new_threads),
-        Mistake("never looks at the step", _never_looks),
-        Mistake("looks at the step once", _looks_seldom),
     ),
+    numbers=numbers,
+    compared=compared,
     praise=praise,
-    reference=wrong.reference,
+    reference=reference,
     wrong=(
-        WrongAnswer("no thread", wrong.no_thread, hint="the ops take turns in one thread"),
-        WrongAnswer("joins at once", wrong.joins_at_once, hint="A `join` waits"),
-        WrongAnswer("never joins", wrong.never_joins, hint="it returns while"),
-        WrongAnswer("the last op", wrong.late_binding, hint="all threads run the last op"),
-        WrongAnswer("once", wrong.once, hint="each op was run once"),
-        WrongAnswer("one step more", wrong.one_more, hint="Compare with `<`"),
-        WrongAnswer("last each", wrong.last_each, hint="it counts the updates of all threads"),
-        WrongAnswer("never starts", wrong.never_starts, hint="no op was run"),
-        WrongAnswer("calls the work", wrong.calls_at_once, hint="`work(update)` runs at once"),
+        # First, for where op 0 is slow the answers without threads of their own wait, too.
+        WrongAnswer(
+            "waits for the slow one",
+            wrong.a_barrier,
+            "op 0 was under way, and the others waited for it: with a barrier the slowest sets the "
+            "pace. Each thread goes on at its own, and looks at nothing but the step.",
+        ),
+        WrongAnswer(
+            "all in one thread",
+            wrong.no_thread,
+            "the ops take turns in one thread: while one runs, the others wait. Make a thread for "
+            "each op, and start all.",
+        ),
+        # Ahead of the next, which a grader that sees no threads cannot tell from it.
+        WrongAnswer(
+            "one after the other",
+            wrong.joins_at_once,
+            "op 0 makes all {first} updates while the others have not begun. {begin}",
+        ),
+        WrongAnswer(
+            "calls the work",
+            wrong.calls_at_once,
+            "op 0 makes all {first} updates in no thread at all. `work(update)` runs at once, and "
+            "so does `thread.run()`: hand both over, `Thread(target=work, args=(update,))`, and "
+            "call `start`.",
+        ),
+        WrongAnswer(
+            "threads go on",
+            wrong.never_joins,
+            "it returns while {open} still run: the session would be closed under their feet. "
+            "`join` each thread before you return.",
+        ),
+        WrongAnswer(
+            "all threads run one op",
+            wrong.late_binding,
+            "all threads run the last op. A `lambda` in a loop looks `update` up when it runs, and "
+            "then the loop is over: hand it over by `args=(update,)`.",
+        ),
+        WrongAnswer(
+            "run once",
+            wrong.once,
+            "each op was run once, and the step is {step}. A thread goes on while the step is "
+            "below {last}.",
+        ),
+        WrongAnswer(
+            "one step more",
+            wrong.one_more,
+            "all ops are run once more at step {last}: it is enough when the step *is* {last}. "
+            "Compare with `<`.",
+        ),
+        WrongAnswer(
+            "run too often",
+            wrong.last_each,
+            "the step is {step} and the ops still went on. Look at the step before each run, with "
+            "`session.run(step)`: it counts the updates of all threads.",
+        ),
+        WrongAnswer(
+            "nothing is run",
+            wrong.never_starts,
+            "no op was run. A thread begins with `thread.start()`.",
+        ),
         WrongAnswer("no tuple", wrong.no_tuple, hint="with a comma even for one"),
         WrongAnswer("the variable itself", wrong.the_variable, hint="a variable of the graph"),
-        WrongAnswer("rounds of threads", wrong.rounds, hint="The loop belongs into"),
-        WrongAnswer("a share each", wrong.a_share_each, hint="nobody asks for the step"),
-        WrongAnswer("looks once", wrong.looks_once, hint="before *every* run"),
-        WrongAnswer("a barrier", wrong.waits_for_the_others, hint="with a barrier the"),
+        WrongAnswer(
+            "never looks at the step",
+            wrong.a_share_each,
+            "nobody asks for the step, and each op has its share of runs. A quick worker would end "
+            "early and leave the rest to a slow one: go on while `session.run(step)` is below "
+            "`last`.",
+        ),
+        # Ahead of the next, for the same reason.
+        WrongAnswer(
+            "looks at the step once",
+            wrong.looks_once,
+            "the step was read {looks} for {runs} runs: who counts its own runs ends early where "
+            "it is quick, and leaves the rest to a slow one. Each thread reads the step before "
+            "*every* run.",
+        ),
+        WrongAnswer(
+            "a thread a run",
+            wrong.rounds,
+            "{threads} threads ran an op one after the other, a new one for each run. Who joins "
+            "them between waits for the slowest, and that is synchronous. The loop belongs into "
+            "the thread.",
+        ),
     ),
     ranked=False,
     unseen={

@@ -1,16 +1,66 @@
-"""The reference of exercise 08.3, and answers with one thing wrong."""
+"""Wrong answers to exercise 08.3: the reference with one thing wrong."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
+Work = Callable[..., None]
 
-def reference(session: Any, updates: Any, step: Any, last: int) -> None:
-    """The course's own."""
-    from helpers.algorithms.devices.four_ways import run_threads
 
-    run_threads(session, updates, step, last)
+def _while(goes_on: Callable[[Any, Any, int], bool]) -> Work:
+    """What a thread does. goes_on: of session, step and last."""
+
+    def work(session: Any, update: Any, step: Any, last: int, ops: int) -> None:
+        while goes_on(session, step, last):
+            session.run(update)
+
+    return work
+
+
+def _times(times: Callable[[Any, Any, int, int], Any]) -> Work:
+    """Runs its op for each of `times`: of session, step, last and how many ops there are."""
+
+    def work(session: Any, update: Any, step: Any, last: int, ops: int) -> None:
+        for _ in times(session, step, last, ops):
+            session.run(update)
+
+    return work
+
+
+_until_last = _while(lambda session, step, last: session.run(step) < last)
+
+
+def _threads(
+    work: Work = _until_last,
+    args: Callable[..., Any] = lambda *given: given,
+    joins: bool = True,
+) -> Callable[..., None]:
+    """The reference with other work, other arguments for the threads, or without an end."""
+
+    def run_threads(session: Any, updates: Any, step: Any, last: int) -> None:
+        threads = [
+            threading.Thread(target=work, args=args(session, update, step, last, len(updates)))
+            for update in updates
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads if joins else []:
+            thread.join()
+
+    return run_threads
+
+
+right = _threads()
+never_joins = _threads(joins=False)
+no_tuple = _threads(args=lambda session, update, *others: update)
+one_more = _threads(_while(lambda session, step, last: session.run(step) <= last))
+the_variable = _threads(_while(lambda session, step, last: step < last))
+once = _threads(_times(lambda session, step, last, ops: [0]))
+last_each = _threads(_times(lambda session, step, last, ops: range(last)))
+a_share_each = _threads(_times(lambda session, step, last, ops: range(-(-last // ops))))
+looks_once = _threads(_times(lambda session, step, last, ops: range(session.run(step), last, ops)))
 
 
 def no_thread(session: Any, updates: Any, step: Any, last: int) -> None:
@@ -20,140 +70,41 @@ def no_thread(session: Any, updates: Any, step: Any, last: int) -> None:
             session.run(update)
 
 
-def work(session: Any, update: Any, step: Any, last: int) -> None:
-    """What a thread does."""
-    while session.run(step) < last:
-        session.run(update)
-
-
 def joins_at_once(session: Any, updates: Any, step: Any, last: int) -> None:
     """Starts a thread and waits for it, then the next."""
     for update in updates:
-        thread = threading.Thread(target=work, args=(session, update, step, last))
-        thread.start()
-        thread.join()
-
-
-def never_joins(session: Any, updates: Any, step: Any, last: int) -> None:
-    """Starts them and returns."""
-    for update in updates:
-        threading.Thread(target=work, args=(session, update, step, last)).start()
+        right(session, [update], step, last)
 
 
 def late_binding(session: Any, updates: Any, step: Any, last: int) -> None:
-    """A lambda that sees the loop's variable as it is later."""
-    threads = []
-    for update in updates:
-        threads.append(threading.Thread(target=lambda: work(session, update, step, last)))  # noqa: B023
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
-def together(target: Any, updates: Any) -> None:
-    """A thread an op, and the end of all."""
-    threads = [threading.Thread(target=target, args=(update,)) for update in updates]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
-def once(session: Any, updates: Any, step: Any, last: int) -> None:
-    """No loop."""
-    together(session.run, updates)
-
-
-def one_more(session: Any, updates: Any, step: Any, last: int) -> None:
-    """Goes on at `last`."""
-
-    def more(update: Any) -> None:
-        while session.run(step) <= last:
-            session.run(update)
-
-    together(more, updates)
-
-
-def last_each(session: Any, updates: Any, step: Any, last: int) -> None:
-    """Each thread makes as many updates as all should."""
-
-    def often(update: Any) -> None:
-        for _ in range(last):
-            session.run(update)
-
-    together(often, updates)
+    """What a lambda does that looks the loop's variable up when the loop is over."""
+    right(session, [updates[-1] for _ in updates], step, last)
 
 
 def never_starts(session: Any, updates: Any, step: Any, last: int) -> None:
     """Makes threads only."""
-    for update in updates:
-        threading.Thread(target=work, args=(session, update, step, last))
 
 
 def calls_at_once(session: Any, updates: Any, step: Any, last: int) -> None:
     """Calls the work where it should hand it over."""
     for update in updates:
-        nothing: Any = work(session, update, step, last)  # type: ignore[func-returns-value]
-        threading.Thread(target=nothing).start()
+        while session.run(step) < last:
+            session.run(update)
 
 
 def rounds(session: Any, updates: Any, step: Any, last: int) -> None:
     """New threads for each round, and a wait for all of them after it."""
     while session.run(step) < last:
-        together(session.run, updates)
+        once(session, updates, step, last)
 
 
-def a_share_each(session: Any, updates: Any, step: Any, last: int) -> None:
-    """Gives each op as many runs, whoever is quick."""
-
-    def share(update: Any) -> None:
-        for _ in range(-(-last // len(updates))):
-            session.run(update)
-
-    together(share, updates)
-
-
-def looks_once(session: Any, updates: Any, step: Any, last: int) -> None:
-    """Reads the step at the start, and counts from there."""
-
-    def share(update: Any) -> None:
-        for _ in range(session.run(step), last, len(updates)):
-            session.run(update)
-
-    together(share, updates)
-
-
-def no_tuple(session: Any, updates: Any, step: Any, last: int) -> None:
-    """Forgets the comma."""
-
-    def more(update: Any) -> None:
-        work(session, update, step, last)
-
-    threads = [threading.Thread(target=more, args=(update)) for update in updates]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
-def the_variable(session: Any, updates: Any, step: Any, last: int) -> None:
-    """Compares the variable instead of its number."""
-
-    def more(update: Any) -> None:
-        while step < last:
-            session.run(update)
-
-    together(more, updates)
-
-
-def waits_for_the_others(session: Any, updates: Any, step: Any, last: int) -> None:
+def a_barrier(session: Any, updates: Any, step: Any, last: int) -> None:
     """Lets no thread go on before each has had its run."""
     gate = threading.Barrier(len(updates))
 
-    def in_step(update: Any) -> None:
+    def work(session: Any, update: Any, step: Any, last: int, ops: int) -> None:
         while session.run(step) < last:
             session.run(update)
             gate.wait()
 
-    together(in_step, updates)
+    _threads(work)(session, updates, step, last)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers.exercises import of_lesson
+from helpers.exercises.apart import observe_here
 from helpers.exercises.drives_built import Built
 from helpers.exercises.judging import judge
 from helpers.exercises.spec import Case, Exercise, Observation, Verdict
@@ -117,7 +118,7 @@ class Judge:
         for number, case in enumerate(shown, 1):
             seen = observe(exercise, case, session, clock)
             with clock.stopped():
-                verdict = judge(exercise, case, seen)
+                verdict = judge(exercise, case, seen, run=observe_here)
             if verdict.status != "passed":
                 again = shown[0 if exercise.unseen else number - 1 : number]
                 # Where all of it is seen, the mistake is known.
@@ -153,7 +154,7 @@ class Judge:
                 # another answer has left may have had the sandbox ended.
                 again, seen = True, observe(exercise, case, session, clock)
             with clock.stopped():
-                verdict = judge(exercise, case, seen)
+                verdict = judge(exercise, case, seen, run=observe_here)
             if verdict.status != "passed":
                 told = None if seen.trouble else _afresh(exercise, session, clock)
                 return verdicts.on_hidden(exercise, seen, verdict, told)
@@ -195,7 +196,7 @@ def _hint(
         if seen.trouble:
             return None
         with clock.stopped():
-            verdict = judge(exercise, case, seen)
+            verdict = judge(exercise, case, seen, run=observe_here)
         if verdict.status == "wrong":
             return verdict
     return None
