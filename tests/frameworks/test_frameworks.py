@@ -116,7 +116,7 @@ class PlainDataParallel:
     def finish(self) -> None:
         from helpers.algorithms.data_parallel.data_parallel import average_gradients
 
-        average_gradients(self.model, self.comm, weight=self.factor / self.comm.size)
+        average_gradients(self.comm, self.model, self.factor, self.comm.size)
 
 
 def own_twice(model: Any, comm: Any) -> Any:

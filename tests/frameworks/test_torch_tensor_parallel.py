@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms.data_parallel.data_parallel import DataParallel, shard
+from helpers.algorithms.data_parallel.data_parallel import DataParallel, rows_of
 from helpers.algorithms.messages.mesh import Mesh
 from helpers.algorithms.splitting.vocabulary_parallel import (
     parallel_transformer,
@@ -79,7 +79,7 @@ def _both_on_a_mesh(comm):
     losses = []
     for number in range(STEPS):
         tokens, targets = (
-            shard(t, mesh.column.rank, 2)
+            rows_of(t, mesh.column.rank, 2)
             for t in text(4, SHAPE["length"], SHAPE["vocabulary"], seed=number)
         )
         mine.zero_grad()

@@ -39,7 +39,20 @@ def shard_bounds(rows: int, rank: int, size: int) -> tuple[int, int]:
     return chunk_bounds(rows, size)[rank]
 
 
-def shard(tensor: Tensor, rank: int, size: int) -> Tensor:
+def shard(rows: int, rank: int, size: int, epoch: int) -> Tensor:
+    """The numbers of the rows that rank `rank` of `size` works on in an epoch.
+
+    rows: of the whole data set. They are permuted by a generator of this call's own, seeded with
+    the epoch, so that every rank draws the same order and no random state is touched; then cut by
+    `shard_bounds`. Returns: (its rows,), int64. Raises ValueError where there is no such rank.
+    Source: torch's DistributedSampler, which pads the shards to one length, as this does not.
+    Example: shard(20, 0, 3, epoch=0) has 6 numbers, the other two ranks 7 each.
+    """
+    start, stop = shard_bounds(rows, rank, size)
+    return torch.randperm(rows, generator=torch.Generator().manual_seed(epoch))[start:stop]
+
+
+def rows_of(tensor: Tensor, rank: int, size: int) -> Tensor:
     """This rank's rows of a batch, as a view. tensor: (rows, …). Returns: (its rows, …)."""
     start, stop = shard_bounds(len(tensor), rank, size)
     return tensor[start:stop]
@@ -59,18 +72,20 @@ def _broadcast(tensor: Tensor, comm: Comm, root: int) -> None:
 
 
 def average_gradients(
-    model: nn.Module,
     comm: Comm,
+    model: nn.Module,
+    rows: float,
+    total: int,
     reduce: Callable[[Comm, Tensor], Any] = all_reduce_ring,
-    weight: float | None = None,
 ) -> None:
     """Average every gradient over the ranks after backward, one all-reduce a parameter.
 
-    weight: this rank's share of the average, 1/N where none is given. With uneven shards the mean
-    over all rows needs rows_here / rows_of_all: a rank with more rows counts for more.
+    rows, total: this rank's rows, and those of all ranks. This rank counts for rows / total: with
+    uneven shards a rank with more rows counts for more. 1 and N make the ranks count alike.
+    reduce: a function (comm, tensor) that sums in place.
     A parameter without a gradient counts as zero here, because the others wait for this rank.
     """
-    weight = 1 / comm.size if weight is None else weight
+    weight = rows / total
     for parameter in model.parameters():
         if not parameter.requires_grad:
             continue

@@ -97,17 +97,27 @@ def interleaved(rank: int, ranks: int, microbatches: int, chunks: int = 2) -> It
             yield Backward(microbatch, chunks - 1 - chunk)
 
 
-def bubble(stages: int, microbatches: int, chunks: int = 1) -> float:
+def bubble(
+    stages: int,
+    microbatches: int,
+    forward: float = 1.0,
+    backward: float = 2.0,
+    chunks: int = 1,
+) -> float:
     """The share of a step that every rank is idle: (p − 1)/(c·m + p − 1).
 
-    For `gpipe` and `one_forward_one_backward`, and with c chunks a rank for `interleaved`; the
-    backward may take any multiple of the forward's time, as long as all stages take the same and
-    messages take none. Huang et al. (2019), section 2.3; Narayanan et al. (2021), section 2.2.
-    Raises ValueError for less than one stage, microbatch or chunk.
+    For `gpipe` and `one_forward_one_backward`, and with c chunks a rank for `interleaved`.
+    forward, backward: seconds of a microbatch in a stage, the same in all of them. They cancel out,
+    as (p − 1)(f + b) of (c·m + p − 1)(f + b), as long as messages take no time.
+    Huang et al. (2019), section 2.3; Narayanan et al. (2021), section 2.2.
+    Raises ValueError for less than one stage, microbatch or chunk, and where a microbatch takes no
+    time.
     Example: bubble(4, 8) is 3/11.
     """
     if min(stages, microbatches, chunks) < 1:
         raise ValueError("A pipeline has at least one stage, one microbatch and one chunk a rank.")
+    if min(forward, backward) < 0 or not forward + backward > 0:
+        raise ValueError(f"A microbatch takes time, not {forward} s forward and {backward} s back.")
     return (stages - 1) / (chunks * microbatches + stages - 1)
 
 

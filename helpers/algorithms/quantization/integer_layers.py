@@ -54,22 +54,25 @@ def quantize_bias(bias: Tensor, scale: Tensor) -> Tensor:
 
 
 def integer_linear(
-    x: Tensor, x_grid: Grid, weight: Tensor, w_grid: Grid, bias: Tensor | None = None
+    x: Tensor,
+    x_scale: float,
+    x_zero: int,
+    weight: Tensor,
+    w_scale: Tensor,
+    bias: Tensor | None = None,
 ) -> Tensor:
     """A linear layer on codes, the whole of it in one place: codes in, float values out.
 
-    x: (rows, in) codes of x_grid, int8. weight: (out, in) codes of w_grid, int8, zero point 0.
-    bias: (out,) float or None. Returns (rows, out) in the type of the scales. All sums are of
-    whole numbers; the one product of floats turns steps into values at the end. Raises ValueError
-    where a sum or a bias could leave 32 bits.
+    x: (rows, in) codes, int8. x_scale, x_zero: of their grid. weight: (out, in) codes, int8, with
+    the zero point 0. w_scale: (out,) or one number. bias: (out,) floats or None. Returns (rows,
+    out) in the type of w_scale. All sums are of whole numbers, in 64 bits once they are corrected;
+    the one product of floats turns steps into values, to which the bias is added as it is. Raises
+    TypeError and ValueError as `int_matmul` does. Jacob et al. (2018), section 2.3.
+    Example: x = ((10, −64),), x_zero = −64, weight = ((3, 5),), scales of 1 give ((222 + bias,),).
     """
-    check_reach(weight, x_grid)
-    scale = x_grid.scale * w_grid.scale
-    sums = int_matmul(x, weight.t())
-    sums = sums - x_grid.zero_point * weight.sum(1, dtype=torch.int32)
-    if bias is not None:
-        sums = sums + quantize_bias(bias, scale)
-    return sums * scale
+    sums = int_matmul(x, weight.t()) - x_zero * weight.sum(1)
+    values = sums * (x_scale * w_scale)
+    return values if bias is None else values + bias
 
 
 def check_reach(weight: Tensor, x_grid: Grid) -> None:

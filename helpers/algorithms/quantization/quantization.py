@@ -8,6 +8,7 @@ Integer-Arithmetic-Only Inference" (2018), section 2.1; the choice of ranges: se
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -142,6 +143,30 @@ def affine_grid(
     lowest = -(2 ** (bits - 1)) if signed else 0
     zero_point = (lowest - torch.round(low / scale)).to(torch.int32)
     return Grid(scale, zero_point.clamp(lowest, lowest + steps), bits, signed, axis=axis)
+
+
+def quantize(values: Tensor, low: float, high: float, bits: int = 8) -> tuple[Tensor, float, int]:
+    """Signed codes of values on the grid from `low` to `high`, and that grid as two numbers.
+
+    values: any shape, floating. low, high: numbers; the range is widened to hold 0, and one that
+    has no width then gets the scale 1. bits: 2 to 8. Returns: codes (int8, shaped like values;
+    beyond the ends, the last code), the scale (high − low)/(2^bits − 1), and the zero point. It is
+    the grid of `affine_grid`, but for the last digit of the scale. Raises ValueError for a range
+    that is not finite or ends below its beginning, and for other bits. Jacob et al. (2018),
+    section 2.1.
+    Example: with −10 … 30 and 8 bits the scale is 0.157, the zero point −64; 10.0 has the code 0.
+    """
+    check_bits(bits)
+    if not (low <= high and math.isfinite(high - low)):
+        raise ValueError(
+            f"A range goes from a finite low end up to its high end, not {low}, {high}."
+        )
+    low, high = min(low, 0.0), max(high, 0.0)
+    scale = (high - low) / (2**bits - 1) or 1.0
+    zero_point = -(2 ** (bits - 1)) - round(low / scale)
+    dtype = torch.promote_types(values.dtype, torch.float32)
+    grid = Grid(torch.tensor(scale, dtype=dtype), torch.tensor(zero_point, dtype=torch.int32), bits)
+    return grid.quantize(values), scale, zero_point
 
 
 def symmetric_grid(bound: float | Tensor, bits: int = 8, axis: int | None = None) -> Grid:

@@ -9,7 +9,7 @@ Distributed Deep Networks" (2012), section 3: models with local connections gain
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,23 +42,42 @@ def band(units: int, below: int, reach: int) -> Mask:
     return np.abs(place[:, None] - (np.arange(below) + 0.5)[None, :]) <= reach + 1e-9
 
 
-def crossings(masks: Sequence[Mask], owners: Owners) -> list[int]:
-    """For each layer, how many values have to cross to another rank, for one row of a batch.
+def crossings(
+    connections: Iterable[tuple[int, int]], below: Sequence[int], above: Sequence[int]
+) -> int:
+    """How many values have to cross from one layer to another rank's units, for one row of a batch.
 
     A unit's value crosses once to every other rank that holds a unit connected to it, however
-    many such units there are. masks: a layer's (units, units below). owners: one array more than
-    masks. Backward as many gradients cross again, the other way.
+    many such units there are. connections: pairs (unit in the layer below, unit in the layer
+    above). below, above: the rank of each unit of the two layers. Backward as many gradients cross
+    again, the other way. Raises ValueError where a connection's unit is not there.
+    Example: crossings([(0, 0), (0, 1)], below=[0], above=[1, 1]) is 1.
+    """
+    needed = set()
+    for j, i in connections:
+        if not (0 <= j < len(below) and 0 <= i < len(above)):
+            raise ValueError(
+                f"There is no connection from unit {j} to unit {i} between layers of {len(below)} "
+                f"and {len(above)} units."
+            )
+        if below[j] != above[i]:
+            needed.add((j, above[i]))
+    return len(needed)
+
+
+def crossings_by_layer(masks: Sequence[Mask], owners: Owners) -> list[int]:
+    """The `crossings` of each layer of a network.
+
+    masks: a layer's (units, units below). owners: one array more than masks.
     Raises ValueError where the shapes do not fit.
     """
     _check(masks, owners)
-    found = []
-    for mask, below, above in zip(masks, owners, owners[1:], strict=False):
-        total = 0
-        for rank in np.unique(above):
-            needed = mask[above == rank].any(axis=0)
-            total += int((needed & (below != rank)).sum())
-        found.append(total)
-    return found
+    return [
+        crossings(
+            [(int(j), int(i)) for j, i in np.argwhere(mask.T)], below.tolist(), above.tolist()
+        )
+        for mask, below, above in zip(masks, owners, owners[1:], strict=False)
+    ]
 
 
 def block_owners(widths: Sequence[int], ranks: int) -> list[np.ndarray]:

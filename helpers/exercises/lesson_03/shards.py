@@ -143,10 +143,9 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(rows: int, rank: int, size: int, epoch: int) -> Any:
     """The course's own."""
-    from helpers.algorithms.data_parallel.data_parallel import shard_bounds
+    from helpers.algorithms.data_parallel.data_parallel import shard
 
-    start, stop = shard_bounds(rows, rank, size)
-    return _order(rows, epoch)[start:stop]
+    return shard(rows, rank, size, epoch)
 
 
 def _order(rows: int, epoch: int) -> Any:

@@ -123,7 +123,7 @@ def _training(
             weights = at_the_end and step == steps - 1
             for parameter in parameters if weights else ():
                 parameter.grad = parameter.data - rate * parameter.grad
-            average_gradients(model, comm, weight=share(len(inputs), total, comm.size))
+            average_gradients(comm, model, share(len(inputs), total, comm.size), 1)
             for parameter, mine in zip(parameters, own, strict=True):
                 if weights:
                     parameter.data = parameter.grad

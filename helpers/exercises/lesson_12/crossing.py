@@ -83,14 +83,9 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(connections: Any, below: list[int], above: list[int]) -> int:
     """The course's own."""
-    import numpy as np
-
     from helpers.algorithms.splitting.partly_connected import crossings
 
-    mask = np.zeros((len(above), len(below)), dtype=bool)
-    for j, i in connections:
-        mask[i, j] = True
-    return sum(crossings([mask], [np.array(below), np.array(above)]))
+    return crossings(connections, below, above)
 
 
 def _distinct(key: Callable[[int, int, int, int], Any]) -> Counting:

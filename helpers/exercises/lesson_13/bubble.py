@@ -87,7 +87,7 @@ def reference(stages: int, microbatches: int, forward: float = 1.0, backward: fl
     """The course's own: what a forward and a backward take cancels out."""
     from helpers.algorithms.pipeline.schedules import bubble
 
-    return bubble(stages, microbatches)
+    return bubble(stages, microbatches, forward, backward)
 
 
 def _gives(formula: Callable[[int, int, float, float], float]) -> Callable[..., float]:

@@ -16,6 +16,7 @@ from helpers.algorithms.data_parallel.data_parallel import (
     DataParallel,
     average_gradients,
     broadcast_parameters,
+    rows_of,
     shard,
     shard_bounds,
 )
@@ -51,11 +52,11 @@ def parallel(
         reduce = getattr(c, how)
         replica = DataParallel(model, comm, reduce, bucket_bytes=FEW, first_bucket_bytes=200)
     for step in range(STEPS):
-        x, y = (shard(t[:rows], comm.rank, comm.size) for t in batch(step))
+        x, y = (rows_of(t[:rows], comm.rank, comm.size) for t in batch(step))
         optimizer.zero_grad()
         if how == "plain":
             nn.functional.cross_entropy(model(x), y).backward()
-            average_gradients(model, comm, weight=len(x) / rows)
+            average_gradients(comm, model, len(x), rows)
         else:
             replica.weight = len(x) / rows
             nn.functional.cross_entropy(replica(x), y).backward()
@@ -82,12 +83,24 @@ def test_shards_are_all_rows_once(rows, size):
     bounds = [shard_bounds(rows, rank, size) for rank in range(size)]
     assert [i for start, stop in bounds for i in range(start, stop)] == list(range(rows))
     x = torch.arange(rows)
-    assert torch.equal(torch.cat([shard(x, rank, size) for rank in range(size)]), x)
+    assert torch.equal(torch.cat([rows_of(x, rank, size) for rank in range(size)]), x)
+
+
+@given(rows=st.integers(0, 200), size=st.integers(1, 9), epoch=st.integers(0, 50))
+def test_an_epochs_rows_are_all_rows_once_in_its_own_order(rows, size, epoch):
+    state = torch.get_rng_state()
+    whole = torch.cat([shard(rows, rank, size, epoch) for rank in range(size)])
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.equal(whole.sort().values, torch.arange(rows))
+    if rows > 20:
+        assert not torch.equal(whole, shard(rows, 0, 1, epoch + 1))
 
 
 def test_there_is_no_shard_for_a_rank_that_is_not_there():
     with pytest.raises(ValueError, match="no rank 2 among 2"):
         shard_bounds(5, 2, 2)
+    with pytest.raises(ValueError, match="no rank 2 among 2"):
+        shard(5, 2, 2, epoch=0)
 
 
 # --- equal to one big batch -----------------------------------------------------------------------
@@ -115,7 +128,7 @@ def test_more_ranks_than_rows():
         torch.manual_seed(comm.rank)
         model = nn.Linear(6, 3, dtype=torch.float64)
         replica = DataParallel(model, comm)
-        x, y = (shard(t[:2], comm.rank, comm.size) for t in batch(0))
+        x, y = (rows_of(t[:2], comm.rank, comm.size) for t in batch(0))
         replica.weight = len(x) / 2
         if len(x):  # the mean over no rows is not a number
             nn.functional.cross_entropy(replica(x), y).backward()
@@ -148,7 +161,7 @@ def test_an_asynchronous_sum_of_the_framework(tmp_path):
         )
         optimizer = optimizer_of(model)
         for step in range(STEPS):
-            x, y = (shard(t, comm.rank, comm.size) for t in batch(step))
+            x, y = (rows_of(t, comm.rank, comm.size) for t in batch(step))
             replica.weight = len(x) / ROWS
             optimizer.zero_grad()
             nn.functional.cross_entropy(replica(x), y).backward()
@@ -168,7 +181,7 @@ def test_equal_to_torch_ddp():
             model = Plain()
             wrapped, optimizer = wrap(model), optimizer_of(model)
             for step in range(STEPS):
-                x, y = (shard(t[:22], comm.rank, comm.size) for t in batch(step))
+                x, y = (rows_of(t[:22], comm.rank, comm.size) for t in batch(step))
                 optimizer.zero_grad()
                 nn.functional.cross_entropy(wrapped(x), y).backward()
                 after(wrapped)
@@ -197,7 +210,7 @@ def test_equal_to_horovod():
         )
         hvd.broadcast_parameters(model.state_dict(), root_rank=0)
         for step in range(STEPS):
-            x, y = (shard(t[:22], comm.rank, comm.size) for t in batch(step))
+            x, y = (rows_of(t[:22], comm.rank, comm.size) for t in batch(step))
             optimizer.zero_grad()
             nn.functional.cross_entropy(model(x), y).backward()
             optimizer.step()

@@ -9,7 +9,11 @@ from training import FEW, ROWS, Plain, batch
 
 import helpers
 from helpers.algorithms.data_parallel.bucket import MIB, Bucket, assign_buckets
-from helpers.algorithms.data_parallel.data_parallel import DataParallel, average_gradients, shard
+from helpers.algorithms.data_parallel.data_parallel import (
+    DataParallel,
+    average_gradients,
+    rows_of,
+)
 
 # --- gradients that are missing -------------------------------------------------------------------
 
@@ -43,7 +47,7 @@ def test_average_gradients_counts_a_missing_one_as_zero():
         model = nn.Linear(2, 1, bias=False)
         if comm.rank == 0:
             model(torch.ones(1, 2)).sum().backward()
-        average_gradients(model, comm)
+        average_gradients(comm, model, 1, comm.size)
         return model.weight.grad
 
     for gradient in helpers.run(job, ranks=2, engine="virtual"):
@@ -62,7 +66,7 @@ def test_accumulating_microbatches_equals_one_batch(keep):
         replica.weight = 1.0  # losses below are sums over rows, divided by all rows
         for _ in range(2):
             model.zero_grad(set_to_none=not keep)
-            x, y = (shard(t, comm.rank, comm.size) for t in batch(0))
+            x, y = (rows_of(t, comm.rank, comm.size) for t in batch(0))
             with replica.no_sync():
                 loss = nn.functional.cross_entropy(replica(x[:3]), y[:3], reduction="sum")
                 (loss / ROWS).backward()
@@ -89,7 +93,7 @@ def test_buffers_come_from_rank_0(engine):
         model = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4), nn.Linear(4, 3))
         replica = DataParallel(model, comm)
         for step in range(2):
-            x, y = (shard(t, comm.rank, comm.size) for t in batch(step))
+            x, y = (rows_of(t, comm.rank, comm.size) for t in batch(step))
             nn.functional.cross_entropy(replica(x.float()), y).backward()
             replica.finish()
         model.eval()
@@ -226,7 +230,7 @@ def test_buffers_with_more_ranks_than_rows(engine):
         replica = DataParallel(model, comm)
         means = []
         for _ in range(3):
-            rows = shard(torch.ones(2, 6, dtype=torch.float64), comm.rank, comm.size)
+            rows = rows_of(torch.ones(2, 6, dtype=torch.float64), comm.rank, comm.size)
             replica.weight = len(rows) / 2
             model.zero_grad()
             if len(rows):

@@ -11,7 +11,7 @@ from torch import nn
 from training import ROWS, Plain, Tied, batch
 
 import helpers
-from helpers.algorithms.data_parallel.data_parallel import shard
+from helpers.algorithms.data_parallel.data_parallel import rows_of
 from helpers.algorithms.data_parallel.sharding import Sharded
 from helpers.engines.comm import Comm
 from helpers.engines.errors import RankFailed
@@ -104,10 +104,10 @@ def train(comm: Comm, case: str, optimizer: Callable, stage: int, **options: boo
     seen = []
     for step in range(STEPS):
         x, y = data(step)
-        rows = shard(x, comm.rank, comm.size)
+        rows = rows_of(x, comm.rank, comm.size)
         model.weight = len(rows) / len(x)
         model.zero_grad()
-        loss = loss_of(model(rows), shard(y, comm.rank, comm.size))
+        loss = loss_of(model(rows), rows_of(y, comm.rank, comm.size))
         loss.backward()
         seen.append((loss.item() * model.weight, model.full_gradients()))
         model.step()
@@ -153,7 +153,7 @@ def test_gradients_of_several_backwards_add_up(engine):
             torch.manual_seed(comm.rank)
             model = Sharded(Tied(), comm, MOMENTUM, stage)
             for half in (slice(0, 11), slice(11, ROWS)):
-                x, y = (shard(t[half], comm.rank, comm.size) for t in batch(0))
+                x, y = (rows_of(t[half], comm.rank, comm.size) for t in batch(0))
                 nn.functional.cross_entropy(model(x), y, reduction="sum").backward()
             model.step()
             found.append(model.full_state())

@@ -16,7 +16,11 @@ from tensor_parallel_cases import (
 )
 
 import helpers
-from helpers.algorithms.data_parallel.data_parallel import DataParallel, average_gradients, shard
+from helpers.algorithms.data_parallel.data_parallel import (
+    DataParallel,
+    average_gradients,
+    rows_of,
+)
 from helpers.algorithms.messages import collectives as c
 from helpers.algorithms.messages.mesh import Group, Mesh
 from helpers.algorithms.splitting.vocabulary_parallel import (
@@ -117,14 +121,16 @@ def _on_a_mesh(comm, rows, columns, overlapped, total):
     optimizer = optimizer_of(model, adam=False)
     losses, states = [], []
     for step in range(STEPS):
-        tokens, targets = (shard(t, mesh.column.rank, mesh.column.size) for t in batch(step, total))
+        tokens, targets = (
+            rows_of(t, mesh.column.rank, mesh.column.size) for t in batch(step, total)
+        )
         weight = len(tokens) / total
         optimizer.zero_grad()
         scores = (replica or model)(tokens)
         loss = vocabulary_cross_entropy(mesh.row, scores, targets, SHAPE["vocabulary"])
         if replica is None:
             loss.backward()
-            average_gradients(model, mesh.column, weight=weight)
+            average_gradients(mesh.column, model, len(tokens), total)
         else:
             replica.weight = weight
             loss.backward()

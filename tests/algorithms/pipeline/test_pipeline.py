@@ -249,7 +249,7 @@ def test_the_bubble_on_the_clock_is_the_formula(size, name):
     for count in (size, 3 * size):
         table = helpers.run(spans, name, count, ranks=size, **FREE)
         chunks = 2 if name == "interleaved" else 1
-        assert idle_share(table) == pytest.approx(bubble(size, count, chunks), abs=1e-12)
+        assert idle_share(table) == pytest.approx(bubble(size, count, chunks=chunks), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ["naive", "GPipe", "1F1B"])

@@ -75,7 +75,7 @@ def test_the_bubble_is_the_formula(stages, count, forward, backward):
 def test_chunks_divide_the_bubble(ranks, groups, chunks):
     streams = orders(partial(interleaved, chunks=chunks), ranks, ranks * groups)
     share = idle_share(timetable(streams))
-    assert share == pytest.approx(bubble(ranks, ranks * groups, chunks), abs=1e-12)
+    assert share == pytest.approx(bubble(ranks, ranks * groups, chunks=chunks), abs=1e-12)
 
 
 @given(stages=STAGES, count=MANY)
@@ -123,6 +123,10 @@ def test_numbers_that_only_some_schedules_refuse():
         list(interleaved(0, 2, 4, chunks=0))
     with pytest.raises(ValueError, match="at least one stage"):
         bubble(0, 4)
+    with pytest.raises(ValueError, match="takes time, not 0 s forward and 0 s back"):
+        bubble(2, 4, 0, 0)
+    with pytest.raises(ValueError, match="takes time, not -1 s forward"):
+        bubble(2, 4, -1, 2)
 
 
 def test_a_schedule_that_is_not_complete():

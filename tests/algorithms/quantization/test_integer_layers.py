@@ -159,11 +159,11 @@ def test_the_whole_of_a_linear_layer_in_one_function():
     source, x = nn.Linear(20, 6), torch.rand(7, 20) * 2 - 0.5
     x_grid, w_grid = affine_grid(-0.5, 1.5), weight_grid(source.weight)
     codes, weight = x_grid.quantize(x), w_grid.quantize(source.weight)
-    found = integer_linear(codes, x_grid, weight, w_grid, source.bias)
+    given = codes, float(x_grid.scale), int(x_grid.zero_point), weight, w_grid.scale
+    found = integer_linear(*given, source.bias)
     torch.testing.assert_close(found, source(x), rtol=0, atol=0.03)
     torch.testing.assert_close(found, IntegerLinear.of(source, x_grid)(codes))
-    without = integer_linear(codes, x_grid, weight, w_grid)
-    torch.testing.assert_close(without + source.bias, found, rtol=0, atol=1e-3)
+    torch.testing.assert_close(integer_linear(*given) + source.bias, found, rtol=0, atol=1e-6)
 
 
 def test_a_relu_costs_nothing_where_the_grid_begins_at_zero():
@@ -280,11 +280,13 @@ def test_loading_into_a_layer_leaves_others_alone():
     assert torch.equal(two(torch.ones(1, 3, dtype=torch.int8)), before)
 
 
-def test_a_sum_with_its_correction_may_not_leave_32_bits():
+def test_a_sum_with_its_correction_may_leave_32_bits_in_the_one_function():
     x = torch.full((1, 70_000), 127, dtype=torch.int8)
-    grid = Grid(torch.tensor(1.0), torch.tensor(-128, dtype=torch.int32))
+    found = integer_linear(x, 1.0, -128, x, torch.tensor(1.0, dtype=torch.float64))
+    assert found.tolist() == [[70_000 * 255 * 127]]
+    x = torch.ones(1, 140_000, dtype=torch.int8)
     with pytest.raises(ValueError, match="may leave 32 bits"):
-        integer_linear(x, grid, x, symmetric_grid(127.0))
+        integer_linear(x, 1.0, 0, x, torch.tensor(1.0))
 
 
 def test_sums_that_may_leave_32_bits_are_refused():

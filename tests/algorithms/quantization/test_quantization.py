@@ -13,6 +13,7 @@ from helpers.algorithms.quantization.packing import pack, packed_bytes, unpack
 from helpers.algorithms.quantization.quantization import (
     Grid,
     affine_grid,
+    quantize,
     squared_error,
     symmetric_grid,
     weight_grid,
@@ -33,6 +34,32 @@ def tensor(seed: int, shape: tuple[int, ...], dtype: torch.dtype = torch.float64
     width = 10 ** torch.randint(-4, 3, (shape[0],), generator=generator).to(dtype)
     width[torch.rand(shape[0], generator=generator) < 0.1] = 0
     return values * width.view(-1, *[1] * (len(shape) - 1))
+
+
+@AT_EASE
+@given(NUMBERS, NUMBERS, BITS, st.sampled_from([torch.float32, torch.float64]), SEEDS)
+def test_quantize_gives_what_the_formulas_give_to_the_last_bit(a, b, bits, dtype, seed):
+    low, high = min(a, b, 0.0), max(a, b, 0.0)
+    if high - low < 1e-3:
+        return
+    values = (tensor(seed, (6, 20), dtype) + (a + b) / 2).nan_to_num()
+    codes, scale, zero_point = quantize(values, min(a, b), max(a, b), bits)
+    lowest = -(2 ** (bits - 1))
+    assert scale == (high - low) / (2**bits - 1)
+    assert zero_point == lowest - round(low / scale)
+    wanted = (torch.round(values / scale) + zero_point).clamp(lowest, -lowest - 1)
+    assert codes.dtype == torch.int8 and torch.equal(codes, wanted.to(torch.int8))
+    assert float(affine_grid(low, high, bits).scale) == pytest.approx(scale)
+
+
+def test_quantize_takes_ranges_only_that_have_two_ends_in_order():
+    values = torch.tensor([0.0, 1.0])
+    assert quantize(values, 0.0, 0.0)[1:] == (1.0, -128)
+    for low, high in ((1.0, -1.0), (0.0, float("inf")), (float("nan"), 1.0)):
+        with pytest.raises(ValueError, match="range"):
+            quantize(values, low, high)
+    with pytest.raises(ValueError, match="2 to 8 bits"):
+        quantize(values, 0.0, 1.0, 9)
 
 
 @AT_EASE

@@ -126,7 +126,7 @@ def test_what_is_sent_is_what_crosses(engine, name):
         for used in (True, False)
     ]
     owners = owners_of(name, size) or pc.block_owners(WIDTHS, size)
-    crossing = sum(pc.crossings(masks(shuffled=name == "shuffled"), owners))
+    crossing = sum(pc.crossings_by_layer(masks(shuffled=name == "shuffled"), owners))
     last = (size - 1) * WIDTHS[-1]  # and the outputs to every rank
     assert sent[0] - sent[1] == (crossing + last) * ROWS * 8
 
@@ -134,11 +134,20 @@ def test_what_is_sent_is_what_crosses(engine, name):
 def test_crossings_are_counted_once_for_every_rank():
     mask = np.array([[1, 1], [1, 1], [1, 0]], dtype=bool)
     # Unit 0 lies on rank 0 and is needed by two units of rank 1 and one of rank 2.
-    assert pc.crossings([mask], [np.array([0, 1]), np.array([1, 1, 2])]) == [2]
+    assert pc.crossings_by_layer([mask], [np.array([0, 1]), np.array([1, 1, 2])]) == [2]
     dense_layer = np.ones((8, 8), dtype=bool)
-    assert pc.crossings([dense_layer], pc.block_owners([8, 8], 4)) == [3 * 8]
+    assert pc.crossings_by_layer([dense_layer], pc.block_owners([8, 8], 4)) == [3 * 8]
     with pytest.raises(ValueError, match="name one owner for each unit"):
-        pc.crossings([mask], [np.zeros(2), np.zeros(2)])
+        pc.crossings_by_layer([mask], [np.zeros(2), np.zeros(2)])
+
+
+def test_crossings_of_connections():
+    assert pc.crossings([(0, 0), (0, 1)], below=[0], above=[1, 1]) == 1
+    assert pc.crossings([(0, 0), (0, 0), (1, 0), (1, 2)], [0, 1], [1, 1, 2]) == 2
+    assert pc.crossings([], [0], [1]) == 0
+    for pair in ((1, 0), (0, 2), (-1, 0), (0, -1)):
+        with pytest.raises(ValueError, match="no connection from unit"):
+            pc.crossings([pair], [0], [1, 1])
 
 
 @settings(max_examples=20, deadline=None)
@@ -153,8 +162,8 @@ def test_the_spectral_split_crosses_less_than_chance_and_is_balanced(ranks, seed
         (np.bincount(o) == np.bincount(b)).all() for o, b in zip(owners, by_number, strict=True)
     )
     # As few as if the units had never been shuffled: two values a border and layer.
-    assert sum(pc.crossings(local, owners)) == 3 * 2 * (ranks - 1)
-    assert sum(pc.crossings(local, owners)) < sum(pc.crossings(local, by_number))
+    assert sum(pc.crossings_by_layer(local, owners)) == 3 * 2 * (ranks - 1)
+    assert sum(pc.crossings_by_layer(local, owners)) < sum(pc.crossings_by_layer(local, by_number))
 
 
 def test_a_weight_that_would_lie_on_two_ranks_is_refused():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 
 from helpers.algorithms.splitting.partly_connected import band, block_owners, crossings
@@ -29,17 +28,9 @@ def shown(monkeypatch):
     return said
 
 
-def count(pairs, below, above):
-    """As exercise 12.3 asks, by the course's own."""
-    mask = np.zeros((len(above), len(below)), dtype=bool)
-    for j, i in pairs:
-        mask[i, j] = True
-    return sum(crossings([mask], [np.array(below), np.array(above)]))
-
-
 def test_the_crossings_that_are_drawn_are_those_that_are_counted(shown):
     masks = [band(6, 6, 1), band(6, 6, 1)]
-    found = split_view.show_crossings(masks, {"blocks": block_owners([6] * 3, 2)}, count)
+    found = split_view.show_crossings(masks, {"blocks": block_owners([6] * 3, 2)}, crossings)
     # Two values at the one border, in each of two layers.
     assert found == {"blocks": [2, 2]}
     assert "blocks 4" in shown[0][1]
