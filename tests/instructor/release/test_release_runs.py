@@ -62,9 +62,6 @@ def asked(exercise: Exercise) -> tuple[WrongAnswer, ...]:
     return exercise.wrong[::3] if exercise.framework == "torch" else exercise.wrong[:3]
 
 
-SEARCHED = ("02",)  # always; the others with --all
-
-
 @pytest.mark.sample("02", "13")
 @pytest.mark.timeout(700)
 def test_checks_say_what_they_say_here(unpacked: Path) -> None:
@@ -92,14 +89,10 @@ def test_checks_say_what_they_say_here(unpacked: Path) -> None:
     assert told["missing"] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(700)
-def test_no_function_that_is_there_is_an_answer(
-    unpacked: Path, request: pytest.FixtureRequest
-) -> None:
-    lesson = unpacked.name
-    if lesson not in SEARCHED and not request.config.getoption("--all"):
-        pytest.skip(f"The search of lesson {lesson} takes minutes: ./course test --all makes it")
-    told = inside(unpacked, {"seen": {}, "sources": {}, "searched": answers(lesson)})
+def test_no_function_that_is_there_is_an_answer(unpacked: Path) -> None:
+    told = inside(unpacked, {"seen": {}, "sources": {}, "searched": answers(unpacked.name)})
     assert told["passing"] == []
 
 
