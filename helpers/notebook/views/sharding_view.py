@@ -33,7 +33,6 @@ PARTS: dict[str, dict[str, Any]] = {
     "optimizer": {"color": ORANGE, "hatch": "....", "edgecolor": "white"},
 }
 STAGE_COLOURS = {1: ORANGE, 2: SKY, 3: BLUE}
-STAGE_MARKS = {1: "s", 2: "^", 3: "o"}
 PRECISIONS: dict[str, PerParameter] = {"mixed (bf16)": MIXED_ADAM, "float32": FLOAT32_ADAM}
 
 
