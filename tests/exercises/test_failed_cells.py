@@ -157,7 +157,7 @@ def test_a_first_cell_that_failed_defines_nothing(book: Book) -> None:
 def test_a_check_says_so_and_gives_no_points(
     book: Book, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("helpers.exercises.check.apart", lambda *never: 1 / 0)
+    monkeypatch.setattr("helpers.exercises.check.observe_apart", lambda *never: 1 / 0)
     exercise = find("02.4")
     book.shell.user_ns["fit"] = exercise.reference
     book.run("def fit(sizes, seconds):\n    return (")

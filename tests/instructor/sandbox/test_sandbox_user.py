@@ -54,7 +54,7 @@ def test_as_an_ordinary_user() -> None:
     if subprocess.run([*own, script, "sh", *user, "-c", "import torch"], cwd=ROOT).returncode:
         pytest.skip("An ordinary user cannot read this Python or this folder.")
     names = ("test_sandbox.py", "test_sandbox_limits.py", "test_sandbox_end.py")
-    files = [str(ROOT / "tests" / name) for name in names]
+    files = [str(Path(__file__).with_name(name)) for name in names]
     pytest_words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", CHOSEN, *files]
     told = subprocess.run(
         [*own, script, "sh", *user, *pytest_words], cwd=ROOT, capture_output=True, text=True
