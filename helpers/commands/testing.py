@@ -109,8 +109,9 @@ def collected(reach: Reach | None) -> list[str]:
     path = Path(tempfile.mkdtemp(prefix="course-")) / "reached.json"
     path.write_text(json.dumps(told), encoding="utf-8")
     atexit.register(shutil.rmtree, path.parent, ignore_errors=True)
-    by_lesson = bool(reach.lessons or reach.exercises)
-    return ["--reached", str(path), *(["tests"] if by_lesson else sorted(reach.files))]
+    judged = ["tests/exercises"] if reach.exercises else []
+    where = ["tests"] if reach.lessons else sorted({*reach.files, *judged})
+    return ["--reached", str(path), *where]
 
 
 def run_pytest(command: Sequence[str]) -> tuple[int, list[str]]:
