@@ -22,6 +22,7 @@ PASSED = "refs/course/passed"  # the last commit on which the everyday tests pas
 UPSTREAM = "origin/HEAD"
 ALGORITHMS = "helpers.algorithms."
 SPECS = "helpers.exercises.lesson_"
+COMMANDS = "helpers.cli"
 # A difference in one of these may change anything.
 ALL = ("pyproject.toml", "constraints.txt", "tests/conftest.py")
 _TEXT = (".md", ".cff", ".svg", ".png", ".txt", ".yml")
@@ -87,6 +88,7 @@ def reach(differs: Iterable[str]) -> Reach:
     named = {imports.dotted(ROOT / path) for path in code if path.endswith(".py")}
     started = imports.started()
     graph = {name: used | started[name] for name, used in imports.graph().items()}
+    graph[COMMANDS] = set()  # it imports whatever was asked for: who calls a command imports it too
     reached = imports.importers(named, graph)
     # Over specs alone, a test is reached for their lessons, not for all.
     without = {name: used for name, used in graph.items() if not name.startswith(SPECS)}
