@@ -55,7 +55,7 @@ def base() -> str:
     Raises LookupError with a sentence where there is no commit at all.
     """
     for name in (PASSED, UPSTREAM, "HEAD"):
-        found = _git("rev-parse", "-q", "--verify", f"{name}^{{commit}}")
+        found = git("rev-parse", "-q", "--verify", f"{name}^{{commit}}")
         if found:
             return found[0]
     raise LookupError("This folder has no commits to compare with: run ./course test instead.")
@@ -63,19 +63,25 @@ def base() -> str:
 
 def note_passed() -> None:
     """Note that the everyday tests passed on this commit, if there is nothing beside it."""
-    if not _git("status", "--porcelain") and _git("rev-parse", "-q", "--verify", "HEAD"):
-        _git("update-ref", PASSED, "HEAD")
+    if not git("status", "--porcelain") and git("rev-parse", "-q", "--verify", "HEAD"):
+        git("update-ref", PASSED, "HEAD")
 
 
 def differences(since: str) -> tuple[str, ...]:
     """The files that differ from a commit, those that no commit has yet among them."""
-    changed = _git("diff", "--name-only", "--no-renames", since, "--")
-    return tuple(sorted({*changed, *_git("ls-files", "--others", "--exclude-standard")}))
+    changed = git("diff", "--name-only", "--no-renames", since, "--")
+    return tuple(sorted({*changed, *git("ls-files", "--others", "--exclude-standard")}))
 
 
-def _git(*arguments: str) -> list[str]:
+def git(*arguments: str, root: Path | None = None) -> list[str]:
+    """The lines that git prints; none where it fails or is not there. root: the course's folder."""
     command = ["git", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(
+            command, cwd=root or ROOT, capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return []
     return done.stdout.split("\n")[:-1] if done.returncode == 0 else []
 
 

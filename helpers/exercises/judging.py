@@ -20,11 +20,11 @@ def judge(exercise: Exercise, case: Case, seen: Observation, run: Run = observe_
     """
     if seen.trouble == "not done":
         return Verdict("not attempted", f"Exercise {exercise.number} is not done yet.")
-    if is_right(exercise, case, seen):
-        return Verdict("passed")
     if not seen.trouble and not whole(exercise, case, seen):
         return Verdict("wrong", f"{case.name}, the answer is incomplete.", "incomplete")
-    fault = None if seen.trouble else _asked(exercise.claim, case, seen, strict=True)
+    fault = "" if seen.trouble else _asked(exercise.claim, case, seen, strict=True)
+    if fault is None:
+        return Verdict("passed")
     answer = known.same_as(exercise, case, seen, run)
     if answer is not None:
         said = _asked(lambda c, s: known.said(exercise, answer, c, s), case, seen)

@@ -6,9 +6,9 @@ The files of `template/` are a lesson with the number NN and the name my_subject
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
+from helpers.commands.changed import git
 from helpers.instructor.build import ROOT, build, notebooks
 
 TEMPLATE = Path(__file__).parent / "template"
@@ -70,9 +70,7 @@ def remove(lesson: str, root: Path = ROOT) -> list[str]:
     names = {*places(lesson, name).values(), f"lessons/{lesson}_{name}.ipynb"}
     names |= {p.relative_to(root).as_posix() for p in specs.glob("*.py")}
     there = sorted(one for one in names if (root / one).exists())
-    kept = subprocess.run(
-        ["git", "ls-files", "--", *there], cwd=root, capture_output=True, text=True, check=False
-    ).stdout.split()
+    kept = git("ls-files", "--", *there, root=root)
     if kept:
         raise NotNew(
             f"{kept[0]} is in a commit or staged for one: remove lesson {lesson} with git."

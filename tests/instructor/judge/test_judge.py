@@ -34,6 +34,9 @@ WRONG = [
 ]
 # The second exercise of each lesson, which others come before and after.
 ONE_EACH = [e for e in EXERCISES if e.number in {of_lesson(n)[:2][-1].number for n in lessons()}]
+# What these do wrong shows neither in values nor in messages of the virtual clock, where the grader
+# sees no tensor of the answer's own process: real ranks alone give them away, and without a hint.
+ON_REAL_RANKS = {("13.4", "never lets go"), ("14.2", "sums what goes past f")}
 SEED = 7_233_149_082_316_540_123
 
 
@@ -84,7 +87,10 @@ def test_wrong_answers_get_no_points_and_their_hints(
         found = one(graded, exercise.number)
         assert found.outcome not in ("passed", "not attempted", "missing")
         assert found.points == 0
-        assert is_its_own(exercise.wrong[n], found.mistake, found.hint), found
+        if (exercise.number, exercise.wrong[n].name) in ON_REAL_RANKS:
+            assert found.mistake == "differs on real ranks", found
+        else:
+            assert is_its_own(exercise.wrong[n], found.mistake, found.hint), found
 
 
 @pytest.mark.sample("03", "12")
