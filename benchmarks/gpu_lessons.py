@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from benchmarks import gpu_memory
+from benchmarks import gpu_memory, gpu_shared
 from benchmarks.gpu_memory import SIZE, Size
 from benchmarks.interleave import interleaved, ratio, slowest
 from benchmarks.on_device import finish
@@ -128,6 +128,24 @@ def training(
     return interleaved(comm, contenders, repeats), losses
 
 
+def add_shared(report: Report, ranks: list[dict[int, Any]] | None, words: str) -> None:
+    """Messages and sums by CUDA's shared memory, beside those that pass the host."""
+    for length in ranks[0] if ranks else ():
+        times = slowest([found[length] for found in ranks or []])
+        rate = 4 * length / median(times["read"]) / 1e9
+        message = f"{4 * length / 1e6:g} MB, by CUDA's shared memory"
+        report.add("a message", message, times["read"], f"{rate:.3g} GB/s")
+        case = f"all-reduce of {4 * length / 1e6:g} MB, {words}"
+        gain = report.median(case, GLOO) / median(times["sum"]) if has(report, case) else None
+        note = f"{1 / gain:.3f}× gloo" if gain else ""
+        report.add(case, "ours, CUDA's shared memory", times["sum"], note)
+
+
+def has(report: Report, case: str) -> bool:
+    """Whether gloo's sum was measured."""
+    return any((row.case, row.name) == (case, GLOO) for row in report.rows)
+
+
 # --- all of it ------------------------------------------------------------------------------------
 
 
@@ -166,6 +184,8 @@ def add_to(
             for name, seconds in times.items():
                 value = ratio(seconds, times[GLOO])
                 report.add(case, name, seconds, f"{value:.2f}× gloo" if name != GLOO else "")
+    if torch.cuda.is_available() and torch.cuda.device_count() < ranks:
+        add_shared(report, run(gpu_shared.cuda_sums, lengths, repeats), shared)
     found = run(training, size, repeats) or run(training, size, repeats, False)
     if found is not None:
         times, losses = slowest([seconds for seconds, _ in found]), found[0][1]

@@ -9,57 +9,23 @@ that can recompute one more adds a Series.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from benchmarks.order_statistics import best, hours, mean_times_to_kth, times_to_kth
 from benchmarks.report import Claim, Report
+from benchmarks.series import Point, Series
+from benchmarks.spare_rule import rule_hours
 from helpers.workloads.arrivals import asynchronous
 from helpers.workloads.gpipe_clock import speedups
+from helpers.workloads.inception_cluster import FITTED_AT, SLOWER, images_a_second, median_step
 from helpers.workloads.published import load
 from helpers.workloads.stragglers import FittedStragglers
 
 WORKERS, STEPS = 100, 40_000
-
-
-class Point(NamedTuple):
-    """One published value and ours. within: how far they may be apart; None: not held to it.
-
-    relative: whether that is a share of the published value or in its own unit.
-    """
-
-    label: str
-    ours: float
-    published: float
-    within: float | None = None
-    relative: bool = True
-
-    @property
-    def error(self) -> float:
-        """Ours less the published, as a share of it where `relative`."""
-        difference = self.ours - self.published
-        return difference / self.published if self.relative else difference
-
-    @property
-    def holds(self) -> bool:
-        """Whether the error is within what is allowed."""
-        return self.within is None or bool(abs(self.error) <= self.within)
-
-
-@dataclass(frozen=True)
-class Series:
-    """A published series that we recompute. entry: its name in published.json. unit: of a point.
-
-    given: what goes in. points: computes them from a seed.
-    """
-
-    entry: str
-    unit: str
-    given: str
-    points: Callable[[int], Iterator[Point]]
 
 
 def mean_times(seed: int) -> Iterator[Point]:
@@ -96,11 +62,37 @@ def quantiles(seed: int) -> Iterator[Point]:
 
 
 def spare_hours(seed: int) -> Iterator[Point]:
-    """Hours to converge over N at N + b = 100, and the best N."""
+    """Hours to converge over N at N + b = 100, and the best N: by the formula, by the rule."""
+    data = load("chen2017_fig6_hours").data
     found = hours(FittedStragglers(), WORKERS, STEPS, seed)
-    for n, published in load("chen2017_fig6_hours").data.items():
+    for n, published in data.items():
         yield Point(f"N = {n}", found[int(n)], published, 0.10)
     yield Point("best N", best(found), 96, 1, False)
+    run = rule_hours(FittedStragglers(), map(int, data), seed=seed)
+    for n, published in data.items():
+        yield Point(f"N = {n}, the rule on the clock", run[int(n)], published, 0.10)
+    yield Point("best N of these, the rule on the clock", best(run), 96, None, False)
+
+
+def throughput(seed: int) -> Iterator[Point]:
+    """Images a second of asynchronous and synchronous workers; 15 % but where one was fitted."""
+    data = load("abadi2016_fig8_throughput").data
+    for kind, name in (("asynchronous", "async"), ("synchronous", "sync")):
+        for workers, theirs in zip(data["workers"], data[f"{name}_images_s"], strict=True):
+            fitted = (kind, workers) == FITTED_AT
+            label = f"{workers} {kind}" + (", fitted here" if fitted else "")
+            ours = images_a_second(kind, workers, seed)
+            yield Point(label, ours, theirs, None if fitted else 0.15)
+
+
+def spare_steps(seed: int) -> Iterator[Point]:
+    """Median step of 50 workers and b spare ones on the same cluster, with nothing fitted anew."""
+    published = load("abadi2016_fig8_spares").data
+    found = [median_step(spare, seed) for spare in published["spare"]]
+    for b, (ours, theirs) in enumerate(zip(found, published["median_step_s"], strict=True)):
+        yield Point(f"b = {b}: median step", ours, theirs, 0.10)
+    for b, theirs in enumerate(published["normalised_speedup"]):
+        yield Point(f"b = {b}: speedup by machines", found[0] / found[b] * 50 / (50 + b), theirs)
 
 
 def staleness(seed: int) -> Iterator[Point]:
@@ -151,8 +143,27 @@ SERIES = (
         "chen2017_fig6_hours",
         "h",
         "the straggler model and the published iterations (figure 5), straight lines between its "
-        "points; the hours themselves were not fitted",
+        "points, times the mean time to the N-th gradient or the mean step of the rule on the "
+        "clock; the hours themselves were not fitted",
         spare_hours,
+    ),
+    Series(
+        "abadi2016_fig8_throughput",
+        "images a second",
+        "workers, links and servers on the clock, layer by layer, as "
+        "helpers/workloads/inception_cluster.py assumes them with its reasons: links of 10 Gbit/s, "
+        "servers that move 5 GB/s through memory, the straggler model without its one slow machine "
+        f"and its hangs; one number was fitted, how much longer all of its seconds are "
+        f"({SLOWER:g} times), at {FITTED_AT[1]} {FITTED_AT[0]} workers",
+        throughput,
+    ),
+    Series(
+        "abadi2016_fig8_spares",
+        "s, speedup",
+        "the same cluster with the same number, and nothing fitted here: the rule of spare "
+        "replicas on the clock. Without spare ones ours is quicker than the figure, and slower "
+        "than the throughput of 50 synchronous workers beside it, which says 2.05 s a step",
+        spare_steps,
     ),
     Series(
         "chen2017_table1_staleness_40_workers",

@@ -2,8 +2,7 @@
 
 Ours is eager. torchao is measured eager and under torch.compile, and the quicker of the two is
 what ours is held against. torch's own quantization, which came before torchao, stands beside them
-where its library FBGEMM is there. Where there is a GPU, its products and the lessons' GPU cells are
-measured too, in a report of their own.
+where its library FBGEMM is there. A GPU's figures are those of `./course bench gpu`.
 """
 
 from __future__ import annotations
@@ -19,9 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from benchmarks import gpu_lessons, gpu_products
 from benchmarks.interleave import ratio
-from benchmarks.on_device import device_here, device_name, error, in_turn
+from benchmarks.on_device import error, in_turn
 from benchmarks.report import Report
 from helpers.algorithms.quantization.quantized_model import (
     in_dtype,
@@ -33,15 +31,12 @@ WIDTH = 4096
 BATCHES = (1, 32, 256)
 HELD = (32, 256)  # batches that are held against the targets
 OF_FP32, OF_TORCHAO = 3.0, 1.0
+FEW_ROWS, OF_FP32_AT_ONE_ROW = "ours, weights only, bf16", 2.0
+OF_FP32_RECURRENT, WHERE_FBGEMM = 1.4, 1.5
 RIGHT = 0.05
 """A contender whose result is further off than this has not computed the layer."""
 TORCHAO, COMPILED = "torchao, eager", "torchao, compiled"
 OLDER = "torch.ao, FBGEMM"
-WITHOUT_GPU = (
-    "torch sees no GPU here; on one, this would have measured int8, bf16 and fp32 products of 512³ "
-    "to 8192³ beside the quickest library call, messages and sums between ranks that share it, a "
-    "training step in fp32 and under bf16 autocast, and memory beside its formula."
-)
 
 Models = Mapping[str, Callable[[Tensor], Any]]
 
@@ -53,6 +48,7 @@ def forms(model: nn.Module, torchao: bool = True) -> dict[str, Callable[[Tensor]
         "bf16": in_dtype(model, torch.bfloat16),
         "ours": quantize_dynamic(model),
         "ours, weights only": quantize_weights(model),
+        FEW_ROWS: quantize_weights(model, compute=torch.bfloat16),
     }
     if "fbgemm" in torch.backends.quantized.supported_engines:
         found[OLDER] = older(model)
@@ -119,6 +115,11 @@ def add(
     return {name: times[name] for name in models if apart[name] <= RIGHT}
 
 
+def has_bfloat16() -> bool:
+    """Whether the processor has instructions for products of bfloat16 numbers."""
+    return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+
+
 def first(value: Any) -> Tensor:
     """A layer's output, also of one that returns its state beside it."""
     output: Tensor = value[0] if isinstance(value, tuple) else value
@@ -159,6 +160,9 @@ def layer(report: Report, width: int, batches: Sequence[int], held: Sequence[int
         times = add(report, case, models, x)
         if batch in held:
             claim(report, case, times)
+        if batch == 1 and FEW_ROWS in times and has_bfloat16():
+            gain = quicker(times["fp32"], times[FEW_ROWS])
+            report.claim(f"{FEW_ROWS}, times as quick as fp32, {case}", gain, OF_FP32_AT_ONE_ROW)
 
 
 def whole_models(report: Report, width: int = 1024, hidden: int = 8, steps: int = 32) -> None:
@@ -174,10 +178,20 @@ def whole_models(report: Report, width: int = 1024, hidden: int = 8, steps: int 
     lstm = nn.LSTM(width // 2, width // 2, num_layers=2).eval()
     x = torch.randn(steps, rows, width // 2)
     case = f"LSTM, 2 layers of {width // 2}, {steps} steps, batch {rows}"
-    add(report, case, forms(lstm, torchao=False), x)
+    times = add(report, case, forms(lstm, torchao=False), x)
+    if OLDER in times and "ours" in times:
+        theirs = quicker(times["fp32"], times[OLDER])
+        if theirs >= WHERE_FBGEMM:
+            gain = quicker(times["fp32"], times["ours"])
+            report.claim(f"ours, times as quick as fp32, {case}", gain, OF_FP32_RECURRENT)
+        else:
+            report.notes.append(
+                f"{case}: FBGEMM is {theirs:.2f}× as quick as fp32 here, less than "
+                f"{WHERE_FBGEMM}×, so ours is not held against fp32."
+            )
 
 
-def on_cpu() -> Report:
+def measure() -> Report:
     """The layer and the models on the CPU, with as many threads as torch takes by itself."""
     report = Report(
         "quantize", f"8-bit arithmetic beside fp32: a layer of {WIDTH} × {WIDTH}, and models"
@@ -200,26 +214,3 @@ def busy() -> list[str]:
     """What to say where other programs run beside this one."""
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     return [f"The machine was busy: load {load:.1f} on {cores} cores."] if load > cores / 2 else []
-
-
-def on_gpu(device: torch.device) -> Report:
-    """Products and the lessons' GPU cells, kept under the GPU's name."""
-    name = device_name(device)
-    report = Report("quantize", f"8 and 16 bits on {name}, and ranks that share it", device=name)
-    gpu_products.add_to(report, device)
-    torch.cuda.empty_cache()  # the ranks to come need the room
-    gpu_lessons.add_to(report)
-    return report
-
-
-def measure() -> list[Report]:
-    """The CPU's report, and the GPU's where there is one."""
-    device, report = device_here(), on_cpu()
-    if device.type == "cuda":
-        try:
-            return [report, on_gpu(device)]
-        except Exception as problem:  # minutes of the CPU's figures are not lost for it
-            report.notes.append(f"The GPU's part failed: {type(problem).__name__}: {problem}")
-            return [report]
-    report.notes.append(WITHOUT_GPU)
-    return [report]

@@ -65,6 +65,7 @@ class Report:
     """All that one benchmark found on one device.
 
     device: the name of the GPU that it was found on; None where it was the CPU.
+    extra: what is neither a time nor a claim, such as a timeline, for JSON.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Report:
     claims: list[Claim] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     device: str | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
 
     def add(self, case: str, name: str, seconds: Sequence[float], note: str = "") -> Row:
         """Add a contender's times."""
@@ -122,12 +124,12 @@ class Report:
                 for claim in self.claims
             ],
             "notes": self.notes,
-        }
+        } | ({"extra": self.extra} if self.extra else {})
 
     def save(self) -> Path:
         """Keep the figures beside the benchmark, with the machine that they were measured on.
 
-        Those of a GPU go into a file of their own, with its name: quantize-nvidia-h200.json.
+        Those of a GPU go into a file of their own, with its name: gpu-nvidia-h200.json.
         """
         RESULTS.mkdir(exist_ok=True)
         of_device = f"-{slug(self.device)}" if self.device else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from importlib import import_module
 
 from benchmarks.report import Report
@@ -18,29 +17,27 @@ NAMES = {
     "model-split": "benchmarks.model_split",
     "bubble": "benchmarks.bubble",
     "quantize": "benchmarks.quantize",
+    "hosts": "benchmarks.hosts",
+    "compress": "benchmarks.compress",
+    "gpu": "benchmarks.gpu",
 }
 
 
 def main(name: str, as_json: bool = False, save: bool = False) -> int:
     """Measure, and print a table or JSON. save: keep the figures under benchmarks/results.
 
-    Where a benchmark measures a GPU beside the CPU it has two reports: the GPU's stands in the JSON
-    of the first one, under "others".
     Returns 0 once it has measured, whatever came out: a target missed on a busy machine is told,
     not an error. Raises ValueError for a name that there is not.
     """
     if name not in NAMES:
         raise ValueError(f"There is no benchmark {name!r}; there are {', '.join(NAMES)}.")
-    found: Report | list[Report] = import_module(NAMES[name]).measure()
-    reports = found if isinstance(found, list) else [found]
-    for report in reports if save else []:
+    report: Report = import_module(NAMES[name]).measure()
+    if save:
         report.save()
     if as_json:
-        told = reports[0].as_dict() | {"others": [report.as_dict() for report in reports[1:]]}
-        print(json.dumps(told, indent=1, ensure_ascii=False))
+        print(report.json())
     else:
-        for report in reports:
-            report.show()
+        report.show()
     return 0
 
 

@@ -18,6 +18,9 @@ BENCHMARKS = (
     "model-split",
     "bubble",
     "quantize",
+    "hosts",
+    "compress",
+    "gpu",
 )
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": True}
 

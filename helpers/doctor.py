@@ -182,6 +182,18 @@ def find_sandbox() -> Finding:
     return Finding("sandbox", True, first_line("bwrap", "--version"))
 
 
+def find_hosts() -> Finding:
+    """Whether virtual hosts can be made here: it is tried, in a process of its own."""
+    if not state.ready():
+        return Finding("virtual hosts", False, "not tried", "Tried once the course is set up.")
+    from helpers.engines.hosts.namespaces import missing
+
+    if why := missing():
+        cost = f"The virtual clock stands in for them, with the same links: {why}."
+        return Finding("virtual hosts", False, "none", cost)
+    return Finding("virtual hosts", True, "network namespaces with shaped links")
+
+
 LOOKS: tuple[Callable[[], Finding], ...] = (
     find_python,
     find_setup,
@@ -193,6 +205,7 @@ LOOKS: tuple[Callable[[], Finding], ...] = (
     find_torch_devices,
     find_package("tensorflow", "TensorFlow's ranks do not run: ./course lab"),
     find_horovod,
+    find_hosts,
     find_compiler,
     find_browser,
     *((find_sandbox,) if places.grades() else ()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
+from helpers.engines.hosts import namespaces
+from helpers.exercises import drives_tf
 from helpers.setup import state, system
 from tests import selection
 
@@ -20,7 +23,7 @@ LONGEST = (
     "test_notebooks",
     SANDBOXED,
     "test_untouched",
-    "test_release_runs",
+    "test_release",
     "test_nbgrader",
     "test_exercises",
 )
@@ -82,11 +85,30 @@ def engine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture
+def tensorflow() -> Any:
+    """TensorFlow in this process, its CPU split as the exercises' drivers need it.
+
+    Their tests may come later in the same process, and once anything was computed it is too late.
+    """
+    found = pytest.importorskip("tensorflow")
+    drives_tf.split_cpu()
+    return found
+
+
+@functools.cache
+def no_hosts() -> str:
+    """Why there are no virtual hosts; not asked by a module of tests, for ranks load it, too."""
+    return namespaces.missing()
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Leave out what cannot run here, and say why."""
     missing = state.horovod_missing() if item.get_closest_marker("horovod") else None
     if missing:
         pytest.skip(missing)
+    if item.get_closest_marker("hosts") and (why := no_hosts()):
+        pytest.skip(f"no virtual hosts: {why}")
     if item.get_closest_marker("thorough") and not item.config.getoption("--all"):
         pytest.skip("It takes minutes: ./course test --all runs it")
     if (lesson := selection.left_out_of_sample(item)) is not None:

@@ -152,6 +152,11 @@ def solution_regions(path: Path) -> list[str]:
     return [region for region in map(bare, regions) if region.count("\n") >= 1]
 
 
+def is_one_number(value: Any) -> bool:
+    """Whether it is a list of one number over and over."""
+    return isinstance(value, list) and all(type(v) in (int, float) and v == value[0] for v in value)
+
+
 @cache
 def hidden_values(number: str) -> list[str]:
     """Arrays and lists of an exercise's hidden cases, as they would be written down."""
@@ -159,7 +164,9 @@ def hidden_values(number: str) -> list[str]:
     shown = json.dumps([encode(case.args) for case in exercise.cases(0)])
     hidden = [case.args for seed in HIDDEN_SEEDS for case in exercise.cases(seed)]
     texts = [json.dumps(encode(v)) for args in hidden for arguments in args for v in arguments]
-    return [text for text in texts if len(text) > 30 and text not in shown]
+    # A list of one number over and over, such as that of a worker that comes alone, tells nothing.
+    tell = [text for text in texts if not is_one_number(json.loads(text))]
+    return [text for text in tell if len(text) > 30 and text not in shown]
 
 
 def leaks(data: bytes, lesson: str) -> list[str]:

@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 from helpers.instructor.build_lesson import CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells, read
 from helpers.instructor.release import release
-from helpers.notebook.measure import MOST_REPEATS
+from helpers.workloads.repeats import MOST_REPEATS
 
 ROOT = Path(__file__).parents[1]
 
@@ -32,7 +32,7 @@ def environment(unpacked: Path, *more: Path) -> dict[str, str]:
         **os.environ,
         "PYTHONPATH": os.pathsep.join(map(str, (unpacked, *more))),
         "PYTHONDONTWRITEBYTECODE": "1",
-        MOST_REPEATS: "3",
+        MOST_REPEATS: "1",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from helpers.exercises.spec import Exercise
 
@@ -96,7 +97,10 @@ def in_sample(item: pytest.Item, lesson: str, *stand_for_all: str) -> bool:
 
 def everyday(params: Sequence[Any], every: int) -> list[Any]:
     """Parameters: one of so many runs everyday, the first among them, the others with --all."""
-    return [
-        one if n % every == 0 else pytest.param(one, marks=pytest.mark.thorough)
-        for n, one in enumerate(params)
-    ]
+    made = []
+    for n, one in enumerate(params):
+        if n % every:
+            values, name = (one.values, one.id) if isinstance(one, ParameterSet) else ((one,), None)
+            one = pytest.param(*values, id=name, marks=pytest.mark.thorough)
+        made.append(one)
+    return made

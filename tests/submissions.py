@@ -112,6 +112,8 @@ class _Inliner(ast.NodeTransformer):
         names = [alias.name for alias in node.names]
         source = inspect.getsource(import_module(module))
         self.parts.append(_with_imports(source, names, self.allowed))
+        if not _modules(node):  # a module's new name stands for no value
+            self.parts += [f"{a.asname} = {a.name}" for a in node.names if a.asname]
         return None
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:

@@ -16,6 +16,7 @@ SUBJECTS = (
     "data_parallel",
     "servers",
     "devices",
+    "compression",
     "quantization",
     "splitting",
     "pipeline",

@@ -22,7 +22,7 @@ from helpers.setup.machine import usable_cores
 from helpers.setup.places import ROOT
 
 TYPED = ("helpers", "benchmarks")
-MOST_WORKERS = 4
+MOST_WORKERS = 5
 SLOWEST = 10  # tests that the summary names
 GIGABYTES_A_WORKER = 4  # TensorFlow, torch and a few ranks at once
 
@@ -71,11 +71,14 @@ def named_paths(arguments: Sequence[str]) -> list[str]:
 
 
 def workers() -> int:
-    """How many processes share the tests: as many as cores and memory allow."""
+    """How many processes share the tests: three more than cores, where memory allows.
+
+    For each waits half of its time: for ranks that sleep, for kernels and sandboxes to start.
+    """
     import psutil
 
     memory = psutil.virtual_memory().total / 1e9
-    return max(1, min(int(usable_cores()), MOST_WORKERS, int(memory / GIGABYTES_A_WORKER)))
+    return max(1, min(int(usable_cores()) + 3, MOST_WORKERS, int(memory / GIGABYTES_A_WORKER)))
 
 
 def side_by_side() -> list[str]:
@@ -93,7 +96,7 @@ def pytest_command(choice: Choice, arguments: Sequence[str]) -> list[str]:
     if choice.thorough:
         command.append("--all")
     if choice.lesson:
-        command += ["--lesson", choice.lesson]
+        command += [f"--lesson={choice.lesson}"]
     if not named_paths(arguments):
         command += [*collected(choice.reach), *side_by_side()]
     return [*command, *arguments]
@@ -111,7 +114,7 @@ def collected(reach: Reach | None) -> list[str]:
     atexit.register(shutil.rmtree, path.parent, ignore_errors=True)
     judged = ["tests/exercises"] if reach.exercises else []
     where = ["tests"] if reach.lessons else sorted({*reach.files, *judged})
-    return ["--reached", str(path), *where]
+    return [f"--reached={path}", *where]  # one word, or pytest takes the path for one of tests
 
 
 def run_pytest(command: Sequence[str]) -> tuple[int, list[str]]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 
-from helpers.engines.errors import RunError, RunInterrupted
+from helpers.engines.errors import NoHosts, RunError, RunInterrupted
 from helpers.engines.rank import Plan
 from helpers.engines.wire import receive_message, send_message
 
@@ -36,9 +36,12 @@ SERVER_GONE = (
 
 
 class Client:
-    """One server process. lock: held by the run that uses it."""
+    """One server process. lock: held by the run that uses it.
 
-    def __init__(self, framework: str) -> None:
+    hosts: whether its ranks are on virtual hosts. Raises NoHosts where there can be none.
+    """
+
+    def __init__(self, framework: str, hosts: bool = False) -> None:
         self.framework = framework
         self.lock = threading.Lock()
         self.owner = os.getpid()
@@ -51,8 +54,9 @@ class Client:
             )
             if framework == "horovod":
                 environment["TF_USE_LEGACY_KERAS"] = "1"
+            command = [sys.executable, "-m", "helpers.engines.server", framework]
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "helpers.engines.server", framework, str(theirs.fileno())],
+                [*command, str(theirs.fileno()), *["hosts"] * hosts],
                 pass_fds=[theirs.fileno()],
                 env=environment,
                 start_new_session=True,
@@ -62,7 +66,7 @@ class Client:
             )
         self.socket = ours
         try:
-            what, detail = self._expect("ready", "missing")
+            what, detail = self._expect("ready", "missing", "no hosts")
         except BaseException as error:
             self.destroy()
             if isinstance(error, KeyboardInterrupt):
@@ -70,6 +74,9 @@ class Client:
             if isinstance(error, OSError | EOFError):
                 raise RunError(SERVER_GONE) from None
             raise
+        if what == "no hosts":
+            self.destroy()
+            raise NoHosts(f"Virtual hosts cannot be had here: {detail}.")
         if what == "missing":
             self.destroy()
             raise RunError(
@@ -136,19 +143,19 @@ class Client:
                 return kind, rest[0] if rest else None
 
 
-_clients: dict[str, Client] = {}
+_clients: dict[tuple[str, bool], Client] = {}
 _starting = threading.Lock()
 
 
-def client_for(framework: str) -> Client:
-    """The server for a framework, started where there is none yet."""
+def client_for(framework: str, hosts: bool = False) -> Client:
+    """The server for a framework, on this machine or on its virtual hosts; started where needed."""
     with _starting:
-        client = _clients.get(framework)
+        client = _clients.get((framework, hosts))
         if client is not None and client.owner == os.getpid() and client.alive:
             return client
         if client is not None:
             client.destroy()
-        _clients[framework] = client = Client(framework)
+        _clients[framework, hosts] = client = Client(framework, hosts)
         return client
 
 

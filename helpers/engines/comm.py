@@ -6,6 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+NO_COMMON_MEMORY = (
+    "Ranks on different hosts have no memory in common: comm.shared is for the ranks of one host."
+)
+
 
 class Request(Protocol):
     """A communication under way, as `isend`, `irecv` and `background` return it."""
@@ -25,11 +29,27 @@ class Comm(ABC):
 
     rank: this rank, 0 … size − 1. size: the number of ranks (the world size).
     device: where this rank's tensors belong, such as `torch.device("cuda:1")`.
+    hosts: the host of each rank, by rank; all 0 where there is one machine.
     """
 
     rank: int
     size: int
     device: Any
+    _hosts: tuple[int, ...] | None = None
+
+    @property
+    def hosts(self) -> tuple[int, ...]:
+        return self._hosts or (0,) * self.size
+
+    @property
+    def host(self) -> int:
+        """The host that this rank is on."""
+        return self.hosts[self.rank]
+
+    @property
+    def host_ranks(self) -> list[int]:
+        """The ranks on this rank's host, itself among them, in rank order."""
+        return [rank for rank, host in enumerate(self.hosts) if host == self.host]
 
     def send(self, tensor: Any, to: int) -> None:
         """Send a tensor and wait until rank `to` has received it.

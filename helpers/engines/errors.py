@@ -30,6 +30,10 @@ class RunError(RuntimeError):
         return [f"{type(self).__name__}: {self.report}"]
 
 
+class NoHosts(RunError):
+    """This machine gives no virtual hosts; the report says why and what can be done."""
+
+
 class RankFailed(RunError):
     """A rank raised an exception. kind: the exception's class name; message: its text."""
 

@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from helpers.engines import tensors
 from helpers.engines.blocks import Block, Memory
 from helpers.engines.deadlock import Doing
@@ -45,7 +47,7 @@ class Mailbox(NamedTuple):
 class SendRequest:
     """A message on its way. done once its receipt has come."""
 
-    def __init__(self, comm: LocalComm, to: int, block: Block, nbytes: int) -> None:
+    def __init__(self, comm: LocalComm, to: int, block: Block | None, nbytes: int) -> None:
         self._comm, self._to, self._block, self._nbytes = comm, to, block, nbytes
         self.received = False
 
@@ -62,7 +64,8 @@ class SendRequest:
     def receipt(self) -> None:
         """The receiver's word that it has the message."""
         self.received = True
-        self._comm.memory.give_back(self._block)
+        if self._block is not None:
+            self._comm.memory.give_back(self._block)
         self._comm.open.remove(self)
 
 
@@ -134,7 +137,7 @@ class LocalComm(RealComm):
         request = SendRequest(self, to, block, header.nbytes)
         self.open.append(request)
         number = self.inbox.track(request)
-        self.recorder.sent(header.nbytes)
+        self.recorder.sent(header.nbytes, to)
         self.inbox.post(to, "message", self.rank, tuple(header), number, self._file, tuple(block))
         self.recorder.event("sending", start, label("sending", to), to, header.nbytes, self.lane)
         return request
@@ -154,7 +157,8 @@ class LocalComm(RealComm):
         """Copy a message that has come out of the sender's memory, and post the receipt."""
         fields, number, file, place = notice
         start = time.perf_counter()
-        header, block = tensors.Header(*fields), Block(*place)
+        header = tensors.Header(*fields)
+        data = self.bytes_of(file, Block(*place))
         value, target = into, None
         if into is not None:
             who = f"Rank {self.rank} cannot receive from rank {source} so: rank {source}"
@@ -166,7 +170,7 @@ class LocalComm(RealComm):
         if target is None:
             value, target = tensors.empty(header)
         if header.nbytes:
-            target[:] = self.memory.view(file, block)[: header.nbytes]
+            target[:] = data[: header.nbytes]
         self.inbox.post(source, "receipt", self.rank, number)
         self.recorder.event(
             "sending", start, label("receiving", source), source, header.nbytes, self.lane
@@ -176,6 +180,10 @@ class LocalComm(RealComm):
         if value is not into:
             tensors.store(into, value)
         return into
+
+    def bytes_of(self, file: int, block: Block) -> np.ndarray:
+        """The block in which a message has come, a (n,) array of uint8."""
+        return self.memory.view(file, block)
 
     @by_one_thread
     def look(self) -> None:

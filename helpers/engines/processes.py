@@ -16,8 +16,9 @@ from helpers.engines import report
 from helpers.engines.board import Board
 from helpers.engines.client import SERVER_GONE, Client, client_for
 from helpers.engines.errors import RunError, RunInterrupted
+from helpers.engines.hosts.network import Network
 from helpers.engines.output import show_output
-from helpers.engines.rank import Plan
+from helpers.engines.rank import Failure, Plan
 from helpers.engines.rank_output import RankOutput
 from helpers.engines.trace import Event, RankStats, Results, Stats, Trace, with_computing
 from helpers.engines.watch import Watch
@@ -50,15 +51,17 @@ def run_processes(
     threads: int = 1,
     show: bool = True,
     names: Sequence[str] = (),
+    network: Network | None = None,
 ) -> Results:
     """Run `fn(comm, *args)` on real ranks; see `helpers.run` for what comes back and is raised.
 
-    names: what stands before what the ranks print, if not "rank 0" and so on.
+    names: what stands before what the ranks print, if not "rank 0" and so on. network: the
+    virtual hosts that they are on. Raises NoHosts where this machine gives none.
     """
     parcel = pack_function(fn, args)
     try:
         while True:
-            client = client_for(framework)
+            client = client_for(framework, network is not None)
             with client.lock:
                 if not client.alive:  # another thread's run took the server down
                     continue
@@ -73,6 +76,7 @@ def run_processes(
                     [path or os.getcwd() for path in sys.path],
                     os.getcwd(),
                     parcel.head,
+                    network,
                 )
                 run = LocalRun(client, plan, parcel, show, names)
                 try:
@@ -202,19 +206,30 @@ class LocalRun:
 
     def receive(self, rank: int) -> None:
         """Take a rank's answer. Raises RankFailed where it is an exception."""
-        if rank in self.answers:
+        if rank in self.answers or (answer := self.read_answer(rank)) is None:
             return
+        what, value, account = answer
+        if what == "failure":
+            # What frameworks raise when a peer has died is not the cause.
+            if readable(self.client.socket, DEATH_SECONDS):
+                self.handle("server", -1)
+            raise report.failed(self, rank, value, self.failed_too(rank))
+        self.answers[rank] = value, account
+        self.selector.unregister(self.controls[rank])
+
+    def read_answer(self, rank: int) -> tuple[str, Any, Any] | None:
+        """("value" or "failure", what it is, the account of the run); None at the rank's end."""
         control = self.controls[rank]
         try:
             body, fds = receive_message(control)
         except (EOFError, ConnectionError):
             if control.fileno() in self.selector.get_map():
                 self.selector.unregister(control)
-            return
+            return None
         what, head, account = pickle.loads(body)
         parcel = Parcel(head, fds[0] if fds else None)
         try:
-            value = unpack_value(parcel, mapped=False)
+            return what, unpack_value(parcel, mapped=False), account
         except Exception as error:
             raise RunError(
                 f"What rank {rank} returned or raised cannot be taken out of its pickle here: "
@@ -223,28 +238,35 @@ class LocalRun:
             ) from error
         finally:
             parcel.close()
-        if what == "failure":
-            # What frameworks raise when a peer has died is not the cause.
-            if readable(self.client.socket, DEATH_SECONDS):
-                self.handle("server", -1)
-            raise report.failed(self, rank, value)
-        self.answers[rank] = value, account
-        self.selector.unregister(control)
+
+    def failed_too(self, first: int) -> dict[int, Failure]:
+        """The exceptions of other ranks that have come by now."""
+        found = {}
+        for rank in self.unfinished():
+            if rank != first and readable(self.controls[rank]):
+                answer = self.read_answer(rank)
+                if answer is not None and answer[0] == "failure":
+                    found[rank] = answer[1]
+        return found
 
     def collect(self) -> Results:
         """Put the ranks' answers together."""
         order = range(self.plan.size)
         accounts = [self.answers[rank][1] for rank in order]
         begin = min(span[0] for _, _, _, span in accounts)
-        events, stats, spans = [], [], []
-        for recorded, nbytes, messages, (start, end) in accounts:
+        events, stats, spans, sent = [], [], [], []
+        for recorded, sent_to, messages, (start, end) in accounts:
             spans.append((start - begin, end - begin))
-            stats.append(RankStats(nbytes, messages, end - start))
+            stats.append(RankStats(sum(sent_to.values()), messages, end - start))
+            sent.append(sent_to)
             for rank, kind, first, last, *rest in recorded:
                 events.append(Event(rank, kind, first - begin, last - begin, *rest))
         trace = Trace(with_computing(events, spans), self.plan.size)
         texts = [output.text for output in self.outputs]
-        return Results([self.answers[rank][0] for rank in order], trace, Stats(stats), texts)
+        network = self.plan.network
+        hosts = network.hosts if network else (0,) * self.plan.size
+        values = [self.answers[rank][0] for rank in order]
+        return Results(values, trace, Stats(stats, sent, hosts), texts)
 
     def unfinished(self) -> list[int]:
         """The ranks that have not answered yet."""

@@ -9,13 +9,18 @@ import pickle
 import signal
 import socket
 import sys
+import threading
 import time
 import traceback
 from collections import deque
+from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from helpers.engines.board import Board
 from helpers.engines.chatter import NOISY, keep_apart, shorten
+from helpers.engines.hosts.comm import HostComm
+from helpers.engines.hosts.namespaces import INTERFACE, be_on
+from helpers.engines.hosts.network import Network
 from helpers.engines.local import LocalComm, Mailbox
 from helpers.engines.real import RealComm, Recorder
 from helpers.engines.wire import Parcel, pack_value, send_message, unpack_value
@@ -40,6 +45,18 @@ class Plan(NamedTuple):
     path: list[str]
     folder: str
     head: bytes
+    network: Network | None = None
+
+    @property
+    def interface(self) -> str:
+        """The name of the network interface that leads to the other ranks."""
+        if self.network is not None:
+            return INTERFACE
+        return "lo0" if sys.platform == "darwin" else "lo"
+
+    def address(self, rank: int) -> str:
+        """Where a rank can be reached."""
+        return "127.0.0.1" if self.network is None else self.network.address(rank)
 
 
 class Failure(NamedTuple):
@@ -64,6 +81,8 @@ def be_rank(rank: int, plan: Plan, fds: list[int], mailbox: Mailbox) -> NoReturn
     """Be one rank of a run, then wait for the end."""
     code = 1
     try:
+        if plan.network is not None:
+            be_on(plan.network.hosts[rank])
         control = settle(rank, plan, fds)
         answer(rank, plan, fds, mailbox, control)
         # The others may still need this rank's memory and sockets: stay until the client ends us.
@@ -125,8 +144,26 @@ def answer(rank: int, plan: Plan, fds: list[int], mailbox: Mailbox, control: soc
     """Run the function and send what it returned, or what it raised."""
     recorder = Recorder(rank, Board(fds[0], plan.size))
     span, me = (0.0, 0.0), os.getpid()
+    comm: RealComm | None = None
+    once = threading.Lock()  # whoever has it gives the rank's one answer
+
+    def send(what: str, parcel: Parcel) -> None:
+        events = [tuple(getattr(e, name) for name in e.__slots__) for e in recorder.events]
+        account = (events, dict(recorder.sent_to), recorder.messages, span)
+        body = pickle.dumps((what, parcel.head, account), protocol=5)
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):  # the function may have closed or replaced it
+                stream.flush()
+        if once.acquire(blocking=False):
+            send_message(control, body, () if parcel.fd is None else (parcel.fd,))
+
+    def fail(error: BaseException) -> None:
+        others = [each for each in (comm.untold() if comm else []) if each is not error]
+        send("failure", pack_value(describe_failure(error, recorder, others)))
+
     try:
         comm = make_comm(rank, plan, mailbox, recorder)
+        comm.fail = fail
         fn, args = unpack_value(Parcel(plan.head, fds[-1]))
         recorder.goes_on(0)
         start = time.perf_counter()
@@ -134,20 +171,14 @@ def answer(rank: int, plan: Plan, fds: list[int], mailbox: Mailbox, control: soc
         comm.finish()
         span = (start, time.perf_counter())
         recorder.goes_on(0, "returned")
-        parcel, what = pack_answer(rank, value), "value"
+        parcel = pack_answer(rank, value)
     except BaseException as error:
         if os.getpid() != me:
             end_child(error)
-        parcel, what = pack_value(describe_failure(error, recorder)), "failure"
+        return fail(error)
     if os.getpid() != me:
         end_child(None)
-    events = [tuple(getattr(e, name) for name in e.__slots__) for e in recorder.events]
-    account = (events, recorder.bytes, recorder.messages, span)
-    body = pickle.dumps((what, parcel.head, account), protocol=5)
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):  # the function may have closed or replaced it
-            stream.flush()
-    send_message(control, body, () if parcel.fd is None else (parcel.fd,))
+    return send("value", parcel)
 
 
 def end_child(error: BaseException | None) -> NoReturn:
@@ -179,7 +210,10 @@ def make_comm(rank: int, plan: Plan, mailbox: Mailbox, recorder: Recorder) -> Re
     """
     from helpers.engines import worlds
 
-    comm = LocalComm(rank, plan.size, None, Recorder(rank), mailbox)
+    comm: LocalComm = LocalComm(rank, plan.size, None, Recorder(rank), mailbox)
+    if plan.network is not None:
+        comm = HostComm(rank, plan.size, None, Recorder(rank), mailbox, plan.network)
+        comm.barrier()  # all listen now
     comm.device = worlds.join(comm, plan)
     comm.barrier()
     comm.recorder = recorder
@@ -190,8 +224,13 @@ def make_comm(rank: int, plan: Plan, mailbox: Mailbox, recorder: Recorder) -> Re
     return comm
 
 
-def describe_failure(error: BaseException, recorder: Recorder) -> Failure:
-    """An exception in plain parts, its frames without the engine's own."""
+def describe_failure(
+    error: BaseException, recorder: Recorder, others: Sequence[BaseException] = ()
+) -> Failure:
+    """An exception in plain parts, its frames without the engine's own.
+
+    others: what background functions have raised besides.
+    """
     shorten(error)
     frames = traceback.extract_tb(error.__traceback__)
     while frames and frames[0].filename == __file__:
@@ -202,7 +241,16 @@ def describe_failure(error: BaseException, recorder: Recorder) -> Failure:
         message = str(error)
     except Exception as another:
         message = f"(its text cannot be made: {type(another).__name__})"
-    return Failure(type(error).__name__, message, frames, origins(error), doing)
+    behind = origins(error)
+    for other in others:
+        behind += [origin("A background function raised too", other), *origins(other)]
+    return Failure(type(error).__name__, message, frames, behind, doing)
+
+
+def origin(how: str, error: BaseException) -> Origin:
+    """An exception behind another, in plain parts."""
+    text = "".join(traceback.format_exception_only(error)).strip()
+    return Origin(how, text, traceback.extract_tb(error.__traceback__))
 
 
 def origins(error: BaseException) -> list[Origin]:
@@ -218,6 +266,5 @@ def origins(error: BaseException) -> list[Origin]:
             if isinstance(other, BaseException) and id(other) not in seen:
                 seen.add(id(other))
                 todo.append(other)
-                text = "".join(traceback.format_exception_only(other)).strip()
-                found.append(Origin(how, text, traceback.extract_tb(other.__traceback__)))
+                found.append(origin(how, other))
     return found

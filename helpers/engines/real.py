@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import functools
+import os
 import queue
+import sys
 import threading
 import time
+import traceback
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -52,14 +56,14 @@ class Recorder:
     def __init__(self, rank: int, board: Board | None = None) -> None:
         self.rank = rank
         self.events: list[Event] = []
-        self.bytes = 0
+        self.sent_to: Counter[int] = Counter()
         self.messages = 0
         self._board = board
-        self._steps = [0, 0]
+        self._steps, self._doing = [0, 0], ["computing", "idle"]
 
-    def sent(self, nbytes: int) -> None:
-        """Count a message."""
-        self.bytes += nbytes
+    def sent(self, nbytes: int, to: int) -> None:
+        """Count a message to a rank."""
+        self.sent_to[to] += nbytes
         self.messages += 1
 
     def event(
@@ -71,17 +75,33 @@ class Recorder:
 
     def waits(self, lane: int, doing: Doing, peer: int | None = None, nbytes: int = 0) -> None:
         """Say on the board that this lane waits, and for what."""
+        self._steps[lane] += 1
+        self._doing[lane] = doing
         if self._board is not None:
-            self._steps[lane] += 1
             self._board.write(self.rank, lane, doing, peer, nbytes, self._steps[lane])
 
     def goes_on(self, lane: int, doing: Doing = "computing") -> None:
         """Say on the board that this lane waits no more."""
         self.waits(lane, doing)
 
+    def waiting(self, lane: int) -> int | None:
+        """The number of the wait for another rank that a lane is in; None where it is in none."""
+        among = self._doing[lane] in ("sending", "receiving", "barrier")
+        return self._steps[lane] if among else None
+
+
+def end_process(error: BaseException) -> None:
+    """Show an exception, and end the process."""
+    traceback.print_exception(error)
+    sys.stderr.flush()
+    os._exit(1)
+
 
 class RealComm(Comm):
-    """A rank on a real clock. lane: 0 for the rank's own thread, 1 for its communication thread."""
+    """A rank on a real clock. lane: 0 for the rank's own thread, 1 for its communication thread.
+
+    fail: ends the rank with an exception that its own thread cannot be told.
+    """
 
     def __init__(
         self, rank: int, size: int, device: Any, recorder: Recorder, lane: int = 0
@@ -95,6 +115,7 @@ class RealComm(Comm):
         self.turn = threading.RLock()
         self._thread: CommunicationThread | None = None
         self._failed: list[BackgroundCall] = []  # background functions that nobody has been told of
+        self.fail: Callable[[BaseException], None] = end_process
 
     @abstractmethod
     def on_lane(self, lane: int) -> RealComm:
@@ -112,7 +133,9 @@ class RealComm(Comm):
         if self.lane:
             raise RuntimeError("A function on the communication thread cannot start another there.")
         if self._thread is None:
-            self._thread = CommunicationThread(self.on_lane(1))
+            beside = self.on_lane(1)
+            beside._hosts = self._hosts
+            self._thread = CommunicationThread(beside)
         return self._thread.submit(self, fn, args)
 
     def wake(self, job: BackgroundCall) -> None:
@@ -128,6 +151,10 @@ class RealComm(Comm):
             job = self._failed.pop()
             if not job.settled():
                 job.wait()
+
+    def untold(self) -> list[BaseException]:
+        """What background functions have raised that nobody has been told of."""
+        return [job.error for job in self._failed if job.error is not None and not job.settled()]
 
     def finish(self) -> None:
         """Wait for what the function has left open: background work, then messages sent."""
@@ -173,13 +200,13 @@ class CommunicationThread:
 
 
 class BackgroundCall:
-    """A function on the communication thread, as its caller sees it."""
+    """A function on the communication thread, as its caller sees it. error: what it raised."""
 
     def __init__(self, caller: RealComm, fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self._caller, self._fn, self._args = caller, fn, args
         self._done = threading.Event()
         self._value: Any = None
-        self._error: BaseException | None = None
+        self.error: BaseException | None = None
         self._told = False
 
     def run(self, comm: RealComm) -> None:
@@ -190,7 +217,7 @@ class BackgroundCall:
             for request in list(comm.open):
                 request.wait()
         except BaseException as error:  # told by wait(), on the thread that asked for it
-            self._error = error
+            self.error = error
             self._caller.wake(self)
         finally:
             self._args = ()
@@ -203,7 +230,7 @@ class BackgroundCall:
 
     def settled(self) -> bool:
         """Whether nothing is left to be waited for: it has returned, or its error has been told."""
-        return self._done.is_set() and (self._error is None or self._told)
+        return self._done.is_set() and (self.error is None or self._told)
 
     def wait(self) -> Any:
         """The function's value. Raises what it raised."""
@@ -215,7 +242,7 @@ class BackgroundCall:
                 self._caller.raise_failed()  # another's, without which this one may wait for ever
             recorder.goes_on(lane)
             recorder.event("waiting", start, label("background"), None, 0, lane)
-        if self._error is not None:
+        if self.error is not None:
             self._told = True
-            raise self._error
+            raise self.error
         return self._value

@@ -9,7 +9,7 @@ import re
 import signal
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,17 +26,35 @@ _FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
 _DUMP_SECONDS = 0.5
 
 
-def failed(run: LocalRun, rank: int, failure: Failure) -> RankFailed:
-    """A rank raised an exception."""
-    lines = "".join(clean(failure.frames).format())
+def failed(
+    run: LocalRun, rank: int, failure: Failure, others: Mapping[int, Failure] | None = None
+) -> RankFailed:
+    """A rank raised an exception. others: those of other ranks at the same time, by rank.
+
+    An exception that says the same is told once.
+    """
     doing = f" ({failure.doing})" if failure.doing else ""
-    text = f"{failure.kind}: {failure.message}" if failure.message else failure.kind
-    report = f"Rank {rank} of {run.plan.size} raised {text}{doing}\n"
-    if lines:
-        report += f"Traceback of rank {rank} (most recent call last):\n{lines}{text}"
-    report += "".join(map(behind, failure.origins))
-    report += kept(run.stacks[rank], f"rank {rank}")
+    report = f"Rank {rank} of {run.plan.size} raised {said(failure)}{doing}\n"
+    report += raised(rank, failure) + kept(run.stacks[rank], f"rank {rank}")
+    told = {said(failure)}
+    for other, its in (others or {}).items():
+        if said(its) not in told:
+            told.add(said(its))
+            report += f"\nRank {other} raised {said(its)} at the same time.\n{raised(other, its)}"
     return RankFailed(report, rank, failure.kind, failure.message)
+
+
+def said(failure: Failure) -> str:
+    """An exception's kind and words."""
+    return f"{failure.kind}: {failure.message}" if failure.message else failure.kind
+
+
+def raised(rank: int, failure: Failure) -> str:
+    """Where an exception was raised, and what is behind it."""
+    lines = "".join(clean(failure.frames).format())
+    if lines:
+        lines = f"Traceback of rank {rank} (most recent call last):\n{lines}{said(failure)}"
+    return lines + "".join(map(behind, failure.origins))
 
 
 def behind(origin: Origin) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
+from helpers.engines.hosts.network import Network, network
 from helpers.engines.trace import Results
 
-ENGINES = ("processes", "virtual")
+ENGINES = ("processes", "virtual", "hosts")
 FRAMEWORKS = ("torch", "tensorflow", "horovod")
 MAX_PROCESSES = 64
 MAX_VIRTUAL = 4096
@@ -17,7 +18,7 @@ MAX_VIRTUAL = 4096
 def run(
     fn: Callable[..., Any],
     *args: Any,
-    ranks: int = 4,
+    ranks: int | None = None,
     engine: str = "processes",
     framework: str = "torch",
     timeout: float = 60.0,
@@ -25,7 +26,9 @@ def run(
 ) -> Results:
     """Run `fn(comm, *args)` on every rank and return the ranks' values in rank order.
 
-    engine: "processes" for real ranks on this machine, "virtual" for a virtual clock.
+    ranks: how many; 4 where nothing says otherwise.
+    engine: "processes" for real ranks on this machine, "virtual" for a virtual clock, "hosts" for
+    real ranks on virtual hosts of this machine, whose links have the bandwidth that is asked for.
     framework: whose world the real ranks bring up: "torch", "tensorflow" or "horovod".
     timeout: seconds after which the run is ended. show=False keeps the ranks' output for
     `.output` instead of printing it.
@@ -33,6 +36,9 @@ def run(
     Options of "processes": transport="shared memory" or "sockets" (gloo's); threads=1, the
     framework's threads a rank; device="cpu" to leave GPUs alone.
     Options of "virtual": latency=50e-6 seconds and bandwidth=1e9 bytes a second of each link.
+    Options of "hosts": hosts=4, ranks_per_host=1 (or a list, one a host), bandwidth="200mbit" or
+    bytes a second or None (or a list), threads=1. The same hosts on the virtual clock, with
+    switch= for what passes between all of them together: give hosts= to engine="virtual".
 
     Raises RankFailed, RankDied, Deadlock or RunTimeout (all RunError), which name the ranks, say
     what they were doing and show their tracebacks; RunInterrupted where the cell is interrupted.
@@ -42,49 +48,68 @@ def run(
     """
     if not callable(fn):
         raise TypeError(f"helpers.run needs a function fn(comm, ...), not {type(fn).__name__}.")
-    if isinstance(ranks, bool) or not hasattr(ranks, "__index__"):
+    if ranks is not None and (isinstance(ranks, bool) or not hasattr(ranks, "__index__")):
         raise TypeError(f"ranks is a whole number, not {ranks!r}.")
-    most = {"processes": MAX_PROCESSES, "virtual": MAX_VIRTUAL}.get(engine)
-    if most is None:
-        raise ValueError(f"There is no engine {engine!r}; there are {' and '.join(ENGINES)}.")
+    if engine not in ENGINES:
+        known = f"{', '.join(ENGINES[:-1])} and {ENGINES[-1]}"
+        raise ValueError(f"There is no engine {engine!r}; there are {known}.")
     if framework not in FRAMEWORKS:
         known = ", ".join(FRAMEWORKS)
         raise ValueError(f"There is no framework {framework!r}; there are {known}.")
-    if not 1 <= int(ranks) <= most:
+    check_options(engine, framework, options)
+    where = take_network(engine, ranks, options)
+    ranks = len(where.hosts) if where else 4 if ranks is None else int(ranks)
+    most = MAX_VIRTUAL if engine == "virtual" else MAX_PROCESSES
+    if not 1 <= ranks <= most:
         raise ValueError(f"ranks={ranks} is not possible: the {engine} engine takes 1 to {most}.")
     if isinstance(timeout, bool) or not isinstance(timeout, Real):
         raise TypeError(f"timeout is a number of seconds, not {timeout!r}.")
     if not timeout > 0:
         raise ValueError(f"timeout={timeout} is not a time; give seconds above 0.")
-    start: Callable[..., Results]
+    if where is not None:
+        options["network"] = where
     if engine == "virtual":
         from helpers.engines.virtual import run_virtual
 
-        start = run_virtual
-    else:
-        from helpers.engines.processes import run_processes
+        return run_virtual(fn, args, ranks, float(timeout), **options)
+    options["framework"] = framework
+    if engine == "hosts":
+        from helpers.engines.hosts.run import run_hosts
 
-        start = run_processes
-        options = {"framework": framework, **options}
-    check_options(start, engine, options)
-    return start(fn, args, ranks=int(ranks), timeout=float(timeout), **options)
+        return run_hosts(fn, args, ranks, timeout=float(timeout), **options)
+    from helpers.engines.processes import run_processes
+
+    return run_processes(fn, args, ranks, timeout=float(timeout), **options)
 
 
-def check_options(start: Callable[..., Results], engine: str, options: dict[str, Any]) -> None:
+_OPTIONS = {
+    "processes": ("transport", "device", "threads", "show", "names"),
+    "virtual": ("latency", "bandwidth", "hosts", "ranks_per_host", "switch", "show"),
+    "hosts": ("hosts", "ranks_per_host", "bandwidth", "threads", "show"),
+}
+
+
+def take_network(engine: str, ranks: int | None, options: dict[str, Any]) -> Network | None:
+    """The hosts that are asked for, taken out of the options; None where ranks have none."""
+    if engine != "hosts" and not {"hosts", "ranks_per_host"} & options.keys():
+        if "switch" in options:
+            raise ValueError("switch is what lies between hosts: give hosts= as well.")
+        return None
+    bandwidth = options.pop("bandwidth", 1e9 if engine == "virtual" else None)
+    each = options.pop("ranks_per_host", None)
+    return network(ranks, options.pop("hosts", None), each, bandwidth)
+
+
+def check_options(engine: str, framework: str, options: dict[str, Any]) -> None:
     """Raise TypeError for an option that the engine does not have, and name those it has."""
-    import inspect
-
-    common = ("fn", "args", "ranks", "timeout", "framework")
-    known = [name for name in inspect.signature(start).parameters if name not in common]
     for name in options:
-        if name not in (*known, "framework"):
+        if name not in _OPTIONS[engine]:
             raise TypeError(
-                f"The {engine} engine has no option {name!r}; it has {', '.join(known)}."
+                f"The {engine} engine has no option {name!r}; it has {', '.join(_OPTIONS[engine])}."
             )
     transport = options.get("transport", "shared memory")
     if transport not in ("shared memory", "sockets"):
         raise ValueError(f'transport is "shared memory" or "sockets", not {transport!r}.')
-    framework = options.get("framework", "torch")
     if transport == "sockets" and framework != "torch":
         raise ValueError(
             f'transport="sockets" is torch\'s gloo; ranks of {framework} have shared memory.'

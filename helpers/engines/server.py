@@ -3,7 +3,7 @@
 It has one thread and never computes, so that a fork is safe, which one of the notebook's own
 process is not. It talks with its client over one Unix socket, and ends when that closes.
 
-    python -m helpers.engines.server FRAMEWORK SOCKET_FD
+    python -m helpers.engines.server FRAMEWORK SOCKET_FD [hosts]
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Any
 import psutil
 
 from helpers.engines import pages
+from helpers.engines.hosts.namespaces import Missing, Namespaces
 from helpers.engines.local import Mailbox
 from helpers.engines.rank import Plan, be_rank
 from helpers.engines.wire import anonymous_file, receive_message, send_message
@@ -47,8 +48,9 @@ PRELOAD = {
 class Server:
     """Forks ranks, reaps them, and ends what they leave behind."""
 
-    def __init__(self, framework: str, client: socket.socket) -> None:
+    def __init__(self, client: socket.socket, namespaces: Namespaces | None = None) -> None:
         self.client = client
+        self.namespaces = namespaces
         self.ranks: dict[int, int] = {}
         self.tidy = False
         self.wakeup, self._signal_end = socket.socketpair()
@@ -99,6 +101,8 @@ class Server:
 
     def fork(self, plan: Plan, fds: list[int]) -> list[int]:
         """Fork the ranks of one run; returns their process ids, by rank."""
+        if self.namespaces is not None and plan.network is not None:
+            self.namespaces.prepare(plan.network)
         mailbox, started = make_mailbox(plan.size), []
         try:
             for rank in range(plan.size):
@@ -187,11 +191,16 @@ def allow_many_files() -> None:
 
 def main() -> None:
     """Load the framework, then serve."""
-    framework, fd = sys.argv[1], int(sys.argv[2])
+    framework, fd, where = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     client = socket.socket(fileno=fd)
     adopt_orphans()
     allow_many_files()
+    try:
+        namespaces = Namespaces() if where == ["hosts"] else None
+    except Missing as why:
+        send_message(client, pickle.dumps(("no hosts", str(why))))
+        return
     try:
         for module in PRELOAD[framework]:
             importlib.import_module(module)
@@ -200,7 +209,7 @@ def main() -> None:
         return
     gc.collect()
     gc.freeze()  # keeps the collector from touching, and so copying, pages that ranks share
-    server = Server(framework, client)
+    server = Server(client, namespaces)
     try:
         server.serve()
     except (EOFError, ConnectionError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -37,11 +37,40 @@ class RankStats(NamedTuple):
     seconds: float
 
 
-class Stats(Sequence[RankStats]):
-    """`stats[r]` is rank r's; `stats.bytes`, `.messages` and `.seconds` list one field by rank."""
+class LinkBytes(NamedTuple):
+    """The bytes of tensors that left a host by its link, and those that came in by it."""
 
-    def __init__(self, rows: Iterable[RankStats]) -> None:
+    out: int
+    into: int
+
+
+class Stats(Sequence[RankStats]):
+    """`stats[r]` is rank r's; `stats.bytes`, `.messages` and `.seconds` list one field by rank.
+
+    sent: for each rank, the bytes to each other rank to which it sent any. hosts: by rank.
+    """
+
+    def __init__(
+        self,
+        rows: Iterable[RankStats],
+        sent: Sequence[Mapping[int, int]] = (),
+        hosts: Sequence[int] = (),
+    ) -> None:
         self._rows = tuple(rows)
+        self.sent = [dict(each) for each in sent]
+        self._hosts = tuple(hosts)
+
+    @property
+    def links(self) -> list[LinkBytes]:
+        """For each host, what went over its link: tensors that ranks sent to other hosts."""
+        out = [0] * (max(self._hosts, default=-1) + 1)
+        into = list(out)
+        for source, each in enumerate(self.sent):
+            for to, nbytes in each.items():
+                if self._hosts[source] != self._hosts[to]:
+                    out[self._hosts[source]] += nbytes
+                    into[self._hosts[to]] += nbytes
+        return [LinkBytes(*pair) for pair in zip(out, into, strict=True)]
 
     def __getitem__(self, rank: Any) -> Any:
         return self._rows[rank]

@@ -31,11 +31,13 @@ from helpers.engines.errors import (
     RunInterrupted,
     RunTimeout,
 )
+from helpers.engines.hosts.network import Bandwidth, Network, bytes_a_second
 from helpers.engines.output import show_output
 from helpers.engines.random_state import RandomStates
 from helpers.engines.scheduler import Scheduler, Task
 from helpers.engines.trace import RankStats, Results, Stats, Trace
 from helpers.engines.virtual_comm import Lane, VirtualComm, World
+from helpers.engines.virtual_links import Hosts
 
 _active: list[VirtualRun] = []
 _guard = threading.Lock()
@@ -47,8 +49,10 @@ def run_virtual(
     ranks: int,
     timeout: float | None = 60.0,
     latency: float = 50e-6,
-    bandwidth: float = 1e9,
+    bandwidth: str | float = 1e9,
     show: bool = True,
+    network: Network | None = None,
+    switch: Bandwidth = None,
 ) -> Results:
     """Run `fn(comm, *args)` for every rank on a virtual clock and return what the ranks return.
 
@@ -56,6 +60,8 @@ def run_virtual(
     link, `math.inf` for links that take no time for bytes. Only messages, barriers and
     `comm.compute(seconds)` move the clock. timeout: real seconds; None for no limit.
     show: print what the ranks printed, rank after rank, when the run is over.
+    network: the hosts that ranks share, with the bandwidth of each one's link. switch: what may
+    pass between all hosts together.
 
     Each rank has its own copy of the arguments, and of what a function from a cell refers to, and
     its own random state, which starts as the caller's. Raises RankFailed, Deadlock, RunTimeout,
@@ -63,9 +69,12 @@ def run_virtual(
     """
     if not (math.isfinite(latency) and latency >= 0):
         raise ValueError(f"latency={latency} is not possible: give 0 or more seconds.")
-    if not bandwidth > 0:
-        raise ValueError(f"bandwidth={bandwidth} is not possible: give bytes a second above 0.")
-    run = VirtualRun(fn, args, ranks, latency, bandwidth)
+    each = bytes_a_second(bandwidth) or math.inf
+    hosts = None
+    if network is not None:
+        links = tuple(link or math.inf for link in network.bandwidth)
+        hosts = Hosts(network.hosts, links, bytes_a_second(switch) or math.inf)
+    run = VirtualRun(fn, args, ranks, latency, each, hosts)
     with _guard:
         # Ranks share this process's stdout and random state: a second run has to be inside a rank.
         if _active and not _active[-1].owns(threading.get_ident()):
@@ -93,11 +102,12 @@ class VirtualRun:
         ranks: int,
         latency: float,
         bandwidth: float,
+        hosts: Hosts | None = None,
     ) -> None:
         self.size = ranks
         self._copies = Copies(fn, tuple(args))
         self._scheduler = Scheduler(self._switch)
-        self._world = World(self._scheduler, ranks, latency, bandwidth)
+        self._world = World(self._scheduler, ranks, latency, bandwidth, hosts)
         self._comms = [VirtualComm(rank, self._world) for rank in range(ranks)]
         for rank, comm in enumerate(self._comms):
             comm.task = Lane(rank, 0, 0.0, partial(self._body, comm))
@@ -161,10 +171,11 @@ class VirtualRun:
     def _collect(self) -> Results:
         links = self._world.links
         clocks = [comm.task.clock for comm in self._comms]
-        rows = map(RankStats, links.bytes, links.messages, clocks)
+        nbytes = [sum(sent.values()) for sent in links.sent]
+        rows = map(RankStats, nbytes, links.messages, clocks)
         trace = Trace(self._world.events, self.size, virtual=True)
         values = [self._copies.returned(value) for value in self._values]
-        return Results(values, trace, Stats(rows), self.output())
+        return Results(values, trace, Stats(rows, links.sent, self._world.hosts), self.output())
 
     def _trouble(self) -> RunError | None:
         """What went wrong in a run in which no task can go on."""

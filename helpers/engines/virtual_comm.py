@@ -11,11 +11,11 @@ from typing import Any
 import torch
 
 from helpers.engines import tensors
-from helpers.engines.comm import Comm
+from helpers.engines.comm import NO_COMMON_MEMORY, Comm
 from helpers.engines.deadlock import State
 from helpers.engines.scheduler import Scheduler, Task
 from helpers.engines.trace import Event, Kind
-from helpers.engines.virtual_links import Asked, Links, Message, Pending
+from helpers.engines.virtual_links import Asked, Hosts, Links, Message, Pending
 from helpers.engines.virtual_requests import (
     JobRequest,
     ReceiveRequest,
@@ -30,10 +30,18 @@ CPU = torch.device("cpu")
 class World:
     """What the ranks of a run share: the clock, the links, the meetings, the trace."""
 
-    def __init__(self, scheduler: Scheduler, ranks: int, latency: float, bandwidth: float) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        ranks: int,
+        latency: float,
+        bandwidth: float,
+        hosts: Hosts | None = None,
+    ) -> None:
         self.scheduler = scheduler
         self.size = ranks
-        self.links = Links(scheduler, ranks, latency, bandwidth)
+        self.links = Links(scheduler, ranks, latency, bandwidth, hosts)
+        self.hosts = hosts.of if hosts else (0,) * ranks
         self.events: list[Event] = []
         self.meetings: dict[tuple[str, int, int], Meeting] = {}
 
@@ -73,6 +81,10 @@ class VirtualComm(Comm):
         self._meetings = {"barrier": 0, "shared": 0}
         self._behind: VirtualComm | None = None
         self._jobs: deque[VirtualCall] = deque()
+
+    @property
+    def hosts(self) -> tuple[int, ...]:
+        return self.world.hosts
 
     def isend(self, tensor: Any, to: int) -> SendRequest:
         task = self.running()
@@ -118,6 +130,8 @@ class VirtualComm(Comm):
 
         As on every engine; on this one, reading and writing them takes no virtual time.
         """
+        if len(set(self.hosts)) > 1:
+            raise RuntimeError(NO_COMMON_MEMORY)
         buffer = torch.zeros(tuple(shape), dtype=dtype or torch.float32)
         header = tensors.describe(buffer)
         meeting = self._meet("shared")

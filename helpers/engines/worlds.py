@@ -7,7 +7,7 @@ import glob
 import json
 import os
 import socket
-import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,11 +22,6 @@ def join(comm: LocalComm, plan: Plan) -> Any:
     return {"torch": join_torch, "tensorflow": join_tensorflow, "horovod": join_horovod}[
         plan.framework
     ](comm, plan)
-
-
-def loopback() -> str:
-    """The name of the network interface that leads back to this machine."""
-    return "lo0" if sys.platform == "darwin" else "lo"
 
 
 def tell_all(comm: LocalComm, number: int) -> int:
@@ -64,20 +59,22 @@ def join_torch(comm: LocalComm, plan: Plan) -> Any:
 
     torch.set_num_threads(plan.threads)
     device, backend = torch_device(comm.rank, comm.size, plan.device)
-    os.environ["GLOO_SOCKET_IFNAME"] = loopback()
+    os.environ["GLOO_SOCKET_IFNAME"] = plan.interface
     limit = datetime.timedelta(seconds=min(plan.timeout, LONGEST))
     store: Any = None
+    first, beside = plan.address(0), comm.host_ranks
     if comm.rank == 0:
-        store = dist.TCPStore("127.0.0.1", 0, comm.size, True, limit, wait_for_workers=False)
+        store = dist.TCPStore(first, 0, comm.size, True, limit, wait_for_workers=False)
     port = tell_all(comm, store.port if store else 0)
     if comm.rank:
-        store = dist.TCPStore("127.0.0.1", port, comm.size, False, limit)
+        store = dist.TCPStore(first, port, comm.size, False, limit)
     os.environ.update(
         RANK=str(comm.rank),
-        LOCAL_RANK=str(comm.rank),
+        LOCAL_RANK=str(beside.index(comm.rank)),
         WORLD_SIZE=str(comm.size),
-        LOCAL_WORLD_SIZE=str(comm.size),
-        MASTER_ADDR="127.0.0.1",
+        LOCAL_WORLD_SIZE=str(len(beside)),
+        GROUP_RANK=str(comm.host),
+        MASTER_ADDR=first,
         MASTER_PORT=str(port),
     )
     dist.init_process_group(
@@ -94,17 +91,19 @@ def join_tensorflow(comm: LocalComm, plan: Plan) -> Any:
 
     tf.config.threading.set_intra_op_parallelism_threads(plan.threads)
     tf.config.threading.set_inter_op_parallelism_threads(max(2, plan.threads))
-    workers = [f"127.0.0.1:{port}" for port in ports(comm)]
+    addresses = [plan.address(rank) for rank in range(comm.size)]
+    found = ports(comm, plan)
+    workers = [f"{address}:{port}" for address, port in zip(addresses, found, strict=True)]
     task = {"type": "worker", "index": comm.rank}
     os.environ.update(
         TF_CONFIG=json.dumps({"cluster": {"worker": workers}, "task": task}),
         TF_GRPC_REUSE_PORT="1",
-        no_grpc_proxy="127.0.0.1",
+        no_grpc_proxy=",".join(addresses),
     )
     return "/GPU:0" if gpus else "/CPU:0"
 
 
-def ports(comm: LocalComm) -> list[int]:
+def ports(comm: LocalComm, plan: Plan) -> list[int]:
     """A free port for every rank, held for as long as the process lives.
 
     A port that is free when asked for may be taken a moment later, by a connection of another
@@ -112,7 +111,7 @@ def ports(comm: LocalComm) -> list[int]:
     """
     held = socket.socket()
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    held.bind(("127.0.0.1", 0))
+    held.bind((plan.address(comm.rank), 0))
     mine = held.getsockname()[1]
     held.detach()  # stays open until the process ends
     if comm.rank:
@@ -137,18 +136,20 @@ def join_horovod(comm: LocalComm, plan: Plan) -> Any:
 
     torch.set_num_threads(plan.threads)
     first, second = rendezvous(comm), rendezvous(comm)
+    mine = comm.host_ranks.index(comm.rank)
+    across = [r for r in range(comm.size) if comm.hosts[:r].count(comm.hosts[r]) == mine]
     os.environ.update(
         HOROVOD_RANK=str(comm.rank),
         HOROVOD_SIZE=str(comm.size),
-        HOROVOD_CROSS_RANK="0",
-        HOROVOD_LOCAL_RANK=str(comm.rank),
-        HOROVOD_LOCAL_SIZE=str(comm.size),
-        HOROVOD_CROSS_SIZE="1",
+        HOROVOD_CROSS_RANK=str(across.index(comm.rank)),
+        HOROVOD_LOCAL_RANK=str(mine),
+        HOROVOD_LOCAL_SIZE=str(len(comm.host_ranks)),
+        HOROVOD_CROSS_SIZE=str(len(across)),
         HOROVOD_CONTROLLER="gloo",
         HOROVOD_CPU_OPERATIONS="gloo",
-        HOROVOD_GLOO_IFACE=loopback(),
-        HOROVOD_HOSTNAME="localhost",
-        HOROVOD_GLOO_RENDEZVOUS_ADDR="127.0.0.1",
+        HOROVOD_GLOO_IFACE=plan.interface,
+        HOROVOD_HOSTNAME=host_name(comm, comm.host),
+        HOROVOD_GLOO_RENDEZVOUS_ADDR=plan.address(0),
         HOROVOD_GLOO_RENDEZVOUS_PORT=str(first),
         HOROVOD_GLOO_TIMEOUT_SECONDS=str(int(min(plan.timeout, LONGEST)) + 1),
     )
@@ -160,6 +161,11 @@ def join_horovod(comm: LocalComm, plan: Plan) -> Any:
     return torch.device("cpu")  # set-up builds Horovod for the CPU, on a machine with GPUs too
 
 
+def host_name(comm: LocalComm, host: int) -> str:
+    """What Horovod calls a host."""
+    return f"host{host}" if len(set(comm.hosts)) > 1 else "localhost"
+
+
 def rendezvous(comm: LocalComm) -> int:
     """The port of a rendezvous server in rank 0's process."""
     port = 0
@@ -169,5 +175,7 @@ def rendezvous(comm: LocalComm) -> int:
 
         server = RendezvousServer(verbose=0)
         port = server.start()
-        server.init(get_host_assignments(parse_hosts(f"localhost:{comm.size}"), comm.size))
+        counts = Counter(comm.hosts)
+        slots = ",".join(f"{host_name(comm, host)}:{counts[host]}" for host in sorted(counts))
+        server.init(get_host_assignments(parse_hosts(slots), comm.size))
     return tell_all(comm, port)

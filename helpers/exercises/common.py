@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 
-from helpers.exercises.spec import Case, Observation
+from helpers.exercises.compare import close
+from helpers.exercises.spec import Case, Look, Observation
 
 # The most telling size first: a hint is given for the first case that is wrong.
 WORLDS = (3, 1, 2, 5)
@@ -13,6 +17,15 @@ WORLDS = (3, 1, 2, 5)
 def rng(seed: int, number: str) -> np.random.Generator:
     """Random numbers for one exercise's cases, the same on every machine."""
     return np.random.default_rng([seed, *map(int, number.split("."))])
+
+
+def random_weights(random: np.random.Generator, sizes: tuple[int, ...]) -> list[np.ndarray]:
+    """[W₁, b₁, W₂, b₂, …] of a network with these layer sizes, float64."""
+    made: list[np.ndarray] = []
+    for before, after in pairwise(sizes):
+        made.append(random.standard_normal((after, before)) / before**0.5)
+        made.append(random.standard_normal(after))
+    return made
 
 
 def sends_to_itself(case: Case, seen: Observation) -> int | None:
@@ -41,3 +54,29 @@ def self_hint(case: Case, seen: Observation) -> str | None:
         f"Rank {rank} waits for a message from rank {rank}, which nobody will receive. "
         "Keep your own part without sending it."
     )
+
+
+def fails_with(piece: str, hint: str, kind: str = "", ours: bool = False) -> Look:
+    """What recognises an exception by a piece of its text; the rest of that differs by answer.
+
+    kind: its type, where that matters. ours: only where the learner's own code did not raise it.
+    """
+
+    def look(case: Case, seen: Observation) -> str | None:
+        found = seen.trouble == "failed" and piece in seen.text and kind in ("", seen.kind)
+        return f"{case.name}, {hint}" if found and not (ours and seen.place) else None
+
+    return look
+
+
+def after(seen: Observation) -> list[Any]:
+    """The ranks' tensors after a function that changes them in place."""
+    return [v["after"] for v in seen.values]
+
+
+def compared_in_place(case: Case, seen: Observation) -> Any:
+    """The tensors afterwards, and what was returned in their place."""
+    return [
+        (v["after"], None if close(v["returned"], v["after"], 0.0) else v["returned"])
+        for v in seen.values
+    ]

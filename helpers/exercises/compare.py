@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-_ROUNDING = 1e-5
 
 
 @dataclass(frozen=True)
@@ -54,31 +52,50 @@ def in_single_precision(got: Iterable[Any], want: Iterable[Any]) -> bool:
     return all_close(got, want, 1e-5) and not all_close(got, want, 1e-10)
 
 
-def alike(one: Any, other: Any, clocked: Sequence[str] = ()) -> bool:
-    """Whether two plain values are the same but for rounding, and for what depends on time.
+def rounded(got: Iterable[Any], want: Iterable[Any]) -> str:
+    """How "these are not the right numbers" goes on where float32 is why; "" elsewhere."""
+    if not in_single_precision(got, want):
+        return ""
+    return (
+        ": they agree to seven digits, so something was float32 on the way, as `torch.zeros(…)` "
+        "is; `x.new_zeros(…)` takes x's type"
+    )
 
-    clocked: keys whose values depend on it. A key that is None in the second was not seen there.
+
+def agree(one: Any, other: Any, unseen: tuple[str, ...] = ()) -> bool:
+    """Whether two plain values are equal; floating-point numbers to rounding, NaN like NaN.
+
+    unseen: keys whose value is None in the first where nobody saw it.
     """
+    if isinstance(other, np.ndarray) and other.dtype.kind == "f":
+        return type(one) is np.ndarray and one.shape == other.shape and _near(one, other)
+    if isinstance(other, np.ndarray):
+        return type(one) is np.ndarray and one.dtype == other.dtype and np.array_equal(one, other)
     if type(one) is not type(other):
         return False
-    if isinstance(one, np.ndarray):
-        return bool(
-            one.dtype == other.dtype
-            and one.shape == other.shape
-            and np.allclose(one, other, _ROUNDING, _ROUNDING, equal_nan=True)
-        )
-    if isinstance(one, list | tuple):
+    if isinstance(other, list | tuple):
         pairs = zip(one, other, strict=False)
-        return len(one) == len(other) and all(alike(a, b, clocked) for a, b in pairs)
-    if isinstance(one, dict):
+        return len(one) == len(other) and all(agree(a, b, unseen) for a, b in pairs)
+    if isinstance(other, dict):
         return one.keys() == other.keys() and all(
-            alike(one[key], value, clocked)
+            agree(one[key], value, unseen)
             for key, value in other.items()
-            if key not in clocked and value is not None
+            if not (key in unseen and one[key] is None)
         )
-    if isinstance(one, float):
-        return bool(np.isclose(one, other, _ROUNDING, _ROUNDING, equal_nan=True))
+    if isinstance(other, float):
+        return _near(np.asarray(one), np.asarray(other))
     return bool(one == other)
+
+
+def _near(one: np.ndarray, other: np.ndarray) -> bool:
+    """Close, relative to the largest number: sums in another order differ so."""
+    if one.dtype != other.dtype:
+        return False
+    tolerance = 1e-6 if one.dtype == np.float64 else 1e-5 if one.dtype == np.float32 else 1e-2
+    finite = np.isfinite(other)
+    scale = float(np.max(np.abs(other[finite]), initial=0.0)) or 1.0
+    with np.errstate(all="ignore"):
+        return bool(np.allclose(one, other, 0.0, tolerance * scale, equal_nan=True))
 
 
 def number(value: Any) -> float | None:
@@ -116,6 +133,15 @@ def short(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.5g}"
     return str(value)
+
+
+def told_apart(one: float, other: float) -> tuple[str, str]:
+    """Two numbers with five significant digits, or as many more as it takes to tell them apart."""
+    for form in (".5g", *(f"#.{digits}g" for digits in range(6, 18))):
+        texts = format(one, form).rstrip("."), format(other, form).rstrip(".")
+        if texts[0] != texts[1]:
+            break
+    return texts
 
 
 def count(amount: int, noun: str, plural: str = "") -> str:

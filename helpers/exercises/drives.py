@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from helpers.engines.errors import Deadlock, RankFailed, RunError
+from helpers.engines.hosts.network import network
 from helpers.engines.trace import Results
 from helpers.exercises.compare import Other
 from helpers.exercises.spec import Case, Observation, Place
@@ -167,7 +168,17 @@ def _in_place(fn: Function, comm: Any, *args: Any) -> Any:
     return {"after": args[0], "returned": given, OPEN: requests.end()}
 
 
+def _in_a_row(fn: Function, comm: Any, calls: int) -> Any:
+    """`fn(comm)`, so often: what it gave, what its messages told, how many are open."""
+    from helpers.exercises.drives_requests import OPEN, Requests
+
+    requests = Requests(comm, note=plain)
+    gave = [plain(fn(comm)) for _ in range(calls)]
+    return {"gave": gave, "told": requests.told, OPEN: requests.end()}
+
+
 on_ranks = Ranked(_on_ranks)  # `values` are what the ranks returned
+in_a_row = Ranked(_in_a_row, arguments=1)
 in_place = Ranked(_in_place)  # for functions that write into their first argument
 
 
@@ -193,10 +204,9 @@ def virtual(fn: Function, call: Function, case: Case, arguments: int | None = No
             faults[comm.rank] = failed(error, fn, comm.rank)
             raise
 
-    clock = {k: v for k, v in case.options.items() if k in ("latency", "bandwidth")}
     try:
         # As an argument, so that each rank gets its own copy of what the function refers to.
-        results = run_virtual(rank, (fn,), ranks=case.ranks, show=False, **clock)
+        results = run_virtual(rank, (fn,), ranks=case.ranks, show=False, **clock_of(case))
     except RankFailed as error:
         known = faults.get(error.rank or 0)
         return known or Observation(
@@ -211,6 +221,15 @@ def virtual(fn: Function, call: Function, case: Case, arguments: int | None = No
     return returned(results, list(results), sent)
 
 
+def clock_of(case: Case) -> dict[str, Any]:
+    """The options of the virtual clock for a case's ranks, and the hosts that they are on."""
+    clock = {k: v for k, v in case.options.items() if k in ("latency", "bandwidth")}
+    if each := case.options.get("ranks_per_host"):
+        asked = network(case.ranks, None, each, clock.pop("bandwidth", 1e9))
+        clock["network"] = asked
+    return clock
+
+
 def returned(results: Results, values: list[Any], sent: list[list[int]]) -> Observation:
     """A run that came to its end as an observation, with what its ranks gave in plain values."""
     return Observation(
@@ -219,6 +238,7 @@ def returned(results: Results, values: list[Any], sent: list[list[int]]) -> Obse
         messages=list(results.stats.messages),
         sent=sent,
         seconds=list(results.stats.seconds),
+        links=[(link.out, link.into) for link in results.stats.links],
         events=list(results.trace),
     )
 
@@ -299,6 +319,11 @@ def tensors(value: Any) -> Any:
     return value
 
 
+def is_namedtuple(value: Any) -> bool:
+    """Whether a value is a tuple whose items have names, which stands for the tuple of them."""
+    return isinstance(value, tuple) and hasattr(type(value), "_fields")
+
+
 def plain(value: Any, depth: int = 0) -> Any:
     """A value without behaviour: tensors become numpy arrays, anything strange only its name."""
     if value is None or type(value) in (bool, int, float, str):
@@ -312,6 +337,8 @@ def plain(value: Any, depth: int = 0) -> Any:
     if type(value) in (list, tuple, range):
         items = [plain(v, depth + 1) for v in value]
         return tuple(items) if type(value) is tuple else items
+    if is_namedtuple(value):
+        return tuple(plain(v, depth + 1) for v in value)
     if type(value) is dict:
         return {k: plain(v, depth + 1) for k, v in value.items() if type(k) in (int, str)}
     import torch

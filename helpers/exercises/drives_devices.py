@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers.exercises.compare import Other, alike
+from helpers.exercises.compare import Other, agree
 from helpers.exercises.drives import Function, Remote, failed, plain, wrong_signature
 from helpers.exercises.drives_built import Built
 from helpers.exercises.drives_tf import settings
@@ -35,7 +35,7 @@ def counts_a_step(fn: Function, case: Case) -> Observation:
     mine = list(widths)
     try:
         given = plain(fn(mine, batch, slots))
-        if isinstance(fn, Remote) and not alike(given, plain(fn(mine, batch, slots))):
+        if isinstance(fn, Remote) and not agree(given, plain(fn(mine, batch, slots))):
             mine = []  # what has become of the list shows in the second call alone
     except Exception as error:
         return failed(error, fn)
@@ -148,7 +148,8 @@ def _runs(definition: Any, run: str, start: float, values: Any) -> dict[str, Any
 def _builds_a_search(fn: Function, case: Case) -> Observation:
     """Build `fn(container, model)` as a new client: its graph, and what of it was given.
 
-    The case's arguments: the container, and the model as {name: (shape, device)}.
+    The case's arguments: the container, and the model as {name: (shape, device)}. It is asked twice
+    with one model, and the second graph counts: who uses the model up has nothing to find then.
     """
     trouble = wrong_signature(fn, 2)
     if trouble:
@@ -156,15 +157,17 @@ def _builds_a_search(fn: Function, case: Case) -> Observation:
     import tensorflow as tf
 
     container, model = case.args[0]
+    mine = dict(model)
     try:
-        with tf.Graph().as_default() as graph:
-            given = fn(container, dict(model))
+        for _ in range(2):
+            with tf.Graph().as_default() as graph:
+                given = fn(container, mine)
         found = given if isinstance(given, dict) else {}
         parts = {str(name): _part(each) for name, each in found.items()}
     except Exception as error:
         return failed(error, fn)
     built = {"kind": type(given).__name__, "found": parts, "graph": as_bytes(graph)}
-    return Observation(values=[built])
+    return Observation(values=[{**built, "changed": mine != dict(model)}])
 
 
 def _part(each: Any) -> list[str]:
@@ -182,10 +185,11 @@ def _looks_for_the_model(case: Case, built: Any) -> Observation:
     """Let other clients leave models behind, and then the new one look.
 
     The case's arguments: the container, the model, the names of the tasks, and what the others
-    leave: a list of (container, {name: device}, {name: value}). `values[0]` is {"kind", "found":
-    for each name its value or the kind of an error, "after": the values of the first model that was
-    left, when all is over, "handles": (container, name, device) of each variable that the graph
-    names, "shapes": for each name its shape, None for what is no variable}.
+    leave: a list of (container, {name: device}, {name: value}). `values[0]` is {"kind", "changed":
+    whether the dictionary of the model was, "found": for each name its value or the kind of an
+    error, "after": the values of the first model that was left, when all is over, "handles":
+    (container, name, device) of each variable that the graph names, "shapes": for each name its
+    shape, None for what is no variable}.
     """
     import tensorflow as tf
 
@@ -193,6 +197,7 @@ def _looks_for_the_model(case: Case, built: Any) -> Observation:
     definition = definition_of(built["graph"])
     found = {str(name): (str(kind), str(of)) for name, (kind, of) in built["found"].items()}
     seen: dict[str, Any] = {"kind": str(built["kind"]), "handles": handles(definition)}
+    seen["changed"] = bool(built["changed"])
     seen["shapes"] = {name: _shape(definition, *each) for name, each in found.items()}
     graphs, inits, variables = [], [], []
     for other in left:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
@@ -65,19 +66,29 @@ thread_runs = Threaded(_thread_runs)
 
 @contextmanager
 def noting() -> Iterator[list[BaseException]]:
-    """What ends threads meanwhile."""
+    """What ends threads meanwhile, or the work of a pool, which keeps it to itself."""
     faults = list[BaseException]()
-    old = threading.excepthook
+    old, of_pool = threading.excepthook, Future.set_exception
 
     def note(hook: threading.ExceptHookArgs) -> None:
         if hook.exc_value is not None:
             faults.append(hook.exc_value)
 
+    def keep(future: Any, error: BaseException | None) -> None:
+        if error is not None:
+            faults.append(error)
+        of_pool(future, error)
+
     threading.excepthook = note
+    Future.set_exception = keep  # type: ignore[method-assign,assignment]
     try:
         yield faults
     finally:
         threading.excepthook = old
+        Future.set_exception = of_pool  # type: ignore[method-assign]
+
+
+_MOMENT = 0.6  # seconds: threads that were started begin their runs within milliseconds
 
 
 class Enough(Exception):
@@ -124,7 +135,7 @@ class Rendezvous:
             self._here.add(op)
             if len(self._here) == len(self.runs):
                 self._end()
-            elif self.alone or not self._change.wait_for(lambda: self._turn > turn, 1.5):
+            elif self.alone or not self._change.wait_for(lambda: self._turn > turn, _MOMENT):
                 self.alone += 1
                 self._end()
 
@@ -153,7 +164,7 @@ class OneIsSlow(Rendezvous):
             self._change.notify_all()
             # The others' first runs end when op 0 has begun, or it might find nothing left to do.
             met = self._change.wait_for(
-                lambda: self.count >= self.last if op == 0 else self.runs[0] > 0, 1.5
+                lambda: self.count >= self.last if op == 0 else self.runs[0] > 0, _MOMENT
             )
             self.held = self.held or not met
             self.count += 1

@@ -30,6 +30,7 @@ class StandIn:
 
     Average, Sum = "average", "sum"
     Compression = Compression
+    sends: type = object  # what tensors are
 
     def __init__(self, comm: Any) -> None:
         self._comm = comm
@@ -81,7 +82,7 @@ class StandIn:
         if op not in (self.Average, self.Sum):
             raise ValueError(f"Here op is hvd.Average or hvd.Sum, not {op!r}.")
         way = travelling(compression)
-        mine, context = way.compress(as_torch(tensor).clone() * prescale_factor)
+        mine, context = way.compress(as_torch(tensor, self.sends).clone() * prescale_factor)
         self.calls.append(("allreduce", nbytes(mine)))
         total = self._sum(mine)
         if op == self.Average:
@@ -99,7 +100,7 @@ class StandIn:
 
     def broadcast(self, tensor: Any, root_rank: int, name: str | None = None) -> Any:
         """Rank `root_rank`'s tensor, on every rank."""
-        mine = as_torch(tensor).clone()
+        mine = as_torch(tensor, self.sends).clone()
         self.calls.append(("broadcast", nbytes(mine)))
         return as_before(self._from(mine, root_rank), tensor)
 
@@ -123,7 +124,7 @@ class StandIn:
 
     def allgather(self, tensor: Any, name: str | None = None) -> Any:
         """The ranks' tensors one below the other, on every rank."""
-        mine = as_torch(tensor).clone()
+        mine = as_torch(tensor, self.sends).clone()
         parts = [self._from(mine, rank, 0) for rank in range(self.size())]
         self.calls.append(("allgather", nbytes(mine)))
         return as_before(torch.cat([torch.atleast_1d(part) for part in parts]), tensor)
@@ -230,6 +231,12 @@ class StandIn:
         for other in others:
             self._comm.send(mine, other)
         return mine
+
+
+class OfTorch(StandIn):
+    """As `horovod.torch`, which takes torch's tensors alone."""
+
+    sends = Tensor
 
 
 def _mismatched(what: str, other: int) -> ValueError:

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.exercises.drives import Elsewhere, Function, Made, Ranked, Remote, at_hand, made
-from helpers.exercises.drives_frameworks import StandIn
+from helpers.exercises.drives import Elsewhere, Function, Made, Ranked, Remote, at_hand, made, there
+from helpers.exercises.drives_frameworks import OfTorch
 from helpers.exercises.drives_training import network
 from helpers.exercises.random_states import seed_there
 
@@ -24,6 +24,7 @@ def _on_prepare(
     fn: Function,
     comm: Any,
     weights: list[Tensor],
+    buffer: Tensor,
     rate: float,
     momentum: float,
     inputs: Tensor,
@@ -31,15 +32,16 @@ def _on_prepare(
 ) -> Any:
     """`fn(hvd, model, optimizer)`, then a step for each of this rank's batches.
 
-    A rank's arguments: its weights, learning rate and momentum, inputs (steps, rows, width) and
-    targets. `values[rank]`: start, weights after each step; and what is only read for a hint,
-    returned, rates and momentum after the call. The gradients are computed by who drives; the
-    weights are its own, too.
+    A rank's arguments: its weights, its model's buffer, learning rate and momentum, inputs (steps,
+    rows, width) and targets. `values[rank]`: start and buffer, weights after each step; and what is
+    only read for a hint, returned, rates and momentum after the call. The gradients are computed by
+    who drives; the weights are its own, too.
     """
     differ(fn, comm.rank)
     model = network(weights)
+    there(fn, give_buffer, model, buffer)
     optimizer = at_hand(fn, made(fn, sgd, model, rate, momentum))
-    given = fn(made(fn, StandIn, comm), model, optimizer)
+    given = fn(made(fn, OfTorch, comm), model, optimizer)
     used = optimizer if isinstance(given, Made) else given  # elsewhere, this is what was made there
     if isinstance(fn, Remote):
         fn.follow(list(model.parameters()))  # hooks may be there
@@ -47,6 +49,7 @@ def _on_prepare(
     seen: dict[str, Any] = {
         "returned": "an optimizer" if steps else kind_of(used),
         "start": _copies(model),
+        "buffer": buffer.clone(),
         "rates": [float(group["lr"]) for group in used.param_groups] if steps else [],
         "momentum": [group.get("momentum") for group in used.param_groups] if steps else [],
         "weights": [],
@@ -58,6 +61,11 @@ def _on_prepare(
         used.step()
         seen["weights"].append(_copies(model))
     return seen
+
+
+def give_buffer(model: Any, buffer: Tensor) -> None:
+    """A tensor that belongs to a model's state and is not trained."""
+    model.register_buffer("mean", buffer)
 
 
 def sgd(model: Any, rate: float, momentum: float) -> Any:
@@ -79,7 +87,7 @@ def kind_of(value: Any) -> str:
 
 def _on_metric(fn: Function, comm: Any, value: float, rows: int) -> Any:
     """`fn(hvd, value, rows)`; `values[rank]` is what it gave."""
-    return fn(made(fn, StandIn, comm), value, rows)
+    return fn(made(fn, OfTorch, comm), value, rows)
 
 
 class Load:
@@ -89,8 +97,9 @@ class Load:
         self.read = read
 
     def __call__(self) -> dict[str, Any]:
-        weights, momenta, rate, step = self.read()
+        weights, buffer, momenta, rate, step = self.read()
         other = network(weights)
+        give_buffer(other, buffer)
         optimizer = sgd(other, rate, MOMENTUM)
         for parameter, momentum in zip(other.parameters(), momenta, strict=True):
             optimizer.state[parameter]["momentum_buffer"] = momentum
@@ -99,20 +108,17 @@ class Load:
 
 
 def _on_resume(
-    fn: Function,
-    comm: Any,
-    weights: list[Tensor],
-    rate: float,
-    saved: dict[str, Any] | None,
+    fn: Function, comm: Any, weights: list[Tensor], buffer: Tensor, rate: float, saved: Any
 ) -> Any:
     """`fn(hvd, model, optimizer, load)` where rank 0 alone has the file.
 
-    A rank's arguments: its weights, its learning rate, and what it can load: {"weights", "momenta",
-    "rate", "step"} or None. `values[rank]`: step (what was returned), weights, loads (how often
-    `load` was called), and momenta and rates, by what two steps of the optimizer do then.
+    A rank's arguments: its weights, buffer and learning rate, and what it can load, a dictionary or
+    None. `values[rank]`: step (what was returned), weights, buffer, loads (how often `load` was
+    called), and momenta and rates, by what two steps of the optimizer do then.
     """
     differ(fn, comm.rank)
     model, loads = network(weights), 0
+    there(fn, give_buffer, model, buffer)
     optimizer = at_hand(fn, made(fn, sgd, model, rate, MOMENTUM))
 
     def read() -> list[Any]:
@@ -120,12 +126,12 @@ def _on_resume(
         loads += 1
         if saved is None:
             raise FileNotFoundError(f"There is no checkpoint.pt on rank {comm.rank}'s disk.")
-        return [saved["weights"], saved["momenta"], saved["rate"], saved["step"]]
+        return [saved[key] for key in ("weights", "buffer", "momenta", "rate", "step")]
 
-    step = fn(made(fn, StandIn, comm), model, optimizer, made(fn, Load, read))
-    then = _copies(model)
+    step = fn(made(fn, OfTorch, comm), model, optimizer, made(fn, Load, read))
+    seen = {"step": step, "weights": _copies(model), "buffer": buffer.clone(), "loads": loads}
     momenta, rates = _by_two_steps(model, optimizer)
-    return {"step": step, "weights": then, "momenta": momenta, "rates": rates, "loads": loads}
+    return {**seen, "momenta": momenta, "rates": rates}
 
 
 def _by_two_steps(model: Any, optimizer: Any) -> tuple[list[Tensor], list[float]]:

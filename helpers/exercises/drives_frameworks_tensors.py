@@ -8,11 +8,12 @@ import torch
 from torch import Tensor
 
 
-def as_torch(value: Any) -> Tensor:
-    """A tensor of torch or TensorFlow, or an array, as a torch tensor; TypeError for others."""
+def as_torch(value: Any, kind: type = object) -> Tensor:
+    """A tensor of torch or TensorFlow, or an array, as a torch tensor; TypeError for others, and
+    for what is not of this kind."""
     if isinstance(value, Tensor):
         return value.detach()
-    if not hasattr(value, "dtype"):
+    if not hasattr(value, "dtype") or not isinstance(value, kind):
         raise TypeError(f"hvd sends tensors, and was given a {type(value).__name__}.")
     held = value.numpy() if hasattr(value, "numpy") else value
     return torch.as_tensor(held)

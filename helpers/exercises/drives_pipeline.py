@@ -112,7 +112,7 @@ class _Layers(nn.Module):
     def begin(self) -> None:
         """A new step."""
         self.order: list[tuple[str, int]] = []
-        self.runs, self.modes, self.cast = 0, set[bool](), False
+        self.runs, self.modes, self.cast, self.whole = 0, set[bool](), False, False
         self.asked, self.kept = False, set[int]()
         self._there: list[list[weakref.ref[Tensor]]] = []  # of each run, what backward frees
 
@@ -121,9 +121,8 @@ class _Layers(nn.Module):
         run, self.runs = self.runs, self.runs + 1
         self.note("F", run)
         self.asked = tensor.requires_grad
-        self.cast = self.cast or (self.comm.rank == 0 and tensor.is_floating_point())
-        # The first rank's inputs are the caller's, and losses may keep the last rank's.
-        mine = [tensor] if self.comm.rank and not self.last else []
+        self.cast = self.cast or (self.whole and tensor.is_floating_point())
+        mine = [tensor] if self.comm.rank else []  # the first rank's inputs are the caller's
         tensor = tensor.to(self.weights[0].dtype)  # tokens come as whole numbers
         for at in range(0, len(self.weights), 2):
             tensor = tensor @ self.weights[at].T + self.weights[at + 1]
@@ -131,8 +130,7 @@ class _Layers(nn.Module):
                 tensor = torch.tanh(tensor)
         saved = torch.empty(0)
         out: Tensor = _Noted.apply(tensor, saved, self, run)
-        mine += [saved] if self.last else [saved, out]
-        self._there.append([weakref.ref(each) for each in mine])
+        self._there.append([weakref.ref(each) for each in (*mine, saved, out)])
         return out
 
     def note(self, short: str, run: int) -> None:
@@ -169,7 +167,7 @@ def once(told: list[tuple[str, int]]) -> Iterator[Instruction]:
 
 def _say_more(error: Exception, layers: _Layers) -> None:
     """What the layers saw, to an error about a gradient that is not there."""
-    if "NoneType" in str(error):
+    if "NoneType" in str(error) and "subscript" not in str(error):
         asked = "asked" if layers.asked else "did not ask"
         back = "came" if any(did == "B" for did, _ in layers.order) else "did not come"
         more = f"What the module got {asked} for a gradient; backward {back} through the module."
@@ -179,7 +177,8 @@ def _say_more(error: Exception, layers: _Layers) -> None:
 
 
 def _loss(outputs: Tensor, targets: Tensor) -> Tensor:
-    return nn.functional.mse_loss(outputs, targets)
+    """Squared errors, large targets weighing more: outputs and targets are no two of a kind."""
+    return ((outputs - targets) ** 2 * (1 + targets**2)).mean()
 
 
 def _on_stages(
@@ -201,7 +200,7 @@ def _on_stages(
     "open", the messages that were not waited for; "kept", the runs of which something was kept
     after their backward; "training", whether the module came in that mode, as in every other step;
     "same mode", whether it stayed in its own; "cast", whether rank 0's whole numbers came to it as
-    others; "moved", whether its weights changed.
+    others; "ask", whether an input asks for a gradient; "moved", whether its weights changed.
     """
     layers = _Layers(comm, weights, comm.rank == comm.size - 1, seconds)
     steps = []
@@ -210,6 +209,8 @@ def _on_stages(
         mode = number % 2 == 0  # the second step is one of evaluation
         layers.train(mode)
         layers.begin()
+        given = [each for each in batch or () if isinstance(each, Tensor)]
+        layers.whole = bool(given) and not any(each.is_floating_point() for each in given)
         before, requests = [p.detach().clone() for p in layers.parameters()], Requests(comm)
         try:
             returned = fn(comm, layers, made(fn, once, told), batch, wanted, _loss)
@@ -228,6 +229,7 @@ def _on_stages(
                 "training": mode,
                 "same mode": layers.modes | {layers.training} == {mode},
                 "cast": layers.cast,
+                "ask": any(each.requires_grad for each in given),
                 "moved": not all(torch.equal(old, new) for old, new in after),
             }
         )

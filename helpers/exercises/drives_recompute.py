@@ -59,8 +59,8 @@ class Block(nn.Module):
         self.shape = rows, len(weights[0])
         self.lent: list[Callable[[], bool]] = []
         self.arrays: list[weakref.ref[np.ndarray]] = []
-        self.calls, self.busy, self.asked = 0, False, True
-        self.states: list[tuple[bytes, bytes]] = []
+        self.calls, self.busy, self.asked, self.tracked = 0, False, True, True
+        self.states: list[list[bytes]] = []  # of each run, before and after it
 
     def forward(self, tensor: Tensor) -> Tensor:
         """The layers, one after the other."""
@@ -69,21 +69,23 @@ class Block(nn.Module):
         if self.calls == _CALLS:
             raise RuntimeError(f"fn ran {_CALLS} times already.")
         self.calls, self.busy, self.asked = self.calls + 1, True, tensor.requires_grad
-        before = states_there(self.fn)["torch"]
+        self.tracked = torch.is_grad_enabled()
+        self.states.append([states_there(self.fn)["torch"]] * 2)
         for weight in self.weights:
             mask = torch.ones(len(tensor), weight.shape[1], dtype=tensor.dtype)
             if self.drop:
                 mask *= rand_there(self.fn, *mask.shape) >= self.drop
                 mask /= 1 - self.drop
             tensor = _Layer.apply(tensor, weight, mask, self)
-        self.states.append((before, states_there(self.fn)["torch"]))
+        self.states[-1][1] = states_there(self.fn)["torch"]
         self.busy = False
         return tensor
 
-    def late(self) -> bool:
-        """Whether the last run began with the random state that the first one left."""
-        begun, left = self.states[0]
-        return begun != left and self.states[-1][0] == left
+    def drew(self) -> str:
+        """Which random numbers the last run drew: "" where none, or those of the first one; "late"
+        where those that come after them; else "other"."""
+        (begun, left), again = self.states[0], self.states[-1][0]
+        return "" if left == begun or again == begun else "late" if again == left else "other"
 
     def kept(self) -> int:
         """How many outputs inside this block are still held; the last one is its result."""
@@ -130,8 +132,8 @@ def recomputed(fn: Function, case: Case) -> Observation:
     "out", "input" and "weights" (the gradients), "kept" (outputs inside the blocks that are held
     after forward), "results" (what the blocks gave, held by the answer after the driver has let it
     go), "copies" (blocks after which the answer holds more of its own than their input
-    takes), "asked" (whether the blocks' last inputs asked for a gradient), "late" (whether a second
-    run drew what comes after the first), "calls" (of the blocks in forward, and in backward),
+    takes), "asked" (whether the blocks' last inputs asked for a gradient), "late" (as `drew` of all
+    blocks, "other" where they differ), "calls" (of the blocks in forward, and in backward),
     "linked", whether there is a way back from the output, and "drawn", whether backward
     left other random numbers to come than there were before it. Where the answer is in another
     process, "copies" is None where outputs are small: large ones are kept where that process then
@@ -178,7 +180,13 @@ def _recomputed(fn: Function, args: tuple[Any, ...]) -> Observation:
             out.backward(gradient)
         drawn = states_there(fn)["torch"] != left
     except Exception as error:
-        return failed(error, fn)
+        seen = failed(error, fn)
+        again = [block.tracked for block in blocks if block.calls > 1]
+        if again and "does not require grad" in seen.text:
+            mode = "on" if all(again) else "off"
+            seen.text = f"{seen.text.rstrip('. ')}, and fn ran again with autograd {mode}"
+        return seen
+    drew = {block.drew() for block in blocks if block.states}
     found = {
         "out": out,
         "input": start.grad,
@@ -189,7 +197,7 @@ def _recomputed(fn: Function, args: tuple[Any, ...]) -> Observation:
         "copies": None if isinstance(fn, Remote) and more is None else copies,
         "results": results,
         "asked": all(block.asked for block in blocks),
-        "late": any(block.late() for block in blocks if block.states),
+        "late": drew.pop() if len(drew) == 1 else "other" if drew else "",
         "drawn": drawn,
     }
     return Observation(values=[plain(found)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
@@ -14,18 +15,22 @@ class Requests:
     """A rank's messages from now on: how many of them nobody has waited for.
 
     A message that nobody waits for may be under way when its tensor is written into: right values
-    today, wrong ones on another machine.
+    today, wrong ones on another machine. told: what `note` makes of what they hold.
     """
 
-    def __init__(self, comm: Any) -> None:
+    def __init__(self, comm: Any, note: Callable[[Any], Any] | None = None) -> None:
         self.comm, self.isend, self.open = comm, comm.isend, set[int]()
         self.all: list[Any] = []
+        self.note, self.told = note, list[Any]()
         comm.isend = self.start
 
     def start(self, tensor: Any, to: int) -> Any:
         """As `comm.isend`."""
         # Without its history, which the engine might hold until the message is gone.
         tensor = tensor.detach() if isinstance(tensor, Tensor) else tensor
+        if self.note is not None:
+            told = tensor.unpacked() if hasattr(tensor, "unpacked") else tensor
+            self.told.append(self.note(told))
         request = self.isend(tensor, to)
         number, wait, done = len(self.all), request.wait, request.done
         self.all.append(request)

@@ -28,101 +28,11 @@ from helpers.exercises.drives import (
     wrong_signature,
 )
 from helpers.exercises.drives_memory import Kept
+from helpers.exercises.drives_rules_inside import Heavier, PlainSgd, rule_of
 from helpers.exercises.spec import Case, Observation
 
 _FEW = 1000  # weights
 More = Callable[[Any, Decision], dict[str, Any]]  # of a turn: by the rule and what it decided
-
-
-class PlainSgd:
-    """w ← w − η·g."""
-
-    def __init__(self, rate: float) -> None:
-        self.rate = rate
-        self.factor = 1.0
-
-    def step(self, weights: Tensor, gradient: Tensor, version: int) -> Tensor:
-        """The weights after one update."""
-        return weights - gradient * (self.rate * self.factor)
-
-
-class Given(Rule):
-    """The rule inside a learner's cure: it applies what it is handed, and notes what it decides.
-
-    It applies four times each gradient, with an optimizer of a quarter of the rate: with the usual
-    one, as 06.1 asks for, neither it nor one that applies half is an answer.
-    """
-
-    decided: Decision | None = None  # on the gradient that it was last handed
-    discarded: Decision | None = None
-
-    def apply(self, gradient: Tensor) -> None:
-        """Make one update, four times as large."""
-        super().apply(4 * gradient)
-
-    def arrive(self, worker: int, gradient: Tensor, version: int) -> Decision:
-        """Apply it."""
-        push = self.push(worker, version)
-        self.apply(gradient)
-        self.decided = Decision((worker,), (push,))
-        return self.decided
-
-    def discard(self, worker: int, version: int) -> Decision:
-        """As any rule."""
-        self.discarded = super().discard(worker, version)
-        return self.discarded
-
-    def use(self, decision: Decision) -> str:
-        """What a cure made of this rule in a turn, and nothing is noted any more.
-
-        "not asked": the gradient was not handed on. "as decided": the cure decides what this rule
-        decided on it. "on its own": it decides for itself. "discarded too": as decided, though it
-        asked for the gradient to be discarded.
-        """
-        ours, dropped, self.decided, self.discarded = self.decided, self.discarded, None, None
-        if ours is None:
-            return "not asked"
-        # A decision built anew holds this rule's own tuples, if it was made of its decision.
-        if not all(getattr(decision, name) is getattr(ours, name) for name in _PARTS):
-            return "on its own"
-        return "as decided" if dropped is None else "discarded too"
-
-
-class Halving(Given):
-    """Applies half of what it is handed: who decides in its place applies something else."""
-
-    def arrive(self, worker: int, gradient: Tensor, version: int) -> Decision:
-        """Apply half of it."""
-        return super().arrive(worker, gradient / 2, version)
-
-
-class Pairs(Given):
-    """Waits for two gradients and applies their sum: who decides in its place decides otherwise."""
-
-    first: tuple[Push, Tensor] | None = None
-
-    def arrive(self, worker: int, gradient: Tensor, version: int) -> Decision:
-        """The first of two waits; with the second both are applied, and both workers go on."""
-        push = self.push(worker, version)
-        if self.first is None:
-            self.first = push, gradient
-            self.decided = Decision()
-        else:
-            (other, kept), self.first = self.first, None
-            self.apply(kept + gradient)
-            self.decided = Decision((worker, other.worker), (other, push))
-        return self.decided
-
-
-class Resumed(Given):
-    """Its first worker waits for something since before a restart, and does not start."""
-
-    def start(self) -> tuple[int, ...]:
-        """All but the first."""
-        return super().start()[1:]
-
-
-_PARTS = ("release", "applied", "dropped")
 
 
 @inside
@@ -134,19 +44,29 @@ def rule_turns(fn: Function, case: Case) -> Observation:
     decision. A decision that is none stands as `{"worker", "decision"}` and ends the list, and so
     does `{"stuck": workers}` where everybody waits for ever.
     """
-    return _drive(fn, case, lambda weights, optimizer, workers: [weights, optimizer, workers], 3)
+    return _drive(fn, case, _parts_of_a_rule, 3)
+
+
+@inside
+def own_rule_turns(fn: Function, case: Case) -> Observation:
+    """The same, and in a turn "arrive": the class of the course's whose method that is, or ""."""
+    return _drive(fn, case, _parts_of_a_rule, 3, lambda rule, _: {"arrive": _whose(type(rule))})
+
+
+def _parts_of_a_rule(weights: Tensor, optimizer: Any, workers: int) -> list[Any]:
+    return [weights, optimizer, workers]
+
+
+def _whose(made: type) -> str:
+    method: Any = made.arrive  # type: ignore[attr-defined]
+    of_ours = str(method.__module__).startswith("helpers.algorithms.")
+    return str(method.__qualname__).partition(".")[0] if of_ours else ""
 
 
 @inside
 def cure_turns(fn: Function, case: Case) -> Observation:
-    """The same for a cure, `fn(rule, *extra)`, around a rule that applies what it is handed.
-
-    With the option "halves" the rule applies half of it; with "resumed" its first worker does not
-    start.
-    """
-    known = {"halves": Halving, "resumed": Resumed}
-    inside = next((known[name] for name in known if case.options.get(name)), Given)
-    return _drive(fn, case, lambda *parts: [made(fn, inside, *parts)], 1)
+    """The same for a cure, `fn(rule, *extra)`, around a rule by the case's options."""
+    return _drive(fn, case, lambda *parts: [made(fn, rule_of(case), *parts)], 1)
 
 
 @inside_where(lambda case: not _is_large(case))
@@ -164,7 +84,7 @@ def handing_turns(fn: Function, case: Case) -> Observation:
     process: Kept | None = None
 
     def inside(*parts: Any) -> list[Any]:
-        given[:] = [made(fn, Pairs if case.options.get("pairs") else Given, *parts)]
+        given[:] = [made(fn, rule_of(case), *parts)]
         return list(given)
 
     if isinstance(fn, Remote) and _is_large(case):
@@ -218,6 +138,7 @@ def _drive(
     try:
         optimizer = made(fn, PlainSgd, rate / 4 if given == 1 else rate)  # see Given
         rule = fn(*first(torch.zeros_like(goals[0]), optimizer, len(goals)), *extra)
+        rule = Heavier(rule) if case.options.get("heavier") else rule
         return _turns(fn, rule, goals, list(order), more)
     except Exception as error:
         return failed(error, fn)
@@ -241,6 +162,7 @@ def _turns(
     fn: Function, rule: Any, goals: Tensor, order: Sequence[int], more: More | None = None
 ) -> Observation:
     pulled: dict[int, tuple[Tensor, int]] = there(fn, start, rule)
+    as_pulled = plain(pulled)
     turns: list[Any] = []
     left = list(order)
     while left:
@@ -250,6 +172,7 @@ def _turns(
             break
         worker = left.pop(place)
         weights, version = pulled.pop(worker)
+        _unwritten(worker, weights, as_pulled[worker][0])
         gradient = _gradient(weights, goals[worker])
         found = there(fn, arrive, rule, worker, gradient, version)
         decision = found["decision"]
@@ -270,7 +193,15 @@ def _turns(
         if more is not None:
             turns[-1] |= more(rule, decision)
         pulled |= found["pulled"]
+        as_pulled |= plain(found["pulled"])
     return Observation(values=[turns])
+
+
+def _unwritten(worker: int, weights: Any, as_pulled: Any) -> None:
+    """Raises ValueError where a worker computes on other weights than it pulled."""
+    is_array = isinstance(as_pulled, np.ndarray)
+    if is_array and not np.array_equal(plain(weights), as_pulled, equal_nan=True):
+        raise ValueError(f"the weights that worker {worker} pulled were written into")
 
 
 def _gradient(weights: Any, goal: Tensor) -> Any:

@@ -77,8 +77,9 @@ def client_turns(fn: Function, case: Case) -> Observation:
 
     The case's arguments: rate, n_fetch, n_push, gradients (steps, weights), fetches (steps + 1,
     weights): what the servers hold. A step is `{"push", "weights", "wants", "changed"}` after
-    `computed`: the last is whether the weights that it was given were changed in place. Where it
-    wants weights it gets the next of the fetches.
+    `computed`: the last is which tensor that it was given was changed in place, "weights",
+    "gradient" or "". Where it wants weights it gets the next of the fetches, but the second time:
+    as if no server had answered.
     """
     rate, n_fetch, n_push, gradients, fetches = (tensors(a) for a in case.args[0])
     trouble = wrong_signature(fn, 3)
@@ -86,19 +87,23 @@ def client_turns(fn: Function, case: Case) -> Observation:
         return trouble
     turns: list[Any] = []
     try:
-        client, fetched, given = fn(rate, n_fetch, n_push), 0, fetches[0]
-        for gradient in gradients:
-            if client.wants_weights:
+        client, fetched, given, wishes = fn(rate, n_fetch, n_push), 0, fetches[0], 0
+        lent = [gradient.clone() for gradient in gradients]
+        for step in range(len(gradients)):
+            wishes += bool(client.wants_weights)
+            if client.wants_weights and wishes != 2:
                 given = fetches[fetched].clone()
                 client.pulled(given, fetched)
                 fetched += 1
-            push = client.computed(gradient.clone())
+            push = client.computed(lent[step])
+            moved = fetched > 0 and not _equal(given, fetches[fetched - 1])
+            written = not _equal(torch.stack(lent), gradients)
             turns.append(
                 {
                     "push": plain(push),
                     "weights": plain(client.weights),
                     "wants": bool(client.wants_weights),
-                    "changed": fetched > 0 and not _equal(given, fetches[fetched - 1]),
+                    "changed": "weights" if moved else "gradient" * written,
                 }
             )
     except Exception as error:
@@ -110,7 +115,8 @@ def optimizer_steps(fn: Function, case: Case) -> Observation:
     """Drive `fn(rate, start)`, a server's optimizer; `values[0]` is the list of its updates.
 
     The case's arguments: rate, start, weights, gradients (updates, weights). An update is
-    `{"weights", "changed"}`: what `step` gave, and whether it changed the old weights in place.
+    `{"weights", "changed"}`: what `step` gave, and which tensor that it was given it changed in
+    place, "weights", "gradient" or "".
     """
     rate, start, weights, gradients = (tensors(a) for a in case.args[0])
     trouble = wrong_signature(fn, 2)
@@ -120,9 +126,10 @@ def optimizer_steps(fn: Function, case: Case) -> Observation:
     try:
         optimizer = fn(rate, start)
         for version, gradient in enumerate(gradients):
-            before = weights.clone()
-            made = optimizer.step(weights, gradient, version)
-            changed = not _equal(before, weights)
+            before, own = weights.clone(), gradient.clone()
+            made = optimizer.step(weights, own, version)
+            changed = "weights" if not _equal(before, weights) else ""
+            changed = changed or "gradient" * (not _equal(own, gradient))
             updates.append({"weights": plain(made), "changed": changed})
             if not isinstance(made, Tensor) or made.shape != before.shape:
                 break
@@ -138,23 +145,17 @@ def _equal(one: Tensor, other: Tensor) -> bool:
 
 
 def _on_push_and_pull(
-    fn: Function,
-    comm: Any,
-    weights: Tensor,
-    goal: Tensor,
-    steps: int,
-    rate: float,
-    seconds: float,
+    fn: Function, comm: Any, weights: Tensor, goal: Tensor, steps: int, rate: float, seconds: float
 ) -> Any:
     """`fn(comm, weights, gradient, steps, rate)`, with the gradient p − goal.
 
-    `values[rank]`: `{"returned", "at", "changed", "open"}`: what it gave, the weights that a
-    gradient was asked for at, one after the other, whether it changed the weights that it was
-    given, and how many messages it did not wait for. A gradient takes `seconds` of its clock.
+    `values[rank]`: `{"returned", "at", "pushed", "changed", "open"}`: what it gave, the weights
+    that a gradient was asked for at and what it sent, one after the other, whether it changed the
+    weights that it was given, and how many messages it did not wait for. A gradient takes `seconds`
+    of its clock.
     """
     at: list[Any] = []
-    requests = Requests(comm)
-    before = weights.clone()
+    requests, before = Requests(comm, note=plain), weights.clone()
 
     def gradient(place: Tensor) -> Tensor:
         at.append(plain(place))
@@ -163,7 +164,8 @@ def _on_push_and_pull(
 
     returned = fn(comm, weights, gradient, steps, rate)
     changed = not _equal(before, weights)
-    return {"returned": plain(returned), "at": at, "changed": changed, OPEN: requests.end()}
+    seen = {"returned": plain(returned), "at": at, "pushed": requests.told}
+    return {**seen, "changed": changed, OPEN: requests.end()}
 
 
 push_and_pull = Ranked(_on_push_and_pull, arguments=5)

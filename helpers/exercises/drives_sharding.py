@@ -31,13 +31,10 @@ class _Watch:
 
         def isend(tensor: Any, to: int) -> Any:
             request = noted(tensor, to)
-            if isinstance(tensor, Tensor):
-                self.bytes += tensor.numel() * tensor.element_size()
-            else:
-                self.bytes += tensor.header.nbytes
+            self.bytes += getattr(tensor, "header", tensor).nbytes
             if self.copies:
-                tensor = tensor if isinstance(tensor, Tensor) else tensor.unpacked()
-                self.sent.append(tensor.detach().clone().reshape(-1))
+                held = tensor.unpacked() if hasattr(tensor, "unpacked") else tensor
+                self.sent.append(torch.as_tensor(held).detach().clone().reshape(-1))
             return request
 
         self.comm.isend = isend

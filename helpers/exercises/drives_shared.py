@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
@@ -35,21 +36,47 @@ def _is_view(func: Any, out: Tensor, args: Any) -> bool:
     return any(isinstance(a, Tensor) and a.untyped_storage().data_ptr() == held for a in args)
 
 
+class First:
+    """Where a rank wrote first: on the virtual clock no other moves between two barriers."""
+
+    def __init__(self, comm: Any, buffers: list[Tensor]) -> None:
+        self.buffers, self.barrier, self.places = buffers, comm.barrier, list[int]()
+        self.before = self._now()
+        comm.barrier = self._meet
+
+    def _now(self) -> np.ndarray:
+        return np.stack([buffer.numpy() for buffer in self.buffers])
+
+    def look(self) -> list[int]:
+        """The places, in any buffer."""
+        changed = (self._now() != self.before).any(axis=0)
+        self.places = self.places or np.flatnonzero(changed).tolist()
+        return self.places
+
+    def _meet(self) -> None:
+        self.look()
+        self.barrier()
+        self.before = self._now()
+
+
 def _on_buffers(fn: Function, comm: Any, held: Tensor, late: float) -> Any:
     """Call `fn(comm, buffers)`; this rank's buffer holds its case's array just before.
 
     The case's second argument says how many seconds this rank is late. `values[rank]` is
-    `{"after": its buffer when the function returns, "worked": elements that it wrote, None where
-    it runs in another process}`. The buffer is cleared then: who still reads it finds zeros.
+    `{"after": its buffer when the function returns, "places": where it wrote first, "worked": how
+    much, None of another process}`. The buffer is cleared then: who still reads it finds zeros.
     """
     buffers = comm.shared(tuple(held.shape), held.dtype)
     comm.compute(late)
     buffers[comm.rank].copy_(held)
+    first = First(comm, buffers)
     with Counter() as counter:
         fn(comm, buffers)
+    places = first.look()
     after = buffers[comm.rank].clone()
     buffers[comm.rank].zero_()  # as whoever fills it for the next sum
-    return {"after": after, "worked": None if isinstance(fn, Remote) else counter.elements}
+    worked = None if isinstance(fn, Remote) else counter.elements
+    return {"after": after, "places": places, "worked": worked}
 
 
-on_buffers = Ranked(_on_buffers, arguments=2)
+on_buffers = Ranked(_on_buffers, arguments=2, clocked=("places",))

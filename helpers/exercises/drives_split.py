@@ -8,10 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.exercises.compare import alike
-from helpers.exercises.drives import Function, Ranked, Remote, plain, plain_call
+from helpers.exercises.drives import Function, Ranked
 from helpers.exercises.drives_requests import Requests, all_waited
-from helpers.exercises.spec import Case, Observation
 
 State = tuple[Tensor, Tensor]
 CHANGED = "changed"
@@ -33,28 +31,6 @@ def _left_alone(fn: Function, comm: Any, *args: Any) -> Any:
 
 
 left_alone = Ranked(_left_alone)
-
-
-def call_left_alone(fn: Function, case: Case) -> Observation:
-    """As `plain_call`; {"changed": place} where the function changed a list that it was given.
-
-    In another process that shows only in what a second call with the list gives.
-    """
-    given: list[Any] = []
-
-    def noting(*args: Any) -> Any:
-        before = [list(arg) if isinstance(arg, list) else arg for arg in args]
-        value = fn(*args)
-        given.extend(place for place, arg in enumerate(args) if arg != before[place])
-        if isinstance(fn, Remote) and not alike(plain(value), plain(fn(*args))):
-            given.extend(place for place, arg in enumerate(args) if isinstance(arg, list))
-        return value
-
-    noting.__wrapped__ = fn  # type: ignore[attr-defined]  # its signature and its file
-    seen = plain_call(noting, case)
-    if given and not seen.trouble:
-        seen.values = [{CHANGED: given[0]}]
-    return seen
 
 
 def changed(value: Any) -> int | None:

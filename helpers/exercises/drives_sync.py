@@ -1,4 +1,4 @@
-"""Drivers for lesson 07: an accumulator that is given moves, a chief with its tokens."""
+"""Drivers for lesson 07: a rule, an accumulator that is given moves, a chief with its tokens."""
 
 from __future__ import annotations
 
@@ -9,25 +9,59 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from helpers.exercises.compare import agree
 from helpers.exercises.drives import (
     Function,
     Offered,
     at_hand,
     failed,
+    inside,
     made,
     plain,
     tensors,
     wrong_signature,
 )
+from helpers.exercises.drives_rules import rule_turns
 from helpers.exercises.spec import Case, Observation
+
+
+class Handed:
+    """A rule whose workers find in their next gradient what it has changed in their last one."""
+
+    def __init__(self, rule: Any) -> None:
+        self.rule = rule
+        self.last: dict[int, tuple[Tensor, Tensor]] = {}  # of each worker, as it is and as it was
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rule, name)
+
+    def arrive(self, worker: int, gradient: Tensor, version: int) -> Any:
+        """As the rule's own."""
+        now, before = self.last.get(worker, (gradient, gradient))
+        gradient = gradient + (now - before)
+        self.last[worker] = gradient, gradient.clone()
+        return self.rule.arrive(worker, gradient, version)
+
+
+@inside
+def rule_turns_handed(fn: Function, case: Case) -> Observation:
+    """As `rule_turns`, with workers whose gradients are still theirs when they have handed them in:
+    what a rule writes into one stands in the next one of that worker."""
+
+    def make(*args: Any) -> Any:
+        return Handed(fn(*args))
+
+    make.__wrapped__ = fn  # type: ignore[attr-defined]  # its signature and its file
+    return rule_turns(make, case)
 
 
 def accumulator_moves(fn: Function, case: Case) -> Observation:
     """Make an accumulator by `fn()` and one move after the other.
 
     The case's argument: moves, `("push", gradient, local step)` or `("take", required)`.
-    `values[0]` is `{"moves": […], "changed": numbers of moves whose gradient was changed}`; a move
-    is `{"gave", "step"}`, what the call returned and `global_step` afterwards.
+    `values[0]` is `{"moves": […], "changed": numbers of moves whose gradient was changed, "later":
+    of those that gave what was changed by later ones}`; a move is `{"gave", "step"}`, what the call
+    returned and `global_step` afterwards.
     """
     trouble = wrong_signature(fn, 0)
     if trouble:
@@ -35,6 +69,7 @@ def accumulator_moves(fn: Function, case: Case) -> Observation:
     (moves,) = case.args[0]
     seen: list[Any] = []
     pushed: list[tuple[int, Tensor, Tensor]] = []
+    means: list[tuple[int, Any, Any]] = []
     try:
         accumulator = fn()
         for number, (kind, *rest) in enumerate(tensors(moves)):
@@ -43,11 +78,13 @@ def accumulator_moves(fn: Function, case: Case) -> Observation:
                 gave = accumulator.apply_grad(*rest)
             else:
                 gave = accumulator.take_grad(*rest)
+                means.append((number, gave, plain(gave)))
             seen.append({"gave": plain(gave), "step": plain(accumulator.global_step)})
     except Exception as error:
         return failed(error, fn)
     changed = [number for number, mine, before in pushed if not torch.equal(mine, before)]
-    return Observation(values=[{"moves": seen, "changed": changed}])
+    later = [number for number, gave, before in means if not agree(plain(gave), before)]
+    return Observation(values=[{"moves": seen, "changed": changed, "later": later}])
 
 
 class Scripted(Offered):
@@ -71,7 +108,7 @@ class Scripted(Offered):
         return mean
 
 
-_LEFT = -1  # a token that no worker has taken
+LEFT = -1  # a token that no worker has taken
 
 
 def chief_turns(fn: Function, case: Case) -> Observation:
@@ -80,9 +117,8 @@ def chief_turns(fn: Function, case: Case) -> Observation:
     The case's arguments: weights, rate, aggregate, total, num_tokens and, for each turn, the mean
     that the accumulator has ready, or None. `values[0]` is `{"start": the tokens after
     `start(num_tokens)`, "turns": […], "changed": whether the given weights are other ones}`; a turn
-    is `{"gave", "asked", "step", "weights", "tokens",
-    "left"}`. Tokens are those that are new, oldest first. Between the turns workers take all, and
-    one that nobody takes is put in; left: its place in the queue afterwards, None where it is gone.
+    is `{"gave", "asked", "step", "weights", "tokens"}`. Tokens are those in the queue, the oldest
+    first. Between the turns workers take all, and LEFT is put in, which nobody takes.
     """
     trouble = wrong_signature(fn, 6)
     if trouble:
@@ -97,22 +133,14 @@ def chief_turns(fn: Function, case: Case) -> Observation:
         start = _taken(queue)
         for turn in range(len(means)):
             accumulator.turn, accumulator.asked = turn, []
-            queue.append(_LEFT)
-            gave = plain(chief.turn())
-            tokens = _taken(queue)
-            places = [
-                at for at, token in enumerate(tokens) if type(token) is int and token == _LEFT
-            ]
-            if places:
-                del tokens[places[0]]
+            queue.append(LEFT)
             turns.append(
                 {
-                    "gave": gave,
+                    "gave": plain(chief.turn()),
                     "asked": list(accumulator.asked),
                     "step": plain(chief.global_step),
                     "weights": plain(chief.weights),
-                    "tokens": tokens,
-                    "left": places[0] if places else None,
+                    "tokens": _taken(queue),
                 }
             )
     except Exception as error:

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.multiprocessing.reductions import StorageWeakRef
 
-from helpers.exercises.drives import (
-    Apart,
-    Function,
-    Ranked,
-    Remote,
-    failed,
-    plain,
-    wrong_signature,
-)
+from helpers.exercises.drives import Apart, Function, Ranked, Remote, failed, plain, wrong_signature
+from helpers.exercises.drives_memory import Kept
 from helpers.exercises.random_states import seed_there, states_there
 from helpers.exercises.spec import Case, Observation
+from helpers.workloads.timed import TakesTime
 
 
-def _over_epochs(fn: Function, rank: int, rows: int, size: int, epochs: int) -> list[Any]:
-    """`fn(rows, rank, size, epoch)` for every epoch, then for epoch 0 again.
+def _over_epochs(fn: Function, rank: int, rows: int, size: int, epochs: int, other: int) -> Any:
+    """`fn(rows, rank, size, epoch)` for every epoch, for the next rank's of 1, and of `other` rows.
 
     Every rank's global random state differs, as it does on real ranks. What comes last is whether
     `fn` left it alone. To a function in another process every rank begins with another epoch.
@@ -30,12 +28,15 @@ def _over_epochs(fn: Function, rank: int, rows: int, size: int, epochs: int) -> 
     first = rank % epochs if isinstance(fn, Remote) else 0
     order = [*range(first, epochs), *range(first)]
     left_alone = True
-    for call, epoch in enumerate([*order, epochs]):
+    for call, epoch in enumerate([*order, epochs, epochs + 1]):
         seed_there(fn, 1000 * rank + call)
         before = states_there(fn)
-        found[epoch] = plain(fn(rows, rank, size, epoch % epochs))
+        asked = (rows, rank, size, epoch)
+        if epoch >= epochs:
+            asked = (other, rank, size, 0) if epoch > epochs else (rows, (rank + 1) % size, size, 1)
+        found[epoch] = plain(fn(*asked))
         left_alone = left_alone and states_there(fn) == before
-    return [*(found[epoch] for epoch in range(epochs + 1)), left_alone]
+    return [*(found[epoch] for epoch in range(epochs + 2)), left_alone]
 
 
 def network(weights: list[Tensor]) -> nn.Sequential:
@@ -76,10 +77,7 @@ def _on_gradients(
     model = network(weights)
     nn.functional.mse_loss(model(inputs), targets).backward()
     fn(comm, model, len(inputs), total)
-    return {
-        "gradients": [p.grad for p in model.parameters()],
-        "weights": list(model.parameters()),
-    }
+    return {"gradients": [p.grad for p in model.parameters()], "weights": list(model.parameters())}
 
 
 def _on_training(fn: Function, comm: Any, weights: list[Tensor], *others: Any) -> Any:
@@ -90,20 +88,6 @@ def _on_training(fn: Function, comm: Any, weights: list[Tensor], *others: Any) -
     model = network(weights)
     fn(comm, model, *others)
     return list(model.parameters())
-
-
-class _Slow(torch.autograd.Function):
-    """Passes everything through; its backward takes so many seconds of the rank's clock."""
-
-    @staticmethod
-    def forward(ctx: Any, tensor: Tensor, comm: Any, seconds: float) -> Tensor:
-        ctx.comm, ctx.seconds = comm, seconds
-        return tensor.view_as(tensor)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        ctx.comm.compute(ctx.seconds)
-        return gradients[0], None, None
 
 
 def _on_hooks(
@@ -122,17 +106,18 @@ def _on_hooks(
     numbers of its parameters), rate, and the seconds that backward spends in each layer.
     `values[rank]`: weights afterwards; sums, a list of (step, start, elements) for every call of
     `reduce`; ends, when each backward ended; done, how many sums were through when each finish()
-    returned; finish, whether something callable was returned.
+    returned; finish, whether something callable was returned; kept and grows, see `_Steps`.
     """
     model = network(weights)
     parameters = list(model.parameters())
     sums: list[Any] = []
     ends: list[float] = []
     done: list[int] = []
-    ended, step = 0, 0
+    ended, step, held = 0, 0, _Steps(fn, parameters, len(inputs))
 
     def reduce(its_comm: Any, flat: Tensor) -> Tensor:
         nonlocal ended
+        held.note(step, flat)
         sums.append((step, its_comm.time(), flat.numel()))
         _sum_in_place(its_comm, flat)
         ended += 1
@@ -142,7 +127,7 @@ def _on_hooks(
     if isinstance(fn, Remote):
         fn.follow(parameters)
     if callable(finish):
-        for step, (batch, wanted) in enumerate(zip(inputs, targets, strict=True)):  # noqa: B007
+        for step, (batch, wanted) in enumerate(zip(inputs, targets, strict=True)):
             model.zero_grad()
             _slow_loss(model, batch, wanted, comm, seconds).backward()
             ends.append(comm.time())
@@ -151,13 +136,52 @@ def _on_hooks(
             with torch.no_grad():
                 for parameter in parameters:
                     parameter.sub_(rate * parameter.grad)  # type: ignore[operator]
+            held.end(step)
     return {
         "weights": parameters,
         "sums": sums,
         "ends": ends,
         "done": done,
         "finish": callable(finish),
+        **held.kept(),
     }
+
+
+class _Steps:
+    """What is held of the steps of a training that are over.
+
+    kept: of how many steps, before the last two, the memory is held that their sums lay in. Of
+    another process, how many times the bytes of all gradients it holds more than after two steps,
+    where these would be LARGE: None where nobody sees that. grows: whether something refers to the
+    parameters once more after each step, such as a list; None of another process.
+    """
+
+    def __init__(self, fn: Function, parameters: Sequence[nn.Parameter], steps: int) -> None:
+        self.fn, self.parameters, self.steps = fn, parameters, steps
+        self.nbytes = sum(parameter.nbytes for parameter in parameters)
+        self.memory: dict[StorageWeakRef, int] = {}  # the step that summed there last
+        self.references: list[int] = []
+        self.process: Kept | None = None
+
+    def note(self, step: int, flat: Tensor) -> None:
+        """A tensor is summed in a step."""
+        self.memory[StorageWeakRef(flat.untyped_storage())] = step
+
+    def end(self, step: int) -> None:
+        """A step is over."""
+        self.references.append(sum(map(sys.getrefcount, self.parameters)))
+        if step == 1:
+            self.process = Kept(self.fn, (self.steps - 2) * self.nbytes)
+
+    def kept(self) -> dict[str, Any]:
+        """What `values` tell of it."""
+        if isinstance(self.fn, Remote):
+            more = None if self.process is None else self.process.more()
+            return {"kept": None if more is None else round(more / self.nbytes), "grows": None}
+        held = {step for memory, step in self.memory.items() if not memory.expired()}
+        pairs = [*pairwise(self.references)]
+        grows = len(pairs) > 1 and all(before < after for before, after in pairs)
+        return {"kept": len(held & set(range(self.steps - 2))), "grows": grows}
 
 
 def _slow_loss(model: nn.Sequential, batch: Tensor, wanted: Tensor, comm: Any, s: float) -> Tensor:
@@ -165,7 +189,7 @@ def _slow_loss(model: nn.Sequential, batch: Tensor, wanted: Tensor, comm: Any, s
     for layer in model:
         out = layer(out)
         if isinstance(layer, nn.Linear):
-            out = _Slow.apply(out, comm, s)
+            out = TakesTime.apply(out, comm, s)
     return nn.functional.mse_loss(out, wanted)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from helpers.exercises import known
 from helpers.exercises.apart import Run, observe_each
-from helpers.exercises.compare import describe
+from helpers.exercises.compare import describe, worlds
 from helpers.exercises.spec import Case, Exercise, Look, Observation, Verdict
 from helpers.exercises.trouble import explain
 
@@ -55,7 +55,13 @@ def judge_all(exercise: Exercise, cases: Sequence[Case], seen: Sequence[Observat
             return verdict
     if len(seen) < len(cases):
         return Verdict("wrong", f"{cases[len(seen)].name}, there was no answer.", "no answer")
-    return Verdict("passed", exercise.praise(cases, seen))
+    return Verdict("passed", _praise(exercise, cases, seen))
+
+
+def _praise(exercise: Exercise, cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    if isinstance(exercise.praise, str):
+        return exercise.praise.replace("{worlds}", worlds(cases))
+    return exercise.praise(cases, seen)
 
 
 def whole(exercise: Exercise, case: Case, seen: Observation) -> bool:

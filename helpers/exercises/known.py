@@ -17,9 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from helpers.exercises.apart import Run, observe_each
+from helpers.exercises.compare import agree
 from helpers.exercises.released import OUTCOMES, is_left_out
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 from helpers.worker.encoding import decode, encode
@@ -123,42 +122,6 @@ def aspects(exercise: Exercise, case: Case, seen: Observation) -> dict[str, Any]
         "messages": list(seen.messages),
         "sent": [sorted(to) for to in seen.sent],
     }
-
-
-def agree(one: Any, other: Any, unseen: tuple[str, ...] = ()) -> bool:
-    """Whether two plain values are equal; floating-point numbers to rounding, NaN like NaN.
-
-    unseen: keys whose value is None in the first where nobody saw it.
-    """
-    if isinstance(other, np.ndarray) and other.dtype.kind == "f":
-        return type(one) is np.ndarray and one.shape == other.shape and _near(one, other)
-    if isinstance(other, np.ndarray):
-        return type(one) is np.ndarray and one.dtype == other.dtype and np.array_equal(one, other)
-    if type(one) is not type(other):
-        return False
-    if isinstance(other, list | tuple):
-        pairs = zip(one, other, strict=False)
-        return len(one) == len(other) and all(agree(a, b, unseen) for a, b in pairs)
-    if isinstance(other, dict):
-        return one.keys() == other.keys() and all(
-            agree(one[key], value, unseen)
-            for key, value in other.items()
-            if not (key in unseen and one[key] is None)
-        )
-    if isinstance(other, float):
-        return _near(np.asarray(one), np.asarray(other))
-    return bool(one == other)
-
-
-def _near(one: np.ndarray, other: np.ndarray) -> bool:
-    """Close, relative to the largest number: sums in another order differ so."""
-    if one.dtype != other.dtype:
-        return False
-    tolerance = 1e-6 if one.dtype == np.float64 else 1e-5 if one.dtype == np.float32 else 1e-2
-    finite = np.isfinite(other)
-    scale = float(np.max(np.abs(other[finite]), initial=0.0)) or 1.0
-    with np.errstate(all="ignore"):
-        return bool(np.allclose(one, other, 0.0, tolerance * scale, equal_nan=True))
 
 
 # --- in a copy of the course without answers ------------------------------------------------------

@@ -44,8 +44,8 @@ class Observation:
 
     values: what each rank gave, numpy arrays for tensors (one value for a plain function).
     bytes, messages: sent by each rank. sent: for each rank, to whom, in order, by its own thread.
-    seconds: on each rank's own clock. events: the trace. writes: where the grader looked, for each
-    rank the elements of shared memory that it changed, turn by turn, counted through all buffers.
+    seconds: on each rank's own clock. events: the trace.
+    links: for each host, the bytes that left it and those that came in, on the virtual clock.
     trouble: how it ended, "" where it returned. kind, text: of the exception. rank: the one
     at fault. waiting: for each rank that waits, in words, "waits to receive from rank 1". place:
     the line it was at.
@@ -56,8 +56,8 @@ class Observation:
     messages: list[int] = field(default_factory=list)
     sent: list[list[int]] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+    links: list[tuple[int, int]] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
-    writes: list[list[list[int]]] = field(default_factory=list)
     trouble: Trouble = ""
     kind: str = ""
     text: str = ""
@@ -123,8 +123,8 @@ class Exercise:
     asks: what was asked for, in one sentence. mistakes: families of wrong answers that no single
     function stands for, asked in order. numbers: what the hints of `wrong` may name. compared: what
     of an observation's values tells one answer from another; without what depends on the clock.
-    praise: what a right answer is told. figure: the
-    index of the case whose timeline is shown then, None for no timeline. ranked: whether it runs on
+    praise: what a right answer is told; "{worlds}" in it are the world sizes. figure: the index
+    of the case whose timeline is shown then, None for no timeline. ranked: whether it runs on
     ranks; otherwise it is an ordinary function, and there is one value. builds_on: the numbers of
     exercises whose functions an answer calls. framework: what must be loaded where it runs.
     unseen: what a learner's check sees and the grader cannot, for only the learner's process could
@@ -141,7 +141,7 @@ class Exercise:
     cases: Callable[[int], list[Case]]
     drive: Driver
     claim: Look
-    praise: Callable[[Sequence[Case], Sequence[Observation]], str]
+    praise: str | Callable[[Sequence[Case], Sequence[Observation]], str]
     reference: Callable[..., Any]
     wrong: tuple[WrongAnswer, ...]
     mistakes: tuple[Mistake, ...] = ()

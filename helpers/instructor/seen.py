@@ -17,10 +17,16 @@ _LISTS = "a list that is changed, if a second call with it gives something else"
 
 # The keys of what each driver gives that tell of an answer and were not asked for, in words.
 REPORTS: dict[str, dict[str, str]] = {
+    "00.1": {"open": _OPEN},
     "01.1": {"widths": _LISTS},
+    "01.5": {"changed": "a model that is used up, if a second call with it finds less"},
+    "02.1": {"open": _OPEN},
     "02.2": {"returned": "where the answer lies, in the argument's memory", "open": _OPEN},
     "02.3": {"returned": "where the answer lies, in the argument's memory", "open": _OPEN},
-    "02.5": {"worked": "how many elements a rank works through, by what it writes at a time"},
+    "02.5": {
+        "places": "where each rank writes first, in the memory that it lies in",
+        "worked": "how many elements a rank works through",
+    },
     "03.1": {"random": _RANDOM},
     "03.2": {"weights": "whether weights change, in the memory that they lie in"},
     "03.4": {"changed": _LISTS},
@@ -29,6 +35,8 @@ REPORTS: dict[str, dict[str, str]] = {
         "ends": "when each backward ends",
         "done": "how many sums have ended by then",
         "finish": "whether something can be called",
+        "kept": "what is kept of earlier steps' sums, by the memory of its process",
+        "grows": "lists in which parameters come once more with every step",
     },
     "05.2": {
         "at": "every gradient that is asked for: the grader makes it",
@@ -38,6 +46,8 @@ REPORTS: dict[str, dict[str, str]] = {
     "05.4": {"changed": _LISTS},
     "05.5": {"changed": _MEMORY},
     "05.6": {"changed": _MEMORY},
+    "06.1": {"arrive": "whether `arrive` is another rule's of the course"},
+    "06.2": {"changed": _LISTS},
     "06.3": {
         "inside": "whether the decision is the very one of the rule inside, by what comes of it "
         "around another rule",
@@ -53,12 +63,20 @@ REPORTS: dict[str, dict[str, str]] = {
         "around another rule",
         "held": "how many tensors it keeps, by the memory of its process",
     },
-    "07.4": {"changed": _MEMORY},
+    "07.2": {"changed": ""},
+    "07.4": {
+        "changed": _MEMORY,
+        "later": "whether an earlier result is written into, in the memory that it lies in",
+    },
     "07.5": {
         "asked": "every mean that is asked for: the grader gives it",
-        "left": "where a token is put that nobody takes",
         "changed": _MEMORY,
     },
+    "09.4": {"returned": "where the answer lies, in the argument's memory", "open": _OPEN},
+    "09.5": {"changed": _MEMORY, "open": _OPEN},
+    "10.1": {"returned": "where the answer lies, in the argument's memory", "open": _OPEN},
+    "10.3": {"changed": _MEMORY},
+    "10.4": {"changed": _MEMORY, "open": _OPEN},
     "11.1": {"changed": _MEMORY},
     "11.2": {"changed": _MEMORY},
     "11.3": {
@@ -71,6 +89,7 @@ REPORTS: dict[str, dict[str, str]] = {
         "changed": _MEMORY,
         "linked": "whether a gradient comes back",
         "spoiled": "whether the gradient that comes is written into",
+        "torch": "whether the way back is torch's own",
     },
     "12.1": {"changed": _LISTS},
     "12.2": {"changed": _MEMORY, "open": _OPEN},
@@ -83,6 +102,7 @@ REPORTS: dict[str, dict[str, str]] = {
         "training": "",
         "same mode": "the mode in which the module runs",
         "cast": "what the module is given",
+        "ask": "whether the inputs ask for a gradient",
         "moved": "whether weights change, in the memory that they lie in",
     },
     "13.5": {

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-MOST_REPEATS = "COURSE_MOST_REPEATS"
+from helpers.workloads.repeats import enough
 
 
 def in_turn(
@@ -19,14 +18,11 @@ def in_turn(
 ) -> dict[str, list[float]]:
     """Seconds of every contender in every repeat, on this rank; two more repeats warm up.
 
-    COURSE_MOST_REPEATS in the environment says how many repeats are enough: the tests, which run
-    the lessons and compare no time, need few.
-
     Collective: every rank calls it with the same contenders, and all start each one together.
     before: run ahead of each, untimed. The order turns by one each time, so that nobody always
     follows the same.
     """
-    repeats = min(repeats, int(os.environ.get(MOST_REPEATS, repeats)))
+    repeats = enough(repeats)
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     names = list(contenders)
     for repeat in range(-2, repeats):

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 
 from helpers.setup import homes, places, state
 from helpers.setup.errors import SetupFailed
@@ -37,6 +38,8 @@ def main(arguments: list[str]) -> int:
         if asked.startswith("-") or "--help" in arguments:
             print(HELP, end="")
             return 0
+        if arguments[:2] == ["bench", "gpu"] and _sees_a_gpu():
+            return _handed_over(arguments)
         from helpers.setup.steps import ensure
 
         code = _told(ensure)
@@ -48,12 +51,24 @@ def main(arguments: list[str]) -> int:
         if code:
             return code
     code = _told(lambda: homes.settle(needed=asked == "lab"))
-    if code:
-        return code
+    return code or _handed_over(arguments)
+
+
+def _handed_over(arguments: list[str]) -> int:
+    """Run a command of the course in this process."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     from helpers.cli import main as command
 
     return command(arguments)
+
+
+def _sees_a_gpu() -> bool:
+    """Whether this Python has what a bare machine's benchmark needs: a rented one has torch."""
+    if any(find_spec(package) is None for package in ("torch", "click", "rich")):
+        return False
+    import torch
+
+    return torch.cuda.is_available()
 
 
 def _what_it_needs(command: str) -> None:

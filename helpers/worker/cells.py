@@ -149,8 +149,10 @@ def _bound(table: symtable.SymbolTable) -> set[str]:
 def _globals(table: symtable.SymbolTable) -> set[str]:
     """The names that a statement takes from the rest of the notebook, also in its functions."""
     outer = table.get_type() == "module"
-    symbols = table.get_symbols()
-    names = {s.get_name() for s in symbols if s.is_referenced() and (outer or s.is_global())}
+    symbols = [s for s in table.get_symbols() if s.is_referenced()]
+    names = {s.get_name() for s in symbols if outer or s.is_global()}
+    if table.get_type() == "class":  # which may read a name before it binds it: `n = checked(n)`
+        names |= {s.get_name() for s in symbols if s.is_local() and not s.is_namespace()}
     return names.union(*map(_globals, table.get_children()))
 
 

@@ -116,7 +116,7 @@ class Child:
         line = Line(self.frames, message["call"])
         name, comm = message["function"], None
         if message["rank"] is not None:
-            comm = RemoteComm(line, message["rank"], message["size"])
+            comm = RemoteComm(line, message["rank"], message["hosts"])
         Calls(self.names[name] if comm is None else self._copy(name), line, comm).serve()
 
     def _built(self, message: dict[str, Any]) -> None:
@@ -144,7 +144,7 @@ class Child:
 
         drive, fn = _driver(message["drive"]), self.names[message["function"]]
         args = [tuple(each) for each in decode(message["args"])]
-        seen = run_on_real_ranks(drive, fn, args, message["limit"])
+        seen = run_on_real_ranks(drive, fn, args, message["limit"], hosts=message["hosts"])
         self.frames.send({"call": message["call"], "lane": 0, **as_data(seen)})
 
     def _copy(self, name: str) -> Callable[..., Any]:
@@ -168,7 +168,7 @@ class Child:
         line = Line(self.frames, message["call"])
         trouble = drive.wrong_signature(fn, args)
         if trouble is None:
-            comm = RemoteComm(line, message["rank"], message["size"])
+            comm = RemoteComm(line, message["rank"], message["hosts"])
             try:
                 value = drive.on_rank(fn, comm, args)
             except Exception as error:

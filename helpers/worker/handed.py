@@ -230,6 +230,8 @@ class Handed:
             if _is_a(value, _STAGES, name):
                 parts = (short, value.microbatch, value.chunk)
                 return {"instruction": [self.tell(part, linked, depth + 1) for part in parts]}
+        if isinstance(value, tuple) and hasattr(type(value), "_fields"):  # as `drives.plain`
+            return {"tuple": [self.tell(part, linked, depth + 1) for part in value]}
         if isinstance(value, Fraction):
             return {"fraction": [encode(value.numerator), encode(value.denominator)]}
         return self.keeps(value)

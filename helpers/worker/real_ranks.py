@@ -31,17 +31,19 @@ def run_on_real_ranks(
     args: Sequence[tuple[Any, ...]],
     timeout: float,
     transport: str = "shared memory",
+    hosts: Sequence[int] | None = None,
 ) -> Observation:
     """Observe `fn` on one real rank for each of `args`, the ranks' own arguments.
 
-    timeout: seconds of the whole run. transport: "shared memory" or "sockets" (gloo's). `values`
-    are plain, in rank order; where a rank went wrong, the observation says so instead. Nothing of
-    the run is left. Call it in the main thread.
+    timeout: seconds of the whole run. transport: "shared memory" or "sockets" (gloo's). hosts: what
+    each rank is told of where it is; they are all on this machine. `values` are plain, in rank
+    order; where a rank went wrong, the observation says so instead. Nothing of the run is left.
+    Call it in the main thread.
     """
     if args and (trouble := drive.wrong_signature(fn, args[0])):
         return trouble
     try:
-        results = _run(drive, fn, args, timeout, transport)
+        results = _run(drive, fn, args, timeout, transport, hosts)
     except RankFailed as error:
         undone = error.kind == "NotImplementedError" and "is not done yet" in error.message
         return Observation(
@@ -68,9 +70,14 @@ def run_on_real_ranks(
 
 
 def _run(
-    drive: Ranked, fn: Function, args: Sequence[tuple[Any, ...]], timeout: float, transport: str
+    drive: Ranked,
+    fn: Function,
+    args: Sequence[tuple[Any, ...]],
+    timeout: float,
+    transport: str,
+    hosts: Sequence[int] | None,
 ) -> Results:
-    parcel = pack_function(_on_rank, (drive, fn, list(args)))
+    parcel = pack_function(_on_rank, (drive, fn, list(args), hosts))
     client = ForkedClient()
     try:
         plan = Plan(
@@ -95,7 +102,14 @@ def _run(
         client.destroy()
 
 
-def _on_rank(comm: Any, drive: Ranked, fn: Function, args: list[tuple[Any, ...]]) -> Any:
+def _on_rank(
+    comm: Any,
+    drive: Ranked,
+    fn: Function,
+    args: list[tuple[Any, ...]],
+    hosts: Sequence[int] | None,
+) -> Any:
+    comm._hosts = None if hosts is None else tuple(hosts)
     return drive.on_rank(fn, comm, args[comm.rank])
 
 
@@ -150,7 +164,7 @@ def _serve(client: socket.socket) -> NoReturn:
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         adopt_orphans()
-        server = Server("torch", client)
+        server = Server(client)
         with contextlib.suppress(EOFError, ConnectionError):
             server.serve()
     finally:

@@ -97,12 +97,12 @@ class Line:
 
 
 class RemoteComm(Comm):
-    """One rank of a call. The judge tells its rank and the world size."""
+    """One rank of a call. The judge tells its rank and the host of each rank."""
 
     device = torch.device("cpu")
 
-    def __init__(self, line: Line, rank: int, size: int, lane: int = 0) -> None:
-        self.rank, self.size = rank, size
+    def __init__(self, line: Line, rank: int, hosts: Sequence[int], lane: int = 0) -> None:
+        self.rank, self.size, self._hosts = rank, len(hosts), tuple(hosts)
         self._line, self._lane = line, lane
         self._number = 0
         self._jobs: queue.SimpleQueue[RemoteCall] | None = None
@@ -156,7 +156,7 @@ class RemoteComm(Comm):
         self._line.share()
         if self._jobs is None:
             self._jobs = queue.SimpleQueue()
-            behind = RemoteComm(self._line, self.rank, self.size, lane=1)
+            behind = RemoteComm(self._line, self.rank, self.hosts, lane=1)
             target, name = behind.work, "communication"
             threading.Thread(target=target, args=(self._jobs,), name=name, daemon=True).start()
         self._jobs.put(job)

@@ -11,6 +11,7 @@ A run ends with the last gradient before a worker has used up its times.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -74,20 +75,23 @@ def synchronous(
     push: float = 0.0,
     pull: float = 0.0,
     latency: float = 0.0,
+    spell: float | None = None,
 ) -> Steps:
     """An update takes `aggregate` gradients of its step, those of all workers if None.
 
     A worker that is late finishes, learns that its step is over, pulls, and goes on with the
-    present step. The other arguments are those of `asynchronous`.
+    present step. spell: the seconds that a row of `times` lasts on the clock, for all steps that
+    begin in it, as with `FittedStragglers`; None: each step of a worker takes its next row. The
+    other arguments are those of `asynchronous`.
     """
     _check(times, push, pull, latency)
     workers = times.shape[1]
     needed = workers if aggregate is None else aggregate
     if not 1 <= needed <= workers:
         raise ValueError(f"An update can take 1 to {workers} gradients of a step, not {needed}.")
-    take = [iter(column).__next__ for column in times.T.tolist()]
+    ends = _ends(times, spell)
     given = _first_weights(workers, pull)
-    heap = [(given[w] + latency + take[w](), w, w, 0) for w in range(workers)]
+    heap = [(ends(w, given[w] + latency), w, w, 0) for w in range(workers)]
     heapq.heapify(heap)
     into, out, number, version, late = 0.0, given[-1], workers, 0, 0
     held: list[int] = []
@@ -112,9 +116,27 @@ def synchronous(
             for worker in released:
                 out = max(arrived, out) + pull
                 number += 1
-                heapq.heappush(heap, (out + latency + take[worker](), number, worker, version))
+                heapq.heappush(heap, (ends(worker, out + latency), number, worker, version))
     except StopIteration:
         return Steps(np.array(seconds), np.array(dropped))
+
+
+def _ends(times: np.ndarray, spell: float | None) -> Callable[[int, float], float]:
+    """When a worker's step ends that begins now; StopIteration once its times are used up."""
+    if spell is None:
+        take = [iter(column).__next__ for column in times.T.tolist()]
+        return lambda worker, now: now + take[worker]()
+    if not spell > 0:
+        raise ValueError(f"A row of times lasts some seconds on the clock, not {spell:g}.")
+    rows = times.tolist()
+
+    def end(worker: int, now: float) -> float:
+        row = int(now / spell)
+        if row >= len(rows):
+            raise StopIteration
+        return float(now + rows[row][worker])
+
+    return end
 
 
 def _by_heap(times: np.ndarray, push: float, pull: float, latency: float) -> Arrivals:

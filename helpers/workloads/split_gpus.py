@@ -25,7 +25,10 @@ class DenseNet(NamedTuple):
 
 
 class RecurrentNet(NamedTuple):
-    """LSTM layers, all as wide, as in Wu et al. (2016), with the batch and its time steps."""
+    """LSTM layers, all as wide, with the batch and its time steps.
+
+    As many layers as in the encoder of Wu et al. (2016), section 3.3, and twice as wide.
+    """
 
     width: int = 2048
     layers: int = 8

@@ -1,14 +1,14 @@
 """How long workers compute: models of step times, drawn as a table or one worker at a time.
 
 Every model gives seconds. A worker's times follow from the seed and its number alone, so they do
-not depend on who else asks, or when; what all workers of a step share (a busy network) follows
-from the seed and the step.
+not depend on who else asks; what all workers of a step share (a busy network) follows from the
+seed and the step. On a clock a model may follow the moment instead: see `on_clock`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 
@@ -44,6 +44,14 @@ class StepTimes(ABC):
         """One worker's seconds, step after step, without end."""
         for block in count():
             yield from self._block(worker, seed, block).tolist()
+
+    def on_clock(self, worker: int, seed: int) -> Callable[[float], float]:
+        """What a clock asks: gives a worker's seconds for its next step, told when it begins.
+
+        Each call gives the next of `stream`, whatever the moment, unless a model says otherwise.
+        """
+        drawn = self.stream(worker, seed)
+        return lambda now: next(drawn)
 
     def table(self, steps: int, workers: int, seed: int) -> np.ndarray:
         """The beginning of every worker's stream: (steps, workers).
@@ -143,6 +151,33 @@ class HeavyTail(StepTimes):
 
 
 @dataclass(frozen=True)
+class Slower(StepTimes):
+    """Another model's times, all of them `factor` times as long."""
+
+    base: StepTimes
+    factor: float
+
+    def __post_init__(self) -> None:
+        _above_zero(self.factor, "factor")
+        _is_model(self.base)
+
+    def times(
+        self,
+        steps: int,
+        numbers: np.ndarray,
+        own: np.random.Generator,
+        common: np.random.Generator,
+    ) -> np.ndarray:
+        """The base's draws, stretched."""
+        return self.factor * self.base.times(steps, numbers, own, common)
+
+    def on_clock(self, worker: int, seed: int) -> Callable[[float], float]:
+        """The base's, stretched."""
+        drawn = self.base.on_clock(worker, seed)
+        return lambda now: self.factor * drawn(now)
+
+
+@dataclass(frozen=True)
 class OneSlow(StepTimes):
     """Another model's times, with one worker that always takes `factor` times as long."""
 
@@ -152,10 +187,7 @@ class OneSlow(StepTimes):
 
     def __post_init__(self) -> None:
         _above_zero(self.factor, "factor")
-        if not isinstance(self.base, StepTimes):
-            raise TypeError(
-                f"base is a model of step times such as Gamma(), not a {type(self.base).__name__}."
-            )
+        _is_model(self.base)
 
     def times(
         self,
@@ -168,10 +200,23 @@ class OneSlow(StepTimes):
         stretch = np.where(numbers == self.worker, float(self.factor), 1.0)
         return self.base.times(steps, numbers, own, common) * stretch
 
+    def on_clock(self, worker: int, seed: int) -> Callable[[float], float]:
+        """The base's, stretched."""
+        drawn = self.base.on_clock(worker, seed)
+        stretch = float(self.factor) if worker == self.worker else 1.0
+        return lambda now: stretch * drawn(now)
+
 
 def _at_least_one(number: int, what: str) -> None:
     if number < 1:
         raise ValueError(f"There has to be at least one {what}, not {number}.")
+
+
+def _is_model(base: object) -> None:
+    if not isinstance(base, StepTimes):
+        raise TypeError(
+            f"base is a model of step times such as Gamma(), not a {type(base).__name__}."
+        )
 
 
 def _above_zero(value: float, name: str) -> None:

@@ -6,11 +6,12 @@ Chen, Pan, Monga, Bengio, Józefowicz: "Revisiting Distributed Synchronous SGD" 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from helpers.workloads.step_times import StepTimes
+from helpers.workloads.step_times import BLOCK, StepTimes
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,12 @@ class FittedStragglers(StepTimes):
       `slow_by` ± `slow_spread` seconds more;
     - in a share `stuck` of steps a worker hangs for 5 to 310 s (310 s is the paper's maximum),
       with probability falling as 1/seconds.
+
+    On a clock such a row of times is a spell of the cluster, `spell` seconds long: who is late,
+    slow or stuck stays so for all of its steps that begin in it. The paper's steps begin together
+    and say nothing of how long a spell lasts; that its real runs with spare workers take no longer
+    than the mean time to the N-th gradient says that it is longer than a step. No hang is shorter
+    than a spell, so that none comes twice.
 
     The values were found by `python -m benchmarks.fit_stragglers`, which prints them with the
     objective. All times are in seconds.
@@ -44,6 +51,7 @@ class FittedStragglers(StepTimes):
     slow_spread: float = 0.132
     shortest_stuck: float = 5.0
     longest: float = 310.0
+    spell: float = 5.0
 
     def __post_init__(self) -> None:
         positive = (self.floor, self.base, self.scale, self.shape, self.delay, self.shortest_stuck)
@@ -51,6 +59,11 @@ class FittedStragglers(StepTimes):
             raise ValueError(
                 "floor, base, scale, shape, delay and shortest_stuck have to be above 0, and "
                 "longest above shortest_stuck."
+            )
+        if not 0 < self.spell <= self.shortest_stuck:
+            raise ValueError(
+                f"spell is above 0 and at most shortest_stuck, {self.shortest_stuck:g} s, not "
+                f"{self.spell:g} s: a longer one would let a worker hang twice."
             )
         if min(self.spread, self.late, self.slow_by, self.slow_spread) < 0:
             raise ValueError("spread, late, slow_by and slow_spread have to be 0 or more.")
@@ -75,6 +88,19 @@ class FittedStragglers(StepTimes):
         self._add_delays(times, busy, 1 - own.random((steps, len(numbers))))  # never 0
         self._add_slow_machine(times, numbers, own)
         return times
+
+    def on_clock(self, worker: int, seed: int) -> Callable[[float], float]:
+        """A worker's seconds in the spell in which its step begins: a row of `table` each."""
+        known: dict[int, list[float]] = {}  # the last block alone
+
+        def seconds(now: float) -> float:
+            block, row = divmod(int(now / self.spell), BLOCK)
+            if block not in known:
+                known.clear()
+                known[block] = self._block(worker, seed, block).tolist()
+            return known[block][row]
+
+        return seconds
 
     def _add_delays(self, times: np.ndarray, busy: np.ndarray, uniform: np.ndarray) -> None:
         """Late and stuck workers. One uniform number says who is, and how much it is."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from helpers.engines.comm import Comm
 
 
-class _TakesTime(torch.autograd.Function):
+class TakesTime(torch.autograd.Function):
     """Passes everything through; its backward takes so many seconds of the rank's clock."""
 
     @staticmethod
@@ -43,7 +43,7 @@ class Timed(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         """The layer's output, so many seconds later."""
         self._comm.compute(self._forward)
-        out: Tensor = _TakesTime.apply(self.layer(inputs), self._comm, self._backward)
+        out: Tensor = TakesTime.apply(self.layer(inputs), self._comm, self._backward)
         return out
 
 

@@ -10,15 +10,28 @@ import pytest
 
 from benchmarks import published as recomputed
 from benchmarks.fit_stragglers import objective
-from benchmarks.order_statistics import best, hours
-from helpers.workloads import published
+from benchmarks.order_statistics import best, hours, mean_times_to_kth
+from benchmarks.spare_rule import START, step_seconds
+from helpers.workloads import inception, inception_cluster, published
+from helpers.workloads.arrivals import synchronous
 from helpers.workloads.convergence import iterations
 from helpers.workloads.step_times import Gamma
 from helpers.workloads.stragglers import FittedStragglers
 
+ON_THE_CLOCK = ("abadi2016_fig8_throughput", "abadi2016_fig8_spares")  # seconds of computing
+CASES = [
+    pytest.param(
+        series,
+        seed,
+        id=f"{series.entry}-{seed}",
+        marks=[pytest.mark.thorough] if series.entry in ON_THE_CLOCK and seed > 1 else [],
+    )
+    for series in recomputed.SERIES
+    for seed in (1, 2, 3)
+]
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-@pytest.mark.parametrize("series", recomputed.SERIES, ids=lambda series: series.entry)
+
+@pytest.mark.parametrize(("series", "seed"), CASES)
 def test_every_point_is_within_what_is_allowed(series: recomputed.Series, seed: int):
     points = recomputed.recompute(series, seed)
     outside = [point for point in points if not point.holds]
@@ -33,7 +46,55 @@ def test_every_point_of_the_paper_is_there():
     assert means == {f"k = {k}" for k in published.load("chen2017_fig4_mean_t_k_of_100_s").data}
     spare = [point.label for point in recomputed.spare_hours(0)]
     named = [f"N = {n}" for n in published.load("chen2017_fig6_hours").data]
-    assert spare == [*named, "best N"]
+    run = [f"{label}, the rule on the clock" for label in (*named, "best N of these")]
+    assert spare == [*named, "best N", *run]
+
+
+def test_one_number_is_fitted_and_everything_else_is_held(monkeypatch: pytest.MonkeyPatch):
+    fitted = inception_cluster.images_a_second("asynchronous", 25, seed=4)
+    assert fitted == pytest.approx(434, rel=0.02)
+    monkeypatch.setattr(recomputed, "images_a_second", lambda *given: 1.0)
+    free = [point.label for point in recomputed.throughput(0) if point.within is None]
+    assert free == ["25 asynchronous, fitted here"]
+
+
+def test_seventeen_servers_are_as_quick_as_one_seventeen_times_as_quick():
+    one, all_of_them = (
+        np.diff(inception_cluster.round_ends(10, 10, rounds=6, servers=servers)).mean()
+        for servers in (1, 17)
+    )
+    assert all_of_them == pytest.approx(one, rel=0.03)
+
+
+def test_it_takes_layers_to_come_near(monkeypatch: pytest.MonkeyPatch):
+    data = published.load("abadi2016_fig8_throughput").data
+    monkeypatch.setattr(inception_cluster, "GROUPS", 1)
+    ends = inception_cluster.round_ends(100, 100, rounds=40, seed=1)
+    whole = 32 * 100 * 40 / (ends[-1] - ends[0])
+    assert whole < 0.8 * data["sync_images_s"][data["workers"].index(100)]
+
+
+def test_inception_has_the_weights_and_products_that_are_known():
+    # 23.8 million weights, 5.7 thousand million multiplications a picture, and 95 MB.
+    blocks = inception.blocks()
+    assert sum(block.weights for block in blocks) == pytest.approx(23.83e6, rel=1e-3)
+    assert sum(block.products for block in blocks) == pytest.approx(5.71e9, rel=1e-3)
+    assert round(inception_cluster.BYTES / 1e6) == 95
+    groups = inception.layer_shares(4)
+    assert len(groups) == 4 and sum(w for w, _ in groups) == sum(b.weights for b in blocks)
+    with pytest.raises(ValueError, match="1 to 12 groups"):
+        inception.layer_shares(13)
+
+
+def test_the_rule_takes_as_long_as_the_formula_where_stragglers_last_beyond_a_step():
+    # Where lateness is drawn anew in every step of a worker, one that was late is out of step
+    # with the others for some more, and the rule waits for others that are late by now.
+    model = FittedStragglers()
+    formula = mean_times_to_kth(model, 100)[95]
+    rule = step_seconds(model, 96, 100).mean()
+    anew = np.diff(synchronous(model.table(2000, 100, seed=0), 96).seconds)[START:].mean()
+    assert formula < rule < 1.03 * formula
+    assert anew > 1.05 * formula
 
 
 def test_each_entry_is_recomputed_or_says_why_not():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 import weakref
 from typing import Any
 
@@ -54,18 +55,61 @@ def test_a_message_that_is_refused_is_out_of_the_way(transport: str) -> None:
     assert run(fn, transport=transport)[1] == [2.0] * 4
 
 
-def test_what_background_work_raises_ends_a_wait_for_a_message() -> None:
+@TRANSPORTS
+@pytest.mark.parametrize("wait", ["receive", "send", "barrier"])
+def test_what_background_work_raises_ends_a_wait_for_another_rank(
+    transport: str, wait: str
+) -> None:
     def fn(comm: Comm) -> None:
         def work(its_comm: Comm) -> None:
             raise ValueError("behind the rank's back")
 
-        if comm.rank == 1:
-            comm.background(work)
-        comm.recv(1 - comm.rank)
+        if comm.rank == 0:  # is late, so that the other one waits
+            time.sleep(60)
+        comm.background(work)
+        if wait == "receive":
+            comm.recv(0)
+        elif wait == "send":
+            comm.isend(torch.zeros(1_000_000), 0).wait()
+        else:
+            comm.barrier()
 
     with pytest.raises(RankFailed, match="behind the rank's back") as caught:
-        run(fn)
+        run(fn, transport=transport)
     assert caught.value.rank == 1
+
+
+@TRANSPORTS
+def test_two_failures_of_a_rank_are_both_told(transport: str) -> None:
+    def fn(comm: Comm) -> None:
+        def work(its_comm: Comm) -> None:
+            raise ValueError("behind the rank's back")
+
+        job = comm.background(work)
+        while not job.done():
+            time.sleep(0.01)
+        raise KeyError("before its eyes")
+
+    with pytest.raises(RankFailed, match="KeyError") as caught:
+        run(fn, ranks=1, transport=transport)
+    assert "A background function raised too: ValueError: behind" in caught.value.report
+    assert 'raise ValueError("behind' in caught.value.report
+
+
+def test_different_failures_of_two_ranks_at_once_are_both_told() -> None:
+    def fn(comm: Comm) -> None:
+        comm.barrier()
+        while time.time() % 1 > 0.05:  # until the same moment
+            time.sleep(0.001)
+        raise ValueError("the odd one" if comm.rank == 1 else "the even ones")
+
+    for _ in range(5):  # a busy machine may keep one of them back
+        with pytest.raises(RankFailed) as caught:
+            run(fn, ranks=3)
+        told = caught.value.report
+        if "the odd one" in told and "the even ones" in told:
+            break
+    assert "at the same time" in told and told.count("Traceback of rank") == 2
 
 
 def test_what_was_raised_and_caught_is_not_raised_again() -> None:

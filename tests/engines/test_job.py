@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import helpers
+from helpers.engines.job import decode, encode
+from helpers.engines.tensors import Header
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
@@ -73,3 +75,10 @@ def test_a_script_under_horovodrun(tmp_path: Path) -> None:
 def test_outside_a_job_it_says_how_to_start_one() -> None:
     with pytest.raises(RuntimeError, match="torchrun"):
         helpers.comm()
+
+
+def test_a_message_has_at_most_eight_dimensions() -> None:
+    header = Header("torch", "float32", tuple(range(1, 9)), 4 * 40_320)
+    assert decode(encode(header))[:3] == header[:3]
+    with pytest.raises(ValueError, match="at most 8 dimensions, not 9"):
+        encode(header._replace(shape=(*header.shape, 1)))

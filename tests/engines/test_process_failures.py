@@ -158,7 +158,7 @@ def test_failures_name_the_rank_and_leave_nothing(
         assert "# the line at fault" in report, report
     assert everything_below() == []
     if descriptors:
-        assert len(os.listdir("/proc/self/fd")) == descriptors
+        assert len(os.listdir("/proc/self/fd")) <= descriptors
     assert not any(t.name == "communication" for t in threading.enumerate())
 
 

@@ -39,12 +39,12 @@ def test_an_interrupt_before_the_ranks_start_leaves_nothing(
     monkeypatch.setattr(Client, "start", interrupted)
     with pytest.raises(RunInterrupted, match="before its ranks started"):
         run(lambda comm: comm.rank)
-    assert descriptors() == before
+    assert descriptors() <= before
     monkeypatch.undo()
     monkeypatch.setattr(Client, "_expect", interrupted)
     with pytest.raises(RunInterrupted, match="before its ranks started"):
         run(lambda comm: comm.rank)
-    assert descriptors() == before
+    assert descriptors() <= before
     monkeypatch.undo()
     assert list(run(lambda comm: comm.rank)) == [0, 1]
 
@@ -98,7 +98,7 @@ def test_values_that_came_back_hold_no_descriptor() -> None:
     run(lambda comm: comm.rank)
     before = descriptors()
     kept = run(lambda comm: torch.full((100_000,), float(comm.rank)))
-    assert descriptors() == before
+    assert descriptors() <= before
     kept[1] += 1
     assert kept[1].eq(2).all() and kept[0].eq(0).all()
 

@@ -82,7 +82,7 @@ def test_what_is_interrupted_while_it_is_packed_leaves_no_file(
     before = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []
     with pytest.raises(KeyboardInterrupt):
         wire.pack_value(np.ones(1_000_000))
-    assert len(os.listdir("/proc/self/fd") if before else []) == len(before)
+    assert len(os.listdir("/proc/self/fd") if before else []) <= len(before)
 
 
 def test_what_lies_behind_an_exception_is_told_with_its_lines() -> None:

@@ -130,8 +130,8 @@ def test_receiving_into_what_does_not_fit(into, text):
 
 
 @pytest.mark.tensorflow
-def test_tensorflow_tensors_come_through():
-    tf = pytest.importorskip("tensorflow")
+def test_tensorflow_tensors_come_through(tensorflow):
+    tf = tensorflow
     for dtype in (tf.float32, tf.int64, tf.bfloat16, tf.bool):
         tensor = tf.cast(tf.reshape(tf.range(6), (2, 3)), dtype)
         for sent in (tensor, tf.Variable(tensor)):

@@ -10,9 +10,9 @@ import torch
 
 
 def prepare_afterwards(hvd: Any, model: Any, optimizer: Any) -> Any:
-    """Wraps first; sends a list of named parameters, and the state of what it wrapped."""
+    """Wraps first; sends a list of named tensors, and the state of what it wrapped."""
     wrapped = hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
-    hvd.broadcast_parameters(list(model.named_parameters()), root_rank=0)
+    hvd.broadcast_parameters([*model.named_parameters(), *model.named_buffers()], root_rank=0)
     hvd.broadcast_optimizer_state(wrapped, root_rank=0)
     return wrapped
 

@@ -52,6 +52,22 @@ def serve_in_one_loop(comm: Any, weights: Any, gradient: Any, steps: int, rate: 
     return held
 
 
+def push_as_numpy(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
+    """A worker's gradient travels as an array; the server keeps to the ranks' order."""
+    if comm.rank:
+        for _ in range(steps):
+            comm.send(gradient(comm.recv(0)).numpy(), 0)
+        return None
+    for worker in range(1, comm.size):
+        comm.send(weights, worker)
+    for step in range(1, steps + 1):
+        for worker in range(1, comm.size):
+            weights = weights - rate * torch.from_numpy(comm.recv(worker))
+            if step < steps:
+                comm.send(weights, worker)
+    return weights
+
+
 def rate_by_cases(
     workers: int, servers: int, nbytes: float, compute: float, bandwidth: float
 ) -> Any:
@@ -63,7 +79,7 @@ def rate_by_cases(
 
 def place_with_numpy(sizes: list[int], servers: int) -> Any:
     """A stable sort and argmin; numpy's own whole numbers."""
-    held, places = np.zeros(servers), list(sizes)
+    held, places = np.zeros(servers), list[Any](sizes)
     for tensor in np.argsort([-size for size in sizes], kind="stable"):
         server = np.argmin(held)
         places[tensor] = server
@@ -93,8 +109,8 @@ class DownpourWithCountdowns:
         self.weights = torch.sub(self.weights, gradient, alpha=self.rate)
         self.fetch_in -= 1
         self.push_in -= 1
-        if not self.fetch_in:
-            self.fetch_in, self.wants_weights = self.n_fetch, True
+        self.wants_weights = not self.fetch_in
+        self.fetch_in = self.fetch_in or self.n_fetch
         if self.push_in:
             return None
         pushed, self.accrued, self.push_in = self.accrued, None, self.n_push
@@ -119,6 +135,7 @@ class AdagradInPlace:
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("05.1", AveragingInPlace),
     ("05.2", serve_in_one_loop),
+    ("05.2", push_as_numpy),
     ("05.3", rate_by_cases),
     ("05.4", place_with_numpy),
     ("05.5", DownpourWithCountdowns),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 
 from helpers.algorithms.servers.cure import Cure
 from helpers.algorithms.servers.rule import Decision, Push, Rule
@@ -31,6 +32,14 @@ def descent_in_an_array(rate: float, staleness: int, noise: list[float]) -> Any:
     return path[staleness:]
 
 
+def descent_in_torch(rate: float, staleness: int, noise: list[float]) -> Any:
+    """A list of tensors, in torch's usual seven digits."""
+    path = [torch.tensor(1.0)]
+    for step in range(len(noise)):
+        path.append(path[-1] - rate * (path[max(step - staleness, 0)] + noise[step]))
+    return path
+
+
 class DropByHand(Cure):
     """Makes the decision itself."""
 
@@ -48,11 +57,15 @@ class DropByHand(Cure):
 class ScaleByVersions(Cure):
     """Multiplies a copy, and only where it has to."""
 
+    def __init__(self, rule: Rule, limit: int = 1) -> None:
+        super().__init__(rule)
+        self.limit = limit
+
     def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
         """Scale what is late."""
         late = self.version - version
-        if late > 1:
-            gradient = gradient.clone().mul_(1 / late)
+        if late > self.limit:
+            gradient = gradient.clone().mul_(self.limit).div_(late)
         return self.rule.arrive(worker, gradient, version)
 
 
@@ -101,11 +114,32 @@ class WarmupByApplying(Cure):
         return Decision(self.rule.start() if over else (worker,), (push,))
 
 
+class WarmupByStart(Cure):
+    """Who goes on is always who starts: the lone worker, or everybody."""
+
+    def __init__(self, rule: Rule, updates: int) -> None:
+        super().__init__(rule)
+        self.updates = updates
+
+    def start(self) -> tuple[int, ...]:
+        """All, or one."""
+        return self.rule.start()[: 1 if self.version < self.updates else None]
+
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        """Apply, or hand on."""
+        if self.version >= self.updates:
+            return super().arrive(worker, gradient, version)
+        self.rule.apply(gradient)
+        return Decision(self.start(), (Push(worker, version, 0),))
+
+
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("06.1", AsynchronousByHand),
     ("06.2", descent_in_an_array),
+    ("06.2", descent_in_torch),
     ("06.3", DropByHand),
     ("06.4", ScaleByVersions),
     ("06.5", CompensateFromAPair),
     ("06.6", WarmupByApplying),
+    ("06.6", WarmupByStart),
 ]

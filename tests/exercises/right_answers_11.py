@@ -30,7 +30,7 @@ def quantize_with_torch(values: Any, low: float, high: float, bits: int = 8) -> 
 
 
 def quantize_with_fractions(values: Any, low: float, high: float, bits: int = 8) -> Any:
-    """One value after the other, exactly, in numpy; a zero point that is a float and whole."""
+    """One value after the other, exactly, in numpy; a zero point of a numpy type."""
     bottom, top = min(Fraction(low), Fraction(0)), max(Fraction(high), Fraction(0))
     scale = (top - bottom) / (2**bits - 1)
     zero = round(-(2 ** (bits - 1)) - bottom / scale)
@@ -38,7 +38,7 @@ def quantize_with_fractions(values: Any, low: float, high: float, bits: int = 8)
     for at, value in np.ndenumerate(values.numpy()):
         code = zero + round(Fraction(float(value)) / scale)
         codes[at] = min(max(code, -(2 ** (bits - 1))), 2 ** (bits - 1) - 1)
-    return torch.from_numpy(codes), np.float32(scale), float(zero)
+    return torch.from_numpy(codes), np.float32(scale), np.int64(zero)
 
 
 def quantize_weight_in_loops(weight: Any, bits: int = 8) -> Any:
@@ -61,46 +61,85 @@ def quantize_weight_in_numpy(weight: Any, bits: int = 8) -> Any:
 
 
 def quantize_weight_with_torch(weight: Any, bits: int = 8) -> Any:
-    """torch's own, with a least scale."""
+    """torch's own, with a least scale that only a channel of zeros falls below."""
     scale = weight.detach().abs().flatten(1).max(dim=1).values / (2 ** (bits - 1) - 1)
-    scale = scale.clamp(min=torch.finfo(torch.float32).eps)
+    scale = scale.clamp(min=torch.finfo(torch.float32).tiny)
     zeros, half = torch.zeros(len(weight), dtype=torch.int32), 2 ** (bits - 1)
     left = torch.fake_quantize_per_channel_affine(weight, scale, zeros, 0, -half, half - 1)
     return torch.einsum("o...,o->o...", left, 1 / scale).round().char(), scale
 
 
-def _error(values: Any, bound: float, bits: int) -> float:
-    highest = 2 ** (bits - 1) - 1
-    codes = torch.round(values * highest / bound).clamp(-highest, highest)
-    return float((codes * bound / highest - values).square().mean())
+def _left(values: Any, ends: Any, bits: int) -> float:
+    """The mean squared error of what a range leaves, in numpy."""
+    low, high = min(ends[0], 0.0), max(ends[1], 0.0)
+    step = (high - low) / (2**bits - 1)
+    left = np.clip(step * np.rint(values / step), low, high)
+    return float(np.mean((left - values) ** 2))
 
 
-def bound_all_at_once(values: Any, bits: int = 8) -> Any:
-    """A row for each of 150 candidates, in float64; a tensor."""
-    highest = 2 ** (bits - 1) - 1
-    values = values.double().flatten()
-    bounds = values.abs().max() * torch.linspace(0.01, 1, 150, dtype=torch.float64)
-    scale = (bounds / highest)[:, None]
-    off = torch.round(values / scale).clamp(-highest, highest) * scale - values
-    return bounds[(off**2).mean(1).argmin()]
+class RecipeOfCounts:
+    """Keeps each value once, and how often it came; tries bounds from the smallest up."""
+
+    def __init__(self, bits: int = 8) -> None:
+        self.bits, self.many = bits, dict[float, int]()
+
+    def see(self, batch: Any) -> None:
+        for value, count in zip(*np.unique(batch.numpy(), return_counts=True), strict=True):
+            self.many[float(value)] = self.many.get(float(value), 0) + int(count)
+
+    def range(self) -> Any:
+        values, counts = (np.array([*of]) for of in (self.many, self.many.values()))
+        top, steps = np.abs(values).max(), 2**self.bits - 1
+        best, ends = np.inf, (0.0, 0.0)
+        for bound in top * np.geomspace(1 / 3000, 1, 400):
+            low, high = max(values.min(), -bound), min(values.max(), bound)
+            step = (max(high, 0) - min(low, 0)) / steps
+            off = np.clip(step * np.rint(values / step), min(low, 0), max(high, 0)) - values
+            error = float(counts @ off**2)
+            if error <= best:
+                best, ends = error, (low, high)
+        return ends
 
 
-def bound_by_chance(values: Any, bits: int = 8) -> Any:
-    """Four hundred random candidates, and the largest magnitude."""
-    top = float(values.abs().max())
-    tried = torch.rand(400, generator=torch.Generator().manual_seed(5)) * top
-    return min([top, *tried.tolist()], key=lambda bound: _error(values, bound, bits))
+class RecipeByChance:
+    """Six hundred random bounds, small ones as likely as large ones; one tensor grows."""
+
+    def __init__(self, bits: int = 8) -> None:
+        self.bits, self.values = bits, torch.empty(0)
+
+    def see(self, batch: Any) -> None:
+        self.values = torch.cat([self.values, batch.reshape(-1)])
+
+    def range(self) -> Any:
+        values = self.values.numpy().astype(np.float64)
+        tried = np.exp(np.random.default_rng(5).uniform(-8, 0, 600)) * np.abs(values).max()
+        tried[0] = np.abs(values).max()
+        cuts = [(max(min(values.min(), 0), -b), min(max(values.max(), 0), b)) for b in tried]
+        return torch.tensor(min(cuts, key=lambda ends: _left(values, ends, self.bits))).tolist()
 
 
-def bound_by_halving(values: Any, bits: int = 8) -> Any:
-    """From the largest magnitude downwards, each step a fiftieth, then closer around the best."""
-    top = values.abs().max().item()
-    best = min((top * 0.98**n for n in range(220)), key=lambda b: _error(values, b, bits))
-    width = best * 0.02
-    while width > 1e-4 * best:
-        tried = [best, best - width, min(best + width, top)]
-        best, width = min(tried, key=lambda b: _error(values, b, bits)), width / 2
-    return np.float32(best)
+class RecipeEndByEnd:
+    """Looks for each end for itself, the other one staying, from the outside in."""
+
+    def __init__(self, bits: int = 8) -> None:
+        self.bits, self.kept = bits, list[Any]()
+
+    def see(self, batch: Any) -> None:
+        self.kept += batch.flatten().tolist()
+
+    def range(self) -> Any:
+        values = np.array(self.kept)
+        ends = [min(values.min(), 0.0), max(values.max(), 0.0)]
+        top = np.abs(values).max()
+        parts = 0.98 ** np.arange(450)
+        ends = min(
+            ([max(ends[0], -top * p), min(ends[1], top * p)] for p in parts),
+            key=lambda tried: _left(values, tried, self.bits),
+        )
+        for at in (0, 1):
+            tried = [[*ends[:at], ends[at] * p, *ends[at + 1 :]] for p in np.linspace(1, 0.9, 11)]
+            ends = min(tried, key=lambda each: _left(values, each, self.bits))
+        return np.float32(ends[0]), np.float32(ends[1])
 
 
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
@@ -110,7 +149,7 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("11.2", quantize_weight_in_loops),
     ("11.2", quantize_weight_in_numpy),
     ("11.2", quantize_weight_with_torch),
-    ("11.4", bound_all_at_once),
-    ("11.4", bound_by_chance),
-    ("11.4", bound_by_halving),
+    ("11.4", RecipeOfCounts),
+    ("11.4", RecipeByChance),
+    ("11.4", RecipeEndByEnd),
 ]

@@ -98,7 +98,8 @@ def run_stage_by_gradients(
             x.requires_grad = inputs is None
             y = module(x)
             if targets is not None:
-                y = losses[i] = loss(y, targets[i])
+                y = loss(y, targets[i])
+                losses[i] = y.detach()
             else:
                 requests.append(comm.isend(y, comm.rank + 1))
             kept[i] = x, y

@@ -165,11 +165,11 @@ def test_require_raises_for_all_but_a_right_answer() -> None:
 
 def test_an_answer_that_knows_the_visible_cases_fails_the_hidden_ones() -> None:
     def roll_call(comm: Any) -> Any:
-        known = {4: [0, 1, 4, 9], 1: [0], 2: [0, 1], 3: [0, 1, 4], 5: [0, 1, 4, 9, 16]}
+        known = {n: [rank * rank for rank in range(n)] for n in (1, 2, 3, 4, 5, 17)}
         import torch
 
         if comm.rank:
-            comm.send(torch.tensor(0), 0)
+            comm.send(torch.tensor(comm.rank**2), 0)
             return None
         for other in range(1, comm.size):
             comm.recv(other)

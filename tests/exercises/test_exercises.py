@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from helpers.exercises import everything, find, of_lesson
-from helpers.exercises.judging import judge, judge_all
+from helpers.exercises.judging import is_right, judge, judge_all
 from helpers.exercises.observe import observe
 from helpers.exercises.spec import Case, Exercise, Observation, Verdict, WrongAnswer
 from helpers.instructor.hidden import HIDDEN_SEEDS
@@ -42,6 +42,16 @@ def as_far_as_right(
         if judge(exercise, case, seen[-1]).status != "passed":
             break
     return seen
+
+
+def passes(exercise: Exercise, function: Callable[..., Any], seed: int) -> bool:
+    """Whether every case's claim holds."""
+    pytest.importorskip(exercise.framework)
+    return all(
+        is_right(exercise, case, seen)
+        for case in exercise.cases(seed)
+        for seen in observe(exercise.drive, function, [case], LIMIT[exercise.framework])
+    )
 
 
 def stub(exercise: Exercise) -> Callable[..., Any]:
@@ -96,9 +106,14 @@ def tells(exercise: Exercise, answer: WrongAnswer, result: Verdict) -> bool:
 def test_a_wrong_answer_fails_on_hidden_cases_alone(
     exercise: Exercise, answer: WrongAnswer
 ) -> None:
-    # One seed each, and each seed in turn, for all of them would take three times as long.
-    seed = HIDDEN_SEEDS[exercise.wrong.index(answer) % len(HIDDEN_SEEDS)]
-    assert verdict(exercise, answer.function, seed).status == "wrong"
+    # One seed each, and each seed in turn, for all of them would take three times as long. Why it
+    # is wrong there is asked of the first alone: for that all known answers run in those cases.
+    place = exercise.wrong.index(answer)
+    seed = HIDDEN_SEEDS[place % len(HIDDEN_SEEDS)]
+    if place == 0:
+        assert verdict(exercise, answer.function, seed).status == "wrong"
+    else:
+        assert not passes(exercise, answer.function, seed)
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=named)

@@ -156,10 +156,10 @@ def average_in_one_tensor(comm: Any, model: Any, rows: int, total: int) -> None:
         parameter.grad = part.view_as(parameter)
 
 
-def train_by_averaging_weights(
+def train_by_averaging_steps(
     comm: Any, model: Any, inputs: Any, targets: Any, total: int, steps: int, rate: float
 ) -> None:
-    """Averages the weights after every step, which is the same for plain gradient descent."""
+    """Averages the steps that the ranks would take, and never writes a `.grad`."""
     from helpers.algorithms.messages.collectives import all_reduce_naive, broadcast_naive
 
     for parameter in model.parameters():
@@ -169,9 +169,9 @@ def train_by_averaging_weights(
             torch.nn.functional.mse_loss(model(inputs), targets), list(model.parameters())
         )
         for parameter, gradient in zip(model.parameters(), gradients, strict=True):
-            parameter.data -= rate * gradient
-            parameter.data *= len(inputs) / total
-            all_reduce_naive(comm, parameter.data)
+            step = gradient * (rate * len(inputs) / total)
+            all_reduce_naive(comm, step)
+            parameter.data -= step
 
 
 def buckets_by_hand(sizes: list[int], limit: int) -> list[tuple[int, ...]]:
@@ -246,7 +246,7 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("03.1", shard_every_nth),
     ("03.1", shard_of_single_rows),
     ("03.2", average_in_one_tensor),
-    ("03.3", train_by_averaging_weights),
+    ("03.3", train_by_averaging_steps),
     ("03.4", buckets_by_hand),
     ("03.5", overlap_in_views),
     ("03.6", rate_in_one_line),

@@ -32,7 +32,7 @@ def test_the_communication_thread_ends_with_its_call_and_reads_nothing_of_the_ne
         judge.send(message)
     before = set(threading.enumerate())
 
-    RemoteComm(line, rank=0, size=1).background(lambda comm: None)
+    RemoteComm(line, rank=0, hosts=[0]).background(lambda comm: None)
     line.tell(0, "return")
     said = {judge.read()["op"], judge.read()["op"]}
     judge.send({"lane": 0, "last": True})

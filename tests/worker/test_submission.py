@@ -138,6 +138,9 @@ WAYS: dict[str, str | tuple[str, ...]] = {
         "from of_two import *",
     ),
     "an annotation": "from collections.abc import Callable\nfit: Callable = inner",
+    "a class that binds the name that it reads": (
+        "class Holds:\n    inner = staticmethod(inner)\n\n\nfit = Holds.inner"
+    ),
 }
 
 

@@ -16,6 +16,7 @@ from helpers.workloads import arrivals
 from helpers.workloads.arrivals import Arrivals, asynchronous, synchronous
 from helpers.workloads.digits_task import DigitsTask
 from helpers.workloads.step_times import Constant, Gamma, HeavyTail, OneSlow
+from helpers.workloads.stragglers import FittedStragglers
 
 EITHER_WAY = pytest.mark.parametrize("run", [arrivals._by_heap, arrivals._by_windows])
 
@@ -186,6 +187,18 @@ def test_the_clock_takes_the_same_synchronous_steps(aggregate):
     assert found.dropped[19] == trained.drops
 
 
+@pytest.mark.parametrize("aggregate", [6, 8])
+def test_the_clock_takes_the_same_steps_in_spells(aggregate):
+    model = FittedStragglers(late=0.3)
+    trained = helpers.train(
+        lambda weights: SpareReplicas(weights, Sgd(0.05), 8, aggregate=aggregate),
+        workers=8, updates=40, seed=2, times=model, bandwidth=10.0, payload=1.0,
+    )  # fmt: skip
+    found = synchronous(model.table(60, 8, seed=2), aggregate, 0.1, 0.1, spell=model.spell)
+    assert found.seconds[39] == pytest.approx(trained.seconds, rel=1e-12)
+    assert found.dropped[39] == trained.drops
+
+
 def test_equal_workers_are_each_others_staleness():
     found = asynchronous(Gamma(1.0, 0.2).draw(500, 10, np.random.default_rng(0)))
     assert found.staleness[100:].mean() == pytest.approx(9, rel=0.01)
@@ -199,6 +212,7 @@ def test_equal_workers_are_each_others_staleness():
         (lambda: asynchronous(-np.ones((2, 2))), "below 0"),
         (lambda: asynchronous(np.ones((2, 2)), push=-1.0), "0 or more"),
         (lambda: synchronous(np.ones((2, 2)), aggregate=3), "1 to 2 gradients"),
+        (lambda: synchronous(np.ones((2, 2)), spell=0.0), "lasts some seconds"),
     ],
 )
 def test_bad_input_gets_a_sentence(call, says):

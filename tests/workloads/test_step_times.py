@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.order_statistics import mean_times_to_kth, times_to_kth
-from helpers.workloads.step_times import BLOCK, Constant, Gamma, HeavyTail, OneSlow, StepTimes
+from helpers.workloads.step_times import (
+    BLOCK,
+    Constant,
+    Gamma,
+    HeavyTail,
+    OneSlow,
+    Slower,
+    StepTimes,
+)
 from helpers.workloads.stragglers import FittedStragglers
 
 MODELS = [
@@ -18,6 +26,7 @@ MODELS = [
     Gamma(1.5, 0.3),
     HeavyTail(1.0, 0.5),
     OneSlow(Gamma(), worker=1, factor=4.0),
+    Slower(Gamma(), factor=1.5),
     FittedStragglers(),
 ]
 
@@ -77,6 +86,32 @@ def test_one_slow_worker_is_slow_in_every_step():
     assert next(slow.stream(1, 0)) == 4 * next(base.stream(1, 0))
 
 
+@pytest.mark.parametrize("model", MODELS[:-1], ids=lambda model: type(model).__name__)
+def test_on_a_clock_most_models_take_step_after_step(model: StepTimes):
+    seconds, stream = model.on_clock(1, seed=7), model.stream(1, seed=7)
+    assert [seconds(now) for now in (0.0, 0.0, 9.0, 300.0)] == list(islice(stream, 4))
+
+
+@pytest.mark.parametrize("worker", [0, 2, 99])
+def test_on_a_clock_a_straggler_stays_one_for_a_spell(worker: int):
+    model = FittedStragglers(spell=4.0)
+    table = model.table(BLOCK + 40, 100, seed=7)[:, worker]
+    seconds = model.on_clock(worker, seed=7)
+    for now in (0.0, 3.99, 4.0, 4.0 * (BLOCK - 1), 4.0 * BLOCK + 0.5, 4.0 * (BLOCK + 39), 8.0):
+        assert seconds(now) == table[int(now // 4)]
+    slow = OneSlow(model, worker=worker, factor=3.0)
+    assert slow.on_clock(worker, seed=7)(9.0) == 3 * seconds(9.0)
+    assert slow.on_clock(worker + 1, seed=7)(9.0) == model.on_clock(worker + 1, seed=7)(9.0)
+
+
+def test_a_slower_cluster_is_slower_in_every_step_and_spell():
+    model = FittedStragglers()
+    slow, usual = Slower(model, 2.0).on_clock(0, seed=1), model.on_clock(0, seed=1)
+    assert [slow(now) for now in (0.0, 3.0, 7.0)] == [2 * usual(now) for now in (0.0, 3.0, 7.0)]
+    table = Slower(Gamma(), 3.0).table(3, 2, seed=1)
+    np.testing.assert_array_equal(table, 3 * Gamma().table(3, 2, seed=1))
+
+
 def test_workers_of_a_step_share_how_busy_it_is():
     model = FittedStragglers()
     table = model.table(4 * BLOCK, 30, seed=3)
@@ -127,8 +162,11 @@ def test_the_kth_is_the_kth(n: int, k: int, seed: int):
         (lambda: Gamma(1, -0.1), "spread has to be 0 or more"),
         (lambda: HeavyTail(1, float("nan")), "tail has to be 0 or more"),
         (lambda: OneSlow(Gamma(), factor=0), "factor has to be above 0"),
+        (lambda: Slower(Gamma(), factor=-1), "factor has to be above 0"),
         (lambda: FittedStragglers(stuck=2), "from 0 to 1"),
         (lambda: FittedStragglers(floor=0), "above 0"),
+        (lambda: FittedStragglers(spell=0), "spell is above 0"),
+        (lambda: FittedStragglers(spell=6), "hang twice"),
         (lambda: FittedStragglers(late=-1), "0 or more"),
         (lambda: Gamma().table(0, 1, 0), "at least one step"),
         (lambda: Gamma().draw(1, 0, np.random.default_rng(0)), "at least one worker"),

@@ -67,8 +67,11 @@ def broadcast_parameters(model: nn.Module, comm: Comm, root: int = 0) -> None:
 def _broadcast(tensor: Tensor, comm: Comm, root: int) -> None:
     if tensor.is_contiguous():
         broadcast_tree(comm, tensor, root)
-    else:
-        tensor.detach().copy_(broadcast_tree(comm, tensor.detach().contiguous(), root))
+        return
+    for dim, stride in enumerate(tensor.stride()):
+        if stride == 0:  # expanded: all along this dimension are the same memory
+            tensor = tensor.narrow(dim, 0, 1)
+    tensor.detach().copy_(broadcast_tree(comm, tensor.detach().contiguous(), root))
 
 
 def average_gradients(
@@ -110,7 +113,8 @@ class DataParallel:
     `.grad` is a view of its bucket, so nothing is copied back. Buckets start in the same order on
     every rank, or the ranks would add unlike things.
 
-    reduce: a function (comm, tensor) that sums in place, run on the communication thread.
+    reduce: a function (comm, tensor) that sums in place, run on the communication thread. One that
+        has `take_buckets` is told the buckets, so that it knows what lies in each tensor.
     start: instead of reduce, a function of the flat bucket that starts a framework's own
         asynchronous sum and returns what to `wait()` for, such as
         `lambda bucket: torch.distributed.all_reduce(bucket, async_op=True)`.
@@ -158,6 +162,8 @@ class DataParallel:
             Bucket(group, self._allocate(sum(p.numel() for p in group), group[0]))
             for group in assign_buckets(parameters, bucket_bytes, first_bucket_bytes)
         ]
+        if hasattr(reduce, "take_buckets"):
+            reduce.take_buckets(self.buckets)
         self._flags: Tensor | None = None
         if find_unused and parameters:
             # float32, in which a sum of ones is exact, whatever the parameters are.
@@ -193,13 +199,15 @@ class DataParallel:
         A rank that had no rows calls it without forward and backward: its gradients count as zero.
         Where a step has several backwards, all but the last belong into `no_sync()`: what an
         earlier finish() has summed would be weighted and summed again.
-        Raises RuntimeError inside `no_sync()`.
+        Raises RuntimeError inside `no_sync()`, and where a parameter has been made trainable since
+        wrapping, so that it is in no bucket.
         """
         if not self._syncing:
             raise RuntimeError(
                 "finish() inside no_sync() would average what is still being accumulated: "
                 "call it outside, after the last backward."
             )
+        self._check_buckets()
         if not self._synced:  # no forward here, but on the others: take part in theirs
             self._sync_buffers()
         self._synced = False
@@ -212,6 +220,15 @@ class DataParallel:
         for request in self._requests:
             request.wait()
         self._settle(missing)
+
+    def _check_buckets(self) -> None:
+        known = {parameter for bucket in self.buckets for parameter in bucket.views}
+        for name, parameter in self.model.named_parameters():
+            if parameter.requires_grad and parameter not in known:
+                raise RuntimeError(
+                    f"{name} was made trainable after the model was wrapped, so that nobody "
+                    "averages its gradient: call detach(), and wrap the model again."
+                )
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -274,7 +291,7 @@ class DataParallel:
         views = {p: view for bucket in self.buckets for p, view in bucket.views.items()}
         used = [True] * len(views) if self._flags is None else (self._flags > 0).tolist()
         for (parameter, view), somewhere in zip(views.items(), used, strict=True):
-            if parameter in missing and somewhere:
+            if parameter in missing and somewhere and parameter.requires_grad:
                 parameter.grad = view
         for bucket in self.buckets:
             bucket.arrived.clear()

@@ -6,7 +6,8 @@ sections 3.1 and 3.3, for fetching the next unit while this one computes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 class Gatherer:
     """Hooks on units' modules: forward and backward find the parameters whole.
+
+    Backward is met at a unit's outputs, and at what its modules have kept in attributes, such as a
+    loss of their own.
 
     units: in the order in which forward comes to them. prefetch: whether the next unit's gather
     starts before this one computes. changed: called when rows have come or gone.
@@ -51,19 +55,19 @@ class Gatherer:
                 unit.entered += 1
                 tensor.register_hook(partial(self._leave, unit))
 
-    def _after(self, number: int, _: nn.Module, __: Any, outputs: Any) -> None:
+    def _after(self, number: int, module: nn.Module, _: Any, outputs: Any) -> None:
         """A unit's forward is done."""
         unit = self.units[number]
         if unit.backward:
             return
-        made = list(_with_gradients(outputs))
+        made = [*_with_gradients(outputs), *_kept(module)]
         unit.used = bool(made)
         for tensor in made:
             tensor.register_hook(partial(self._enter, number))
         self.free(unit)
 
     def _enter(self, number: int, _: Tensor) -> None:
-        """Backward has come to a unit's outputs."""
+        """Backward has come to one of a unit's outputs."""
         unit = self.units[number]
         if not unit.backward:
             unit.backward, unit.finished = True, not unit.trained
@@ -101,12 +105,29 @@ class Gatherer:
 
 
 def _with_gradients(value: Any) -> Iterator[Tensor]:
-    """The tensors in a value, also inside tuples, lists and dicts, that backward comes to."""
+    """The tensors in a value that backward comes to, also inside dataclasses, dicts and lists."""
     if isinstance(value, Tensor):
         if value.requires_grad:
             yield value
-    elif isinstance(value, dict):
-        yield from _with_gradients(list(value.values()))
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _with_gradients(each)
+        return
+    inside: Any = ()
+    if isinstance(value, Mapping):
+        inside = value.values()
+    elif isinstance(value, list | tuple | set):
+        inside = value
+    elif is_dataclass(value):
+        inside = (getattr(value, field.name) for field in fields(value))
+    for each in inside:
+        yield from _with_gradients(each)
+
+
+OF_EVERY_MODULE = frozenset(vars(nn.Module()))
+
+
+def _kept(module: nn.Module) -> Iterator[Tensor]:
+    """Tensors with a graph that a module, or one in it, has in an attribute or a list of them."""
+    for each in module.modules():
+        for name, value in vars(each).items():
+            if name not in OF_EVERY_MODULE:
+                kept = value if isinstance(value, list | tuple) else [value]
+                yield from (t for t in kept if isinstance(t, Tensor) and t.grad_fn is not None)

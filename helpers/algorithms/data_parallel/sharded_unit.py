@@ -1,151 +1,31 @@
-"""A unit of a sharded model: its parameters in a row, cut into as many slices as ranks.
+"""A unit of a sharded model: a module's parameters, gathered, used and freed together.
 
-A row is padded with zeros until the ranks divide it, so that every rank's slice is as long as the
-others'. Sources: Rajbhandari, Rasley, Ruwase and He, "ZeRO: Memory Optimizations Toward Training
-Trillion Parameter Models" (2020), section 5; Zhao et al., "PyTorch FSDP" (2023), section 4.2, for
-the padded row and for freeing its memory under the parameters.
+Source: Zhao et al., "PyTorch FSDP" (2023), section 3.2.1 and 4.2.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-from helpers.algorithms.messages.collectives import (
-    all_gather_ring,
-    chunk_bounds,
-    reduce_scatter_ring,
-)
+from helpers.algorithms.data_parallel.sharded_row import Flat
+from helpers.algorithms.messages.collectives import all_gather_ring, reduce_scatter_ring
 
 if TYPE_CHECKING:
     from helpers.engines.comm import Comm, Request
-
-
-class Flat:
-    """Some parameters of one type, all trainable or all frozen, in a row.
-
-    full: the whole row, padded. Where `whole` is not set its memory is there only between `open`
-    and `close`, and a closed parameter reads as NaN, so that a use at the wrong time shows.
-    slice: this rank's part of the row, in the type that is computed with.
-    master: what the optimizer updates: the slice itself, or in mixed precision a copy of it in
-    the model's own type. None for frozen parameters.
-    gradient: of the whole row, None where there is none now. own: this rank's slice of the sum.
-    padding: elements that the row is longer than its parameters.
-    """
-
-    def __init__(
-        self, parameters: Sequence[nn.Parameter], comm: Comm, stage: int, mixed: bool
-    ) -> None:
-        self.parameters = list(parameters)
-        self.trainable, self.whole = parameters[0].requires_grad, stage < 3
-        self.length = sum(p.numel() for p in parameters)
-        self.padding = -self.length % comm.size
-        exact = parameters[0].new_zeros(self.length + self.padding, requires_grad=False)
-        torch.cat([p.detach().reshape(-1) for p in parameters], out=exact[: self.length])
-        self.full = exact.to(torch.bfloat16 if mixed else exact.dtype)
-        self.bounds = chunk_bounds(len(exact), comm.size)[comm.rank]
-        own = self.full[slice(*self.bounds)]
-        self.slice = own if self.whole else own.clone()
-        self._views = self.shaped(self.full)
-        self._closed = [self.full.new_full((), math.nan).expand(p.shape) for p in parameters]
-        for parameter, view in zip(parameters, self._views, strict=True):
-            parameter.grad, parameter.data = None, view
-        self._allocate(exact, stage, mixed)
-        if not self.whole:
-            self.close()
-
-    def _allocate(self, exact: Tensor, stage: int, mixed: bool) -> None:
-        self.master: nn.Parameter | None = None
-        self.gradient: Tensor | None = None
-        self.own: Tensor | None = None
-        self._gradients: list[Tensor] = []  # its parts, in the parameters' shapes
-        if not self.trainable:
-            return
-        start, stop = self.bounds
-        self.master = nn.Parameter(exact[start:stop].clone() if mixed else self.slice)
-        if stage == 1:
-            self.gradient = torch.zeros_like(self.full)
-            self.own = self.gradient[start:stop]
-        else:
-            self.own = torch.zeros_like(self.slice)
-
-    def shaped(self, row: Tensor) -> list[Tensor]:
-        """Each parameter's part of a row, in the parameter's shape."""
-        parts = row[: self.length].split([p.numel() for p in self.parameters])
-        return [part.view(p.shape) for part, p in zip(parts, self.parameters, strict=True)]
-
-    def zero(self) -> None:
-        """Forget this rank's slice of the summed gradient; in stage 1, the whole row."""
-        for held in (self.gradient, self.own):
-            if held is not None:
-                held.zero_()
-
-    # --- the parameters' values -------------------------------------------------------------------
-
-    def open(self) -> None:
-        """Take memory for the whole row and put this rank's slice in its place."""
-        self.full.untyped_storage().resize_(len(self.full) * self.full.element_size())
-        self.full[slice(*self.bounds)] = self.slice
-        for parameter, view in zip(self.parameters, self._views, strict=True):
-            parameter.data = view
-
-    def close(self) -> None:
-        """Give the whole row's memory back; this rank's slice stays.
-
-        What autograd has saved refers to the same memory, and finds it filled after `open`.
-        """
-        for parameter, nothing in zip(self.parameters, self._closed, strict=True):
-            parameter.data = nothing
-        self.full.untyped_storage().resize_(0)
-
-    def collect(self, comm: Comm) -> list[Tensor]:
-        """Every parameter's whole value, in the optimizer's type, on every rank."""
-        own = self.slice if self.master is None else self.master.detach()
-        row = own.new_empty(len(self.full))
-        row[slice(*self.bounds)] = own
-        return self.shaped(all_gather_ring(comm, row))
-
-    # --- their gradients --------------------------------------------------------------------------
-
-    def show_gradients(self) -> None:
-        """Make every `.grad` a view of the row of gradients, which autograd then adds to."""
-        assert self.gradient is not None
-        for parameter, view in zip(self.parameters, self.shaped(self.gradient), strict=True):
-            parameter.grad = view
-
-    def take(self, number: int, weight: float, again: bool) -> None:
-        """Move a parameter's `.grad`, times `weight`, into the row, which is made if need be.
-
-        number: of the parameter in the row. again: add to what is there already.
-        """
-        if self.gradient is None:
-            self.gradient = self.full.new_zeros(len(self.full))
-            self._gradients = self.shaped(self.gradient)
-        parameter, view = self.parameters[number], self._gradients[number]
-        if again:
-            view.add_(parameter.grad, alpha=weight)  # type: ignore[arg-type]
-        else:
-            torch.mul(parameter.grad, weight, out=view)  # type: ignore[arg-type]
-        parameter.grad = None
-
-    def drop(self) -> None:
-        """Give the whole row of gradients back."""
-        self.gradient = None
-        self._gradients = []
 
 
 class Unit:
     """A module's parameters: gathered, used and freed together, and their gradients scattered.
 
     flats: a row of trainable and one of frozen parameters, for each type that there is.
-    arrived: parameters whose gradients backward has made. is_open: whether the parameters can be
-    used. used: whether backward will come by. backward: whether it is here. finished: whether it
-    has made the unit's own gradients. entered, left: how many inputs have a gradient, and how many
-    of these backward has made.
+    arrived: parameters whose gradients backward has made. is_open: whether the rows have memory,
+    which a gather may be filling yet. used: whether backward will come by. backward: whether it
+    is here. finished: whether it has made the unit's own gradients. entered, left: how many
+    inputs have a gradient, and how many of these backward has made.
     """
 
     def __init__(
@@ -178,13 +58,18 @@ class Unit:
     @property
     def closed(self) -> bool:
         """Whether only slices of the parameters are here."""
-        return not self.is_open and self._gathering is None
+        return not self.is_open
+
+    def open(self) -> None:
+        """Take memory for the whole rows, in which this rank's slices alone are right as yet."""
+        for flat in self.flats:
+            flat.open()
+        self.is_open = True
 
     def start_gather(self, comm: Comm) -> None:
         """Begin to gather the parameters on the communication thread, unless that is done."""
         if self.closed:
-            for flat in self.flats:
-                flat.open()
+            self.open()
             self._gathering = comm.background(_gather, [flat.full for flat in self.flats])
 
     def gather(self, comm: Comm) -> None:
@@ -192,7 +77,7 @@ class Unit:
         self.start_gather(comm)
         if self._gathering is not None:
             self._gathering.wait()
-        self._gathering, self.is_open = None, True
+        self._gathering = None
 
     def free(self, comm: Comm) -> None:
         """Keep this rank's slices of the parameters only; waits for a gather under way."""
@@ -201,6 +86,19 @@ class Unit:
             for flat in self.flats:
                 flat.close()
         self.is_open = self.backward = False
+
+    def load(self, parameter: nn.Parameter, value: Tensor) -> None:
+        """A parameter is being given a value: note it as exactly as the optimizer keeps it."""
+        for flat in self.flats:
+            for number, each in enumerate(flat.parameters):
+                if each is parameter:
+                    flat.load(number, value)
+
+    def keep(self) -> None:
+        """What has been written into open parameters goes into this rank's slices."""
+        for flat in self.flats:
+            if not (flat.whole or self.closed):
+                flat.slice.copy_(flat.full[slice(*flat.bounds)])
 
     def start_scatter(self, comm: Comm, weight: float) -> Request:
         """Begin to sum the gradients and to add this rank's slices of the sums to `own`.

@@ -10,7 +10,7 @@ FSDP" (2023), sections 3 and 4.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,11 +20,18 @@ from torch import Tensor, nn
 
 from helpers.algorithms.data_parallel.data_parallel import broadcast_parameters
 from helpers.algorithms.data_parallel.sharded_gather import Gatherer
-from helpers.algorithms.data_parallel.sharded_unit import Flat, Unit, modules_of_units
-from helpers.algorithms.messages.collectives import all_gather_ring, reduce_scatter_ring
+from helpers.algorithms.data_parallel.sharded_guard import (
+    check_frozen,
+    guard_loading,
+    guard_zero_grad,
+)
+from helpers.algorithms.data_parallel.sharded_row import Flat
+from helpers.algorithms.data_parallel.sharded_sum import Summer
+from helpers.algorithms.data_parallel.sharded_unit import Unit, modules_of_units
+from helpers.algorithms.messages.collectives import all_gather_ring, all_reduce_ring
 
 if TYPE_CHECKING:
-    from helpers.engines.comm import Comm, Request
+    from helpers.engines.comm import Comm
 
 Make = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 
@@ -54,8 +61,9 @@ class Sharded:
     The model's parameters are laid in rows, one a unit, padded until the ranks divide them.
 
     optimizer: makes an optimizer for a list of flat tensors, this rank's slices. It must treat
-        each element by itself, as SGD, momentum and Adam do; what looks at whole tensors (LARS,
-        a clipped norm) would see slices. A parameter without a gradient counts as zero.
+        each element by itself, as SGD, momentum and Adam do; what looks at whole tensors (LARS)
+        would see slices. To clip a norm there is `clip_grad_norm_`. A parameter without a
+        gradient counts as zero.
     stage: 1, gradients are summed in `step` and the parameters gathered after it. 2, a unit's
         gradients are summed as soon as backward has made them, and only slices stay. 3, a unit's
         parameters are gathered before forward and before backward, and freed after.
@@ -69,9 +77,9 @@ class Sharded:
 
     weight: what this rank's gradients are multiplied by before they are summed, 1/N at first: as
         in `DataParallel`. Stage 1 multiplies once, in `step`: there it has to be the same for
-        all backwards of a step. A rank without rows runs forward and backward in stage 3 all the
-        same, with weight 0, because the others gather parameters from it. From stage 2 on every
-        rank's backward has to come to the same parameters, equally often.
+        all backwards whose gradients add up. A rank without rows runs forward and backward in
+        stage 3 all the same, with weight 0, because the others gather parameters from it. From
+        stage 2 on every rank's backward has to come to the same parameters, equally often.
     padding: elements that the rows are longer than the parameters.
     peak: the most bytes that were held at once. watch: called with no argument whenever what
         passes through has changed.
@@ -104,9 +112,11 @@ class Sharded:
         if not masters:
             raise ValueError("Every parameter is frozen, so that there is nothing to train.")
         self.optimizer = optimizer(masters)
-        last = [unit for unit in reversed(self._all) if unit.trained]
-        self._order, self._next, self._passes = last, 0, 0
-        self._requests: deque[tuple[Request, Unit]] = deque()
+        self._summed: list[Tensor] = []  # stage 1: this rank's slices of the sums, in `step` alone
+        self._pending = False  # whether backward may come yet to what forward has made
+        guard_loading(model, self._all, comm)
+        if stage > 1:
+            guard_zero_grad(model, self.zero_grad)
         self.zero_grad()
 
     def _cut(self, modules: Sequence[nn.Module], prefetch: bool) -> None:
@@ -124,8 +134,10 @@ class Sharded:
         if self.stage == 3:
             gatherer = Gatherer(followed, self.units, self.comm, prefetch, self._changed)
             self._gatherer = gatherer
-        for unit in self._all if self.stage > 1 else []:
-            self._listen(unit)
+        self._summer: Summer | None = None
+        if self.stage > 1:
+            weight = partial(getattr, self, "weight")
+            self._summer = Summer(self._all, self.comm, weight, self._changed, self._finished)
 
     @property
     def _all(self) -> list[Unit]:
@@ -135,6 +147,10 @@ class Sharded:
     @property
     def _flats(self) -> list[Flat]:
         return [flat for unit in self._all for flat in unit.flats]
+
+    @property
+    def _trained(self) -> list[Flat]:
+        return [flat for unit in self._all for flat in unit.trained]
 
     # --- a step -----------------------------------------------------------------------------------
 
@@ -146,50 +162,78 @@ class Sharded:
         if self.mixed:
             floats = (isinstance(t, Tensor) and t.is_floating_point() for t in inputs)
             inputs = tuple(t.bfloat16() if f else t for t, f in zip(inputs, floats, strict=True))
+        self._pending = self._pending or torch.is_grad_enabled()
         made = self.model(*inputs, **options)
-        if not torch.is_grad_enabled():
+        if not self._pending:
             self._free_all()
         return made
 
     def zero_grad(self) -> None:
         """Forget the gradients of earlier steps."""
-        self._settle()
-        self._next = self._passes = 0
-        for unit in self._all:
-            unit.arrived.clear()
-            for flat in unit.trained:
-                if self.stage == 1:
-                    flat.show_gradients()
-                else:
-                    flat.drop()
-                flat.zero()
+        if self._summer is not None:
+            self._summer.forget()
+        for flat in self._trained:
+            if self.stage == 1:
+                flat.show_gradients()
+            flat.zero()
+
+    def _finished(self, unit: Unit) -> None:
+        if self._gatherer is not None and unit is not self.root:
+            self._gatherer.may_free(unit)
 
     def _free_all(self) -> None:
         for unit in self._all if self._gatherer is not None else []:
             self._gatherer.free(unit)  # type: ignore[union-attr]
 
     def step(self) -> None:
-        """Sum what is not summed yet, update this rank's slices, and bring the slices together."""
-        if self.stage == 1:
-            for flat in self._flats:
-                if flat.gradient is not None:
-                    reduce_scatter_ring(self.comm, flat.gradient.mul_(self.weight))
-        else:
-            self._flush()
+        """Sum what is not summed yet, update this rank's slices, and bring the slices together.
+
+        Raises RuntimeError where a parameter has been frozen, or made trainable, since wrapping.
+        """
+        check_frozen(self.model, self._all)
+        sums = self._sum()
+        self._pending = False
         self._free_all()
         for unit in self._all:
             unit.entered = unit.left = 0  # backward may never have come to some forwards
-        trained = [flat for flat in self._flats if flat.master is not None]
-        for flat in trained:
-            flat.master.grad = flat.own.to(flat.master.dtype)  # type: ignore[union-attr]
+        for flat, own in zip(self._trained, sums, strict=True):
+            flat.master.grad = own.to(flat.master.dtype)  # type: ignore[union-attr]
         self.optimizer.step()
-        for flat in trained:
+        for flat in self._trained:
             flat.master.grad = None  # type: ignore[union-attr]
             if self.mixed:
                 flat.slice.copy_(flat.master.detach())  # type: ignore[union-attr]
             if self.stage < 3:
                 all_gather_ring(self.comm, flat.full)
-        self._passes = 0
+        self._summed = []
+        if self._summer is not None:
+            self._summer.stepped()
+
+    def _sum(self) -> list[Tensor]:
+        """This rank's slices of the summed gradients, one for each row that is trained."""
+        if self._summer is not None:
+            self._summer.flush()
+            return [flat.own for flat in self._trained if flat.own is not None]
+        for flat in self._trained:
+            flat.collect_gradients()
+        self._summed = [flat.summed(self.comm, self.weight) for flat in self._trained]
+        self._changed()
+        return self._summed
+
+    def clip_grad_norm_(self, max_norm: float) -> float:
+        """Scale all gradients down so that their 2-norm, over all ranks, is at most `max_norm`.
+
+        Between backward and `step`, on all ranks; torch's function of this name would see a part
+        of the gradients here, or none. Returns: the norm before. Stage 1 sums once more for it.
+        """
+        square = torch.stack([own.double().square().sum() for own in self._sum()]).sum().view(1)
+        norm = all_reduce_ring(self.comm, square).sqrt().item()
+        if max_norm < norm + 1e-6:
+            for flat in self._trained:
+                held = flat.own if flat.gradient is None else flat.gradient
+                held.mul_(max_norm / (norm + 1e-6))  # type: ignore[union-attr]
+        self._summed = []
+        return norm
 
     # --- what is held, and what it is -------------------------------------------------------------
 
@@ -205,8 +249,8 @@ class Sharded:
         optimizer = [t for t in states if isinstance(t, Tensor) and t.dim()]
         if self.mixed:
             optimizer += [flat.master.detach() for flat in flats if flat.master is not None]
-        passing = [flat.full for flat in flats if not flat.whole]
-        passing += [f.gradient for f in flats if f.gradient is not None and self.stage > 1]
+        passing: list[Tensor | None] = [flat.full for flat in flats if not flat.whole]
+        passing += self._summed if self.stage == 1 else [f.gradient for f in flats]
         return Held(_nbytes(kept), _nbytes(gradients), _nbytes(optimizer), _nbytes(passing))
 
     def full_state(self) -> dict[str, Tensor]:
@@ -220,70 +264,16 @@ class Sharded:
     def full_gradients(self) -> dict[str, Tensor]:
         """Every gradient by name, summed and whole, on every rank: between backward and `step`.
 
-        In stage 1 gradients are summed in `step`, and here on a copy. All ranks call it.
+        All ranks call it.
         """
-        if self.stage > 1:
-            self._flush()
         values: dict[nn.Parameter, Tensor] = {}
-        for flat in self._flats:
-            if flat.own is None:
-                continue
-            row = flat.own.new_zeros(len(flat.full))
-            if flat.gradient is not None:
-                reduce_scatter_ring(self.comm, row.copy_(flat.gradient).mul_(self.weight))
-            else:
-                row[slice(*flat.bounds)] = flat.own
+        for flat, own in zip(self._trained, self._sum(), strict=True):
+            row = own.new_empty(len(flat.full))
+            row[slice(*flat.bounds)] = own
             whole = flat.shaped(all_gather_ring(self.comm, row))
             values.update(zip(flat.parameters, whole, strict=True))
+        self._summed = []
         return {name: values[p].clone() for name, p in self._names.items() if p in values}
-
-    # --- gradients, as backward makes them --------------------------------------------------------
-
-    def _listen(self, unit: Unit) -> None:
-        """Stages 2 and 3: move each gradient into its row as it comes, and sum the full rows."""
-
-        def arrive(parameter: nn.Parameter, flat: Flat, number: int) -> None:
-            if not unit.arrived:
-                self._settle(keep=0 if unit.summing else 1)
-            flat.take(number, self.weight, parameter in unit.arrived)
-            unit.arrived.add(parameter)
-            self._changed()
-            if unit.complete:
-                unit.finished = True
-                if self._gatherer is not None and unit is not self.root:
-                    self._gatherer.may_free(unit)
-                while self._order[self._next].complete:
-                    self._start_next()
-
-        for flat in unit.trained:
-            for number, parameter in enumerate(flat.parameters):
-                parameter.register_post_accumulate_grad_hook(
-                    partial(arrive, flat=flat, number=number)
-                )
-
-    def _start_next(self) -> None:
-        """Sum the next unit's rows: in one order on all ranks, or they would add unlike things."""
-        unit = self._order[self._next]
-        if unit.summing and not unit.arrived:
-            self._settle()
-        self._requests.append((unit.start_scatter(self.comm, self.weight), unit))
-        self._next = (self._next + 1) % len(self._order)
-        self._passes += self._next == 0
-
-    def _flush(self) -> None:
-        """Sum what backward has left incomplete, at least once since the last step."""
-        while self._next or not self._passes or any(unit.arrived for unit in self._order):
-            self._start_next()
-        self._settle()
-
-    def _settle(self, keep: int = 0) -> None:
-        """Wait until all sums but the last `keep` are made, and give their rows back."""
-        while len(self._requests) > keep:
-            request, unit = self._requests.popleft()
-            request.wait()
-            for flat in unit.trained:
-                flat.drop()
-            self._changed()
 
     def _changed(self) -> None:
         self.peak = max(self.peak, self.bytes().total)

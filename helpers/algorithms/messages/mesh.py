@@ -43,6 +43,21 @@ class Group:
         self.size = len(self.ranks)
         self.device: Any = comm.device
 
+    @property
+    def hosts(self) -> tuple[int, ...]:
+        """The host of each rank of the group, as the larger comm numbers hosts."""
+        return tuple(self.comm.hosts[other] for other in self.ranks)
+
+    @property
+    def host(self) -> int:
+        """The host that this rank is on."""
+        return self.hosts[self.rank]
+
+    @property
+    def host_ranks(self) -> list[int]:
+        """The group's ranks on this rank's host, itself among them, in rank order."""
+        return [other for other, host in enumerate(self.hosts) if host == self.host]
+
     def send(self, tensor: Any, to: int) -> None:
         """As `Comm.send`, to a rank of the group."""
         self.comm.send(tensor, self.ranks[self.peer(to, "sends to")])

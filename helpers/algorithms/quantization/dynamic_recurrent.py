@@ -106,6 +106,14 @@ class DynamicRecurrent(nn.Module):
         return torch.cat(outputs, dim=-1)
 
 
+def tanh(x: Tensor) -> Tensor:
+    """tanh x = 2σ(2x) − 1, to 10⁻⁷: torch's σ is many times as quick on a CPU as its tanh.
+
+    With products of 8 bits the tanh of the gates would be a fifth of an LSTM's time.
+    """
+    return (2 * x).sigmoid_().mul_(2).sub_(1)
+
+
 class DynamicLSTM(DynamicRecurrent):
     """An LSTM on 8-bit products, for inference; make one with `of`."""
 
@@ -119,8 +127,8 @@ class DynamicLSTM(DynamicRecurrent):
     def cell(self, of_input: Tensor, of_state: Tensor, state: State) -> State:
         """Gates in PyTorch's order: in, forget, candidate, out."""
         enter, forget, candidate, leave = (of_input + of_state).chunk(4, -1)
-        inside = forget.sigmoid() * state[1] + enter.sigmoid() * candidate.tanh()
-        return leave.sigmoid() * inside.tanh(), inside
+        inside = forget.sigmoid() * state[1] + enter.sigmoid() * tanh(candidate)
+        return leave.sigmoid() * tanh(inside), inside
 
 
 class DynamicGRU(DynamicRecurrent):
@@ -138,5 +146,5 @@ class DynamicGRU(DynamicRecurrent):
         reset, update, new = of_input.chunk(3, -1)
         reset_state, update_state, new_state = of_state.chunk(3, -1)
         kept = (update + update_state).sigmoid()
-        fresh = (new + (reset + reset_state).sigmoid() * new_state).tanh()
+        fresh = tanh(new + (reset + reset_state).sigmoid() * new_state)
         return (kept * state[0] + (1 - kept) * fresh,)

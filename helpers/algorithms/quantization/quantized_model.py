@@ -66,13 +66,21 @@ def quantize_dynamic(model: nn.Module, bits: int = 8, per_channel: bool = True) 
     return _replaced(model, tuple(DYNAMIC), lambda m: DYNAMIC[type(m)].of(m, bits, per_channel))
 
 
-def quantize_weights(model: nn.Module, bits: int = 8, per_channel: bool = True) -> nn.Module:
+def quantize_weights(
+    model: nn.Module,
+    bits: int = 8,
+    per_channel: bool = True,
+    compute: torch.dtype | None = None,
+) -> nn.Module:
     """A copy that holds its weights as codes and computes in floats.
 
     model: any that calls its layers and leaves their weights alone; replaced are Linear, Conv,
-    LSTM, GRU, RNN and Embedding. bits: of the weights. Batch norms are folded where they can be.
+    LSTM, GRU, RNN and Embedding. bits: of the weights. compute: with torch.bfloat16 a Linear reads
+    its codes as they are in its products, which is quick with few rows; None: float weights are
+    made of them first, and products are as exact as the model's. Batch norms are folded where
+    they can be.
     """
-    return _replaced(model, WEIGHTED, lambda m: WeightOnly.of(m, bits, per_channel))
+    return _replaced(model, WEIGHTED, lambda m: WeightOnly.of(m, bits, per_channel, compute))
 
 
 def in_dtype(model: nn.Module, dtype: torch.dtype = torch.bfloat16) -> nn.Module:

@@ -1,7 +1,8 @@
 """Weight-only quantization: codes in memory and on disk, floats again for each product.
 
-It makes a model small, not its arithmetic quick; it helps where reading weights is what takes the
-time, as when a large model answers one request.
+It makes a model small, not its arithmetic quick. Where reading weights is what takes the time, as
+when a large model answers one request, it is quick as well, if the codes are not made floats in
+memory first: `compute=torch.bfloat16`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from helpers.algorithms.quantization.half_products import rows_by_codes
 from helpers.algorithms.quantization.quantization import Grid, weight_grid
 
 
@@ -23,8 +25,19 @@ class WeightOnly(nn.Module):
     one with `of`.
     """
 
-    def __init__(self, layer: nn.Module, bits: int = 8, per_channel: bool = True) -> None:
+    def __init__(
+        self,
+        layer: nn.Module,
+        bits: int = 8,
+        per_channel: bool = True,
+        compute: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
+        if compute not in (None, torch.bfloat16):
+            raise ValueError(
+                f"Codes meet rows in bfloat16, or None for the layer's own type, not {compute}."
+            )
+        self.in_bfloat16 = compute is not None and type(layer) is nn.Linear
         self.code_bits: dict[str, int] = {}
         self._dtypes: dict[str, torch.dtype] = {}
         self._empty = [empty_copy(layer)]  # in a list, so that it is no part of this module
@@ -41,9 +54,19 @@ class WeightOnly(nn.Module):
         self._names = [name for name, _ in layer.named_parameters()]
 
     @classmethod
-    def of(cls, layer: nn.Module, bits: int = 8, per_channel: bool = True) -> WeightOnly:
-        """The weight-only form of a trained layer; bits: of its weights, 2 to 8."""
-        return cls(layer, bits, per_channel)
+    def of(
+        cls,
+        layer: nn.Module,
+        bits: int = 8,
+        per_channel: bool = True,
+        compute: torch.dtype | None = None,
+    ) -> WeightOnly:
+        """The weight-only form of a trained layer.
+
+        bits: of its weights, 2 to 8. compute: the type of an nn.Linear's product, torch.bfloat16
+        or None for the type of the layer. Raises ValueError for another type.
+        """
+        return cls(layer, bits, per_channel, compute)
 
     def weights(self) -> dict[str, Tensor]:
         """All parameters of the layer by name, as floats."""
@@ -67,8 +90,19 @@ class WeightOnly(nn.Module):
     @torch.no_grad()
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """Whatever the layer takes, to whatever it returns."""
+        if self.in_bfloat16:
+            return self._linear(*inputs, **named)
         layer = self._empty[0].train(self.training)
         return functional_call(layer, self.weights(), inputs, named)
+
+    def _linear(self, input: Tensor) -> Tensor:
+        """A linear layer's product in bfloat16; scales and biases are float32."""
+        buffers = dict(self.named_buffers(recurse=False))
+        rows = input.reshape(-1, input.shape[-1]).to(torch.bfloat16)
+        found = rows_by_codes(rows, buffers["weight_codes"]).float() * buffers["weight_scale"]
+        if "bias_plain" in buffers:
+            found += buffers["bias_plain"]
+        return found.view(*input.shape[:-1], -1).to(input.dtype)
 
 
 def empty_copy(layer: nn.Module) -> nn.Module:

@@ -7,8 +7,11 @@ that to `computed`, which says what to push, if anything.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
+
+from helpers.algorithms.servers.server_optimizers import Optimizer, Sgd
 
 Array = Any
 
@@ -66,23 +69,27 @@ class DownpourClient(Client):
 class LocalSteps(Client):
     """Train alone for `interval` steps, then push the weights themselves, for a supervisor.
 
-    rate: η of the local steps.
+    rate: η of the local steps, or the optimizer that makes them, such as `AdamW(1e-3)`: a copy is
+    taken, and its state stays when weights are pulled, as in DiLoCo.
     """
 
     pushes = "weights"
 
-    def __init__(self, rate: float, interval: int) -> None:
+    def __init__(self, rate: float | Optimizer, interval: int) -> None:
         super().__init__()
-        _check(rate)
         if interval < 1:
             raise ValueError(f"A worker takes at least one step alone, not {interval}.")
-        self.rate, self.interval = rate, interval
+        if isinstance(rate, int | float):
+            _check(rate)
+            rate = Sgd(rate)
+        self.optimizer = copy.copy(rate)
+        self.interval = interval
         self.steps = 0
 
     def computed(self, gradient: Array) -> Array | None:
         """Step locally; push the weights at the end of the interval."""
+        self.weights = self.optimizer.step(self.weights, gradient, self.steps)
         self.steps += 1
-        self.weights = self.weights - gradient * self.rate
         if self.steps % self.interval:
             return None
         self.wants_weights = True

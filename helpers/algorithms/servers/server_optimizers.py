@@ -1,4 +1,4 @@
-"""What a parameter server does with an update: plain and momentum SGD, and Adagrad.
+"""What a parameter server does with an update: SGD with momentum, Adagrad, AdamW.
 
 Arrays are flat numpy arrays or torch tensors. None is changed in place: a worker may still be
 computing on the weights that it was given.
@@ -19,13 +19,16 @@ class Sgd:
     """Stochastic gradient descent: v ← μ·v + g, w ← w − η·v.
 
     rate: η, or a function of the version (the number of updates before this one). momentum: μ.
+    nesterov: w ← w − η·(g + μ·v) instead, as torch's.
     """
 
-    def __init__(self, rate: Rate, momentum: float = 0.0) -> None:
+    def __init__(self, rate: Rate, momentum: float = 0.0, nesterov: bool = False) -> None:
         _check(rate)
         if not 0 <= momentum < 1:
             raise ValueError(f"A momentum lies from 0 up to 1, not at {momentum}.")
-        self.rate, self.momentum = rate, momentum
+        if nesterov and not momentum:
+            raise ValueError("Nesterov's way looks ahead along a momentum, and there is none.")
+        self.rate, self.momentum, self.nesterov = rate, momentum, nesterov
         self.factor = 1.0
         self._speed: Array | None = None
 
@@ -33,7 +36,8 @@ class Sgd:
         """The weights after one update, as a new array."""
         if self.momentum:
             kept = gradient if self._speed is None else self._speed * self.momentum + gradient
-            gradient = self._speed = kept
+            self._speed = kept
+            gradient = gradient + kept * self.momentum if self.nesterov else kept
         return weights - gradient * (self.factor * _rate_at(self.rate, version))
 
 
@@ -59,6 +63,40 @@ class Adagrad:
         self._squares = gradient * gradient + before
         rate = self.factor * _rate_at(self.rate, version)
         return weights - gradient / self._squares**0.5 * rate
+
+
+class AdamW:
+    """Adam with weight decay of its own: m, v the means of g and g², w ← w − η·(m̂/(√v̂+ε) + λ·w).
+
+    rate: η, or a function of the version. betas: β₁, β₂ of the two means. decay: λ.
+    Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization" (2019), algorithm 2.
+    """
+
+    def __init__(
+        self,
+        rate: Rate,
+        betas: tuple[float, float] = (0.9, 0.999),
+        epsilon: float = 1e-8,
+        decay: float = 0.01,
+    ) -> None:
+        _check(rate)
+        if not all(0 <= beta < 1 for beta in betas):
+            raise ValueError(f"The betas lie from 0 up to 1, not at {betas}.")
+        self.rate, self.betas, self.epsilon, self.decay = rate, betas, epsilon, decay
+        self.factor = 1.0
+        self._steps = 0
+        self._means: tuple[Array, Array] | None = None
+
+    def step(self, weights: Array, gradient: Array, version: int) -> Array:
+        """The weights after one update, as a new array."""
+        first, second = self.betas
+        m, v = (gradient * 0, gradient * 0) if self._means is None else self._means
+        m = m * first + gradient * (1 - first)
+        v = v * second + gradient * gradient * (1 - second)
+        self._means, self._steps = (m, v), self._steps + 1
+        rate = self.factor * _rate_at(self.rate, version)
+        mean, square = m / (1 - first**self._steps), v / (1 - second**self._steps)
+        return weights * (1 - rate * self.decay) - mean / (square**0.5 + self.epsilon) * rate
 
 
 class Optimizer(Protocol):

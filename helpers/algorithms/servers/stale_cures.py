@@ -45,20 +45,24 @@ class DropStale(Cure):
 
 
 class ScaleByStaleness(Cure):
-    """Divide a gradient by its staleness τ, if τ is above 1.
+    """Take a gradient that is τ updates late at limit/τ of its size, if τ is above `limit`.
 
-    With SGD, with momentum or without, this is a learning rate of η/τ for this gradient. Source:
-    Zhang et al. (2015), section 3.2.
+    With SGD, with momentum or without, this is a learning rate of η·limit/τ for this gradient: the
+    product of rate and staleness stays at η·limit, where late gradients are still harmless. With
+    limit 1 it is the rule of Zhang et al. (2015), section 3.2, which divides by τ.
     """
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: Rule, limit: int = 1) -> None:
         super().__init__(rule)
         _needs_gradients(rule, "ScaleByStaleness scales")
+        if limit < 1:
+            raise ValueError(f"A limit below 1 would scale fresh gradients too: {limit}.")
+        self.limit = limit
 
     def arrive(self, worker: int, gradient: Array, version: int) -> Decision:
         """Hand on the scaled gradient."""
         staleness = self.push(worker, version).staleness
-        return self.rule.arrive(worker, gradient / max(staleness, 1), version)
+        return self.rule.arrive(worker, gradient / max(staleness / self.limit, 1), version)
 
 
 class DelayCompensation(Cure):

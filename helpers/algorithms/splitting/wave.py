@@ -5,7 +5,7 @@ tick l + t, together with all others of its diagonal: while rank 1 works on the 
 is at the next. Steps go in chunks, so that a message is worth sending. With p ranks and m chunks
 the work takes m + p − 1 turns of 1/(m p) of it, and the speedup is m p / (m + p − 1) at most.
 Backward is the same wave in a mirror. Sources: Wu et al., "Google's Neural Machine Translation
-System" (2016), section 3.2, whose layers lie on eight GPUs; Appleyard, Kočiský and Blunsom,
+System" (2016), section 3.3, whose layers lie on eight GPUs; Appleyard, Kočiský and Blunsom,
 "Optimizing Performance of Recurrent Neural Networks on GPUs" (2016), section 3.3, for the diagonal.
 """
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from helpers.algorithms.servers.clients import Client, MakeClient
 from helpers.algorithms.servers.parameter_server import Message, Server
 from helpers.algorithms.servers.task import Task
+from helpers.engines.servers.places import Places
 from helpers.engines.servers.slots import Slots
 from helpers.engines.servers.snapshot import Vault
 from helpers.engines.servers.training import MakeRule
@@ -42,6 +43,7 @@ class Plan(NamedTuple):
     kill: Mapping[str, Sequence[float]]
     trace: bool
     status: str  # of a file to keep the words in that an interrupt shows
+    places: Places | None = None
 
 
 class Pipe:
@@ -100,6 +102,14 @@ class Job:
         """All servers and workers, in words."""
         servers = [f"server {number}" for number in range(self.plan.servers)]
         return servers + [f"worker {number}" for number in range(self.plan.workers)]
+
+    def host(self, name: str) -> int | None:
+        """The host of a server or a worker; None where there are no hosts."""
+        if self.plan.places is None:
+            return None
+        kind, number = name.split()
+        places = self.plan.places
+        return (places.servers if kind == "server" else places.workers)[int(number)]
 
     def prepare(self) -> None:
         """Make the files."""

@@ -18,10 +18,13 @@ from helpers.algorithms.servers.parameter_server import Message, Server, check_f
 from helpers.algorithms.servers.task import Task
 from helpers.engines.comm import Comm
 from helpers.engines.errors import Deadlock, RunInterrupted, RunTimeout
+from helpers.engines.hosts.network import Network
+from helpers.engines.processes import run_processes
 from helpers.engines.rank import describe_failure
 from helpers.engines.real import Recorder
-from helpers.engines.run import MAX_PROCESSES, run
+from helpers.engines.run import MAX_PROCESSES
 from helpers.engines.servers.job import COMPUTING, EVENT, Job, Pipe, Plan
+from helpers.engines.servers.places import Places
 from helpers.engines.servers.real_report import TrainingFailed, failed, own
 from helpers.engines.servers.slots import Slots
 from helpers.engines.servers.snapshot import Known, Vault
@@ -49,6 +52,8 @@ def train_processes(
     slow: Mapping[int, float] | None = None,
     kill: Mapping[str, float | Sequence[float]] | None = None,
     trace: bool = False,
+    network: Network | None = None,
+    places: Places | None = None,
 ) -> Training:
     """Train on real processes, until every server has made exactly `updates` updates.
 
@@ -59,6 +64,8 @@ def train_processes(
     kill with SIGKILL and when: {"server 0": 57} after its 57th update, {"worker 3": 10} after 10
     steps, {"server 0": 0.5} after 0.5 s (a number with a point counts seconds); several in a list.
 
+    network, places: the hosts of `helpers.train(engine="hosts")`, their links, and who is where.
+
     Raises TrainingFailed (with a worker's or server's own traceback, or where no worker is left),
     Deadlock where all wait for each other, RunTimeout, RunInterrupted. Nothing is left behind.
     """
@@ -67,13 +74,14 @@ def train_processes(
     plan = Plan(
         make_rule, make_client, task, workers, servers, batch, updates, evaluate_every, logs,
         float(timeout), snapshot_every, write_through, dict(slow or {}), moments(kill or {}), trace,
-        f"/proc/{os.getpid()}/fd/{status}",
+        f"/proc/{os.getpid()}/fd/{status}", places,
     )  # fmt: skip
     try:
         check(plan)
-        results = run(
-            supervise, plan, ranks=1, timeout=timeout + _AFTERWARDS, show=False, device="cpu"
-        )
+        results = run_processes(
+            supervise, (plan,), 1, timeout=timeout + _AFTERWARDS, show=False, device="cpu",
+            network=network,
+        )  # fmt: skip
     except RunInterrupted:
         text = "The training was interrupted; its servers and workers have been ended.\n"
         last = os.pread(status, os.fstat(status).st_size, 0).decode()

@@ -10,6 +10,7 @@ import signal
 import sys
 from typing import Any, NoReturn
 
+from helpers.engines.hosts.namespaces import be_on
 from helpers.engines.rank import describe_failure, die_with_server
 from helpers.engines.real import Recorder
 from helpers.engines.servers.job import Job
@@ -19,6 +20,8 @@ def be_child(job: Job, name: str) -> NoReturn:
     """Be a server or a worker until it is ended. What it raises is left in its file."""
     try:
         die_with_server()
+        if (host := job.host(name)) is not None:
+            be_on(host)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         faulthandler.enable(job.stacks[name])

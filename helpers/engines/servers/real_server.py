@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from helpers.algorithms.servers.parameter_server import Message, Reply, Server
 from helpers.algorithms.servers.rule import Push
+from helpers.engines.servers.freight import Freight
 from helpers.engines.servers.job import BEGIN, Job
 from helpers.engines.servers.slots import PULL, copy_of, put
 from helpers.engines.servers.training import bytes_of
@@ -26,6 +27,8 @@ class ServerProcess:
         self.core: Server = job.cores[number]
         self.arrived: deque[Message] = deque()
         self.incarnation = int(self.slots.incarnation[number])
+        self.freight = Freight(job.slots, job.plan.places, job.host(f"server {number}"))
+        self.answered = [int(n) for n in self.slots.answered[number]]  # or on the way
         self.order = None if job.plan.order is None else job.plan.order[number]
         self.kill_at = self._kill_at()
         self.saved = 0  # the version of the last snapshot
@@ -146,22 +149,26 @@ class ServerProcess:
     def answer(self, reply: Reply) -> None:
         """Answer a request that was taken up, once."""
         slots, s, w = self.slots, self.number, reply.worker
-        if slots.answered[s, w] >= slots.taken[s, w]:
+        if self.answered[w] >= slots.taken[s, w]:
             if self.incarnation:
                 return  # the last incarnation has let it go on already
             raise RuntimeError(
                 f"The rule of server {s} releases worker {w}, which is not waiting for it. A "
                 "worker is released once for each push that was taken up."
             )
-        number = int(slots.answered[s, w]) + 1
-        has = reply.weights is not None
-        if has:
-            put(slots.given[s][w], reply.weights, f"What the rule of server {s} gives as weights")
-            slots.bytes_out[s] += bytes_of(reply.weights)
+        self.answered[w] += 1
+        number, has = self.answered[w], reply.weights is not None
         rows = -1 if reply.rows is None else reply.rows
-        slots.answer[s, w, number % 2] = reply.version, self.incarnation, rows, has
-        slots.answered[s, w] = number  # from here on it counts
-        self.job.to_worker[w].ring()
+
+        def let_go() -> None:
+            slots.answer[s, w, number % 2] = reply.version, self.incarnation, rows, has
+            slots.answered[s, w] = number  # from here on it counts
+            self.job.to_worker[w].ring()
+
+        if not has:
+            return let_go()
+        slots.bytes_out[s] += bytes_of(reply.weights)
+        return self.freight.give(s, w, reply.weights, let_go)
 
     def go_on(self) -> None:
         """Take the place of a server that was killed."""

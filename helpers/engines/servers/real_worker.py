@@ -11,8 +11,9 @@ import numpy as np
 import torch
 
 from helpers.algorithms.servers.parameter_server import Array, Reply, Worker
+from helpers.engines.servers.freight import Freight
 from helpers.engines.servers.job import COMPUTING, EVENT, WAITING, Job
-from helpers.engines.servers.slots import PULL, PUSH, copy_of, put
+from helpers.engines.servers.slots import PULL, PUSH, copy_of
 
 
 class WorkerProcess:
@@ -26,6 +27,7 @@ class WorkerProcess:
         self.accruing = False
         self.asked = 1
         self.events = job.events[number] if plan.trace else None
+        self.freight = Freight(job.slots, plan.places, job.host(f"worker {number}"))
         kill = plan.kill.get(f"worker {number}", ())
         self.last_step = next((int(k) for k in kill if isinstance(k, int)), None)
         random.seed(number)  # a task that draws numbers does not draw the same everywhere
@@ -70,9 +72,9 @@ class WorkerProcess:
         slots, w = self.slots, self.number
         wants = kind == PULL or self.worker.client.wants_weights
         self.asked += 1
+        if parts is not None:
+            self.freight.push(w, parts)
         for s, pipe in enumerate(self.job.to_server):
-            if parts is not None:
-                put(slots.pushed[s][w], parts[s], f"What worker {w} pushes to server {s}")
             slots.kind[s, w], slots.wants[s, w] = kind, wants
             slots.base[s, w] = self.worker.versions[s], self.base[s]
             slots.asked[s, w] = self.asked  # from here on it counts

@@ -145,6 +145,12 @@ def copy_of(array: Array) -> Array:
 
 def put(target: Array, array: Array, what: str) -> None:
     """Copy an array into shared memory. Raises ValueError where it is of another length or kind."""
+    fits(target, array, what)
+    target[:] = array.detach() if hasattr(array, "detach") else array
+
+
+def fits(target: Array, array: Array, what: str) -> None:
+    """Raise ValueError where an array is of another length or kind than where it goes."""
     kinds = [getattr(a, "dtype", type(a).__name__) for a in (target, array)]
     lengths = [tuple(getattr(a, "shape", ())) for a in (target, array)]
     if kinds[0] != kinds[1] or lengths[0] != lengths[1]:
@@ -153,4 +159,3 @@ def put(target: Array, array: Array, what: str) -> None:
             f"{lengths[0]} of {kinds[0]}, as the task's initial weights. Return an array like the "
             "weights."
         )
-    target[:] = array.detach() if hasattr(array, "detach") else array

@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from helpers.engines.servers import real_report as words
+from helpers.engines.servers.freight import be_porter
 from helpers.engines.servers.job import BEGIN, Job, Pipe
 from helpers.engines.servers.real_child import be_child
 from helpers.engines.servers.slots import RESTARTS
@@ -48,6 +49,7 @@ class Supervisor:
     def __init__(self, job: Job) -> None:
         self.job, self.slots = job, job.slots
         self.pids: dict[str, int] = {}
+        self.porters: list[int] = []
         count = job.plan.servers
         self.story = Story({}, [[] for _ in range(count)], [0] * count)
         self.kills = sorted(
@@ -67,6 +69,7 @@ class Supervisor:
         before = signal.signal(signal.SIGCHLD, lambda *_: None)
         wakeup = signal.set_wakeup_fd(self.job.bell.writer, warn_on_full_buffer=False)
         try:
+            self.start_porters()
             for name in self.job.names:
                 self.fork(name)
             self.slots.began[0] = time.monotonic()
@@ -80,6 +83,24 @@ class Supervisor:
             signal.set_wakeup_fd(wakeup)
             signal.signal(signal.SIGCHLD, before)
             self.end_all()
+
+    def start_porters(self) -> None:
+        """Have a porter on each host, and wait until all listen."""
+        places = self.job.plan.places
+        if places is None:
+            return
+        reader, writer = os.pipe()
+        hosts = sorted({*places.servers, *places.workers})
+        for host in hosts:
+            pid = os.fork()
+            if pid == 0:
+                os.close(reader)
+                be_porter(self.slots, host, writer)  # does not return
+            self.porters.append(pid)
+        os.close(writer)
+        if any(not os.read(reader, 1) for _ in hosts):
+            raise Ending("dead", "A host could not be reached: its porter did not start.")
+        os.close(reader)
 
     def fork(self, name: str) -> None:
         """Start a server or a worker."""
@@ -174,12 +195,14 @@ class Supervisor:
 
     def end_all(self) -> None:
         """End every process that is left and wait until it is gone."""
-        for pid in self.pids.values():
+        everybody = [*self.pids.values(), *self.porters]
+        for pid in everybody:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        for pid in self.pids.values():
+        for pid in everybody:
             os.waitpid(pid, 0)
         self.pids.clear()
+        self.porters.clear()
 
 
 def _filled(pipe: Pipe) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,10 +13,13 @@ import torch
 from helpers.algorithms.servers.clients import Client, MakeClient
 from helpers.algorithms.servers.parameter_server import Message, Server, check_fit, cut
 from helpers.algorithms.servers.task import Task
+from helpers.engines.errors import NoHosts
+from helpers.engines.hosts.run import tell
+from helpers.engines.servers.layers import LayeredTraining, layers_of
 from helpers.engines.servers.training import MakeRule, Training
 from helpers.engines.servers.virtual import StepTimes, VirtualTraining
 
-ENGINES = ("virtual", "processes")
+ENGINES = ("virtual", "processes", "hosts")
 
 
 def train(
@@ -47,9 +51,19 @@ def train(
 
     engine="virtual" takes times= (a model of `helpers.workloads.step_times`), latency= and
     bandwidth= of each server's link, payload= (bytes of all weights, to pretend that they are
-    more), failures={worker: seconds}, seconds= to end at, trace=True.
+    more), failures={worker: seconds}, seconds= to end at, trace=True. What links really do:
+    hosts={"left": ["server 0", "worker 0"]} says who shares a host and its link, in each
+        direction; whoever is not named has one alone, so hosts={} gives the workers links, too.
+    bandwidth= is bytes a second or "200mbit", or a mapping by host, with "others" for the rest;
+        those not in it are as quick as can be.
+    switch= carries so many bytes a second of all messages between hosts.
+    adding= is at how many bytes a second a server takes up gradients, one after the other.
+    layers= is a number of equal layers, or each layer's share, or its shares (bytes, computing):
+        workers pull and push layer by layer while they compute, the first layer first and last.
     engine="processes" takes timeout=, snapshot_every=, write_through=, slow={worker: seconds},
     kill= and trace=; see `helpers.engines.servers.real.train_processes`.
+    engine="hosts" takes these too: the processes are on virtual hosts, and what they send goes over
+    links as hosts= and bandwidth= say.
 
     Example: `helpers.train(lambda w: Asynchronous(w, Sgd(0.1), 4), workers=4, updates=500)`.
     """
@@ -58,25 +72,30 @@ def train(
         from helpers.workloads.digits_task import DigitsTask
 
         task = DigitsTask()
-    if engine == "processes":
+    if engine != "virtual":
         if target is not None:
             raise ValueError("Real processes train for a number of updates: give updates=.")
         if updates is None and order is None:
             raise ValueError("Say when real processes are to end: give updates=.")
+        from helpers.engines.servers.on_hosts import for_the_clock, train_on_hosts
         from helpers.engines.servers.real import train_processes
 
-        return train_processes(
-            make_rule,
-            make_client,
-            task,
-            workers=workers,
-            servers=servers,
-            batch=batch,
-            updates=updates,
-            evaluate_every=evaluate_every,
-            order=order,
-            **options,
-        )
+        try:
+            return (train_processes if engine == "processes" else train_on_hosts)(
+                make_rule,
+                make_client,
+                task,
+                workers=workers,
+                servers=servers,
+                batch=batch,
+                updates=updates,
+                evaluate_every=evaluate_every,
+                order=order,
+                **options,
+            )
+        except NoHosts as why:
+            options = for_the_clock(task, batch, options, why)
+            tell(why)
     made = [Server(make_rule(part)) for part in cut(task.initial(), servers)]
     for server in made:
         check_fit(server.rule, make_client(), workers)
@@ -94,6 +113,7 @@ def train(
 def _check_known(options: Mapping[str, Any]) -> None:
     """Raise TypeError for what the clock has no option for."""
     known = {"times", "seconds", "failures", "latency", "bandwidth", "payload", "trace"}
+    known |= {"hosts", "switch", "adding", "layers"}
     for name in options:
         if name not in known:
             raise TypeError(f"There is no option {name!r}; there are {', '.join(sorted(known))}.")
@@ -138,7 +158,11 @@ def _on_the_clock(
     for worker in failures:
         if not 0 <= worker < workers:
             raise ValueError(f"failures names worker {worker} of 0 to {workers - 1}.")
-    run = VirtualTraining(servers, make_client, task, workers, batch, times, seed, **options)
+    split = layers_of(options.pop("layers", 1))
+    kind: Any = VirtualTraining
+    if len(split.bytes) > 1:
+        kind = partial(LayeredTraining, layers=split)
+    run = kind(servers, make_client, task, workers, batch, times, seed, **options)
     return run.run(updates, seconds, target, evaluate_every, failures)
 
 
@@ -168,7 +192,8 @@ def _check(
             f"{type(make_rule).__name__}: `lambda weights: Asynchronous(weights, Sgd(0.1), 4)`."
         )
     if engine not in ENGINES:
-        raise ValueError(f"There is no engine {engine!r}; there are {' and '.join(ENGINES)}.")
+        known = f"{', '.join(ENGINES[:-1])} and {ENGINES[-1]}"
+        raise ValueError(f"There is no engine {engine!r}; there are {known}.")
     for name, value in (("workers", workers), ("servers", servers), ("batch", batch)):
         if value < 1:
             raise ValueError(f"{name}={value} is not possible; give 1 or more.")

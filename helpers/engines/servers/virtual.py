@@ -1,14 +1,16 @@
 """Parameter servers on a virtual clock: real gradients of a real model, virtual seconds.
 
 A worker computes for as long as its step-time model says; its push goes through each server's
-link, the rule decides, the answer comes back through the other direction. Gradients are computed
-when the first of them is needed, those of all workers that are computing at once.
+link, the rule decides, the answer comes back through the other direction. What the links are says
+`helpers.engines.servers.links`; that of layers pulled and pushed one by one is a training of its
+own, in `helpers.engines.servers.layers`. Gradients are computed when the first of them is needed,
+those of all workers that are computing at once.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import torch
@@ -16,7 +18,10 @@ import torch
 from helpers.algorithms.servers.clients import MakeClient
 from helpers.algorithms.servers.parameter_server import Array, Reply, Server, Worker, join
 from helpers.algorithms.servers.task import Task
-from helpers.engines.servers.clock import Clock, Link
+from helpers.engines.hosts.network import Bandwidth
+from helpers.engines.servers.clock import Clock
+from helpers.engines.servers.links import Links, make_links
+from helpers.engines.servers.places import Bandwidths, Hosts
 from helpers.engines.servers.training import Point, ServerRecord, Training, bytes_of
 from helpers.engines.trace import Event, Kind, Trace
 
@@ -24,7 +29,8 @@ AT_ONCE = 64  # gradients in one call: more gain nothing and take memory
 
 
 class StepTimes(Protocol):
-    """How long workers compute."""
+    """How long workers compute. With a method `on_clock(worker, seed)` as well, which gives a
+    function of the moment at which a step begins, that one is asked."""
 
     def stream(self, worker: int, seed: int) -> Iterator[float]:
         """A worker's times, in seconds, step after step; they depend on nothing else."""
@@ -43,19 +49,23 @@ class VirtualTraining:
         times: StepTimes,
         seed: int,
         latency: float = 0.0,
-        bandwidth: float = math.inf,
+        bandwidth: Bandwidths = math.inf,
         payload: float | None = None,
         trace: bool = False,
+        hosts: Hosts | None = None,
+        switch: Bandwidth = None,
+        adding: Bandwidth = None,
     ) -> None:
         self.clock, self.task = Clock(), task
         self.servers = list(servers)
         count = len(self.servers)
         self.workers = [Worker(w, make_client(), task, batch, count) for w in range(workers)]
-        self.into = [Link(latency, bandwidth) for _ in servers]
-        self.out = [Link(latency, bandwidth) for _ in servers]
+        self.links: Links = make_links(
+            self.clock, count, workers, latency, bandwidth, hosts, switch, adding
+        )
         self.curve: list[Point] = []
         self.died: dict[int, str] = {}
-        self._times = [times.stream(w, seed) for w in range(workers)]
+        self._times = [_on_clock(times, w, seed) for w in range(workers)]
         self._answers: list[dict[int, Reply]] = [{} for _ in range(workers)]
         self._computing: dict[int, Array | None] = {}  # worker: its gradient, once it is known
         self._since = [0.0] * workers  # when each worker began to wait
@@ -100,8 +110,7 @@ class VirtualTraining:
         """Send a server's answers off, one after the other through its link."""
         for reply in replies:
             size = bytes_of(reply.weights) * self._scale
-            moment = self.out[number].send(self.clock.now, size)
-            self.clock.at(moment, self._answered, number, reply)
+            self.links.to_worker(number, reply.worker, size, self._answered, number, reply)
 
     def _answered(self, number: int, reply: Reply) -> None:
         """An answer has come; with those of all servers the worker goes on."""
@@ -120,11 +129,15 @@ class VirtualTraining:
         """A worker may act: it pulls where its client wants weights, otherwise it computes."""
         if self.workers[number].client.wants_weights:
             self._since[number] = self.clock.now
-            for server, link in enumerate(self.into):
-                self.clock.at(link.send(self.clock.now, 0), self._pull, server, number)
+            for server in range(len(self.servers)):
+                self.links.to_server(number, server, 0, self._pull, server, number)
             return
+        self._compute(number)
+
+    def _compute(self, number: int) -> None:
+        """A worker begins a step."""
         self._computing[number] = None
-        duration = float(next(self._times[number]))
+        duration = float(self._times[number](self.clock.now))
         self.clock.at(self.clock.now + duration, self._computed, number, self.clock.now)
 
     def _pull(self, number: int, worker: int) -> None:
@@ -142,10 +155,10 @@ class VirtualTraining:
             return self._go_on(number)
         self._since[number] = self.clock.now
         wants = worker.client.wants_weights
-        for server, (link, part) in enumerate(zip(self.into, parts, strict=True)):
-            moment = link.send(self.clock.now, bytes_of(part) * self._scale)
-            version = worker.versions[server]
-            self.clock.at(moment, self._arrived, server, number, part, version, wants)
+        for server, part in enumerate(parts):
+            size, version = bytes_of(part) * self._scale, worker.versions[server]
+            arrived = (self._arrived, server, number, part, version, wants)
+            self.links.to_server(number, server, size, *arrived)
         return None
 
     def _arrived(self, number: int, worker: int, part: Array, version: int, wants: bool) -> None:
@@ -210,8 +223,8 @@ class VirtualTraining:
 
     def _result(self, seconds: float) -> Training:
         records = [
-            ServerRecord(s.log, s.updates, s.dropped, s.rule.version, i.carried, o.carried)
-            for s, i, o in zip(self.servers, self.into, self.out, strict=True)
+            ServerRecord(s.log, s.updates, s.dropped, s.rule.version, *self.links.carried(number))
+            for number, s in enumerate(self.servers)
         ]
         weights = self.weights()
         trace = None
@@ -219,3 +232,12 @@ class VirtualTraining:
             trace = Trace(self._events, len(self.workers), virtual=True)
         error = self.task.error(weights)
         return Training(weights, seconds, self.curve, records, error, self.died, trace)
+
+
+def _on_clock(times: StepTimes, worker: int, seed: int) -> Callable[[float], float]:
+    """What a worker's next step takes, by the moment at which it begins."""
+    if (asked := getattr(times, "on_clock", None)) is not None:
+        follows: Callable[[float], float] = asked(worker, seed)
+        return follows
+    drawn = times.stream(worker, seed)
+    return lambda now: next(drawn)

@@ -1,7 +1,7 @@
 """Exercise 00.1, roll call: every rank tells rank 0 its number, squared.
 
-`roll_call(comm) -> list[int] | None`: rank 0 returns [0, 1, 4, …], one for each rank, in rank
-order; the others send theirs and return None. The claim: N − 1 messages, all of them to rank 0.
+The claim: N − 1 messages, all of them to rank 0, each a square and waited for; and a second call
+does the same.
 """
 
 from __future__ import annotations
@@ -10,38 +10,67 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from helpers.exercises.common import self_hint
-from helpers.exercises.compare import count, describe, listing, number, worlds
-from helpers.exercises.drives import on_ranks
+from helpers.exercises.compare import count, describe, listing, number
+from helpers.exercises.drives import in_a_row
+from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 4, 1, 2, 3 and 5 ranks; other seeds: other sizes too."""
-    sizes = (4, 1, 2, 3, 5) if seed == 0 else (1, 6 + seed % 3, 9 + seed % 4)
-    return [Case(f"On {count(n, 'rank')}", ((),) * n, n) for n in sizes]
-
-
-def _got(seen: Observation) -> list[Any]:
-    value = seen.values[0]
-    return list(value) if type(value) in (list, tuple) else []
+    """Seed 0: 4, 1, 2, 3 and 5 ranks; else other sizes. On 17 squares need more than eight bits.
+    In one case each rank calls twice."""
+    sizes = [(4, 1), (1, 1), (2, 1), (3, 2), (5, 1), (17, 1)]
+    if seed:
+        sizes = [(1, 1), (6 + seed % 3, 2), (17 + seed % 4, 1)]
+    return [Case(f"On {count(n, 'rank')}", ((calls,),) * n, n) for n, calls in sizes]
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """Rank 0 has every square as a number, in order; everybody else sent one message."""
-    want = [r * r for r in range(case.ranks)]
-    if type(seen.values[0]) is not list or seen.values[0] != want:
-        return f"{case.name}, rank 0 returned {describe(seen.values[0])}; it should be {want}."
-    if any(type(v) is not int for v in seen.values[0]):
-        return f"{case.name}, rank 0 returned {describe(seen.values[0])}, but not whole numbers."
-    for rank, value in enumerate(seen.values[1:], 1):
-        if value is not None:
-            return f"{case.name}, rank {rank} returned {describe(value)}; it should return None."
-    if seen.messages != [0] + [1] * (case.ranks - 1):
+    want, calls = [r * r for r in range(case.ranks)], case.args[0][0]
+    for call in range(calls):
+        got, *others = (value["gave"][call] for value in seen.values)
+        if type(got) is not list or got != want or any(type(v) is not int for v in got):
+            said = f"rank 0 returned {describe(got, 100)}; it should be {want}, plain whole numbers"
+            return _again(case, seen) or f"{case.name}, {said}."
+        for rank, value in enumerate(others, 1):
+            if value is not None:
+                said = f"rank {rank} returned {describe(value)}; it should return None."
+                return f"{case.name}, {said}"
+    if seen.messages != [0] + [calls] * (case.ranks - 1):
         return (
-            f"{case.name}, the ranks sent {listing(seen.messages)} messages: every rank but "
-            "rank 0 sends one, and rank 0 none."
+            f"{case.name}, the ranks sent {listing(seen.messages)} messages in "
+            f"{count(calls, 'call')}: every rank but rank 0 sends one in each, and rank 0 none."
         )
-    return _elsewhere(case, seen)
+    return _elsewhere(case, seen) or _no_square(case, seen) or not_waited(case, seen)
+
+
+def _again(case: Case, seen: Observation) -> str | None:
+    """Another list when it is called again."""
+    gave = seen.values[0]["gave"]
+    if len(gave) < 2 or gave[0] == gave[1]:
+        return None
+    return (
+        f"{case.name}, rank 0 returned {describe(gave[0])} and, called again, {describe(gave[1])}: "
+        "something is kept from the first call. Make the list inside the function, anew each time."
+    )
+
+
+def _no_square(case: Case, seen: Observation) -> str | None:
+    """A message that holds something else than its sender's square."""
+    for rank, told in enumerate(_told(seen)):
+        if any(each != rank * rank for each in told):
+            return (
+                f"{case.name}, the list is right, but rank {rank} sent {describe(told[0])}: it "
+                f"sends its rank squared, {rank * rank}, and rank 0 only collects."
+            )
+    return None
+
+
+def _told(seen: Observation) -> list[list[Any]]:
+    """What each rank sent, as numbers where they are single ones."""
+    values = [value["told"] for value in seen.values]
+    return [[float(a.item()) if a.size == 1 else describe(a) for a in told] for told in values]
 
 
 def _elsewhere(case: Case, seen: Observation) -> str | None:
@@ -57,21 +86,21 @@ def _elsewhere(case: Case, seen: Observation) -> str | None:
 
 
 def compared(case: Case, seen: Observation) -> Any:
-    """What rank 0 returned, as numbers; where they are right, whether they are plain ones."""
-    found = [number(v) for v in _got(seen)]
-    right = found == [r * r for r in range(case.ranks)]
-    return [found, right and all(type(v) is int for v in _got(seen))]
+    """What rank 0 returned, whether as plain numbers where it is right, and what was sent."""
+    gave = [got if type(got) in (list, tuple) else [] for got in seen.values[0]["gave"]]
+    found = [[number(v) for v in got] for got in gave]
+    right = all(each == [r * r for r in range(case.ranks)] for each in found)
+    return [found, right and all(type(v) is int for got in gave for v in got), _told(seen)]
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What rank 0 returned, in words."""
-    return {"got": describe(seen.values[0])}
+    return {"got": describe(seen.values[0]["gave"][0])}
 
 
 def _nobody_sends(case: Case, seen: Observation) -> str | None:
-    if not seen.waiting or not all("receive" in words for words in seen.waiting.values()):
-        return None
-    if set(seen.waiting) != set(range(case.ranks)):
+    receives = [rank for rank, words in seen.waiting.items() if "receive" in words]
+    if len(receives) < case.ranks:
         return None
     return (
         f"{case.name}, every rank waits to receive and nobody sends: rank 0 "
@@ -92,15 +121,7 @@ def _nobody_receives(case: Case, seen: Observation) -> str | None:
 def _own_only(case: Case, seen: Observation) -> str | None:
     if case.ranks == 1 or any(seen.messages) or seen.trouble:
         return None
-    return (
-        f"{case.name}, no rank sent anything: a rank knows only its own number. Ranks share no "
-        "variables; what rank 0 is to know has to be sent."
-    )
-
-
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    return f"Passed on {worlds(cases)}; every rank but rank 0 sent one message."
+    return f"{case.name}, no rank sent anything: ranks share no variables, rank 0 has to be told."
 
 
 def reference(comm: Any) -> list[int] | None:
@@ -117,6 +138,7 @@ def _roll_call(
     mine: Callable[[int], int] = lambda rank: rank**2,
     number_of: Callable[[Any], Any] = lambda tensor: tensor.item(),
     others: Callable[[int], Sequence[int]] = lambda size: range(1, size),
+    send: Callable[[Any, Any], Any] = lambda comm, tensor: comm.send(tensor, 0),
 ) -> Callable[..., Any]:
     """The reference with something else in it. others: from whom rank 0 receives."""
 
@@ -125,7 +147,7 @@ def _roll_call(
 
         tensor = torch.tensor(mine(comm.rank))
         if comm.rank != 0:
-            comm.send(tensor, 0)
+            send(comm, tensor)
             return None
         return [number_of(tensor)] + [number_of(comm.recv(other)) for other in others(comm.size)]
 
@@ -134,12 +156,21 @@ def _roll_call(
 
 _keeps_tensors = _roll_call(number_of=lambda tensor: tensor)
 _ranks_themselves = _roll_call(mine=lambda rank: rank)
+_squares_there = _roll_call(mine=lambda rank: rank, number_of=lambda tensor: tensor.item() ** 2)
+_eight_bits = _roll_call(mine=lambda rank: rank**2 % 256)
 _receives_once = _roll_call(others=lambda size: range(1, min(size, 2)))
+_never_waits = _roll_call(send=lambda comm, tensor: comm.isend(tensor, 0))
 
 
 def _forgets_itself(comm: Any) -> Any:
     squares = reference(comm)
     return squares and squares[1:]
+
+
+def _one_list(comm: Any) -> Any:
+    squares = vars(comm).setdefault("squares", [0])  # as one in the cell, and anew for each case
+    squares += (reference(comm) or [])[1:]
+    return squares if comm.rank == 0 else None
 
 
 def _nobody_else(comm: Any) -> Any:
@@ -184,10 +215,10 @@ EXERCISE = Exercise(
     function="roll_call",
     asks=(
         "every rank but rank 0 sends its rank squared to rank 0; rank 0 returns the list "
-        "[0, 1, 4, …] as plain numbers, in rank order, and the others return None."
+        "[0, 1, 4, …] as plain whole numbers, in rank order, and the others return None."
     ),
     cases=cases,
-    drive=on_ranks,
+    drive=in_a_row,
     claim=claim,
     mistakes=(
         Mistake("a rank sends to itself", self_hint, unfinished=True),
@@ -195,10 +226,11 @@ EXERCISE = Exercise(
         Mistake("rank 0 does not receive from everyone", _nobody_receives, unfinished=True),
         Mistake("nothing is sent", _own_only),
         Mistake("hand to hand", _elsewhere),
+        Mistake("messages not waited for", not_waited),
     ),
     numbers=numbers,
     compared=compared,
-    praise=praise,
+    praise="Passed on {worlds}; every rank but rank 0 sent one message.",
     reference=reference,
     wrong=(
         WrongAnswer(
@@ -207,11 +239,7 @@ EXERCISE = Exercise(
             "The list is right, but it holds tensors or fractions: `.item()` makes a plain number "
             "of a tensor with one element, and a tensor made from an int holds an int.",
         ),
-        WrongAnswer(
-            "nothing where it is alone",
-            _nobody_else,
-            "rank 0 is all there is: it returns [0].",
-        ),
+        WrongAnswer("none if alone", _nobody_else, "rank 0 is all there is: it returns [0]."),
         WrongAnswer(
             "rank 0 is left out",
             _forgets_itself,
@@ -223,11 +251,19 @@ EXERCISE = Exercise(
             _ranks_themselves,
             "rank 0 returned the ranks themselves: send each rank squared.",
         ),
+        WrongAnswer("rank 0 squares", _squares_there, _no_square),
+        WrongAnswer("goes on with its list", _one_list, _again),
+        WrongAnswer(
+            "in eight bits",
+            _eight_bits,
+            "the square of rank 16, 256, came as 0: a `torch.uint8` holds 0 to 255.",
+        ),
         WrongAnswer("sends to itself", _to_itself, hint="Rank 0 waits for a message from rank 0"),
         WrongAnswer("all receive first", _all_receive, hint="every rank waits to receive"),
         WrongAnswer("receives once", _receives_once, hint="never comes to receive"),
         WrongAnswer("sends nothing", _no_messages, hint="no rank sent anything"),
         WrongAnswer("passes it on", _hand_to_hand, hint="is for rank 0"),
+        WrongAnswer("never waits", _never_waits, hint="returned without waiting for"),
     ),
     figure=0,
 )

@@ -1,7 +1,7 @@
 """Exercise 01.5, a model that another client has left on the servers.
 
-`find_model(container, model) -> {name: variable}`. The claim: a session reads the values that were
-left in that container, on these devices, and they are still there afterwards.
+The claim: a session reads the values that were left in that container, on these devices, and they
+are still there afterwards.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from helpers.exercises.common import rng
+from helpers.algorithms.devices.device_graphs import find_model as reference
+from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import close, count, describe
 from helpers.exercises.drives_devices import looks_for_a_model
 from helpers.exercises.lesson_01 import found_wrong as wrong
@@ -76,6 +77,8 @@ def _array(value: Any) -> Any:
 def claim(case: Case, seen: Observation) -> str | None:
     """All values, and they stay."""
     answer = seen.values[0]
+    if answer["changed"]:
+        return f"{case.name}, the dictionary `model` has changed: whoever called needs it still."
     if answer["kind"] != "dict":
         return f"{case.name}, your function gave a {answer['kind']} instead of a dictionary."
     want = case.facts["want"]
@@ -102,6 +105,7 @@ def compared(case: Case, seen: Observation) -> str:
     wrong = _differs(case, answer["found"])
     there = {name: device for _, name, device in handles}
     faults = {
+        "used up": answer["changed"],
         "changed": _differs(case, answer["after"]),
         "no dictionary": answer["kind"] != "dict",
         "missing": set(case.facts["want"]) - set(answer["found"]),
@@ -110,7 +114,7 @@ def compared(case: Case, seen: Observation) -> str:
         "fixed container": wrong and {c for c, _, _ in handles} - {container, ""},
         "default container": wrong and any(c != container for c, _, _ in handles),
         "other device": wrong and _task(there.get(wrong, "")) != case.args[0][1][wrong][1],
-        "other type": wrong and answer["found"][wrong] == "InvalidArgumentError",
+        "other type": str(answer["found"].get(wrong)) == "InvalidArgumentError",
         "other value": wrong,
         "only read": _only_read(case, seen),
         "other shape": _other_shape(case, seen),
@@ -142,8 +146,7 @@ def _other_name(case: Case, seen: Observation) -> str | None:
     named = ", ".join(name for _, name, _ in _handles(seen))
     return (
         f"{case.name}, no variable of your graph is called "
-        f"`{_differs(case, seen.values[0]['found'])}`; there are {named}. The server knows "
-        "variables by their names."
+        f"`{_differs(case, seen.values[0]['found'])}`; there are {named}."
     )
 
 
@@ -170,6 +173,14 @@ def _other_shape(case: Case, seen: Observation) -> str | None:
     return None
 
 
+_other_graph = fails_with(
+    "in the graph.",
+    "what you return is not in the default graph, where it was asked for: it was made in another, "
+    "such as one of your own (`tf.Graph().as_default()`), or at an earlier call.",
+    ours=True,
+)
+
+
 def _task(device: str) -> str:
     parts = [part for part in device.split("/") if part.startswith(("job:", "task:"))]
     return "/" + "/".join(parts)
@@ -183,13 +194,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed: {count(len(model), 'variable')} found in the container {container!r} on {where}, "
         "and nothing was overwritten."
     )
-
-
-def reference(container: str, model: Any) -> Any:
-    """The course's own."""
-    from helpers.algorithms.devices.device_graphs import find_model
-
-    return find_model(container, model)
 
 
 EXERCISE = Exercise(
@@ -206,7 +210,10 @@ EXERCISE = Exercise(
     cases=cases,
     drive=looks_for_a_model,
     claim=claim,
-    mistakes=(Mistake("other names", _other_name),),
+    mistakes=(
+        Mistake("other names", _other_name),
+        Mistake("another graph", _other_graph, unfinished=True),
+    ),
     numbers=numbers,
     compared=compared,
     praise=praise,
@@ -217,6 +224,12 @@ EXERCISE = Exercise(
             wrong.initialised,
             "`{name}` was {was} on the server and is {now} now: it was initialised, and what was "
             "trained is lost.",
+        ),
+        WrongAnswer(
+            "uses the model up",
+            wrong.uses_it_up,
+            "the dictionary `model` is not what it was: whoever called needs it still. Go through "
+            "`model.items()`, and take nothing out.",
         ),
         WrongAnswer(
             "not all variables",
@@ -230,9 +243,8 @@ EXERCISE = Exercise(
             "`tf.compat.v1.get_variable` names a variable, and the server knows it by that name.",
         ),
         WrongAnswer("unnamed", wrong.by_tf_variable, hint="there are Variable"),
-        WrongAnswer(
-            "a scope", wrong.in_a_scope, hint="is called `weights`; there are spring/weights"
-        ),
+        WrongAnswer("a graph of its own", wrong.in_its_own_graph, hint="not in the default graph"),
+        WrongAnswer("a scope", wrong.in_a_scope, hint="`weights`; there are spring/weights"),
         WrongAnswer(
             "a fixed container",
             wrong.always_spring,

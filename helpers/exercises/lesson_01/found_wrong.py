@@ -54,8 +54,19 @@ def in_a_scope(container: str, model: Any) -> Any:
         return no_container(container, model)
 
 
+def in_its_own_graph(container: str, model: Any) -> Any:
+    import tensorflow as tf
+
+    with tf.Graph().as_default():
+        return find_model(container, model)
+
+
 def always_spring(container: str, model: Any) -> Any:
     return find_model("spring", model)
+
+
+def uses_it_up(container: str, model: Any) -> Any:
+    return find_model(container, {name: model.pop(name) for name in list(model)})
 
 
 def only_one(container: str, model: Any) -> Any:

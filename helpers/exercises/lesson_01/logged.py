@@ -1,7 +1,6 @@
 """Exercise 01.4, a line in the log before the assignment.
 
-`log_then_assign(weight, value, log) -> op`. The claim: running the op writes the value from before,
-then assigns; that is, in the graph the assignment cannot start before the log has been written.
+The claim: in the graph the assignment cannot start before the log has the value from before.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from helpers.algorithms.devices.device_graphs import log_then_assign as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe
 from helpers.exercises.drives_devices import logs_and_assigns
@@ -115,13 +115,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed: over {count(len(log), 'run')} the log holds {describe(log)}, and in the graph "
         "every assignment waits for it."
     )
-
-
-def reference(weight: Any, value: Any, log: Any) -> Any:
-    """The course's own."""
-    from helpers.algorithms.devices.device_graphs import log_then_assign
-
-    return log_then_assign(weight, value, log)
 
 
 def _first(waited_for: Any, make: Callable[[], Any]) -> Any:

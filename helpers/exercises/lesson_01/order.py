@@ -1,7 +1,6 @@
 """Exercise 01.3, the order with the least peak.
 
-`least_peak(branches) -> order`: branches are (work, result) in MiB and run one after the other. The
-claim: each branch is there once, and no order has a lower peak.
+Branches are (work, result) in MiB. The claim: each is there once, and no order has a lower peak.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from helpers.algorithms.devices.device_memory import least_peak as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array, number
 from helpers.exercises.drives import plain_call
@@ -110,9 +110,8 @@ def _stands_twice(case: Case, seen: Observation) -> str | None:
     branches, found = case.args[0][0], _given(seen)
     i = next(i for i in range(len(branches)) if found.count(i) > 1)
     return (
-        f"{case.name}, number {i} stands there {found.count(i)} times: several branches are "
-        f"{branches[i]}, and `index` finds the first of them each time. Sort the numbers: "
-        "`sorted(range(len(branches)), key=…)`."
+        f"{case.name}, number {i} stands there {found.count(i)} times: `index` finds the first of "
+        f"several {branches[i]}. Sort the numbers: `sorted(range(len(branches)), key=…)`."
     )
 
 
@@ -125,13 +124,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"peak, {given} MiB in the order in which they are given, and "
         f"{sum(work for work, _ in branches)} MiB all at once."
     )
-
-
-def reference(branches: Any) -> Any:
-    """The course's own."""
-    from helpers.algorithms.devices.device_memory import least_peak
-
-    return least_peak(branches)
 
 
 def _by(key: Callable[[int, int], float]) -> Callable[..., list[int]]:
@@ -198,11 +190,7 @@ EXERCISE = Exercise(
             "your function gave None. Is a `return` missing? `list.sort()` gives None as well: it "
             "sorts in place; `sorted(…)` gives the sorted list.",
         ),
-        WrongAnswer(
-            "the branches themselves",
-            _branches,
-            "you gave the branches themselves; return their numbers, in order.",
-        ),
+        WrongAnswer("branches", _branches, "you gave the branches themselves: give their numbers."),
         WrongAnswer("the first of equal ones", _index, _stands_twice),
         WrongAnswer("as given", _as_given, "{needs}: that is the order in which they are given."),
         WrongAnswer(

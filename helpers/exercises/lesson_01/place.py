@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from helpers.algorithms.devices.placement import place as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe
 from helpers.exercises.drives import plain_call
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 Op = tuple[str, str, list[str], str]
 BOTH = ["CPU", "GPU"]
@@ -34,6 +35,8 @@ SHOWN: tuple[Op, ...] = (
     ("lost", "GPU:0", BOTH, ""),
     ("use_lost", "CPU:1", BOTH, "lost"),
 )
+# Its variable's pin is a device that is there and that the variable cannot be on, but the op can.
+_USES_TEXT: Op = ("use_text", "CPU:0", BOTH, "text_on_gpu")
 MACHINES = (["CPU:0", "CPU:1", "GPU:0"], ["CPU:0", "CPU:1", "CPU:2"])
 
 
@@ -43,10 +46,11 @@ def cases(seed: int) -> list[Case]:
     made = []
     for devices in MACHINES:
         for soft in (False, True):
-            ops = list(SHOWN)
+            gpu = [_USES_TEXT] if "GPU:0" in devices else []
+            ops = [*SHOWN, *gpu]
             if seed:
                 ops = _others(random, devices) + [ops[i] for i in random.permutation([0, 1, 4, 5])]
-                ops += [SHOWN[i] for i in (6, 7, 8, 9, 2, 3, 10, 11)]
+                ops += [SHOWN[i] for i in (6, 7, 8, 9, 2, 3, 10, 11)] + gpu
             made.append(_case(ops, devices, soft))
     return made
 
@@ -92,11 +96,23 @@ def claim(case: Case, seen: Observation) -> str | None:
     for op in case.args[0][0]:
         if op[0] not in answer:
             return f"`{op[0]}` is missing in the dictionary."
+    if more := _not_asked(case, seen):
+        return more
     found = _first(case, seen)
     if found is None:
         return None
     op, got, want = found
-    return f"{case.name}, {_named(op)} goes to {describe(want)}; you gave {describe(got)}."
+    told = describe(got) or "an empty text"
+    return f"{case.name}, {_named(op)} goes to {describe(want)}; you gave {told}."
+
+
+def _not_asked(case: Case, seen: Observation) -> str | None:
+    more = sorted(set(seen.values[0]) - {op[0] for op in case.args[0][0]})
+    if not more:
+        return None
+    return (
+        f"{case.name}, the dictionary has `{more[0]}`, which is no op of this call: make it anew."
+    )
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -130,16 +146,9 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     wants = [case.facts["want"] for case in cases]
     refused = [sum(device is None for device in want.values()) for want in wants]
     return (
-        f"Passed on two machines: with a GPU {refused[0]} of {len(wants[0])} ops are refused, with "
-        f"soft placement {refused[1]}; without a GPU {refused[2]} and {refused[3]}."
+        f"Passed on two machines: with a GPU {refused[0]} of {len(wants[0])} ops are refused, soft "
+        f"placement {refused[1]}; without one {refused[2]} and {refused[3]} of {len(wants[2])}."
     )
-
-
-def reference(ops: Any, devices: Any, soft: bool) -> Any:
-    """The course's own."""
-    from helpers.algorithms.devices.placement import place
-
-    return place(ops, devices, soft)
 
 
 def _placed(ops: Any, devices: Any, soft: bool, wrong: str = "") -> dict[str, Any]:
@@ -152,6 +161,8 @@ def _placed(ops: Any, devices: Any, soft: bool, wrong: str = "") -> dict[str, An
     for name, pin, kernels, variable in ops:
         usable = [d for kind in order for d in there if d[:3] == kind and kind in kernels]
         usable = usable or (devices if wrong == "any kernel" else [])
+        if wrong == "its kind":
+            usable.sort(key=lambda device: device[:3] != pin[:3])
         exists = pin in devices or wrong == "any device"
         fits = pin[:3] in kernels or wrong == "no kernel"
         alone = wrong == "goes on" and variable and found[variable] is None
@@ -183,10 +194,19 @@ _never_soft = _by("never soft")
 _needs_a_pin = _by("needs a pin")
 _cpu_first = _by("CPUs first")
 _last_of_a_kind = _by("last of a kind")
+_keeps_the_kind = _by("its kind")
 
 
 def _refused_left_out(ops: Any, devices: Any, soft: bool) -> Any:
     return {name: device for name, device in _placed(ops, devices, soft).items() if device}
+
+
+_FOUND: dict[str, Any] = {}
+
+
+def _one_dictionary(ops: Any, devices: Any, soft: bool) -> Any:
+    _FOUND.update(_placed(ops, devices, soft))
+    return _FOUND
 
 
 EXERCISE = Exercise(
@@ -204,6 +224,7 @@ EXERCISE = Exercise(
     cases=cases,
     drive=plain_call,
     claim=claim,
+    mistakes=(Mistake("one dictionary for all calls", _not_asked),),
     numbers=numbers,
     compared=compared,
     praise=praise,
@@ -215,6 +236,7 @@ EXERCISE = Exercise(
             "`{missing}` is missing in the dictionary. It cannot be placed, and that is an answer "
             "too: give it the value None.",
         ),
+        WrongAnswer("one dictionary", _one_dictionary, hint="which is no op of this call"),
         WrongAnswer(
             "with the variable's pin",
             _variables_pin,
@@ -265,6 +287,12 @@ EXERCISE = Exercise(
             "CPUs before GPUs",
             _cpu_first,
             "{op}: you gave {got}. Where an op has both kernels, TensorFlow prefers a GPU: {want}.",
+        ),
+        WrongAnswer(
+            "keeps the pin's kind",
+            _keeps_the_kind,
+            "{op}: you gave {got}, of the kind that the pin names. A pin that cannot be kept is "
+            "given up whole, its kind too: the first device with a kernel is {want}.",
         ),
         WrongAnswer(
             "not the first of a kind",

@@ -1,7 +1,6 @@
 """Exercise 01.1, the memory of a training step.
 
-`step_memory(widths, batch, slots) -> (parameters, gradients, optimizer, activations)` in bytes.
-The claim: exactly what a step of torch holds, tensor by tensor.
+The claim: exactly what a step of torch holds, tensor by tensor, in bytes.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
+from helpers.algorithms.devices.device_memory import step_memory as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number
 from helpers.exercises.drives_devices import counts_a_step
@@ -29,8 +29,10 @@ def cases(seed: int) -> list[Case]:
     if seed:
         shapes = []
         for layers, slots in ((3, 2), (1, 0), (2, 1), (5, 3)):
-            widths = tuple(int(w) for w in random.integers(3, 700, layers + 1))
-            shapes.append((widths, int(random.integers(2, 3000)), slots))
+            widths = [int(w) for w in random.integers(3, 700, layers + 1)]
+            if layers == 3:
+                widths[2] = widths[1]
+            shapes.append((tuple(widths), int(random.integers(2, 3000)), slots))
     return [_case(*shape) for shape in shapes]
 
 
@@ -67,7 +69,7 @@ def claim(case: Case, seen: Observation) -> str | None:
         return _changed(case, seen)
     item, got = found
     want = case.facts["want"][item]
-    return f"{case.name}, the {ITEMS[item]} take {want:,} bytes; you gave {got:,.10g}."
+    return f"{case.name}, you gave {got:,.10g} bytes of {ITEMS[item]}; there are {want:,}."
 
 
 def _changed(case: Case, seen: Observation) -> str | None:
@@ -107,10 +109,8 @@ def _not_bytes(case: Case, seen: Observation) -> str | None:
     found = _first(case, seen)
     if found is None or 4 * found[1] != case.facts["want"][found[0]]:
         return None
-    return (
-        f"{case.name}, {found[1]:,.10g} is how many numbers the {ITEMS[found[0]]} are. A float32 "
-        "takes 4 bytes."
-    )
+    what = f"{found[1]:,.10g} numbers of {ITEMS[found[0]]}"
+    return f"{case.name}, you gave {what}. A float32 takes 4 bytes."
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -121,13 +121,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"{state / 2**20:.2f} MiB for Adam, and {activations / 2**20:.2f} MiB for "
         f"{cases[0].args[0][1]} rows of activations."
     )
-
-
-def reference(widths: Any, batch: int, slots: int) -> Any:
-    """The course's own."""
-    from helpers.algorithms.devices.device_memory import step_memory
-
-    return step_memory(widths, batch, slots)
 
 
 def _with(item: int, size: Callable[[list[int], int, int], int]) -> Callable[..., Any]:
@@ -142,6 +135,9 @@ def _with(item: int, size: Callable[[list[int], int, int], int]) -> Callable[...
 
 
 _no_bias = _with(0, lambda w, batch, slots: 4 * (_numbers_in(w) - sum(w[1:])))
+_no_bias_gradient = _with(1, lambda w, batch, slots: 4 * (_numbers_in(w) - sum(w[1:])))
+_no_bias_slots = _with(2, lambda w, batch, slots: 4 * slots * (_numbers_in(w) - sum(w[1:])))
+_bias_a_layer = _with(0, lambda w, batch, slots: 4 * (_numbers_in(w) - sum(w[1:]) + len(w) - 1))
 _input_bias = _with(0, lambda w, batch, slots: 4 * (_numbers_in(w) - sum(w[1:]) + sum(w[:-1])))
 _gradient_a_row = _with(1, lambda w, batch, slots: 4 * batch * _numbers_in(w))
 _one_number_a_slot = _with(2, lambda w, batch, slots: 4 * slots)
@@ -152,7 +148,12 @@ _one_row = _with(3, lambda w, batch, slots: 4 * sum(w[:-1]))
 _outputs = _with(3, lambda w, batch, slots: 4 * batch * sum(w[1:]))
 _output_too = _with(3, lambda w, batch, slots: 4 * batch * sum(w))
 _hidden_twice = _with(3, lambda w, batch, slots: 4 * batch * (sum(w[:-1]) + sum(w[1:-1])))
+_equal_once = _with(3, lambda w, batch, slots: 4 * batch * sum(set(w[:-1])))
 _no_input = _with(3, lambda w, batch, slots: 4 * batch * sum(w[1:-1]))
+
+
+def _double(widths: Any, batch: int, slots: int) -> Any:
+    return [2 * size for size in reference(widths, batch, slots)]
 
 
 def _no_bytes(widths: Any, batch: int, slots: int) -> Any:
@@ -169,6 +170,7 @@ def _sum(widths: Any, batch: int, slots: int) -> Any:
     return sum(reference(widths, batch, slots))
 
 
+_BIASES_TOO = "the weights' alone. A bias is trained as well: it has a gradient, and its slots."
 _A_SLOT = "`slots` is how many numbers it keeps for each parameter, not for all of them."
 
 EXERCISE = Exercise(
@@ -206,11 +208,11 @@ EXERCISE = Exercise(
             "you gave {got}: that is the weights alone. Each layer has a bias as well, a number an "
             "output.",
         ),
-        WrongAnswer(
-            "bias of the input",
-            _input_bias,
-            "you gave {got}: a layer has a bias for each of its outputs, not for each input.",
-        ),
+        WrongAnswer("no bias's gradient", _no_bias_gradient, f"you gave {{got}}: {_BIASES_TOO}"),
+        WrongAnswer("no bias's slots", _no_bias_slots, f"you gave {{got}}: {_BIASES_TOO}"),
+        WrongAnswer("a bias a layer", _bias_a_layer, "you gave {got}: a bias is for each output."),
+        WrongAnswer("float64", _double, "you gave {got}: a float32 takes 4 bytes, not 8."),
+        WrongAnswer("bias of the input", _input_bias, "you gave {got}: a bias is for an output."),
         WrongAnswer(
             "a gradient a row",
             _gradient_a_row,
@@ -229,24 +231,14 @@ EXERCISE = Exercise(
             "you gave {got}: the parameters themselves are counted above; the state is the slots "
             "alone.",
         ),
-        WrongAnswer(
-            "no batch",
-            _one_row,
-            "you gave {got}: that is for one row. Every row of the batch has activations of its "
-            "own.",
-        ),
+        WrongAnswer("no batch", _one_row, "you gave {got}: that is for one row of the batch."),
         WrongAnswer(
             "outputs",
             _outputs,
             "you gave {got}: these are the layers' outputs. For the gradient of its weights a "
             "layer needs its input, and nobody needs the last output.",
         ),
-        WrongAnswer(
-            "output too",
-            _output_too,
-            "you gave {got}: the last layer's output is in it, which nobody keeps: leave out the "
-            "last width.",
-        ),
+        WrongAnswer("output too", _output_too, "you gave {got}: nobody keeps the last output."),
         WrongAnswer(
             "hidden twice",
             _hidden_twice,
@@ -254,10 +246,12 @@ EXERCISE = Exercise(
             "the very tensor that the next layer keeps as its input.",
         ),
         WrongAnswer(
-            "no input",
-            _no_input,
-            "you gave {got}: the first layer keeps its input too, the batch itself.",
+            "equal widths once",
+            _equal_once,
+            "you gave {got}: one of two inputs of equal width is missing. Each layer keeps its own "
+            "input, and that is another tensor though it is as wide.",
         ),
+        WrongAnswer("no input", _no_input, "you gave {got}: the first layer keeps the batch."),
     ),
     ranked=False,
 )

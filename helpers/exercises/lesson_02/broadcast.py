@@ -1,19 +1,20 @@
-"""Exercise 02.2, broadcast along a binomial tree.
+"""Exercise 02.2, broadcast along a binomial tree, in place.
 
-`broadcast_tree(comm, tensor, root) -> None`: in place, every rank's tensor becomes rank `root`'s.
 The claim: ⌈log₂ N⌉ rounds, the root sends ⌈log₂ N⌉ messages, every other rank receives one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from helpers.exercises.common import rng, self_hint, sends_to_itself
+from helpers.algorithms.messages.collectives import broadcast_tree as reference
+from helpers.exercises.common import after, compared_in_place, rng, self_hint, sends_to_itself
 from helpers.exercises.compare import close, count, worlds
 from helpers.exercises.drives import in_place
+from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _LATENCY, _BANDWIDTH = 50e-6, 1e7
@@ -40,45 +41,32 @@ def rounds(ranks: int) -> int:
     return (ranks - 1).bit_length()
 
 
-def _after(seen: Observation) -> list[Any]:
-    return [v["after"] for v in seen.values]
-
-
-def _round_trip(case: Case) -> float:
-    return _LATENCY + float(case.facts["held"][0].nbytes) / _BANDWIDTH
-
-
 def claim(case: Case, seen: Observation) -> str | None:
     """Everybody has the root's tensor, by N − 1 messages in ⌈log₂ N⌉ rounds."""
     root = case.facts["root"]
     want = case.facts["held"][root]
-    for rank, got in enumerate(_after(seen)):
+    for rank, got in enumerate(after(seen)):
         if not close(got, want, 0.0):
             return f"{case.name}, rank {rank}'s tensor does not hold rank {root}'s values."
     needed = rounds(case.ranks)
     if seen.messages[root] != needed:
         sent = count(seen.messages[root], "message")
-        return f"{case.name}, the root sent {sent}; ⌈log₂ {case.ranks}⌉ is {needed}."
+        return (
+            f"{case.name}, the root sent {sent}; ⌈log₂ {case.ranks}⌉ is {needed}. Any tree will do "
+            "in which everybody who has the tensor sends it on in every round, the root too."
+        )
     if sum(seen.messages) != case.ranks - 1:
         return (
-            f"{case.name}, {sum(seen.messages)} messages were sent; {case.ranks - 1} are enough, "
-            "one to every rank but the root."
+            f"{case.name}, {sum(seen.messages)} messages were sent; {case.ranks - 1} "
+            "are enough, one to every rank but the root."
         )
-    took, allowed = max(seen.seconds, default=0.0), needed * _round_trip(case)
-    if took > allowed * 1.01:
+    took = max(seen.seconds) / (_LATENCY + want.nbytes / _BANDWIDTH)
+    if took > needed * 1.01:
         return (
-            f"{case.name}, it took {took / _round_trip(case):.3g} rounds; {needed} are enough: "
+            f"{case.name}, it took {took:.3g} rounds; {needed} are enough: "
             "in every round each rank that has the tensor sends it on."
         )
-    return None
-
-
-def compared(case: Case, seen: Observation) -> Any:
-    """The tensors afterwards, and what was returned in their place."""
-    return [
-        (v["after"], None if close(v["returned"], v["after"], 0.0) else v["returned"])
-        for v in seen.values
-    ]
+    return not_waited(case, seen)
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -92,6 +80,7 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
         "rounds": rounds(n),
         "first": next((r for r in range(n) if r != root), root),
         "waits": f"rank {rank} {seen.waiting.get(rank)}",
+        "other": -root % n,
         "beyond": (rank - root) % n + last,
     }
 
@@ -116,8 +105,8 @@ def _all_wait(case: Case, seen: Observation) -> str | None:
         return None
     first = receiving[0]
     return (
-        f"{case.name}, rank {first} {seen.waiting[first]}, which never sends to it. In "
-        "the round with distance d, places 0 to d − 1 send and places d to 2d − 1 receive."
+        f"{case.name}, rank {first} {seen.waiting[first]}, which never sends to it. In the text, "
+        "places 0 to d − 1 send in the round with distance d, and d to 2d − 1 receive."
     )
 
 
@@ -130,21 +119,6 @@ def _place_for_rank(case: Case, seen: Observation) -> str | None:
         f"{case.name}, rank {rank} sends to itself, or waits for a message of its own: a place in "
         f"the tree was taken for a rank. Place p is rank (p + {root}) % {case.ranks}."
     )
-
-
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    return (
-        f"Passed on {worlds(cases)}, from any root; on 8 ranks it took 3 rounds and the root sent "
-        "3 messages."
-    )
-
-
-def reference(comm: Any, tensor: Any, root: int) -> None:
-    """The course's own."""
-    from helpers.algorithms.messages.collectives import broadcast_tree
-
-    broadcast_tree(comm, tensor, root)
 
 
 def _naive(comm: Any, tensor: Any, root: int) -> None:
@@ -188,19 +162,19 @@ def _tree(
     rank_of: Callable[[int, int, int], int] = lambda place, root, n: (place + root) % n,
     parent: Callable[[int, int], int] = lambda place, have: place - have,
     bound: bool = True,
+    place_of: Callable[[int, int, int], int] = lambda rank, root, n: (rank - root) % n,
+    send: Callable[..., Any] = lambda comm, tensor, rank: comm.send(tensor, rank),
 ) -> Callable[..., None]:
-    """The tree with something else in it.
-
-    rank_of: of a place, the root and the ranks. parent: the place that sends to a place, in the
-    round in which so many have the tensor. bound: whether it asks if there is such a place.
-    """
+    """The tree with something else in it. rank_of: of a place, the root and the ranks. parent: the
+    place that sends to a place, when so many have it. bound: whether it asks for the place.
+    place_of: of a rank, the root and the ranks."""
 
     def broadcast(comm: Any, tensor: Any, root: int) -> None:
         n, have = comm.size, 1
-        place = (comm.rank - root) % n
+        place = place_of(comm.rank, root, n)
         while have < n:
             if place < have and (place + have < n or not bound):
-                comm.send(tensor, rank_of(place + have, root, n))
+                send(comm, tensor, rank_of(place + have, root, n))
             elif have <= place < 2 * have:
                 comm.recv(rank_of(parent(place, have), root, n), into=tensor)
             have *= 2
@@ -210,9 +184,13 @@ def _tree(
 
 _no_bound = _tree(lambda place, root, n: (place + root) % n if place < n else place, bound=False)
 _no_modulo = _tree(lambda place, root, n: place + root)
+_counts_backwards = _tree(
+    lambda place, root, n: (place - root) % n, place_of=lambda rank, root, n: (rank + root) % n
+)
 _wraps_round = _tree(bound=False)
 _wrong_parent = _tree(parent=lambda place, have: place // 2)
 _places_for_ranks = _tree(lambda place, root, n: place)
+_never_waits = _tree(send=lambda comm, tensor, rank: comm.isend(tensor, rank))
 
 
 EXERCISE = Exercise(
@@ -234,10 +212,14 @@ EXERCISE = Exercise(
         Mistake("a rank sends to itself", self_hint, unfinished=True),
         Mistake("asks for ranks that do not exist", _no_partner, unfinished=True),
         Mistake("waits for the wrong rank", _all_wait, unfinished=True),
+        Mistake("messages not waited for", not_waited),
     ),
     numbers=numbers,
-    compared=compared,
-    praise=praise,
+    compared=compared_in_place,
+    praise=lambda cases, seen: (
+        f"Passed on {worlds(cases)}, from any root; on 8 ranks it took 3 rounds and the root sent "
+        "3 messages."
+    ),
     reference=reference,
     wrong=(
         WrongAnswer(
@@ -260,6 +242,13 @@ EXERCISE = Exercise(
             "root) % N, and place p is rank (p + root) % N.",
         ),
         WrongAnswer(
+            "places the other way round",
+            _counts_backwards,
+            "every rank ended with the tensor of rank {other}, (−root) % N, which has place 0 "
+            "where places are (rank + root) % N. A place is (rank − root) % N, and place p is rank "
+            "(p + root) % N.",
+        ),
+        WrongAnswer(
             "returns a new tensor",
             _returns_new,
             "the right tensor was returned, but the one that was given stayed as it was. Receive "
@@ -277,6 +266,7 @@ EXERCISE = Exercise(
             "{waits}, round the end of the circle: it means place {beyond}, and there are {n}. "
             "Send only where place + distance < N.",
         ),
+        WrongAnswer("never waits", _never_waits, hint="returned without waiting for"),
         WrongAnswer("places for ranks", _places_for_ranks, hint="was taken for a rank"),
         WrongAnswer("sends to itself", _itself_too, hint="Rank 0 waits for a message from rank 0"),
         WrongAnswer("powers of two only", _no_bound, hint="where N is no power of two"),

@@ -1,9 +1,7 @@
-"""Exercise 02.4, fit α and β.
+"""Exercise 02.4, fit α and β, in seconds and in seconds a byte.
 
-`fit(sizes, seconds) -> (α, β)`: plain lists of bytes and seconds; α in seconds, β in seconds a
-byte. The claim: with times that are off by a few per cent, as real ones are, both come out as the
-fit to all points with relative errors gives them: with absolute ones the largest message drowns
-the smallest, and two points hand on their own errors.
+The claim: with times that are off by a few per cent both come out as the fit to all points with
+relative errors gives them: with absolute ones the largest message drowns the smallest.
 """
 
 from __future__ import annotations
@@ -34,20 +32,17 @@ def cases(seed: int) -> list[Case]:
         ]
         links.append((random.uniform(1e-6, 3e-6), random.uniform(1e-9, 2e-9), _NOISE))
     for alpha, beta, noise in links:
-        exact = np.array([alpha + n * beta for n in _SIZES])
+        sizes = np.array(_SIZES)
         wobble = 1 + noise * random.choice([-1.0, 1.0], len(_SIZES))
         if noise:
             wobble[-1] = 1 - noise  # the largest message is off by far more seconds than α
-        times = [float(t) for t in exact * wobble]
+        times = (alpha + sizes * beta) * wobble
         say = f"times that are off by {noise:.0%}" if noise else "exact times"
         name = f"With α = {alpha * 1e6:.3g} µs, β = {beta * 1e9:.3g} ns/B and {say}"
-        best = np.linalg.lstsq(
-            np.stack([1 / np.array(times), np.array(_SIZES) / times], axis=1),
-            np.ones(len(times)),
-            rcond=None,
-        )[0]
+        equations = np.stack([1 / times, sizes / times], axis=1)
+        best = np.linalg.lstsq(equations, np.ones(len(times)), rcond=None)[0]
         facts = {"noise": noise, "best": best.tolist()}
-        made.append(Case(name, ((list(_SIZES), times),), facts=facts))
+        made.append(Case(name, ((list(_SIZES), times.tolist()),), facts=facts))
     return made
 
 
@@ -126,9 +121,18 @@ _milliseconds = _after(lambda alpha, beta: (alpha * 1e3, beta))
 _microseconds = _after(lambda alpha, beta: (alpha * 1e6, beta))
 
 
-def _absolute(sizes: list[int], seconds: list[float]) -> Any:
-    beta, alpha = np.polyfit(sizes, seconds, 1)
-    return float(alpha), float(beta)
+def _weighted(power: float) -> Callable[..., Any]:
+    """Errors divided by a power of the time."""
+
+    def fit(sizes: list[int], seconds: list[float]) -> Any:
+        beta, alpha = np.polyfit(sizes, seconds, 1, w=np.array(seconds) ** -power)
+        return float(alpha), float(beta)
+
+    return fit
+
+
+_absolute = _weighted(0.0)
+_by_the_root = _weighted(0.5)
 
 
 def _ends_only(sizes: list[int], seconds: list[float]) -> Any:
@@ -174,16 +178,8 @@ EXERCISE = Exercise(
             "Your β is {beta}: that is the bandwidth, in bytes a second. β is one over it, in "
             "seconds a byte.",
         ),
-        WrongAnswer(
-            "α in milliseconds",
-            _milliseconds,
-            "Your α is in milliseconds; give it in seconds, as the times are.",
-        ),
-        WrongAnswer(
-            "α in microseconds",
-            _microseconds,
-            "Your α is in microseconds; give it in seconds, as the times are.",
-        ),
+        WrongAnswer("α in milliseconds", _milliseconds, "Your α is in ms; give it in seconds."),
+        WrongAnswer("α in microseconds", _microseconds, "Your α is in µs; give it in seconds."),
         WrongAnswer(
             "no latency",
             _through_origin,
@@ -206,6 +202,12 @@ EXERCISE = Exercise(
             _absolute,
             "your α is {alpha} µs: the largest message, off by {off} µs, drowns all the small "
             "ones. Make the relative errors small: divide each equation by its time.",
+        ),
+        WrongAnswer(
+            "relative to the root of the time",
+            _by_the_root,
+            "each error counts relative to the square root of its time: divide it by the time "
+            "itself before you square it. A weight of 1/t on the square is not enough.",
         ),
     ),
     ranked=False,

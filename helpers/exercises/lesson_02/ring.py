@@ -1,9 +1,7 @@
-"""Exercise 02.3, all-reduce round a ring.
+"""Exercise 02.3, all-reduce round a ring, in place.
 
-`all_reduce_ring(comm, tensor) -> None`: in place, every rank's one-dimensional tensor becomes the
-sum over all ranks. The claim: each rank sends 2(N − 1) messages, all to the same neighbour, and
-2(N − 1)/N of the tensor. Chunks are ⌊r·n/N⌋ to ⌊(r+1)·n/N⌋; padding every chunk to ⌈n/N⌉ is let
-pass, so a rank may send up to 2(N − 1)⌈n/N⌉ elements.
+The claim: each rank sends 2(N − 1) messages, all to the same neighbour, and 2(N − 1)/N of the
+tensor, all ranks at the same time. Padding every chunk to ⌈n/N⌉ is let pass.
 """
 
 from __future__ import annotations
@@ -13,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from helpers.exercises.common import rng, self_hint
-from helpers.exercises.compare import close, count, listing, times, worlds
+from helpers.algorithms.messages.collectives import all_reduce_ring as reference
+from helpers.exercises.common import after, compared_in_place, rng, self_hint
+from helpers.exercises.compare import close, count, times, worlds
 from helpers.exercises.drives import in_place
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.lesson_02 import ring_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _ITEM = 4  # bytes of a float32
+_LATENCY, _BANDWIDTH = 50e-6, 1e6
 
 
 def cases(seed: int) -> list[Case]:
@@ -35,15 +35,13 @@ def cases(seed: int) -> list[Case]:
         held = random.integers(-50, 50, (ranks, length)).astype(np.float32)
         name = f"On {count(ranks, 'rank')} with {count(length, 'element')}"
         args = tuple((held[r],) for r in range(ranks))
-        made.append(Case(name, args, ranks, {"bandwidth": 1e6}, {"held": held}))
+        clock = {"latency": _LATENCY, "bandwidth": _BANDWIDTH}
+        made.append(Case(name, args, ranks, clock, {"held": held}))
     return made
 
 
-def _after(seen: Observation) -> list[Any]:
-    return [v["after"] for v in seen.values]
-
-
-def _sum(case: Case) -> np.ndarray:
+def sum_of(case: Case) -> np.ndarray:
+    """What each rank's tensor becomes."""
     total: np.ndarray = case.facts["held"].sum(axis=0)
     return total
 
@@ -58,13 +56,13 @@ def _most(case: Case) -> int:
 
 
 def _right_values(case: Case, seen: Observation) -> bool:
-    return all(close(got, _sum(case), 1e-6) for got in _after(seen))
+    return all(close(got, sum_of(case), 1e-6) for got in after(seen))
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """The sum everywhere, by 2(N − 1) chunks a rank to one neighbour."""
-    for rank, got in enumerate(_after(seen)):
-        if not close(got, _sum(case), 1e-6):
+    for rank, got in enumerate(after(seen)):
+        if not close(got, sum_of(case), 1e-6):
             return f"{case.name}, rank {rank}'s tensor is not the sum over all ranks."
     n = case.ranks
     for rank in range(n):
@@ -78,75 +76,54 @@ def claim(case: Case, seen: Observation) -> str | None:
             return f"{case.name}, rank {rank} sent {sent}; a ring sends 2(N − 1) = {2 * (n - 1)}."
         if len(set(seen.sent[rank])) > 1:
             return f"{case.name}, rank {rank} sent to several ranks; a ring has one neighbour."
-    return not_waited(case, seen)
-
-
-def compared(case: Case, seen: Observation) -> Any:
-    """The tensors afterwards, and what was returned in their place."""
-    return [
-        (v["after"], None if close(v["returned"], v["after"], 0.0) else v["returned"])
-        for v in seen.values
-    ]
+    return not_waited(case, seen) or _takes_turns(case, seen)
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
-    """What was sent and left out, and the first chunk that does not hold its sum."""
-    n, length, total, after = case.ranks, _length(case), _sum(case), _after(seen)
-    cuts = [slice(c * length // n, (c + 1) * length // n) for c in range(n)]
-    chunks = [(rank, c) for rank in range(n) for c in range(n)]
-    wrong = [(r, c) for r, c in chunks if not close(after[r][cuts[c]], total[cuts[c]], 1e-6)]
-    rank, chunk = wrong[0] if wrong else (0, 0)
-    held = after[rank][cuts[chunk]]
+    """What was sent and left out."""
+    n, length = case.ranks, _length(case)
     sent, least = seen.bytes[0], 2 * (n - 1) * length * _ITEM / n
     return {
         "n": n,
         "steps": n - 1,
-        "all_but_one": count(n - 1, "rank"),
         "length": length,
-        "kept": n * (length // n),
         "rest": length % n,
         "sent": sent,
         "times": times(sent, least) if least else "",
-        "wrong": count(len(wrong), "chunk"),
-        "rank": rank,
-        "chunk": chunk,
-        "other": next((c for c, cut in enumerate(cuts) if close(held, total[cut])), chunk),
     }
 
 
-def _one_rank_works(case: Case, seen: Observation) -> str | None:
-    if not _right_values(case, seen) or case.ranks < 3 or len(set(seen.bytes)) == 1:
-        return None
-    busiest = int(np.argmax(seen.bytes))
-    if seen.bytes[busiest] <= _most(case):
-        return None
-    return (
-        f"{case.name}, the sum is right, but rank {busiest} does most of the work: it sent "
-        f"{seen.bytes[busiest]} B where a ring sends {_most(case)} B. In a ring all ranks send the "
-        "same, chunk by chunk, to their right neighbour."
-    )
-
-
-def _too_many_steps(case: Case, seen: Observation) -> str | None:
+def _other_steps(case: Case, seen: Observation) -> str | None:
     n = case.ranks
-    if n < 2 or min(seen.messages) <= 2 * (n - 1):
+    if len(set(seen.messages)) > 1 or abs(seen.messages[0] - 2 * (n - 1)) not in (1, 2):
         return None
     if any(b >= _length(case) * _ITEM * m for b, m in zip(seen.bytes, seen.messages, strict=True)):
         return None  # whole tensors
     return (
         f"{case.name}, rank 0 sent {count(seen.messages[0], 'message')} where the ring has "
-        f"2(N − 1) = {2 * (n - 1)}: each half has N − 1 steps. A step more adds a rank's values "
-        "a second time."
+        f"2(N − 1) = {2 * (n - 1)}: each half has N − 1 steps, one less than there are chunks."
+    )
+
+
+def _takes_turns(case: Case, seen: Observation) -> str | None:
+    """Right in all but the time: a step takes more than one message's."""
+    steps = 2 * (case.ranks - 1) * _LATENCY + _most(case) / _BANDWIDTH
+    sent = set(seen.messages) == {2 * (case.ranks - 1)} and max(seen.bytes) <= _most(case)
+    if max(seen.seconds) <= 1.2 * steps or not sent or not _right_values(case, seen):
+        return None
+    return (
+        f"{case.name}, the sum is right, but it took {times(max(seen.seconds), steps)} the time of "
+        f"{2 * (case.ranks - 1)} messages: ranks wait for a turn, or at a barrier. In each step "
+        "all send at the same time: start with `comm.isend`, receive, then `wait()`."
     )
 
 
 def _everybody_sends(case: Case, seen: Observation) -> str | None:
-    if len(seen.waiting) != case.ranks or not all("send" in w for w in seen.waiting.values()):
+    if sum("send" in words for words in seen.waiting.values()) < case.ranks:
         return None
-    first = f"rank 0 {seen.waiting[0]}"
     return (
-        f"{case.name}, all ranks ({listing(sorted(seen.waiting))}) wait to send and none receives: "
-        f"{first}, which waits too. Start the sending with `comm.isend`, receive, then `wait()`."
+        f"{case.name}, all ranks wait to send and none receives: rank 0 {seen.waiting[0]}, which "
+        "waits too. Start the sending with `comm.isend`, receive, then `wait()`."
     )
 
 
@@ -169,12 +146,11 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def reference(comm: Any, tensor: Any) -> None:
-    """The course's own."""
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    all_reduce_ring(comm, tensor)
-
+_ONE_ALONE = (
+    "all ranks hold the same, but each chunk is one rank's alone. Either the first half does not "
+    "add what comes into the tensor, as `chunks[i] += …` does, or the second does not begin with "
+    "the chunk to which the first half added last."
+)
 
 EXERCISE = Exercise(
     number="02.3",
@@ -194,19 +170,17 @@ EXERCISE = Exercise(
         Mistake("a rank sends to itself", self_hint, unfinished=True),
         Mistake("every rank sends first", _everybody_sends, unfinished=True),
         Mistake("fewer chunks than ranks", _short_chunks, unfinished=True),
-        Mistake("a step too many", _too_many_steps),
-        Mistake("one rank does the work", _one_rank_works),
+        Mistake("another number of steps", _other_steps),
         Mistake("messages not waited for", not_waited),
+        Mistake("takes turns", _takes_turns),
     ),
     numbers=numbers,
-    compared=compared,
+    compared=compared_in_place,
     praise=praise,
     reference=reference,
     wrong=(
         WrongAnswer(
-            "nothing is sent",
-            wrong.nothing,
-            "nothing was sent: no rank can know the others' values.",
+            "nothing is sent", wrong.nothing, "nothing was sent: no rank knows the others."
         ),
         WrongAnswer(
             "whole tensors round the ring",
@@ -217,8 +191,7 @@ EXERCISE = Exercise(
         WrongAnswer(
             "returns a new tensor",
             wrong.returns_new,
-            "the sum was returned, but the tensor that was given stayed as it was: write into it, "
-            "as in `chunk += …` and `chunk.copy_(…)`.",
+            "the sum was returned, but the tensor that was given stayed as it was: write into it.",
         ),
         WrongAnswer(
             "divides by the number of ranks",
@@ -228,8 +201,8 @@ EXERCISE = Exercise(
         WrongAnswer(
             "loses the remainder",
             wrong.loses_rest,
-            "the first {kept} elements are right, and the rest ({rest} of {length}) was never "
-            "summed: chunks of `length // N` lose the remainder. Cut at ⌊r·n/N⌋.",
+            "the last {rest} of {length} elements were never summed: chunks of `length // N` lose "
+            "the remainder. Cut at ⌊r·n/N⌋.",
         ),
         WrongAnswer(
             "stops after reduce-scatter",
@@ -241,9 +214,9 @@ EXERCISE = Exercise(
         WrongAnswer(
             "names a new tensor",
             wrong.renames,
-            "{wrong} of the ranks' tensors never got the sum that arrived: `chunks[i] = …` puts "
-            "another tensor on the list and does not write into the one that was given. Use "
-            "`chunks[i] += …` and `comm.recv(left, into=chunks[i])`.",
+            "some chunks never got the sum that arrived: `chunks[i] = …` puts another tensor on "
+            "the list and does not write into the one that was given. Use `chunks[i] += …` and "
+            "`comm.recv(left, into=chunks[i])`.",
         ),
         WrongAnswer(
             "names new tensors alone",
@@ -255,22 +228,23 @@ EXERCISE = Exercise(
         WrongAnswer(
             "sends one chunk again and again",
             wrong.one_chunk_again,
-            "rank {rank}'s chunk {chunk} holds the sum of chunk {other}: in the second half, too, "
-            "a rank sends another chunk at each step, the one that came last.",
+            "chunks hold the sum of another one: in the second half, too, a rank sends another "
+            "chunk at each step, the one that came last.",
         ),
         WrongAnswer(
-            "begins the second half too early",
-            wrong.as_the_first,
-            "all ranks hold the same, but a chunk of it is what 1 rank of {n} had: the second half "
-            "began with a chunk that is not complete. Send the one first that the first half added "
-            "to last.",
+            "to the left",
+            wrong.to_the_left,
+            "chunks went to the left, and their numbers are those of a ring to the right: what "
+            "comes is another chunk than the one that it is added to. Right is (rank + 1) % N.",
         ),
+        WrongAnswer("begins the second half as the first", wrong.as_the_first, _ONE_ALONE),
+        WrongAnswer("begins the first half with its own chunk", wrong.own_first, _ONE_ALONE),
         WrongAnswer(
             "begins the second half with the chunk after its own",
             wrong.after_its_own,
-            "all ranks hold the same, but a chunk of it is what {all_but_one} of {n} had: the "
-            "second half began with a chunk that is not complete. Send the one first that the "
-            "first half added to last.",
+            "all ranks hold the same, but one rank's values are missing in it: the second half "
+            "began with a chunk that is not complete. Send the one first that the first half added "
+            "to last.",
         ),
         WrongAnswer(
             "adds in the second half",
@@ -282,8 +256,14 @@ EXERCISE = Exercise(
         WrongAnswer("all send first", wrong.all_send_first, hint="wait to send and none receives"),
         WrongAnswer("torch.chunk", wrong.torch_chunk, hint="fewer than N pieces"),
         WrongAnswer("N steps", wrong.step_too_many, hint="each half has N − 1 steps"),
-        WrongAnswer("reduce, then broadcast", wrong.through_rank_0, hint="does most of the work"),
+        WrongAnswer(
+            "reduce, then broadcast",
+            wrong.through_rank_0,
+            "the sum is right, but it went through rank 0, which sent {sent} B, {times} as much as "
+            "2(N − 1)/N of the tensor. In a ring all ranks send the same, chunk by chunk.",
+        ),
         WrongAnswer("never waits", wrong.never_waits, hint="returned without waiting for"),
+        WrongAnswer("rank 0 sends first", wrong.in_turns, hint="wait for a turn"),
     ),
     figure=0,
 )

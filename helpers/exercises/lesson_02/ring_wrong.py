@@ -36,12 +36,13 @@ def _ring(
     right: int = 1,
     starts: bool = True,
     waits: bool = True,
+    turns: bool = False,
 ) -> Callable[..., None]:
     """A ring with something wrong about it.
 
     first, second: take what has come for a chunk in each half. places: of the chunks to send and to
     fill in a step of the second half, from the rank on. more: steps too many. starts: sends with
-    `isend`. waits: for what it sends.
+    `isend`. waits: for what it sends. turns: who has received sends.
     """
 
     def all_reduce_ring(comm: Any, tensor: Any) -> None:
@@ -50,9 +51,11 @@ def _ring(
         ways = [(first, -step, -step - 1) for step in range(1, steps + 1)]
         ways += [(second, *places(step)) for step in range(steps)]
         for take, send, fill in ways:
+            left = (rank - right) % size
+            came = [comm.recv(left)] if turns and rank else []
             start = comm.isend if starts else comm.send
             sending = start(chunks[(rank + send) % size], (rank + right) % size)
-            take(chunks, (rank + fill) % size, comm.recv((rank - 1) % size))
+            take(chunks, (rank + fill) % size, *came or [comm.recv(left)])
             if waits:
                 sending.wait()
 
@@ -66,11 +69,17 @@ torch_chunk = _ring(cut=lambda tensor, size: tensor.chunk(size))
 loses_rest = _ring(cut=lambda tensor, size: _cut(tensor[: len(tensor) // size * size], size))
 one_chunk_again = _ring(places=lambda step: (0, -step - 1))
 as_the_first = _ring(places=lambda step: (-step - 1, -step - 2))
+own_first = _ring(
+    cut=lambda tensor, size: _cut(tensor, size)[1:] + _cut(tensor, size)[:1],
+    places=lambda step: (-step - 1, -step - 2),
+)
 after_its_own = _ring(places=lambda step: (1 - step, -step))
 step_too_many = _ring(more=1)
+to_the_left = _ring(right=-1)
 to_itself = _ring(right=0, starts=False)
 all_send_first = _ring(starts=False)
 never_waits = _ring(waits=False)
+in_turns = _ring(turns=True)
 
 
 def whole_tensors(comm: Any, tensor: Any) -> None:

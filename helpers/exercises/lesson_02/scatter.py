@@ -1,19 +1,19 @@
 """Exercise 02.1, scatter: every rank gets its own slice of rank 0's batch.
 
-`scatter(comm, batch, rows, width) -> slice`: batch is (rows, width) on rank 0 and None elsewhere;
-rank r of N gets rows ⌊r·rows/N⌋ to ⌊(r+1)·rows/N⌋. The claim: rank 0 sends no byte too many.
+The claim: the slices; rank 0 sends no byte and no message too many, and waits for each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from helpers.exercises.common import WORLDS, rng, self_hint
 from helpers.exercises.compare import close, count, describe, is_array, listing, times, worlds
-from helpers.exercises.drives import on_ranks
+from helpers.exercises.drives_requests import not_waited
+from helpers.exercises.drives_split import left_alone, returned
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _ROWS = {1: 4, 2: 4, 3: 5, 5: 7}
@@ -41,8 +41,9 @@ def bounds(rows: int, ranks: int) -> list[tuple[int, int]]:
     return [(r * rows // ranks, (r + 1) * rows // ranks) for r in range(ranks)]
 
 
-def _sizes(seen: Observation) -> list[int | None]:
-    return [len(v) if is_array(v) and v.ndim else None for v in seen.values]
+def _values(case: Case, seen: Observation) -> list[Any]:
+    """What the ranks returned."""
+    return [returned(value) for value in seen.values]
 
 
 def _needed(case: Case) -> int:
@@ -53,7 +54,7 @@ def _needed(case: Case) -> int:
 def claim(case: Case, seen: Observation) -> str | None:
     """Every rank has its slice; rank 0 sent the others' rows once, the others sent nothing."""
     for rank, (low, high) in enumerate(bounds(case.facts["rows"], case.ranks)):
-        want, got = case.facts["batch"][low:high], seen.values[rank]
+        want, got = case.facts["batch"][low:high], returned(seen.values[rank])
         if not close(got, want, 0.0):
             wanted = f"{count(high - low, 'row')}, from row {low} on"
             return f"{case.name}, rank {rank} returned {describe(got)}; it should get {wanted}."
@@ -63,20 +64,31 @@ def claim(case: Case, seen: Observation) -> str | None:
             f"The slices are right, but {sent} B were sent where {needed} B are enough: "
             "rank 0 sends each rank its slice, and nobody else sends."
         )
-    return None
+    return _more_messages(case, seen) or not_waited(case, seen)
+
+
+def _more_messages(case: Case, seen: Observation) -> str | None:
+    """More than one message to a rank, or any from another rank than 0."""
+    if not any(seen.messages[1:]) and len(set(seen.sent[0])) == len(seen.sent[0]):
+        return None
+    return (
+        f"{case.name}, {count(sum(seen.messages), 'message')} were sent where {case.ranks - 1} are "
+        "enough: each pays the link's latency, however short it is. A slice goes in one."
+    )
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: how the rows were cut, and what rank 0 sent."""
-    rows, n, sizes = case.facts["rows"], case.ranks, _sizes(seen)
+    rows, n = case.facts["rows"], case.ranks
+    sizes = [len(v) if is_array(v) and v.ndim else 0 for v in _values(case, seen)]
     wanted = [high - low for low, high in bounds(rows, n)]
     lost = range(n * (rows // n), rows)
     sent, needed = seen.bytes[0], _needed(case)
     return {
         "last": n - 1,
-        "last_got": count(sizes[-1] or 0, "row"),
+        "last_got": count(sizes[-1], "row"),
         "last_wanted": wanted[-1],
-        "first_got": count(sizes[0] or 0, "row"),
+        "first_got": count(sizes[0], "row"),
         "first_wanted": wanted[0],
         "lost": f"{'Row' if len(lost) == 1 else 'Rows'} {listing(lost)}",
         "times": times(sent, needed) if needed else "",
@@ -88,44 +100,32 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
 def _wrong_source(case: Case, seen: Observation) -> str | None:
     for rank, words in sorted(seen.waiting.items()):
         if "receive" in words and not words.endswith("rank 0"):
-            return (
-                f"{case.name}, rank {rank} {words}. Only rank 0 has the batch: "
-                "every other rank receives from rank 0."
-            )
+            return f"{case.name}, rank {rank} {words}. Only rank 0 has the batch: receive from it."
     return None
 
 
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    return f"Passed on {worlds(cases)}; rank 0 sent exactly what it had to."
+def _cut(rank: int, ranks: int, rows: int) -> tuple[int, int]:
+    return rank * rows // ranks, (rank + 1) * rows // ranks
 
 
-def reference(comm: Any, batch: Any, rows: int, width: int) -> Any:
-    """The course's own."""
-
-    def part(rank: int) -> slice:
-        return slice(rank * rows // comm.size, (rank + 1) * rows // comm.size)
-
-    if comm.rank != 0:
-        return comm.recv(0)
-    for rank in range(1, comm.size):
-        comm.send(batch[part(rank)], rank)
-    return batch[part(0)]
-
-
-def cut_at(bounds_of: Callable[[int, int, int], tuple[int, int]]) -> Callable[..., Any]:
-    """The reference with other cuts. bounds_of: of a rank, the ranks and the rows."""
+def cut_at(
+    bounds_of: Callable[[int, int, int], tuple[int, int]] = _cut,
+    send: Callable[..., Any] = lambda comm, part, rank: comm.send(part, rank),
+    keeps: Callable[[Any, Any], Any] = lambda batch, part: part,
+) -> Callable[..., Any]:
+    """The course's own, or one with other cuts. bounds_of: of a rank, the ranks and the rows."""
 
     def scatter(comm: Any, batch: Any, rows: int, width: int) -> Any:
         if comm.rank != 0:
             return comm.recv(0)
         for rank in range(1, comm.size):
-            comm.send(batch[slice(*bounds_of(rank, comm.size, rows))], rank)
-        return batch[slice(*bounds_of(0, comm.size, rows))]
+            send(comm, batch[slice(*bounds_of(rank, comm.size, rows))], rank)
+        return keeps(batch, batch[slice(*bounds_of(0, comm.size, rows))])
 
     return scatter
 
 
+reference = cut_at()
 loses_remainder = cut_at(lambda r, n, rows: (r * (rows // n), (r + 1) * (rows // n)))
 rest_to_last = cut_at(
     lambda r, n, rows: (r * (rows // n), rows if r == n - 1 else (r + 1) * (rows // n))
@@ -136,22 +136,37 @@ tensor_split = cut_at(
         (r + 1) * (rows // n) + min(r + 1, rows % n),
     )
 )
+_rounds = cut_at(lambda r, n, rows: (round(r * rows / n), round((r + 1) * rows / n)))
+_keeps_nothing = cut_at(keeps=lambda batch, part: None)
+_keeps_everything = cut_at(keeps=lambda batch, part: batch)
+_never_waits = cut_at(send=lambda comm, part, rank: comm.isend(part, rank))
+
+
+def _row_by_row(comm: Any, batch: Any, rows: int, width: int) -> Any:
+    import torch
+
+    low, high = _cut(comm.rank, comm.size, rows)
+    if comm.rank != 0:
+        return torch.stack([comm.recv(0) for _ in range(low, high)] or [torch.empty(0)])
+    for rank in range(1, comm.size):
+        for row in range(*_cut(rank, comm.size, rows)):
+            comm.send(batch[row], rank)
+    return batch[low:high]
 
 
 def _whole_batch(comm: Any, batch: Any, rows: int, width: int) -> Any:
-    if comm.rank == 0:
-        for rank in range(1, comm.size):
-            comm.send(batch, rank)
-    else:
+    if comm.rank != 0:
         batch = comm.recv(0)
-    return batch[comm.rank * rows // comm.size : (comm.rank + 1) * rows // comm.size]
+    for rank in range(1, comm.size if comm.rank == 0 else 0):
+        comm.send(batch, rank)
+    return batch[slice(*_cut(comm.rank, comm.size, rows))]
 
 
 def _to_itself(comm: Any, batch: Any, rows: int, width: int) -> Any:
-    if comm.rank == 0:
-        for rank in range(comm.size):
-            low, high = rank * rows // comm.size, (rank + 1) * rows // comm.size
-            comm.send(batch[low:high], rank)
+    for rank, part in enumerate(
+        [_cut(r, comm.size, rows) for r in range(comm.size)] if comm.rank == 0 else []
+    ):
+        comm.send(batch[slice(*part)], rank)
     return comm.recv(0)
 
 
@@ -159,16 +174,6 @@ def _from_the_left(comm: Any, batch: Any, rows: int, width: int) -> Any:
     if comm.rank != 0:
         return comm.recv(comm.rank - 1)
     return reference(comm, batch, rows, width)
-
-
-def _keeps_nothing(comm: Any, batch: Any, rows: int, width: int) -> Any:
-    part = reference(comm, batch, rows, width)
-    return part if comm.rank else None
-
-
-def _keeps_everything(comm: Any, batch: Any, rows: int, width: int) -> Any:
-    part = reference(comm, batch, rows, width)
-    return part if comm.rank else batch
 
 
 EXERCISE = Exercise(
@@ -183,14 +188,16 @@ EXERCISE = Exercise(
         "every other rank its slice, once."
     ),
     cases=cases,
-    drive=on_ranks,
+    drive=left_alone,
     claim=claim,
     mistakes=(
         Mistake("a rank sends to itself", self_hint, unfinished=True),
         Mistake("receives from a rank that does not send", _wrong_source, unfinished=True),
+        Mistake("messages not waited for", not_waited),
     ),
     numbers=numbers,
-    praise=praise,
+    compared=_values,
+    praise=lambda cases, seen: f"Passed on {worlds(cases)}; rank 0 sent exactly what it had to.",
     reference=reference,
     wrong=(
         WrongAnswer(
@@ -203,15 +210,18 @@ EXERCISE = Exercise(
             "leaves the remainder to the last rank",
             rest_to_last,
             "rank {last} got {last_got}; it should get {last_wanted}. The last rank takes the "
-            "whole remainder: start rank r at ⌊r·B/N⌋ instead, so that the slices differ by one "
-            "row at most.",
+            "whole remainder: start rank r at ⌊r·B/N⌋ instead, and slices differ by a row at most.",
         ),
         WrongAnswer(
             "gives the extra rows to the first ranks",
             tensor_split,
             "rank 0 got {first_got}; it should get {first_wanted}. The first ranks take the extra "
-            "rows, as `torch.chunk` and `torch.tensor_split` cut. Here rank r starts at row "
-            "⌊r·B/N⌋.",
+            "rows, as `torch.chunk` and `tensor_split` cut. Here rank r starts at row ⌊r·B/N⌋.",
+        ),
+        WrongAnswer(
+            "rounds to the nearest row",
+            _rounds,
+            "the cuts are at r·B/N rounded to the nearest row: round down, `r * rows // N`.",
         ),
         WrongAnswer(
             "sends the whole batch to everyone",
@@ -222,17 +232,18 @@ EXERCISE = Exercise(
         WrongAnswer(
             "rank 0 keeps nothing",
             _keeps_nothing,
-            "rank 0 returned None: rank 0 has a slice too. It sends that to nobody, and returns "
-            "it.",
+            "rank 0 returned None: it has a slice too, which it sends to nobody, and returns.",
         ),
         WrongAnswer(
             "rank 0 returns the whole batch",
             _keeps_everything,
             "rank 0 returned the whole batch; it should return its own slice.",
         ),
+        WrongAnswer("row by row", _row_by_row, _more_messages),
+        WrongAnswer("never waits", _never_waits, hint="returned without waiting for"),
         WrongAnswer("sends to itself", _to_itself, hint="Rank 0 waits for a message from rank 0"),
         WrongAnswer(
-            "receives from the left", _from_the_left, hint="rank 2 waits to receive from rank 1"
+            "receives from the left", _from_the_left, hint="2 waits to receive from rank 1"
         ),
     ),
     figure=0,

@@ -1,25 +1,29 @@
 """Exercise 02.5, all-reduce in shared memory.
 
-`all_reduce_shared(comm, buffers) -> None`: buffers are one a rank, as `comm.shared` gives them;
-this rank has just filled its own, others may be late. Afterwards every buffer holds the sum. The
-claim: no message, each rank sums only its slice (⌊r·n/N⌋ to ⌊(r+1)·n/N⌋), and no rank reads what
-is not written yet: the ranks come at different times, so that a missing barrier shows itself.
+This rank has just filled its buffer, others may be late. The claim: no message, each rank sums its
+share alone (⌊r·n/N⌋ to ⌊(r+1)·n/N⌋, or as many others), and no rank reads what is not written yet:
+ranks come at different times, and wait for each other at barriers, at three of them at most.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from helpers.algorithms.messages.collectives import all_reduce_shared as reference
+from helpers.engines.deadlock import rank_words
 from helpers.exercises.common import rng
 from helpers.exercises.compare import close, count, listing, worlds
 from helpers.exercises.drives_shared import on_buffers
 from helpers.exercises.lesson_02 import shared_wrong as wrong
+from helpers.exercises.lesson_02.broadcast import after
+from helpers.exercises.lesson_02.ring import sum_of
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _MOST_WORK = 4  # tensors' worth of elements on many ranks; split, it is 2; alone, N and more
+_MOST_BARRIERS = 3  # two are enough
+_LATENCY = 50e-6
 
 
 def cases(seed: int) -> list[Case]:
@@ -28,7 +32,7 @@ def cases(seed: int) -> list[Case]:
     shapes = [(3, 10), (1, 4), (2, 8), (5, 23), (8, 64)]
     if seed:
         shapes = [
-            (n, n * int(random.integers(2, 9)) + int(random.integers(1, n + 1)))
+            (n, n * int(random.integers(2, 9)) + (1 if n > 4 else int(random.integers(1, n + 1))))
             for n in (1, 2, 3, 5, 8)
         ]
     for ranks, length in shapes:
@@ -36,88 +40,83 @@ def cases(seed: int) -> list[Case]:
         late = [1e-3 * r for r in (random.permutation(ranks) if seed else range(ranks))]
         name = f"On {count(ranks, 'rank')} with {count(length, 'element')}"
         args = tuple((held[r], float(late[r])) for r in range(ranks))
-        made.append(Case(name, args, ranks, facts={"held": held, "late": late}))
+        made.append(Case(name, args, ranks, {"latency": _LATENCY}, {"held": held, "late": late}))
     return made
-
-
-def _after(seen: Observation) -> list[Any]:
-    return [v["after"] for v in seen.values]
-
-
-def _sum(case: Case) -> np.ndarray:
-    total: np.ndarray = case.facts["held"].sum(axis=0)
-    return total
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """The sum in every buffer when its rank returns, the work split, nothing sent."""
-    for rank, got in enumerate(_after(seen)):
-        if not close(got, _sum(case), 1e-6):
+    for rank, got in enumerate(after(seen)):
+        if not close(got, sum_of(case), 1e-6):
             return f"{case.name}, rank {rank}'s buffer does not hold the sum when it returns."
     if sum(seen.messages):
         return f"{case.name}, {sum(seen.messages)} messages were sent; shared memory needs none."
-    return _too_much(case, seen) or _everything_at_once(case, seen)
+    return _waits(case, seen) or _too_much(case, seen) or _shares(case, seen)
+
+
+def _right(case: Case, seen: Observation) -> bool:
+    return all(close(got, sum_of(case), 1e-6) for got in after(seen))
+
+
+def _waits(case: Case, seen: Observation) -> str | None:
+    """How ranks wait for each other, by their clocks, which nothing but that moves on."""
+    late, rounds = case.facts["late"], (case.ranks - 1).bit_length()
+    for rank in range(case.ranks if _right(case, seen) else 0):
+        spent = [e.end - e.start for e in seen.events if (e.rank, e.kind) == (rank, "computing")]
+        if sum(spent) > late[rank] + 1e-9:
+            return (
+                f"{case.name}, rank {rank} lets {sum(spent) - late[rank]:.3g} s go by. However "
+                "long it is, another rank may come later: only a barrier knows when all are there."
+            )
+    took = (max(seen.seconds) - max(late)) / (rounds * _LATENCY or 1)
+    if took > _MOST_BARRIERS + 0.5 and _right(case, seen):
+        return (
+            f"{case.name}, the ranks meet at {took:.0f} barriers, and each costs all of them a "
+            "wait. Two are enough, before the first read and before the return."
+        )
+    return None
+
+
+def _shares(case: Case, seen: Observation) -> str | None:
+    """Ranks that sum more than others, or all more than a share, by where each writes first."""
+    sums = [len(v["places"]) for v in seen.values]
+    most, least = int(np.argmax(sums)), int(np.argmin(sums))
+    everything = case.ranks >= 8 and sums[least] > 0.75 * case.facts["held"].shape[1]
+    if not (everything or sums[most] - sums[least] > 1) or not _right(case, seen):
+        return None
+    who = f"rank {most} makes {sums[most]} of its elements, and rank {least} makes "
+    who = "every rank makes all of it" if everything else who + str(sums[least] or "none")
+    return (
+        f"{case.name}, the sum is right, but {who}. Cut at ⌊r·n/N⌋, so that shares differ by one "
+        "at most: all wait for the rank with the largest."
+    )
 
 
 def _too_much(case: Case, seen: Observation) -> str | None:
     """Whole buffers where slices are enough, by what the ranks' functions write."""
-    if case.ranks < 8 or not all(close(after, _sum(case), 1e-6) for after in _after(seen)):
+    if case.ranks < 8 or not _right(case, seen):
         return None
     length = case.facts["held"].shape[1]
     worked = [(v["worked"] or 0) / length for v in seen.values]
     busiest = int(np.argmax(worked))
     if worked[busiest] <= _MOST_WORK:
         return None
-    if min(worked) == 0:
-        return (
-            f"{case.name}, the sum is right, but rank {busiest} made it alone while others waited: "
-            "each rank sums its own slice, so that all of them work at a time."
-        )
     return (
         f"{case.name}, the sum is right, but rank {busiest} worked through {worked[busiest]:.2g} "
-        "tensors' worth of elements: whole buffers are added, or copied, on every rank. Let each "
-        "rank cut its slice of every buffer first, sum those alone and write the sum to every "
-        "buffer, which takes 2."
+        "tensors' worth of elements, as every rank does. Let each rank cut its slice of every "
+        "buffer first, sum those alone and write the sum to every buffer, which takes 2."
     )
 
 
-def _everything_at_once(case: Case, seen: Observation) -> str | None:
-    """The same by who wrote where, as the grader sees it, who does not know what was worked.
-
-    A rank's first turn fills its buffer. In the next one it can write sums of its own slice alone,
-    or of half the tensor on the way there; who has all of them has made them all.
-    """
-    length = case.facts["held"].shape[1]
-    for rank, turns in enumerate(seen.writes if case.ranks >= 8 else []):
-        if len({i % length for i in (turns[1:] or [[]])[0]}) > 0.75 * length:
-            return (
-                f"{case.name}, rank {rank} writes the whole sum at once: all the additions are "
-                "done on every rank."
-            )
-    return None
-
-
-def compared(case: Case, seen: Observation) -> Any:
-    """The buffers when their ranks return."""
-    return _after(seen)
-
-
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
-    """Who came first and what it lacks, what was left out, who read what was no longer there."""
-    total, held, after = _sum(case), case.facts["held"], _after(seen)
-    ranks = range(case.ranks)
-    early, rest = int(np.argmin(case.facts["late"])), len(total) % case.ranks
-    others = [rank for rank in ranks if rank != early]
-    pairs = [(reader, writer) for reader in ranks for writer in ranks if reader != writer]
-    sums = [(r, w) for r, w in pairs if close(after[r], 2 * total - held[w], 1e-6)]
+    """Who came first and what it lacks, and who read what was no longer there."""
+    ends, early = after(seen), int(np.argmin(case.facts["late"]))
+    others = [rank for rank in range(case.ranks) if rank != early]
     return {
         "early": early,
         "others": f"{'rank' if len(others) == 1 else 'ranks'} {listing(others)}",
-        "open": count(int(np.sum(after[early] != total)), "element"),
-        "rest": "element was" if rest == 1 else f"{rest} elements were",
-        "cleared": next((rank for rank in ranks if (after[rank] == 0).any()), early),
-        "reader": sums[0][0] if sums else early,
-        "writer": sums[0][1] if sums else early,
+        "open": count(int(np.sum(ends[early] != sum_of(case))), "element"),
+        "cleared": next((rank for rank, end in enumerate(ends) if (end == 0).any()), early),
     }
 
 
@@ -127,27 +126,15 @@ def _not_everybody(case: Case, seen: Observation) -> str | None:
     if not waiting or not gone:
         return None
     return (
-        f"{case.name}, {'rank' if len(waiting) == 1 else 'ranks'} {listing(waiting)} "
-        f"{'waits' if len(waiting) == 1 else 'wait'} at a barrier to which "
-        f"{'rank' if len(gone) == 1 else 'ranks'} {listing(gone)} never "
-        f"{'comes' if len(gone) == 1 else 'come'}: every rank comes to every barrier."
+        f"{case.name}, {rank_words(waiting)} at a barrier will never see {rank_words(gone)} come: "
+        "every rank comes to every barrier."
     )
 
 
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    return (
-        f"Passed on {worlds(cases)}, whoever comes late; no message was sent, and each rank did "
-        "its own share of the additions."
-    )
-
-
-def reference(comm: Any, buffers: Any) -> None:
-    """The course's own."""
-    from helpers.algorithms.messages.collectives import all_reduce_shared
-
-    all_reduce_shared(comm, buffers)
-
+_NOT_FILLED = (
+    "the sum that rank {early} made lacks what {others} had to add: it read buffers that were not "
+    "filled yet. Before the first read every rank must have come: `comm.barrier()`."
+)
 
 EXERCISE = Exercise(
     number="02.5",
@@ -166,10 +153,15 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake("not every rank comes to the barrier", _not_everybody, unfinished=True),
         Mistake("every rank does all the work", _too_much),
+        Mistake("unequal shares", _shares),
+        Mistake("waits for a time, or too often", _waits),
     ),
     numbers=numbers,
-    compared=compared,
-    praise=praise,
+    compared=lambda case, seen: after(seen),
+    praise=lambda cases, seen: (
+        f"Passed on {worlds(cases)}, whoever comes late; no message was sent, and each rank did "
+        "its own share of the additions."
+    ),
     reference=reference,
     wrong=(
         WrongAnswer(
@@ -181,8 +173,7 @@ EXERCISE = Exercise(
         WrongAnswer(
             "loses the remainder",
             wrong.loses_rest,
-            "the last {rest} never summed: slices of `length // N` lose the remainder. Cut at "
-            "⌊r·n/N⌋.",
+            "the last elements were not summed: slices of `length // N` lose them. Cut at ⌊r·n/N⌋.",
         ),
         WrongAnswer(
             "writes to its own buffer alone",
@@ -202,19 +193,13 @@ EXERCISE = Exercise(
             "rank {early} returned while {open} of its buffer were not summed yet: other ranks had "
             "still to write there. After writing, wait until all have written: `comm.barrier()`.",
         ),
-        WrongAnswer(
-            "no barrier before reading",
-            wrong.no_first_barrier,
-            "the sum that rank {early} made lacks what {others} had to add: it read buffers that "
-            "were not filled yet. Before the first read every rank must have come: "
-            "`comm.barrier()`.",
-        ),
+        WrongAnswer("no barrier before reading", wrong.no_first_barrier, _NOT_FILLED),
+        WrongAnswer("a barrier behind the reading", wrong.barrier_behind_reading, _NOT_FILLED),
         WrongAnswer(
             "overwrites what others still read",
             wrong.everything_in_place,
-            "rank {reader} added rank {writer}'s buffer after rank {writer} had written the sum "
-            "into it. Write nothing that somebody may still read: each rank reads and writes only "
-            "its slice, in all buffers.",
+            "a buffer was added after its rank had written the sum into it. Write nothing that "
+            "somebody may still read: each rank reads and writes only its slice, in all buffers.",
         ),
         WrongAnswer(
             "adds its own slice to itself",
@@ -223,13 +208,25 @@ EXERCISE = Exercise(
             "to itself: leave your own buffer out of it.",
         ),
         WrongAnswer(
-            "counts itself twice",
+            "twice",
             wrong.itself_twice,
-            "every rank counts its own buffer twice: it is among `buffers` already.",
+            "every rank counts its own buffer twice: it is in `buffers`.",
         ),
-        WrongAnswer("one barrier too few", wrong.only_rank_0_waits, hint="never come"),
-        WrongAnswer("all aside", wrong.everything_aside, hint="on every rank"),
-        WrongAnswer("rank 0 alone", wrong.rank_0_alone, hint="made it alone"),
+        WrongAnswer(
+            "writes into no buffer",
+            wrong.no_buffer,
+            "every buffer is as it was: `buffers[i] = …` only puts another tensor on the list. "
+            "Write into the one that is there, `buffers[i][low:high] = …`.",
+        ),
+        WrongAnswer(
+            "a mean", wrong.averages, "every buffer holds the mean; the sum was asked for."
+        ),
+        WrongAnswer("waits for a time", wrong.waits_for_a_time, hint="only a barrier knows"),
+        WrongAnswer("a barrier a buffer", wrong.barrier_a_buffer, hint="Two are enough"),
+        WrongAnswer("one barrier too few", wrong.only_rank_0_waits, hint="never see"),
+        WrongAnswer("all aside", wrong.everything_aside, hint="as every rank does"),
+        WrongAnswer("rank 0 alone", wrong.rank_0_alone, hint="rank 1 makes none"),
+        WrongAnswer("slices rounded up", wrong.rounds_up, hint="rank 2 makes 2"),
     ),
     figure=0,
     unseen={"worked": "how many elements a rank works through"},

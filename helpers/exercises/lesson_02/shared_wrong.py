@@ -41,15 +41,19 @@ def _shared(
     add: Callable[[Any, int, slice], Any] = _sum,
     write: Callable[[Any, int, slice, Any], None] = _to_all,
     before: bool = True,
+    between: bool = False,
     after: bool = True,
 ) -> Callable[..., None]:
-    """An answer with something wrong about it. before, after: whether there is a barrier."""
+    """An answer with something wrong. before, between, after: whether there is a barrier."""
 
     def all_reduce_shared(comm: Any, buffers: Any) -> None:
         if before:
             comm.barrier()
         part = cut(comm.rank, comm.size, len(buffers[0]))
-        write(buffers, comm.rank, part, add(buffers, comm.rank, part))
+        total = add(buffers, comm.rank, part)
+        if between:
+            comm.barrier()
+        write(buffers, comm.rank, part, total)
         if after:
             comm.barrier()
 
@@ -57,12 +61,18 @@ def _shared(
 
 
 no_first_barrier = _shared(before=False)
+barrier_behind_reading = _shared(before=False, between=True)
 no_last_barrier = _shared(after=False)
 own_buffer_only = _shared(write=_to_own)
+no_buffer = _shared(write=lambda buffers, rank, part, total: None)
 all_but_own = _shared(write=_to_others)
 everything_in_place = _shared(cut=lambda rank, size, length: slice(None), write=_to_own)
 loses_rest = _shared(cut=lambda rank, size, length: _slice(rank, size, length // size * size))
+rounds_up = _shared(
+    cut=lambda rank, n, length: slice(rank * -(-length // n), (rank + 1) * -(-length // n))
+)
 itself_twice = _shared(add=lambda all_, rank, part: _add_all(all_[rank][part].clone(), all_, part))
+averages = _shared(add=lambda all_, rank, part: _sum(all_, rank, part) / len(all_))
 adds_a_view = _shared(add=lambda all_, rank, part: _add_all(all_[rank][part], all_, part))
 
 
@@ -78,6 +88,18 @@ def everything_aside(comm: Any, buffers: Any) -> None:
     total = _sum(buffers, comm.rank, slice(None))
     comm.barrier()
     buffers[comm.rank].copy_(total)
+
+
+def waits_for_a_time(comm: Any, buffers: Any) -> None:
+    comm.compute(0.01)
+    _shared(before=False, after=False)(comm, buffers)
+    comm.compute(0.01)
+
+
+def barrier_a_buffer(comm: Any, buffers: Any) -> None:
+    for _ in buffers:
+        comm.barrier()
+    _shared()(comm, buffers)
 
 
 def rank_0_alone(comm: Any, buffers: Any) -> None:

@@ -1,19 +1,21 @@
 """Exercise 03.2, averaging gradients so that N ranks equal one big batch.
 
-`average_gradients(comm, model, rows, total) -> None`: this rank's gradients are those of the mean
-over its `rows` rows; afterwards every rank's are those of the mean over all `total` rows. The
-claim: equal to one big batch in float64 to 1e-12, with uneven shards too.
+The claim: in float64 to 1e-12, with uneven shards too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
-from helpers.exercises.common import rng
-from helpers.exercises.compare import all_close, count, listing, worlds
+import numpy as np
+
+from helpers.algorithms.data_parallel.data_parallel import average_gradients as reference
+from helpers.exercises.common import random_weights, rng
+from helpers.exercises.compare import all_close, close, count, listing, rounded, worlds
 from helpers.exercises.drives_training import on_gradients
-from helpers.exercises.lesson_03.replicas import gradients, random_weights
+from helpers.exercises.lesson_03 import replicas as nets
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _TOLERANCE = 1e-12
@@ -23,38 +25,39 @@ _LAYERS = (4, 6, 3)
 def cases(seed: int) -> list[Case]:
     """Seed 0: even shards on 3 ranks, then uneven ones on 3, 1, 2 and 5; else uneven."""
     random, made = rng(seed, "03.2"), []
-    shapes = [(6, 3), (7, 3), (4, 1), (5, 2), (13, 5)]
-    if seed:
-        shapes = [(n * int(random.integers(1, 6)) + max(n - 1, 1), n) for n in (1, 2, 3, 5, 6)]
-    for rows, n in shapes:
+    for rows, n in nets.uneven(random, (1, 2, 3, 5, 6)) if seed else [(6, 3), *nets.UNEVEN]:
         weights = random_weights(random, _LAYERS)
-        inputs = random.standard_normal((rows, _LAYERS[0]))
-        targets = random.standard_normal((rows, _LAYERS[-1]))
-        cuts = [slice(r * rows // n, (r + 1) * rows // n) for r in range(n)]
-        args = tuple((weights, inputs[c], targets[c], rows) for c in cuts)
-        facts = {"weights": weights, "want": gradients(weights, inputs, targets)}
-        name = f"On {count(n, 'rank')} with {rows} rows"
-        made.append(Case(name, args, n, facts=facts))
+        inputs, targets, cuts = nets.shared_out(random, rows, n, _LAYERS)
+        args = tuple((weights, inputs[cut], targets[cut], rows) for cut in cuts)
+        facts = {"weights": weights, "want": nets.gradients(weights, inputs, targets)}
+        made.append(Case(f"On {count(n, 'rank')} with {rows} rows", args, n, facts=facts))
     return made
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """Every rank has the big batch's gradients."""
+    want = case.facts["want"]
     for rank, value in enumerate(seen.values):
-        if not all_close(value["gradients"], case.facts["want"], _TOLERANCE):
-            return f"{case.name}, rank {rank}'s gradients are not those of one batch of all rows."
+        got = value["gradients"]
+        if not all_close(got, want, _TOLERANCE):
+            pairs = zip(got, want, strict=True)
+            first = [close(g, w, _TOLERANCE) for g, w in pairs].index(False)
+            return (
+                f"{case.name}, rank {rank}'s gradient of parameter {first} is not that of one "
+                f"batch of all rows{_times(got, want) or rounded(got, want)}."
+            )
         if not all_close(value["weights"], case.facts["weights"], 0.0):
             return f"{case.name}, rank {rank}'s weights changed: only gradients were to change."
     return None
 
 
-def numbers(case: Case, seen: Observation) -> dict[str, Any]:
-    """What the hints name: the ranks, and how many rows each has."""
-    return {
-        "n": case.ranks,
-        "rows": listing(len(inputs) for _, inputs, _, _ in case.args),
-        "total": case.args[0][3],
-    }
+def _times(got: list[np.ndarray], want: list[np.ndarray]) -> str:
+    """How many times too large gradients are, in words, where it is one number for all."""
+    mine, right = (np.concatenate([each.ravel() for each in one]) for one in (got, want))
+    factor = float(mine @ right / (right @ right))
+    if not np.allclose(mine, factor * right, 0.0, 1e-9 * float(np.max(np.abs(right)))):
+        return ""
+    return f": all of them are {factor:.3g} times those"
 
 
 def _only_rank_0(case: Case, seen: Observation) -> str | None:
@@ -63,34 +66,8 @@ def _only_rank_0(case: Case, seen: Observation) -> str | None:
         return None
     return (
         f"{case.name}, rank 0 has the average and the others have not: a reduce brings it to one "
-        "rank. Every replica takes the step, so every rank needs it: all-reduce."
+        "rank, and every replica takes the step. All-reduce."
     )
-
-
-def _some_do_not_come(case: Case, seen: Observation) -> str | None:
-    if not seen.waiting or len(seen.waiting) == case.ranks:
-        return None
-    waits = [f"rank {r} {words}" for r, words in sorted(seen.waiting.items())]
-    away = sorted(set(range(case.ranks)) - set(seen.waiting))
-    return (
-        f"{case.name}, {'; '.join(waits)}, but {'rank' if len(away) == 1 else 'ranks'} "
-        f"{listing(away)} did not come: every rank calls the same all-reduces in the same order."
-    )
-
-
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    return (
-        f"Passed on {worlds(cases)}: equal to one big batch to 12 digits in float64, uneven "
-        "shards too."
-    )
-
-
-def reference(comm: Any, model: Any, rows: float, total: int) -> None:
-    """The course's own."""
-    from helpers.algorithms.data_parallel.data_parallel import average_gradients
-
-    average_gradients(comm, model, rows, total)
 
 
 Factor = Callable[[int, int, int], float]
@@ -112,6 +89,7 @@ _plain_mean = _weighed(lambda rows, total, n: 1 / n)
 _never_divides = _weighed(lambda rows, total, n: rows)
 _by_the_total = _weighed(lambda rows, total, n: 1 / total)
 _divides_twice = _weighed(lambda rows, total, n: rows / total / n)
+_whole = _weighed(lambda rows, total, n: rows // total)
 _after_the_sum = _weighed(lambda rows, total, n: 1, lambda rows, total, n: rows / total)
 
 
@@ -120,10 +98,7 @@ def _nothing(comm: Any, model: Any, rows: int, total: int) -> None:
 
 
 def _into_a_copy(comm: Any, model: Any, rows: int, total: int) -> None:
-    own = [parameter.grad.clone() for parameter in model.parameters()]
-    reference(comm, model, rows, total)
-    for parameter, gradient in zip(model.parameters(), own, strict=True):
-        parameter.grad = gradient
+    reference(comm, deepcopy(model), rows, total)
 
 
 def _reduce_only(comm: Any, model: Any, rows: int, total: int) -> None:
@@ -147,32 +122,35 @@ EXERCISE = Exercise(
     points=3,
     function="average_gradients",
     asks=(
-        "every parameter's `.grad` becomes the gradient of the mean over all `total` rows, on "
-        "every rank: Σ rows/total · gradient over the ranks."
+        "every `.grad` becomes the gradient of the mean over all `total` rows, on every rank: "
+        "Σ rows/total · gradient over the ranks."
     ),
     cases=cases,
     drive=on_gradients,
     claim=claim,
     mistakes=(
-        Mistake("not every rank takes part", _some_do_not_come, unfinished=True),
+        Mistake("not every rank takes part", nets.some_do_not_come, unfinished=True),
         Mistake("rank 0 alone has the average", _only_rank_0),
     ),
-    numbers=numbers,
-    praise=praise,
+    numbers=lambda case, seen: {
+        "n": case.ranks,
+        "rows": listing(len(inputs) for _, inputs, _, _ in case.args),
+        "total": case.args[0][3],
+    },
+    praise=lambda cases, seen: (
+        f"Passed on {worlds(cases)}: equal to one big batch to 12 digits, uneven shards too."
+    ),
     reference=reference,
     wrong=(
         WrongAnswer("reduce only", _reduce_only, hint="a reduce brings it to one"),
         WrongAnswer("rank 0 alone", _rank_0_alone, hint="did not come"),
         WrongAnswer(
-            "sends nothing",
-            _nothing,
-            "every rank still has its own gradients: nothing sent.",
+            "sends nothing", _nothing, "every rank still has its own gradients: nothing sent."
         ),
         WrongAnswer(
             "own gradients unchanged",
             _into_a_copy,
-            "every rank still has its own gradients: the sum was made, but not written back into "
-            "`parameter.grad`.",
+            "every rank still has its own gradients: no sum that was made is in `parameter.grad`.",
         ),
         WrongAnswer(
             "sums without dividing",
@@ -187,28 +165,28 @@ EXERCISE = Exercise(
             "counts for more. Multiply by rows / total instead of 1 / N.",
         ),
         WrongAnswer(
-            "never divides by the total",
-            _never_divides,
-            "the gradients are {total} times as large as one big batch's: they were multiplied by "
-            "the rows and never divided by the total.",
+            "never divides", _never_divides, "the gradients are {total} times too large: divide."
         ),
         WrongAnswer(
             "divides by the total alone",
             _by_the_total,
-            "the sum was divided by the total, but a rank's gradient is already a mean over its "
-            "rows: multiply it by rows before the sum, or by rows / total at once.",
+            "the sum was divided by the total, but a rank's gradient is a mean over its rows "
+            "already: multiply it by rows / total before the sum.",
         ),
         WrongAnswer(
-            "divides twice",
-            _divides_twice,
-            "the gradients are {n} times too small: rows / total is already the whole division, "
-            "so do not divide by the number of ranks as well.",
+            "twice", _divides_twice, "the gradients are {n} times too small: rows / total is all."
+        ),
+        WrongAnswer(
+            "whole division",
+            _whole,
+            "every gradient is 0, as `rows // total` is, a division to whole numbers: a share is "
+            "`rows / total`.",
         ),
         WrongAnswer(
             "multiplies after the sum",
             _after_the_sum,
-            "every rank multiplied the sum by a share of its own, {rows} of {total} rows, so the "
-            "ranks differ: multiply before the sum, not after.",
+            "every rank multiplied the sum by its own share, {rows} of {total} rows, so the ranks "
+            "differ: multiply before the sum.",
         ),
     ),
 )

@@ -1,13 +1,8 @@
-"""Exercise 03.4, buckets: which gradients travel together.
-
-`make_buckets(sizes, limit) -> list[list[int]]`: sizes are the parameters' bytes, in the model's
-order; a bucket is a list of parameter numbers. Parameters are taken last first, because backward
-reaches the last layer first; a bucket is closed once it holds `limit` bytes or more.
-"""
+"""Exercise 03.4, buckets: which gradients travel together, the last parameter's first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from helpers.exercises.common import rng
@@ -27,20 +22,17 @@ _LAYERS: tuple[tuple[list[int], int], ...] = (
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: five small models; else random ones."""
-    random = rng(seed, "03.4")
-    models = [(list(sizes), limit) for sizes, limit in _LAYERS]
+    random, models = rng(seed, "03.4"), list(_LAYERS)
     if seed:
-        models = []
+        exact = 4 * int(random.integers(1, 9))  # buckets that hold the limit to the byte
+        models = [([exact] * 6, 2 * exact)]
         for _ in range(12):
             sizes = [4 * int(s) for s in random.integers(1, 60, int(random.integers(1, 14)))]
             models.append((sizes, 4 * int(random.integers(1, 80))))
-        exact = 4 * int(random.integers(1, 9))  # buckets that hold the limit to the byte
-        models.append(([exact] * 6, 2 * exact))
-    made = []
-    for sizes, limit in models:
-        name, facts = f"With sizes {sizes} and limit {limit}", {"want": reference(sizes, limit)}
-        made.append(Case(name, ((sizes, limit),), facts=facts))
-    return made
+    return [
+        Case(f"With sizes {s} and limit {n}", ((list(s), n),), facts={"want": reference(s, n)})
+        for s, n in models
+    ]
 
 
 def _got(seen: Observation) -> list[list[int]]:
@@ -73,21 +65,15 @@ def compared(case: Case, seen: Observation) -> Any:
     return [_got(seen), changed(seen.values[0])]
 
 
-def numbers(case: Case, seen: Observation) -> dict[str, Any]:
-    """What the hints name: the buckets, and which parameters are in none."""
-    got = _got(seen)
-    lost = sorted(set(range(len(case.args[0][0]))) - {i for bucket in got for i in bucket})
-    who = "parameter {} is" if len(lost) == 1 else "parameters {} are"
-    return {"got": got, "lost": who.format(listing(lost))}
+def _lost(case: Case, seen: Observation) -> str:
+    lost = sorted(set(range(len(case.args[0][0]))) - {i for bucket in _got(seen) for i in bucket})
+    return f"parameter {lost[0]} is" if len(lost) == 1 else f"parameters {listing(lost)} are"
 
 
 def _empty(case: Case, seen: Observation) -> str | None:
     if [] not in _got(seen):
         return None
-    return (
-        f"{case.name}, one bucket is empty. Open a new bucket only when there is a parameter to "
-        "put into it."
-    )
+    return f"{case.name}, one bucket is empty. Open one only when there is a parameter for it."
 
 
 def _closed_early(case: Case, seen: Observation) -> str | None:
@@ -111,7 +97,8 @@ def _closed_late(case: Case, seen: Observation) -> str | None:
         if others and before >= limit:
             return (
                 f"{case.name}, parameter {last} went into a bucket that held {before} bytes "
-                f"already: a bucket is closed once it holds {limit} bytes or more (≥, not >)."
+                f"already: a bucket is closed once it holds {limit} bytes or more"
+                f"{' (≥, not >)' if before == limit else ''}."
             )
     return None
 
@@ -125,32 +112,31 @@ def _not_lists(case: Case, seen: Observation) -> str | None:
     return f"{case.name}, you returned {describe(got)}: return a list of lists of whole numbers."
 
 
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    sizes, limit = cases[0].args[0]
-    return f"Passed: sizes {sizes} with limit {limit} make the buckets {_got(seen[0])}."
+def _last_first(sizes: list[int]) -> Iterable[int]:
+    return reversed(range(len(sizes)))
 
 
-def reference(sizes: list[int], limit: int) -> list[list[int]]:
-    """The course's own."""
-    return _in_order(reversed(range(len(sizes))), sizes, limit)
+def _buckets(
+    order: Callable[[list[int]], Iterable[int]] = _last_first,
+    full: Callable[[int, int, int], bool] = lambda held, size, limit: held >= limit,
+    carried: Callable[[int, int], int] = lambda held, limit: 0,
+) -> Callable[[list[int], int], Any]:
+    """The course's own, or the parameters in another order, or buckets that are full otherwise:
+    of the bytes that a bucket holds, those of the next parameter, and the limit. carried: what a
+    full bucket hands on to the count of the next one."""
 
+    def make_buckets(sizes: list[int], limit: int) -> list[list[int]]:
+        found: list[list[int]] = []
+        held = 0
+        for number in order(sizes):
+            if not found or full(held, sizes[number], limit):
+                found.append([])
+                held = carried(held, limit)
+            found[-1].append(number)
+            held += sizes[number]
+        return found
 
-def _in_order(order: Iterable[int], sizes: list[int], limit: int) -> list[list[int]]:
-    found: list[list[int]] = []
-    held = limit
-    for number in order:
-        if held >= limit:
-            found.append([])
-            held = 0
-        found[-1].append(number)
-        held += sizes[number]
-    return found
-
-
-def _ordered(order: Callable[[list[int]], Iterable[int]]) -> Callable[[list[int], int], Any]:
-    """The reference with the parameters in another order."""
-    return lambda sizes, limit: _in_order(order(sizes), sizes, limit)
+    return make_buckets
 
 
 def _but(change: Callable[[list[list[int]], list[int], int], Any]) -> Callable[..., Any]:
@@ -162,13 +148,21 @@ def _order_by_size(sizes: list[int]) -> list[int]:
     return sorted(range(len(sizes)), key=lambda i: -sizes[i])
 
 
-_forward = _ordered(lambda sizes: range(len(sizes)))
-_largest_first = _ordered(_order_by_size)
-_smallest_first = _ordered(lambda sizes: _order_by_size(sizes)[::-1])
-_counts_to_one = _ordered(lambda sizes: range(len(sizes) - 1, 0, -1))
+reference = _buckets()
+_only_above = _buckets(full=lambda held, size, limit: held > limit)
+_never_above = _buckets(full=lambda held, size, limit: held + size > limit)
+_carries_on = _buckets(carried=lambda held, limit: max(held - limit, 0))
+_never_empty = _buckets(carried=lambda held, limit: held)
+_forward = _buckets(lambda sizes: range(len(sizes)))
+_largest_first = _buckets(_order_by_size)
+_smallest_first = _buckets(lambda sizes: _order_by_size(sizes)[::-1])
+_counts_to_one = _buckets(lambda sizes: range(len(sizes) - 1, 0, -1))
 _turned_inside = _but(lambda found, sizes, limit: [bucket[::-1] for bucket in found])
 _from_the_end = _but(lambda found, sizes, limit: [[len(sizes) - 1 - i for i in b] for b in found])
 _bytes_for_numbers = _but(lambda found, sizes, limit: [[sizes[i] for i in b] for b in found])
+_looks_sizes_up = _but(
+    lambda found, sizes, limit: [[sizes.index(sizes[i]) for i in b] for b in found]
+)
 _only_the_full = _but(
     lambda found, sizes, limit: [b for b in found if sum(sizes[i] for i in b) >= limit]
 )
@@ -186,25 +180,13 @@ def _uses_sizes_up(sizes: list[int], limit: int) -> Any:
     return found
 
 
-def _only_above(sizes: list[int], limit: int) -> Any:
-    return reference(sizes, limit + 1)
-
-
-def _never_above(sizes: list[int], limit: int) -> Any:
-    found: list[list[int]] = []
-    held = 0
-    for number in reversed(range(len(sizes))):
-        if not found or held + sizes[number] > limit:
-            found.append([])
-            held = 0
-        found[-1].append(number)
-        held += sizes[number]
-    return found
-
-
+_FROM_0 = (
+    "there is a bucket too many, {got}: bytes of a bucket that is closed are counted in the next "
+    "one. Each begins at 0, also where the one before held more than the limit."
+)
 _SORTED = (
-    "the parameters are sorted by size. A bucket can start when its last gradient is "
-    "there, so its members must follow each other in backward: last first."
+    "the parameters are sorted by size. A bucket can start when its last gradient is there, so its "
+    "members must follow each other in backward: last first."
 )
 
 EXERCISE = Exercise(
@@ -229,8 +211,8 @@ EXERCISE = Exercise(
         Mistake("closes too early", _closed_early),
         Mistake("closes too late", _closed_late),
     ),
-    numbers=numbers,
-    praise=praise,
+    numbers=lambda case, seen: {"got": _got(seen), "lost": _lost(case, seen)},
+    praise=lambda cases, seen: f"Passed: {cases[0].name.lower()} the buckets are {_got(seen[0])}.",
     reference=reference,
     wrong=(
         WrongAnswer("one flat list", _one_flat_list, hint="return a list of lists"),
@@ -238,16 +220,21 @@ EXERCISE = Exercise(
         WrongAnswer("never above", _never_above, hint="before the limit"),
         WrongAnswer("only above", _only_above, hint="(≥, not >)"),
         WrongAnswer("leaves an empty one", _opens_one_more, hint="one bucket is empty"),
+        WrongAnswer("carries the rest on", _carries_on, _FROM_0),
+        WrongAnswer("never counts anew", _never_empty, _FROM_0),
         WrongAnswer(
             "bytes for numbers",
             _bytes_for_numbers,
-            "the groups are right, and hold the parameters' bytes: a bucket is a list of their "
-            "numbers.",
+            "the groups are right, and hold the parameters' bytes: a bucket lists their numbers.",
         ),
         WrongAnswer(
-            "loses the last bucket",
-            _only_the_full,
-            "{lost} in no bucket: the last bucket is kept too, though it is not full.",
+            "looks sizes up",
+            _looks_sizes_up,
+            "{got} names the first parameter of a size for all that are as large, as "
+            "`sizes.index(…)` does: count the numbers along.",
+        ),
+        WrongAnswer(
+            "loses it", _only_the_full, "{lost} in no bucket: the last one is kept, full or not."
         ),
         WrongAnswer(
             "loses the first parameter",
@@ -257,20 +244,17 @@ EXERCISE = Exercise(
         WrongAnswer(
             "numbered from the end",
             _from_the_end,
-            "the groups are right and the numbers are not: they count from the end. Parameter 0 "
-            "is the first of `sizes`; `enumerate(reversed(sizes))` numbers the reversed list.",
+            "the groups are right and the numbers count from the end, as those of "
+            "`enumerate(reversed(sizes))` do: parameter 0 is the first of `sizes`.",
         ),
         WrongAnswer(
             "turned round inside a bucket",
             _turned_inside,
-            "the right parameters share a bucket, in another order: {got}. Inside a bucket too "
-            "the last parameter comes first, as backward comes to them.",
+            "the right parameters share a bucket, in another order: {got}. Inside a bucket too the "
+            "last one comes first.",
         ),
         WrongAnswer(
-            "first parameter first",
-            _forward,
-            "bucket 0 starts with parameter 0. Backward comes to the last layer first: take the "
-            "parameters from the last to the first, so that bucket 0 is full first.",
+            "forward", _forward, "bucket 0 starts with parameter 0. Take the last one first."
         ),
         WrongAnswer("sorted by size", _largest_first, _SORTED),
         WrongAnswer("sorted by size, the smallest first", _smallest_first, _SORTED),

@@ -1,63 +1,53 @@
 """Exercise 03.5, hooks and overlap: summing gradients while backward still runs.
 
-`overlap(comm, buckets, reduce) -> finish`: buckets are lists of parameters in the order in which
-backward fills them; `reduce(comm, flat)` sums a flat tensor over the ranks, in place. Hooks start
-`comm.background(reduce, flat)` as soon as a bucket's last gradient is there. `finish()` is called
-after every backward: it waits for all of them and leaves the average in every `.grad`.
-
-The claim: results as for one big batch; one sum a bucket and step, on the communication thread;
-each as soon as its bucket is full; and backward never waits. It takes the driver 1 ms a layer.
+The claim: results as for one big batch; one sum a bucket and step, on the communication thread, as
+soon as the bucket is full; backward, of 1 ms a layer, never waits; and nothing of a step is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from helpers.exercises.common import rng
+from helpers.exercises.common import random_weights, rng
 from helpers.exercises.compare import all_close, count, in_single_precision, worlds
 from helpers.exercises.drives_training import on_hooks
 from helpers.exercises.lesson_03 import overlap_timing as timing
 from helpers.exercises.lesson_03 import overlap_wrong as wrong
-from helpers.exercises.lesson_03.replicas import descend, random_weights
+from helpers.exercises.lesson_03.replicas import descend
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 from helpers.exercises.trouble import waits
 
 _LAYERS = (4, 8, 6, 2)
+_WIDE = (4, 88, 88, 88, 2)  # 130 kB of gradients: what is kept of 5 steps is seen from outside
 _GROUPS = [[5, 4], [3, 2], [1, 0]]
-_TWO_GROUPS = [[5, 4, 3, 2], [1, 0]]
-_STEPS, _RATE = 2, 0.1
-_QUICK, _SLOW = 1e-4, 2e-3  # latency in seconds: a sum takes less than a layer, or longer
+_TWO_GROUPS = [[5, 2, 3, 4], [1, 0]]  # not as they come
 _TOLERANCE = 1e-10
+_QUICK, _SLOW = 1e-4, 2e-3  # latency in seconds: a sum takes less than a layer, or longer
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: three layers, a bucket each, or two, on 3, 1, 2 and 5 ranks; else others too.
-
-    On 5 ranks the links are so slow that a sum outlasts a layer of backward.
-    """
+    """Seed 0: three layers, a bucket each, or two, on 3, 1, 2 and 5 ranks; else others too. On 5
+    ranks the links are so slow that a sum outlasts a layer of backward."""
     random, made = rng(seed, "03.5"), []
-    for n in (3, 1, 2, 5):
-        groups, steps = _TWO_GROUPS if n == 2 else _GROUPS, _STEPS
-        if seed:
-            steps = int(random.integers(2, 4))
-            known = [_GROUPS, [[5], [4, 3, 2], [1, 0]], _TWO_GROUPS]
-            chosen = known[int(random.integers(3))]
-            groups = _GROUPS if n == 5 else chosen  # where sums are slow they could queue up
-        weights = random_weights(random, _LAYERS)
-        inputs = random.standard_normal((n, steps, 4, _LAYERS[0]))
-        targets = random.standard_normal((n, steps, 4, _LAYERS[-1]))
-        args = tuple(
-            (weights, inputs[r], targets[r], groups, _RATE, timing.SECONDS) for r in range(n)
-        )
-        batches = [
-            (np.concatenate(inputs[:, step]), np.concatenate(targets[:, step]))
-            for step in range(steps)
-        ]
-        facts = {"want": descend(weights, batches, _RATE)}
-        clock = {"latency": _SLOW if n == 5 else _QUICK, "bandwidth": 1e7}
+    known = [_TWO_GROUPS, [[5], [4, 3, 2], [1, 0]], _GROUPS]
+    settings = [(n, _LAYERS, 0.1) for n in (3, 1, 2, 5)]
+    for n, layers, rate in [*settings, (2, _WIDE, 0.01)] if seed else settings:
+        steps = 7 if layers is _WIDE else int(random.integers(3, 5)) if seed else 3
+        # Where sums are slow they could queue up; on 2 ranks gradients do not come as listed.
+        drawn = int(random.integers(3)) if seed and n != 5 else 2
+        groups = _GROUPS if n == 5 else known[drawn * (n != 2)]
+        groups = [[7, 6], *_GROUPS] if layers is _WIDE else groups
+        weights = random_weights(random, layers)
+        inputs = random.standard_normal((n, steps, 4, layers[0]))
+        targets = random.standard_normal((n, steps, 4, layers[-1]))
+        ranks = zip(inputs, targets, strict=True)
+        args = tuple((weights, x, y, groups, rate, timing.SECONDS) for x, y in ranks)
+        batches = zip(np.hstack([*inputs]), np.hstack([*targets]), strict=True)
+        facts = {"want": descend(weights, [*batches], rate)}
+        clock = {"latency": _SLOW if n == 5 else _QUICK, "bandwidth": 1e10}
         made.append(Case(f"On {count(n, 'rank')}", args, n, clock, facts))
     return made
 
@@ -73,7 +63,7 @@ def _elements(case: Case) -> list[int]:
 
 
 def claim(case: Case, seen: Observation) -> str | None:
-    """Right weights; a sum a bucket, on the communication thread, begun during backward."""
+    """Right weights; a sum a bucket, begun on its thread during backward; nothing kept."""
     if not all(v["finish"] for v in seen.values):
         return f"{case.name}, `overlap` did not return a function."
     want = case.facts["want"]
@@ -81,36 +71,50 @@ def claim(case: Case, seen: Observation) -> str | None:
         return f"{case.name}, the weights are not those of one big batch after training."
     if case.ranks == 1:
         return None
-    for rank in range(case.ranks):
-        for step in range(len(case.args[0][1])):
-            found = _sums(seen, rank, step)
-            if sorted(size for _, size in found) != sorted(_elements(case)):
-                return (
-                    f"{case.name}, rank {rank} made {count(len(found), 'sum')} in step {step}; it "
-                    f"should make one a bucket, {len(_elements(case))} in all."
-                )
-    return timing.claim(case, seen)
+    return _one_a_bucket(case, seen) or timing.claim(case, seen) or _keeps(case, seen)
+
+
+def _one_a_bucket(case: Case, seen: Observation) -> str | None:
+    """A rank that makes another number of sums in a step than there are buckets."""
+    wanted, singly = sorted(_elements(case)), sorted(w.size for w in case.args[0][0])
+    for rank, step in product(range(case.ranks), range(len(case.args[0][1]))):
+        made = sorted(size for _, size in _sums(seen, rank, step))
+        if case.ranks > 1 and made != wanted:
+            why = "each is one flat tensor, of all its gradients and no others."
+            if made == singly:
+                why = "put a bucket's gradients into one flat tensor."
+            elif len(made) > len(wanted):
+                why = "start a bucket once, when its last gradient is there."
+            elif step:
+                why = "what counts a bucket's gradients has to start again at every step."
+            elif not made:
+                why = "the hooks that `overlap` sets start one for each, from step 0 on."
+            sums = f"{count(len(made), 'sum')} in step {step}, for {len(wanted)} buckets"
+            return f"{case.name}, rank {rank} made {sums}: {why}"
+    return None
+
+
+def _keeps(case: Case, seen: Observation) -> str | None:
+    for rank, value in enumerate(seen.values):
+        if value["kept"]:
+            return (
+                f"{case.name}, rank {rank} still holds at the end what step 0 has summed: finish() "
+                "lets go of what it has written back, `started.clear()`."
+            )
+        if value["grows"]:
+            return (
+                f"{case.name}, rank {rank}'s parameters are in one more place after each step: a "
+                "list that hooks fill, and that nobody clears, grows for ever."
+            )
+    return None
 
 
 def compared(case: Case, seen: Observation) -> Any:
-    """What each rank has, the sums that it made, and whether on a thread of their own; no times."""
-    ranks = [
+    """What each rank has, and the sums that it made; no times."""
+    return [
         [v["weights"], v["finish"], sorted([step, size] for step, _, size in v["sums"])]
         for v in seen.values
     ]
-    return [ranks, any(event.lane == 1 for event in seen.events)]
-
-
-def numbers(case: Case, seen: Observation) -> dict[str, Any]:
-    """What the hints name."""
-    first, second = (len(_sums(seen, 0, step)) for step in range(2))
-    return {
-        "n": case.ranks,
-        "parameters": len(case.args[0][0]),
-        "buckets": len(_elements(case)),
-        "first": count(first, "sum"),
-        "second": second,
-    }
 
 
 def _raised(name: str, piece: str, words: str) -> Mistake:
@@ -128,31 +132,19 @@ def _some_do_not_come(case: Case, seen: Observation) -> str | None:
     if not seen.waiting:
         return None
     return (
-        f"{case.name}, the buckets never meet: {waits(seen)}. Every rank starts every bucket, in "
-        "the same order."
+        f"{case.name}, the buckets never meet: {waits(seen)}. Every rank starts every "
+        "bucket, in the same order."
     )
 
 
 def _does_not_wait(case: Case, seen: Observation) -> str | None:
-    made, buckets = len(seen.values[0]["sums"]), len(_elements(case))
+    begun, buckets = _sums(seen, 0, 0), len(_elements(case))
     done = seen.values[0]["done"][0]
-    if case.ranks == 1 or made <= buckets or done >= buckets:
+    if case.ranks == 1 or not begun or not done < buckets < len(seen.values[0]["sums"]):
         return None
     return (
         f"{case.name}, {done} of {buckets} sums were through when finish() returned, and the step "
-        "was taken with gradients that were still being summed: finish() has to wait for every "
-        "request."
-    )
-
-
-def _more_and_more(case: Case, seen: Observation) -> str | None:
-    first, second = (len(_sums(seen, 0, step)) for step in range(2))
-    buckets = len(_elements(case))
-    if case.ranks == 1 or (first <= buckets and second <= first):
-        return None
-    return (
-        f"{case.name}, step 0 made {count(first, 'sum')} and step 1 {second}, for {buckets} "
-        "buckets: start a bucket once, when its last gradient is there."
+        "was taken with what was still being summed: finish() waits for every request."
     )
 
 
@@ -160,20 +152,15 @@ def _rounded(case: Case, seen: Observation) -> str | None:
     if not all(in_single_precision(v["weights"], case.facts["want"]) for v in seen.values):
         return None
     return (
-        f"{case.name}, the weights are those of one big batch to seven digits only: `flat` is "
-        "float32, as `torch.zeros` makes it, and the gradients are float64. `torch.cat` of the "
-        "gradients takes their type."
+        f"{case.name}, the weights are those of one big batch to seven digits only, as with a "
+        "`flat` in float32, which `torch.zeros` makes: `torch.cat` takes the gradients' type."
     )
 
 
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    first, end = _sums(seen[0], 0, 0)[0][0], seen[0].values[0]["ends"][0]
-    return (
-        f"Passed on {worlds(cases)}: equal to one big batch; on 3 ranks the first all-reduce "
-        f"starts at {first * 1e3:.1f} ms, and backward ends at {end * 1e3:.1f} ms."
-    )
-
+_TWO_ORDERS = (
+    "parameters got each other's gradients: `flat` is put together in one order and taken apart in "
+    "another. Gradients come in any order: put them together, too, in that of the bucket."
+)
 
 EXERCISE = Exercise(
     number="03.5",
@@ -202,87 +189,76 @@ EXERCISE = Exercise(
         _raised(
             "no request",
             "no attribute 'wait'",
-            " waits for something that is no request: `reduce(comm, flat)` sums at once, on "
-            "the rank's own thread. `comm.background(reduce, flat)` starts it on the "
-            "communication thread and gives the request.",
+            " waits for something that is no request: `comm.background(reduce, flat)` gives one, "
+            "and `reduce(comm, flat)` sums at once, on the rank's own thread.",
         ),
         _raised(
             "starts before the bucket is full",
             "NoneType",
             " used a gradient that is not there yet (None): a bucket is full when the hook "
-            "of each of its parameters has been called, not of the first one. "
+            "of each of its parameters has been called, not of one of them. "
             "(`register_hook` calls before `.grad` is there, "
             "`register_post_accumulate_grad_hook` after. And a hook that reads a loop "
             "variable sees its last value: make each hook with a function.)",
         ),
         Mistake("waits in the hook", timing.waits_in_the_hook),
         Mistake("does not wait", _does_not_wait),
-        Mistake("starts a bucket more than once", _more_and_more),
+        Mistake("not one sum a bucket", _one_a_bucket),
+        Mistake("sums on the rank's own thread", timing.own_thread),
         Mistake("rounded to float32", _rounded),
         Mistake("starts after backward", timing.no_overlap),
         Mistake("starts with the next bucket", timing.late),
+        Mistake("keeps what it started", _keeps),
     ),
-    numbers=numbers,
-    praise=praise,
+    numbers=lambda case, seen: {"n": case.ranks},
+    praise=lambda cases, seen: (
+        f"Passed on {worlds(cases)}: equal to one big batch; on 3 ranks the first all-reduce "
+        f"starts at {_sums(seen[0], 0, 0)[0][0] * 1e3:.1f} ms, and backward ends at "
+        f"{seen[0].values[0]['ends'][0] * 1e3:.1f} ms."
+    ),
     reference=wrong.reference,
     wrong=(
         WrongAnswer(
-            "returns no function",
-            wrong.no_finish,
-            "`overlap` returned nothing to call: return your `finish` function.",
+            "no function", wrong.no_finish, "`overlap` gave nothing to call: return `finish`."
         ),
         WrongAnswer(
-            "sums on the rank's own thread",
-            wrong.own_thread,
-            "the sums ran on the rank's own thread, so backward stood still meanwhile: hand them "
-            "to the communication thread, `comm.background(reduce, flat)`.",
-        ),
-        WrongAnswer(
-            "one sum for each parameter",
-            wrong.each_parameter,
-            "there was one all-reduce for each of {parameters} parameters: put a bucket's "
-            "gradients into one flat tensor, which makes {buckets}.",
-        ),
-        WrongAnswer(
-            "sums in the first step only",
-            wrong.first_step_only,
-            "step 0 made {first} and step 1 {second}: what counts a bucket's gradients has to "
-            "start again at every step.",
-        ),
-        WrongAnswer(
-            "sums without dividing",
-            wrong.sums,
-            "the steps were about {n} times too long: `reduce` sums, so divide by the number of "
-            "ranks.",
-        ),
-        WrongAnswer(
-            "never calls reduce",
-            wrong.no_hooks,
-            "`reduce` was never called: no hook started a bucket.",
+            "sums", wrong.sums, "the steps were {n} times too long: divide the sum by the ranks."
         ),
         WrongAnswer(
             "steps with its own gradients",
             wrong.not_written_back,
-            "the buckets were summed, but every rank stepped with its own gradients: finish() has "
-            "to put the average back into every `.grad`.",
+            "the buckets were summed, but every rank stepped with its own gradients: finish() puts "
+            "the average back into every `.grad`.",
         ),
+        WrongAnswer(
+            "writes back in the hook",
+            wrong.written_at_once,
+            "every rank stepped with its own gradients, divided by {n}: the sum is in `flat` once "
+            "`request.wait()` has returned, in finish().",
+        ),
+        WrongAnswer("joined as they come", wrong.joined_as_they_come, _TWO_ORDERS),
+        WrongAnswer("parted as they come", wrong.parted_as_they_come, _TWO_ORDERS),
         WrongAnswer("a call for a function", wrong.calls_it, hint="takes the function itself"),
         WrongAnswer("waits for a sum", wrong.waits_for_a_sum, hint="is no request"),
         WrongAnswer("first gradient", wrong.first_gradient, hint="not there yet (None)"),
         WrongAnswer("rank 0 alone", wrong.rank_0_alone, hint="the buckets never meet"),
-        WrongAnswer(
-            "waits in the hook", wrong.waits_in_the_hook, hint="the waiting is for finish()"
-        ),
+        WrongAnswer("waits in the hook", wrong.waits_in_the_hook, hint="waiting is for finish()"),
         WrongAnswer("waits for the last one", wrong.waits_for_the_last, hint="sums queue up"),
         WrongAnswer("does not wait", wrong.does_not_wait, hint="still being summed"),
         WrongAnswer("starts twice", wrong.starts_twice, hint="start a bucket once"),
+        WrongAnswer("first step only", wrong.first_step_only, hint="start again at every step"),
+        WrongAnswer("no hooks", wrong.no_hooks, hint="hooks that `overlap` sets"),
+        WrongAnswer("on its own thread", wrong.own_thread, hint="computes nothing meanwhile"),
+        WrongAnswer("one sum for each", wrong.each_parameter, hint="gradients into one flat"),
+        WrongAnswer("one sum for everything", wrong.one_for_all, hint="of all its gradients"),
+        WrongAnswer("clears nothing", wrong.clears_nothing, hint="`started.clear()`"),
+        WrongAnswer("a list that grows", wrong.list_grows, hint="grows for ever"),
         WrongAnswer("flat in float32", wrong.in_float32, hint="to seven digits only"),
-        WrongAnswer("after backward", wrong.after_backward, hint="gradient, not in finish()"),
-        WrongAnswer("counts no more", wrong.counts_no_more, hint="still counts on from step 0"),
+        WrongAnswer("after backward", wrong.after_backward, hint="has ended is too late"),
+        WrongAnswer("counts no more", wrong.counts_no_more, hint="has to begin anew"),
         WrongAnswer("hooks on rank 0 alone", wrong.hooks_on_rank_0, hint="belong on every rank"),
-        WrongAnswer(
-            "with the next bucket", wrong.with_the_next, hint="the next bucket's first one"
-        ),
+        WrongAnswer("with the next bucket", wrong.with_the_next, hint="first one comes too late"),
     ),
     figure=0,
+    unseen={"grows": "lists in which parameters come once more with every step"},
 )

@@ -34,13 +34,17 @@ def _is_slow(case: Case) -> bool:
 
 
 def _backwards(case: Case, seen: Observation) -> Iterator[Backward]:
-    """All backwards, rank after rank."""
+    """All backwards, rank after rank; none where no sum runs beside one."""
     layers = _layers(case)
-    for rank in range(case.ranks):
+    for rank in range(case.ranks) if _beside(case, seen) else ():
         work = [e for e in _events(seen, rank, lane=0) if e.kind == "computing"]
         for step in range(len(work) // layers):
             first, last = work[step * layers], work[(step + 1) * layers - 1]
             yield Backward(rank, step, first.start, last.end)
+
+
+def _beside(case: Case, seen: Observation) -> bool:
+    return case.ranks > 1 and any(event.lane == 1 for event in seen.events)
 
 
 def _events(seen: Observation, rank: int, lane: int) -> list[Any]:
@@ -49,23 +53,32 @@ def _events(seen: Observation, rank: int, lane: int) -> list[Any]:
 
 def claim(case: Case, seen: Observation) -> str | None:
     """No backward waits, each overlaps with a sum, and every bucket starts when it is full."""
-    expected = case.ranks * len(case.args[0][1])
-    if len(list(_backwards(case, seen))) != expected:
+    looks = (own_thread, waits_in_the_hook, no_overlap, late)
+    said = next((words for look in looks if (words := look(case, seen))), None)
+    if said is None and len([*_backwards(case, seen)]) != case.ranks * len(case.args[0][1]):
         return f"{case.name}, backward computed something else than the layers."
-    return waits_in_the_hook(case, seen) or no_overlap(case, seen) or late(case, seen)
+    return said
+
+
+def own_thread(case: Case, seen: Observation) -> str | None:
+    """No sum on the communication thread."""
+    if case.ranks == 1 or _beside(case, seen):
+        return None
+    return (
+        f"{case.name}, the sums ran on the rank's own thread, which computes nothing meanwhile: "
+        "hand each, in its hook, to the communication thread, `comm.background(reduce, flat)`."
+    )
 
 
 def waits_in_the_hook(case: Case, seen: Observation) -> str | None:
     """A backward that takes longer than its layers do."""
-    if case.ranks == 1 or not any(e.lane == 1 for e in seen.events):
-        return None
     computing = SECONDS * _layers(case)
     for rank, step, start, end in _backwards(case, seen):
         if end - start > computing + _EPS:
             return (
                 f"{case.name}, rank {rank}'s backward of step {step} computes for "
-                f"{computing * 1e3:.1f} ms and took {(end - start) * 1e3:.1f} ms: it waited for a "
-                f"sum. {_how_to_wait(case)}"
+                f"{computing * 1e3:.1f} ms and took {(end - start) * 1e3:.1f} ms: it waited. "
+                f"{_how_to_wait(case)}"
             )
     return None
 
@@ -73,16 +86,14 @@ def waits_in_the_hook(case: Case, seen: Observation) -> str | None:
 def _how_to_wait(case: Case) -> str:
     if _is_slow(case):
         return (
-            "On links as slow as these the bucket before is not through when the next one "
-            "is full: start it all the same, sums queue up on the communication thread."
+            "On links as slow as these a bucket is full before the last one is through: start it "
+            "all the same, sums queue up on the communication thread."
         )
     return "A hook only starts the sum and keeps the request; the waiting is for finish()."
 
 
 def no_overlap(case: Case, seen: Observation) -> str | None:
     """A backward in which no sum starts, though some are made."""
-    if case.ranks == 1 or not any(e.lane == 1 for e in seen.events):
-        return None
     for rank, step, start, end in _backwards(case, seen):
         sums = [e.start for e in _events(seen, rank, lane=1) if e.start >= start]
         if not sums or sums[0] < end:
@@ -97,26 +108,23 @@ def no_overlap(case: Case, seen: Observation) -> str | None:
 
 def _why(rank: int, step: int) -> str:
     if step:
-        return "In step 0 something did: what counts gradients still counts on from step 0."
+        return "In step 0 something did: what counts gradients has to begin anew in every step."
     if rank:
         return "On rank 0 something does: hooks belong on every rank."
-    return "Start a bucket in the hook that brings its last gradient, not in finish()."
+    return "Start a bucket in the hook of its last gradient: when backward has ended is too late."
 
 
 def late(case: Case, seen: Observation) -> str | None:
     """A bucket that does not start when it is full; on slow links one may queue behind another."""
-    if case.ranks == 1 or _is_slow(case):
-        return None
-    for rank, step, start, _ in _backwards(case, seen):
+    for rank, step, start, _ in _backwards(case, seen) if not _is_slow(case) else ():
         begun = [e.start - start for e in _events(seen, rank, lane=1)]
         for number, group in enumerate(case.args[0][3]):
             # The parameters of layer k are 2k and 2k + 1, and the last layer comes first.
             full = SECONDS * (_layers(case) - min(group) // 2)
             if not any(full - _EPS <= each < full + SECONDS / 2 for each in begun):
                 return (
-                    f"{case.name}, rank {rank} has all gradients of bucket {number} "
-                    f"{full * 1e3:.0f} ms into backward of step {step}, and no sum starts then: "
-                    "start it in the hook that brings its last gradient, and not when the next "
-                    "bucket's first one comes."
+                    f"{case.name}, rank {rank} has bucket {number} full {full * 1e3:.0f} ms into "
+                    f"backward of step {step}, and no sum starts then: start it in the hook of its "
+                    "last gradient; the next bucket's first one comes too late."
                 )
     return None

@@ -1,16 +1,10 @@
-"""Exercise 03.6, the learning rate of a large batch: linear scaling with gradual warmup.
-
-`learning_rate(step, base, times, warmup) -> float`: base at step 0, growing by the same amount
-every step up to base·times at step `warmup`, constant afterwards; with warmup 0, base·times from
-the start. Source: Goyal et al. (2017), sections 2.1 and 2.2.
-"""
+"""Exercise 03.6, the learning rate of a large batch: Goyal et al. (2017), sections 2.1 and 2.2."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
-from helpers.exercises.common import rng
+from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import describe, number, short
 from helpers.exercises.drives_training import over_steps
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
@@ -23,14 +17,10 @@ def cases(seed: int) -> list[Case]:
     random = rng(seed, "03.6")
     settings = [(0.1, 8, 4), (0.05, 1, 10), (0.2, 4, 0), (0.1, 256, 100)]
     if seed:
-        settings = [
-            (
-                float(random.uniform(0.01, 1)),
-                int(random.integers(2, 300)),
-                int(random.integers(2, 50)),
-            )
-            for _ in range(5)
-        ] + [(0.3, 16, 0)]
+        settings = [(0.3, 16, 0)]
+        for _ in range(5):
+            base, times, warmup = random.uniform([0.01, 2, 2], [1, 300, 50])
+            settings.append((float(base), int(times), int(warmup)))
     made = []
     for base, times, warmup in settings:
         steps = sorted({0, 1, 2, warmup // 2, max(warmup - 1, 0), warmup, warmup + 1, 10 * warmup})
@@ -53,27 +43,11 @@ def claim(case: Case, seen: Observation) -> str | None:
     return None
 
 
-def _no_division(case: Case, seen: Observation) -> str | None:
-    if seen.kind != "ZeroDivisionError":
-        return None
-    return f"{case.name}, there is nothing to divide by: without warmup the rate is base · times."
-
-
-def compared(case: Case, seen: Observation) -> list[float | None]:
-    """The rates, whatever holds them."""
-    return [number(rate) for rate in seen.values[0]]
-
-
-def numbers(case: Case, seen: Observation) -> dict[str, Any]:
-    """What the hints name."""
-    _, base, times, warmup = case.args[0]
-    return {"base": short(base), "scaled": short(base * times), "warmup": warmup}
-
-
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    rates = ", ".join(short(rate) for rate in compared(cases[0], seen[0])[:5])
-    return f"Passed: 8 times the batch with 4 steps of warmup starts {rates} …"
+_no_division = fails_with(
+    "",
+    "there is nothing to divide by: without warmup the rate is base · times.",
+    kind="ZeroDivisionError",
+)
 
 
 def reference(step: int, base: float, times: int, warmup: int) -> float:
@@ -89,11 +63,8 @@ def _grown(
     most: Callable[[int], float] = lambda times: times,
     at_once: Callable[[int], float] = lambda times: times,
 ) -> Callable[[int, float, int, int], float]:
-    """The reference with a part exchanged.
-
-    grown: the part of the growth that is done at a step. least, most: times base, before and after
-    it. at_once: times base, without warmup.
-    """
+    """The reference with a part exchanged. grown: the part of the growth that is done at a step.
+    least, most: times base, before and after it. at_once: times base, without warmup."""
 
     def learning_rate(step: int, base: float, times: int, warmup: int) -> float:
         if not warmup:
@@ -105,9 +76,12 @@ def _grown(
 
 _from_zero = _grown(least=0.0)
 _late_by_one = _grown(lambda step, warmup: min(1.0, (step + 1) / warmup))
+_a_step_longer = _grown(lambda step, warmup: min(1.0, step / (warmup + 1)))
+_a_step_shorter = _grown(lambda step, warmup: min(1.0, step / max(warmup - 1, 1)))
 _jumps = _grown(lambda step, warmup: step >= warmup)
 _never_stops = _grown(lambda step, warmup: step / warmup)
 _root = _grown(most=lambda times: times**0.5, at_once=lambda times: times**0.5)
+_at_once = _grown(lambda step, warmup: 1.0)
 _base_without_warmup = _grown(at_once=lambda times: 1.0)
 
 
@@ -115,9 +89,19 @@ def _no_scaling(step: int, base: float, times: int, warmup: int) -> float:
     return reference(step, base, times, warmup) / times
 
 
+def _by_factors(step: int, base: float, times: int, warmup: int) -> float:
+    return base * times ** min(1.0, step / warmup if warmup else 1.0)
+
+
+def _at_least_a_step(step: int, base: float, times: int, warmup: int) -> float:
+    return reference(step, base, times, max(warmup, 1))
+
+
 def _divides_by_warmup(step: int, base: float, times: int, warmup: int) -> float:
     return base + (base * times - base) * min(1.0, step / warmup)
 
+
+_AT_WARMUP = "the warmup is a step too long or too short: {scaled} is reached at step {warmup}."
 
 EXERCISE = Exercise(
     number="03.6",
@@ -133,42 +117,56 @@ EXERCISE = Exercise(
     cases=cases,
     drive=over_steps,
     claim=claim,
-    compared=compared,
+    compared=lambda case, seen: [number(rate) for rate in seen.values[0]],
     mistakes=(Mistake("divides by no warmup", _no_division, unfinished=True),),
-    numbers=numbers,
-    praise=praise,
+    numbers=lambda case, seen: {
+        "base": short(case.args[0][1]),
+        "scaled": short(case.args[0][1] * case.args[0][2]),
+        "warmup": case.args[0][3],
+    },
+    praise=lambda cases, seen: (
+        "Passed: 8 times the batch with 4 steps of warmup starts "
+        f"{', '.join(short(number(rate)) for rate in seen[0].values[0][:5])} …"
+    ),
     reference=reference,
     wrong=(
         WrongAnswer("divides by zero", _divides_by_warmup, hint="nothing to divide by"),
         WrongAnswer(
-            "starts at zero",
-            _from_zero,
-            "the rate starts at 0, so that the first step does nothing: warm up from {base} to "
-            "{scaled}.",
+            "from zero", _from_zero, "the rate starts at 0, where nothing happens: start at {base}."
         ),
         WrongAnswer(
-            "one step ahead",
-            _late_by_one,
-            "the rate is one step ahead: it is {base} at step 0 and {scaled} at step {warmup}, so "
-            "the growth goes with step / warmup.",
+            "ahead", _late_by_one, "the rate is a step ahead: step / warmup, and {base} at step 0."
         ),
+        WrongAnswer("a step longer", _a_step_longer, _AT_WARMUP),
+        WrongAnswer("a step shorter", _a_step_shorter, _AT_WARMUP),
         WrongAnswer(
             "not scaled without warmup",
             _base_without_warmup,
-            "the rate is {base} throughout: without warmup there is nothing to grow, and it is "
-            "base · times, {scaled}, from step 0 on.",
+            "the rate is {base} throughout: without warmup it is {scaled} from step 0 on.",
         ),
         WrongAnswer(
-            "never scaled",
+            "a step of warmup at least",
+            _at_least_a_step,
+            "step 0 has {base}, as if there were one step of warmup, `max(warmup, 1)`. Without "
+            "any, step 0 has {scaled} already.",
+        ),
+        WrongAnswer(
+            "no warmup",
+            _at_once,
+            "the rate is {scaled} from step 0 on: it starts at {base}, and grows.",
+        ),
+        WrongAnswer(
+            "factors", _by_factors, "the rate grows by equal factors, and not by equal amounts."
+        ),
+        WrongAnswer(
+            "not scaled",
             _no_scaling,
-            "the rate ends at {base}: a batch that is so many times as large takes so many times "
-            "the rate, {scaled}.",
+            "the rate ends at {base}, not at that times the batch, {scaled}.",
         ),
         WrongAnswer(
             "jumps",
             _jumps,
-            "the rate jumps from {base} to {scaled} at step {warmup}: let it grow by equal "
-            "amounts, or the jump does what the warmup is there to avoid.",
+            "the rate jumps from {base} to {scaled} at step {warmup}: let it grow evenly.",
         ),
         WrongAnswer(
             "never stops",
@@ -176,9 +174,7 @@ EXERCISE = Exercise(
             "the rate goes on growing after the warmup: from step {warmup} on it is {scaled}.",
         ),
         WrongAnswer(
-            "square root",
-            _root,
-            "the rate is scaled with the square root of the batch: the linear rule gives {scaled}.",
+            "root", _root, "the rate grows with the batch's root: the linear rule gives {scaled}."
         ),
     ),
     ranked=False,

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 import torch
 from torch import nn
 
+from helpers.exercises.compare import listing
 from helpers.exercises.drives_training import network
+from helpers.exercises.spec import Case, Observation
+from helpers.exercises.trouble import waits
 
 Arrays = list[np.ndarray]
+UNEVEN = [(7, 3), (4, 1), (5, 2), (13, 5)]  # rows and ranks
 
 
-def random_weights(random: np.random.Generator, sizes: tuple[int, ...]) -> Arrays:
-    """[W₁, b₁, W₂, b₂, …] of a network with these layer sizes, float64."""
-    made: Arrays = []
-    for before, after in pairwise(sizes):
-        made.append(random.standard_normal((after, before)) / before**0.5)
-        made.append(random.standard_normal(after))
-    return made
+def uneven(random: np.random.Generator, worlds: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Rows that so many ranks do not divide, as pairs of rows and ranks."""
+    return [(n * int(random.integers(1, 6)) + max(n - 1, 1), n) for n in worlds]
+
+
+def shared_out(
+    random: np.random.Generator, rows: int, n: int, layers: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray, list[slice]]:
+    """A batch's inputs and targets for a network, and each rank's rows."""
+    inputs, targets = (random.standard_normal((rows, layers[end])) for end in (0, -1))
+    return inputs, targets, [slice(r * rows // n, (r + 1) * rows // n) for r in range(n)]
 
 
 def gradients(weights: Arrays, inputs: np.ndarray, targets: np.ndarray) -> Arrays:
@@ -39,3 +46,15 @@ def descend(
         steps = zip(weights, gradients(weights, *batch), strict=True)
         weights = [w - rate * g for w, g in steps]
     return weights
+
+
+def some_do_not_come(case: Case, seen: Observation) -> str | None:
+    """Ranks that wait for others who have left, or never came: for 03.2 and 03.3."""
+    away = [rank for rank in range(case.ranks) if rank not in seen.waiting]
+    if not seen.waiting or not away:
+        return None
+    return (
+        f"{case.name}, {waits(seen)}, but {'rank' if len(away) == 1 else 'ranks'} {listing(away)} "
+        "did not come: every rank calls every broadcast and every all-reduce, in the same order, "
+        "and none of them under `if comm.rank == 0`."
+    )

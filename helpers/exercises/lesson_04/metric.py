@@ -1,8 +1,7 @@
 """Exercise 04.4, a metric averaged over the ranks.
 
-`average_metric(hvd, value, rows) -> float` to write. The claim: every rank gets the mean over all
-ranks' rows, to 1e-6 (float32 will do), whatever the ranks' rows; a tensor that holds
-one number counts as a float, and the praise says so.
+The claim: the mean over all ranks' rows, to 1e-6 (float32 will do); a tensor that holds one number
+counts as a float, and the praise says so.
 """
 
 from __future__ import annotations
@@ -10,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from helpers.algorithms.devices.framework_steps import average_metric as reference
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import count, describe, is_array, listing, number, worlds
 from helpers.exercises.drives_frameworks_runs import on_metric
@@ -93,21 +95,12 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     return said
 
 
-def reference(hvd: Any, value: float, rows: int) -> Any:
-    """The course's own."""
-    from helpers.algorithms.devices.framework_steps import average_metric
-
-    return average_metric(hvd, value, rows)
-
-
 def _changed(
     result: Callable[[float, float, int, int], float],
     given: Callable[[float, int], Sequence[float]] = lambda value, rows: (value * rows, rows),
 ) -> Callable[..., Any]:
-    """The reference with something else given to the sum, or with another result.
-
-    result: of the two sums, of the number of ranks, and of a rank's own rows.
-    """
+    """The reference with something else given to the sum, or with another result: of the two sums,
+    of the number of ranks, and of a rank's own rows."""
 
     def average_metric(hvd: Any, value: float, rows: int) -> Any:
         import torch
@@ -125,6 +118,14 @@ def _as_they_are(value: float, rows: int) -> Sequence[float]:
 
 _plain_mean = _changed(lambda total, everybody, n, rows: total / n, _as_they_are)
 _sum_of_means = _changed(lambda total, everybody, n, rows: total, _as_they_are)
+_rounded = _changed(
+    lambda total, everybody, n, rows: total / everybody,
+    lambda value, rows: (round(value * rows), rows),
+)
+_cut_off = _changed(
+    lambda total, everybody, n, rows: total / everybody,
+    lambda value, rows: (int(value * rows), rows),
+)
 _without_product = _changed(lambda total, everybody, n, rows: total / everybody, _as_they_are)
 _never_divides = _changed(lambda total, everybody, n, rows: total)
 _by_own_rows = _changed(lambda total, everybody, n, rows: total / (rows * n))
@@ -140,6 +141,11 @@ def _no_tensor(hvd: Any, value: float, rows: int) -> Any:
     return hvd.allreduce(value * rows, op=hvd.Sum) / hvd.allreduce(rows, op=hvd.Sum)
 
 
+def _an_array(hvd: Any, value: float, rows: int) -> Any:
+    total, everybody = hvd.allreduce(np.array([value * rows, rows]), op=hvd.Sum)
+    return float(total / everybody)
+
+
 def _asks_on_rank_0(hvd: Any, value: float, rows: int) -> Any:
     return value if hvd.rank() else reference(hvd, value, rows)
 
@@ -149,6 +155,7 @@ def _says_it_on_rank_0(hvd: Any, value: float, rows: int) -> Any:
     return None if hvd.rank() else found
 
 
+_WHOLE = "value · rows was made a whole number: a metric need not count anything. Sum floats."
 EXERCISE = Exercise(
     number="04.4",
     title="A metric of all ranks",
@@ -175,11 +182,7 @@ EXERCISE = Exercise(
             "a rank with {few} rows counts as much as one with {most}: {got} is the mean of the "
             "ranks' means. Let each value count with its rows.",
         ),
-        WrongAnswer(
-            "own value",
-            _own_value,
-            "every rank gave its own value: what rank 0 prints is the loss of its rows alone.",
-        ),
+        WrongAnswer("own value", _own_value, "every rank gave its own value, of its rows alone."),
         WrongAnswer("sum of the means", _sum_of_means, "{got} is the sum over {n} ranks, no mean."),
         WrongAnswer(
             "no product",
@@ -188,9 +191,7 @@ EXERCISE = Exercise(
             "Multiply it by its rows before you sum.",
         ),
         WrongAnswer(
-            "never divides",
-            _never_divides,
-            "{got} is a sum over rows: divide it by the {total} rows of all ranks.",
+            "never divides", _never_divides, "{got} is a sum: divide it by all {total} rows."
         ),
         WrongAnswer(
             "divides by its own rows",
@@ -204,12 +205,13 @@ EXERCISE = Exercise(
             "averaged twice: the mean over {n} ranks was divided by all rows. Sum both, "
             "value · rows and rows, then divide the one by the other.",
         ),
+        WrongAnswer("rounded", _rounded, _WHOLE),
+        WrongAnswer("cut off", _cut_off, _WHOLE),
         WrongAnswer("rank 0 asks", _asks_on_rank_0, hint="also by those that only receive"),
         WrongAnswer(
-            "no number",
-            _says_it_on_rank_0,
-            "rank {rank} gave {gave}: every rank returns the mean, as a float.",
+            "no number", _says_it_on_rank_0, "rank {rank} gave {gave}: each returns a float."
         ),
-        WrongAnswer("no tensor", _no_tensor, hint="Put the number into one"),
+        WrongAnswer("no tensor", _no_tensor, hint="given a float"),
+        WrongAnswer("an array", _an_array, hint="given a ndarray"),
     ),
 )

@@ -1,20 +1,19 @@
 """Exercise 04.1, Horovod with torch.
 
-`prepare(hvd, model, optimizer) -> optimizer` to write. Every rank starts with weights and a
-learning rate of its own. The claim: afterwards all ranks hold rank 0's, each step moves them as one
-process on all rows would, in float64 to 1e-10, and every gradient is averaged once, not twice,
-which the bytes show.
+Every rank starts with weights, a buffer, a learning rate and a momentum of its own. The claim: all
+hold rank 0's afterwards, each step moves them as one process on all rows would, in float64 to
+1e-10, and every gradient is averaged once, which the bytes show.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from helpers.exercises.common import rng
-from helpers.exercises.compare import all_close, count, describe, worlds
+from helpers.algorithms.devices.framework_steps import prepare as reference
+from helpers.exercises.common import random_weights, rng
+from helpers.exercises.compare import all_close, close, count, describe, rounded
 from helpers.exercises.drives_frameworks_runs import on_prepare
 from helpers.exercises.lesson_04 import prepare_wrong as wrong
 from helpers.exercises.lesson_04 import replicas
@@ -32,11 +31,15 @@ def cases(seed: int) -> list[Case]:
         steps = int(random.integers(4, 7)) if seed else 4
         rate = float(random.uniform(0.05, 0.2)) if seed else 0.1
         momentum = 0.5 if seed % 2 else 0.9
-        starts = [replicas.random_weights(random, _LAYERS) for _ in range(n)]
+        starts = [random_weights(random, _LAYERS) for _ in range(n)]
+        buffers = random.standard_normal((n, 5))
         rates = [rate * (1 + 0.37 * r) for r in range(n)]
+        momenta = [momentum * 0.9**r for r in range(n)]
         inputs = random.standard_normal((n, steps, rows, _LAYERS[0]))
         targets = random.standard_normal((n, steps, rows, _LAYERS[-1]))
-        args = tuple((starts[r], rates[r], momentum, inputs[r], targets[r]) for r in range(n))
+        args = tuple(
+            (starts[r], buffers[r], rates[r], momenta[r], inputs[r], targets[r]) for r in range(n)
+        )
         batches = [[(inputs[r, s], targets[r, s]) for r in range(n)] for s in range(steps)]
         ends = replicas.alone(starts[0], replicas.together(batches), rate, momentum)
         facts = {
@@ -54,20 +57,24 @@ def claim(case: Case, seen: Observation) -> str | None:
 
 
 def _fault(case: Case, seen: Observation) -> str | None:
-    start, rate, *_ = case.args[0]
+    start, buffer, rate, momentum, *_ = case.args[0]
     for rank, value in enumerate(seen.values):
         if value["returned"] != "an optimizer":
             return f"{case.name}, rank {rank}'s `prepare` gave {value['returned']}, no optimizer."
         if not all_close(value["start"], start, 0.0):
             return f"{case.name}, rank {rank} did not start from rank 0's weights."
+        if not close(value["buffer"], buffer, 0.0):
+            return f"{case.name}, rank {rank}'s model has not rank 0's buffer."
         if value["rates"] != [rate]:
             return f"{case.name}, rank {rank}'s learning rate is not rank 0's."
+        if value["momentum"] != [momentum]:
+            return f"{case.name}, rank {rank}'s momentum is not rank 0's."
         ends = case.facts["ends"]
         for step, (got, want) in enumerate(zip(value["weights"], ends, strict=True), 1):
             if not all_close(got, want, _TOLERANCE):
                 return (
                     f"{case.name}, rank {rank}'s weights after step {step} are not those of one "
-                    "process on all rows."
+                    f"process on all rows{rounded(got, want)}."
                 )
     return None
 
@@ -102,8 +109,8 @@ def _root(case: Case, seen: Observation) -> int | None:
 
 
 def compared(case: Case, seen: Observation) -> Any:
-    """The first of these that is wrong: what was returned, start, rates, momentum, one step."""
-    start, rate, momentum, *_ = case.args[0]
+    """What is wrong first: what was returned, start, buffer, rates, momentum, one step."""
+    start, buffer, rate, momentum, *_ = case.args[0]
     if any(value["returned"] != "an optimizer" for value in seen.values):
         return "no optimizer"
     if (root := _root(case, seen)) != 0:
@@ -111,11 +118,15 @@ def compared(case: Case, seen: Observation) -> Any:
         if root is not None or kept is None:
             return "another root" if root else [value["start"] for value in seen.values]
         return "keeps all" if kept[1] == len(start) else "keeps some"
+    if not all(close(value["buffer"], buffer, 0.0) for value in seen.values):
+        return "keeps the buffer"
     rates = [value["rates"] for value in seen.values]
     if rates != [[rate]] * case.ranks:
         return rates
     if seen.values[0]["momentum"] != [momentum]:
         return "momentum lost"
+    if any(value["momentum"] != [momentum] for value in seen.values):
+        return "momentum kept"
     return [value["weights"][0] for value in seen.values]
 
 
@@ -134,23 +145,9 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
         "rate": f"{rates[0]:.3g}",
         "rate_1": f"{rates[min(1, len(rates) - 1)]:.3g}",
         "momentum": describe((seen.values[0]["momentum"] or [None])[0]),
-        "given": case.args[0][2],
+        "momentum_1": describe((seen.values[-1]["momentum"] or [None])[0]),
+        "given": case.args[0][3],
     }
-
-
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    return (
-        f"Passed on {worlds(cases)}: all ranks started as rank 0 and stayed equal to one process "
-        "on all rows; every gradient was averaged once."
-    )
-
-
-def reference(hvd: Any, model: Any, optimizer: Any) -> Any:
-    """The course's own."""
-    from helpers.algorithms.devices.framework_steps import prepare
-
-    return prepare(hvd, model, optimizer)
 
 
 EXERCISE = Exercise(
@@ -175,7 +172,10 @@ EXERCISE = Exercise(
     ),
     numbers=numbers,
     compared=compared,
-    praise=praise,
+    praise=(
+        "Passed on {worlds}: all ranks started as rank 0 and stayed equal to one process "
+        "on all rows; every gradient was averaged once."
+    ),
     figure=2,
     reference=reference,
     wrong=(
@@ -193,10 +193,23 @@ EXERCISE = Exercise(
             "tensors. `model.state_dict()` holds them all.",
         ),
         WrongAnswer(
+            "parameters alone",
+            wrong.parameters_alone,
+            "rank 1's model keeps a buffer of its own: a buffer, such as a batch norm's running "
+            "means, is no parameter, for it is not trained. `model.state_dict()` holds both.",
+        ),
+        WrongAnswer(
             "no optimizer state",
             wrong.no_state,
             "the optimizer's state was not sent: rank 1 goes on with a learning rate of {rate_1} "
             "and rank 0 with {rate}. Call `hvd.broadcast_optimizer_state`.",
+        ),
+        WrongAnswer(
+            "the rate alone",
+            wrong.rate_alone,
+            "the learning rate was sent and not the rest of the optimizer's state: the last rank "
+            "goes on with a momentum of {momentum_1} and rank 0 with {momentum}. Call "
+            "`hvd.broadcast_optimizer_state`.",
         ),
         WrongAnswer(
             "averaged twice",

@@ -15,11 +15,9 @@ def _changed(
     options: Callable[[Any], Mapping[str, Any]] = lambda hvd: {},
     end: Callable[..., Any] = lambda hvd, model, made, given: made,
 ) -> Callable[..., Any]:
-    """The reference with one thing changed. What is sent into copies is not taken.
-
-    sent, state: of what is given to the broadcasts. hook: what becomes of a parameter's gradient.
-    end: what is returned, of the wrapped optimizer and of the one that was given.
-    """
+    """The reference with one thing changed; what is sent into copies is not taken. sent, state: of
+    what is given to the broadcasts. hook: what becomes of a parameter's gradient. end: what is
+    returned, of the wrapped optimizer and of the one that was given."""
 
     def prepare(hvd: Any, model: Any, optimizer: Any) -> Any:
         for parameter in model.parameters() if hook else ():
@@ -48,12 +46,13 @@ def _fresh(hvd: Any, model: Any, made: Any, given: Any) -> Any:
     return hvd.DistributedOptimizer(fresh, model.named_parameters())
 
 
-def _biases_apart(tensors: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: t if name.endswith("weight") else t.clone() for name, t in tensors.items()}
+def _apart(tensors: Mapping[str, Any], end: str) -> dict[str, Any]:
+    return {name: t.clone() if name.endswith(end) else t for name, t in tensors.items()}
 
 
 no_broadcast = _changed(sent=deepcopy)
-half = _changed(sent=_biases_apart)
+half = _changed(sent=lambda tensors: _apart(tensors, "bias"))
+parameters_alone = _changed(sent=lambda tensors: _apart(tensors, "mean"))
 no_state = _changed(state=deepcopy)
 last_root = _changed(root=lambda hvd: hvd.size() - 1)
 own_root = _changed(root=lambda hvd: hvd.rank())
@@ -66,6 +65,13 @@ in_16_bits = _changed(options=lambda hvd: {"compression": hvd.Compression.fp16})
 new_optimizer = _changed(end=_fresh)
 not_returned = _changed(end=lambda hvd, model, made, given: None)
 the_given = _changed(end=lambda hvd, model, made, given: given)
+
+
+def rate_alone(hvd: Any, model: Any, optimizer: Any) -> Any:
+    hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+    for group in optimizer.param_groups:
+        group["lr"] = hvd.broadcast_object(group["lr"], root_rank=0)
+    return hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
 
 
 def rank_0_alone(hvd: Any, model: Any, optimizer: Any) -> Any:

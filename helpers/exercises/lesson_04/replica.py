@@ -1,18 +1,18 @@
 """Exercise 04.3, one replica's part of a step under `tf.distribute`.
 
-`replica_step(model, optimizer, losses, inputs, targets, global_batch) -> loss` to write. The claim:
-on 1, 2, 3 and 5 replicas with uneven rows every replica ends with the weights of one process on all
-rows, in float64 to 1e-10; each gradient is reduced once; the parts of the loss add up to its mean.
+The claim: on uneven rows every replica ends with the weights of one process on all rows, in float64
+to 1e-10; each gradient is reduced once; the parts of the loss add up to its mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from helpers.exercises.common import WORLDS, rng
+from helpers.algorithms.devices.framework_steps import replica_step as reference
+from helpers.exercises.common import WORLDS, random_weights, rng
 from helpers.exercises.compare import all_close, close, count, describe, listing, number
 from helpers.exercises.drives_frameworks_keras import mirrored_steps
 from helpers.exercises.lesson_04 import replicas
@@ -34,7 +34,7 @@ def cases(seed: int) -> list[Case]:
         shapes.append([some[0]] * 3)
         rate, steps = replicas.as_float32(random.uniform(0.05, 0.2)), int(random.integers(2, 4))
     for shape in shapes:
-        start = replicas.random_weights(random, _LAYERS)
+        start = random_weights(random, _LAYERS)
         batches = [
             [
                 (random.standard_normal((r, _LAYERS[0])), random.standard_normal((r, _LAYERS[-1])))
@@ -79,15 +79,17 @@ def claim(case: Case, seen: Observation) -> str | None:
     got, facts = seen.values[0], case.facts
     if got["weights"] is not None and not _is_right(case, got):
         return f"{case.name}, the weights are not those of one process on all rows."
-    if _reduced(case, got) > 1:
-        return f"{case.name}, gradients were reduced more than once in a step."
     for step, (mine, want) in enumerate(zip(got["parts"], facts["parts"], strict=True), 1):
         parts = [number(part) for part in mine]
         if any(p is None for p in parts) or not close(np.array(parts), np.array(want), 1e-9):
             return (
                 f"{case.name}, the replicas returned {describe(parts)} in step {step}; the parts "
-                f"of the mean loss over all rows are {describe(want)}."
+                f"of the mean loss over all rows are {describe(want)}: each replica's rows summed, "
+                f"divided by all {sum(facts['rows'])}."
             )
+    if _reduced(case, got) > 1:
+        many, enough = got["reduced"] // facts["steps"], len(case.args[0][0])
+        return f"{case.name}, {many} tensors were reduced in a step: {enough} gradients are enough."
     return None
 
 
@@ -98,7 +100,7 @@ def compared(case: Case, seen: Observation) -> Any:
         first = got["weights"][0]
         alike = all(all_close(replica, first[0], _NEAR) for replica in first)
         return first[0] if alike else "replicas apart"
-    return [got["parts"], _reduced(case, got) > 1]
+    return {"parts": got["parts"], "reduced": got["reduced"] and _reduced(case, got)}
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -109,23 +111,6 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
         return told
     got = seen.values[0]
     return told | {"part": describe(got["parts"][0][0]), "reduced": f"{_reduced(case, got):.3g}"}
-
-
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    return (
-        "Passed on 1, 2, 3 and 5 replicas, with uneven rows too: all equal to one process on all "
-        "rows, each gradient reduced once."
-    )
-
-
-def reference(
-    model: Any, optimizer: Any, losses: Any, inputs: Any, targets: Any, global_batch: int
-) -> Any:
-    """The course's own."""
-    from helpers.algorithms.devices.framework_steps import replica_step
-
-    return replica_step(model, optimizer, losses, inputs, targets, global_batch)
 
 
 def _mean_over_all(tf: Any, own: Any, batch: int, n: int) -> Any:
@@ -142,11 +127,9 @@ def _changed(
     apply: Callable[[Any, Any], Any] = _apply,
     gives: Callable[[Any, int, int], Any] = lambda part, batch, rows: part,
 ) -> Callable[..., Any]:
-    """The reference with one thing changed.
-
-    part_of: what is differentiated, of the losses, all rows and the number of replicas. reduce:
-    how gradients are reduced by hand. gives: what is returned, of the part, all rows and its own.
-    """
+    """The reference with one thing changed. part_of: what is differentiated, of the losses, all
+    rows and the number of replicas. reduce: how gradients are reduced by hand. gives: what is
+    returned, of the part, all rows and its own."""
 
     def replica_step(
         model: Any, optimizer: Any, losses: Any, inputs: Any, targets: Any, global_batch: int
@@ -166,6 +149,12 @@ def _changed(
     return replica_step
 
 
+def _over_all(part: Any) -> Any:
+    import tensorflow as tf
+
+    return tf.distribute.get_replica_context().all_reduce("sum", part)
+
+
 _own_mean = _changed(lambda tf, own, batch, n: tf.reduce_mean(own))
 _mean_of_means = _changed(lambda tf, own, batch, n: tf.reduce_mean(own) / n)
 _never = _changed(lambda tf, own, batch, n: tf.reduce_sum(own))
@@ -180,6 +169,7 @@ _own_alone = _changed(
 _keras_3 = _changed(apply=lambda optimizer, pairs: optimizer.apply(*zip(*pairs, strict=True)))
 _no_update = _changed(apply=lambda optimizer, pairs: None)
 _returns_own_mean = _changed(gives=lambda part, batch, rows: part * batch / rows)
+_returns_the_whole = _changed(gives=lambda part, batch, rows: _over_all(part))
 _returns_nothing = _changed(gives=lambda part, batch, rows: None)
 
 
@@ -200,7 +190,10 @@ EXERCISE = Exercise(
     claim=claim,
     numbers=numbers,
     compared=compared,
-    praise=praise,
+    praise=(
+        "Passed on 1, 2, 3 and 5 replicas, with uneven rows too: all equal to one process on all "
+        "rows, each gradient reduced once."
+    ),
     reference=reference,
     wrong=(
         WrongAnswer(
@@ -255,10 +248,7 @@ EXERCISE = Exercise(
             "does it once, by itself.",
         ),
         WrongAnswer(
-            "a loss for each row",
-            _for_each_row,
-            "a replica returned {part}, a loss for each row: return one number, their sum, "
-            "`tf.reduce_sum`.",
+            "each row", _for_each_row, "a replica returned {part}, a loss for each row: sum them."
         ),
         WrongAnswer("Keras 3's apply", _keras_3, replicas.KERAS_2),
         WrongAnswer(
@@ -269,6 +259,12 @@ EXERCISE = Exercise(
             _returns_own_mean,
             "each replica returned the mean over its own rows, and these do not add up to the mean "
             "over all. Return what you differentiate.",
+        ),
+        WrongAnswer(
+            "returns the whole loss",
+            _returns_the_whole,
+            "each replica returned {part}, the loss over all rows, by an all-reduce of its own. "
+            "Return this replica's part: who asks for the loss adds the parts up.",
         ),
         WrongAnswer(
             "returns nothing", _returns_nothing, "a replica returned {part}: return its part."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 import torch
@@ -18,15 +17,6 @@ KERAS_2 = (
 )
 Arrays = list[np.ndarray]
 Rows = tuple[np.ndarray, np.ndarray]
-
-
-def random_weights(random: np.random.Generator, sizes: tuple[int, ...]) -> Arrays:
-    """[W₁, b₁, W₂, b₂, …] of a network with these layer sizes, float64."""
-    made: Arrays = []
-    for before, after in pairwise(sizes):
-        made.append(random.standard_normal((after, before)) / before**0.5)
-        made.append(random.standard_normal(after))
-    return made
 
 
 def loss_and_gradients(weights: Arrays, rows: Rows) -> tuple[float, Arrays]:
@@ -58,10 +48,8 @@ def alone(
     momentum: float = 0.0,
     momenta: Arrays | None = None,
 ) -> list[tuple[Arrays, Arrays]]:
-    """The weights and the momenta of one process after each step, each on all rows.
-
-    The momenta are as Keras counts them: v ← momentum · v − rate · g, then w ← w + v.
-    """
+    """The weights and the momenta of one process after each step, each on all rows, as Keras counts
+    them: v ← momentum · v − rate · g, then w ← w + v."""
     weights, found = start, []
     moving = momenta or [np.zeros_like(w) for w in start]
     for rows in steps:
@@ -78,10 +66,8 @@ def nbytes(arrays: Arrays) -> int:
 
 
 def averages(seen: Observation, steps: int, tensors: int) -> float:
-    """How many averages of all gradients were made in a step; 0 where it is one or none.
-
-    tensors: bytes of all gradients. Ranks other than 0 send for nothing else than an average.
-    """
+    """How often all gradients, of so many bytes, were averaged in a step; 0 where it is once or
+    never. Ranks other than 0 send for nothing else than an average."""
     most = max(seen.bytes[1:], default=0)
     return most / steps / tensors if most > steps * (tensors + 100) + 1000 else 0.0
 

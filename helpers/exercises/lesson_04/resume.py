@@ -1,8 +1,7 @@
 """Exercise 04.5, going on from a checkpoint.
 
-`resume(hvd, model, optimizer, load) -> int` to write. Rank 0 alone has the file. The claim: rank 0
-loads it once, no other rank tries to, and afterwards every rank holds its weights, its optimizer's
-momenta and learning rate, and knows the step.
+The claim: rank 0 loads it once, no other rank tries to, and afterwards every rank holds its weights
+and buffer, its optimizer's momenta and learning rate, and knows the step.
 """
 
 from __future__ import annotations
@@ -13,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from helpers.exercises.common import WORLDS, rng
+from helpers.algorithms.devices.framework_steps import resume as reference
+from helpers.exercises.common import WORLDS, random_weights, rng
 from helpers.exercises.compare import all_close, close, count, describe, number, worlds
 from helpers.exercises.drives_frameworks_runs import on_resume
 from helpers.exercises.lesson_04 import replicas
@@ -27,15 +27,17 @@ def cases(seed: int) -> list[Case]:
     """Seed 0: step 120 on 3, 1, 2 and 5 ranks; else other steps, rates and weights."""
     random, made = rng(seed, "04.5"), []
     for n in WORLDS:
-        starts = [replicas.random_weights(random, _LAYERS) for _ in range(n)]
+        starts = [random_weights(random, _LAYERS) for _ in range(n)]
         saved = {
-            "weights": replicas.random_weights(random, _LAYERS),
-            "momenta": replicas.random_weights(random, _LAYERS),
+            "weights": random_weights(random, _LAYERS),
+            "buffer": random.standard_normal(5),
+            "momenta": random_weights(random, _LAYERS),
             "rate": round(float(random.uniform(0.01, 0.09)), 4),
             "step": int(random.integers(100, 5000)) if seed else 120,
         }
         rates = [0.2 + 0.1 * r for r in range(n)]
-        args = tuple((starts[r], rates[r], saved if r == 0 else None) for r in range(n))
+        buffers = random.standard_normal((n, 5))
+        args = tuple((starts[r], buffers[r], rates[r], None if r else saved) for r in range(n))
         made.append(Case(f"On {count(n, 'rank')}", args, n, facts=saved))
     return made
 
@@ -46,6 +48,8 @@ def claim(case: Case, seen: Observation) -> str | None:
     for rank, value in enumerate(seen.values):
         if not all_close(value["weights"], facts["weights"], 0.0):
             return f"{case.name}, rank {rank} does not hold the checkpoint's weights."
+        if not close(value["buffer"], facts["buffer"], 0.0):
+            return f"{case.name}, rank {rank}'s model does not hold the checkpoint's buffer."
         if not all_close(value["momenta"], facts["momenta"], _NEAR):
             return f"{case.name}, rank {rank} does not hold the checkpoint's momenta."
         if not _has_rate(value, facts):
@@ -74,6 +78,8 @@ def compared(case: Case, seen: Observation) -> Any:
         return "loads too often" if loads[0] else "never loads"
     if not all(all_close(value["weights"], facts["weights"], 0.0) for value in values):
         return [value["weights"] for value in values]
+    if not all(close(value["buffer"], facts["buffer"], 0.0) for value in values):
+        return "a buffer"
     state = [_has_state(value, facts) for value in values]
     steps = [number(value["step"]) for value in values]
     if not all(state) or steps[0] is None:
@@ -113,13 +119,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def reference(hvd: Any, model: Any, optimizer: Any, load: Any) -> Any:
-    """The course's own."""
-    from helpers.algorithms.devices.framework_steps import resume
-
-    return resume(hvd, model, optimizer, load)
-
-
 def _changed(
     loads: Callable[[Any], bool] = lambda hvd: hvd.rank() == 0,
     times: int = 1,
@@ -127,20 +126,18 @@ def _changed(
     state_from: Callable[[Any], Any] = lambda saved: saved["optimizer"],
     late: bool = False,
     sends: Callable[[Any], bool] = lambda hvd: True,
-    model_to: Callable[[Any], Any] = lambda model: model,
+    model_to: Callable[[Any], Any] = lambda model: model.state_dict(),
     state_to: Callable[[Any], Any] = lambda optimizer: optimizer,
     root: Callable[[Any], int] = lambda hvd: 0,
     step_of: Callable[[Any, int], Any] = lambda hvd, step: hvd.broadcast_object(step, root_rank=0),
 ) -> Callable[..., Any]:
-    """The reference with one thing changed. What is sent into copies is not taken.
-
-    loads, sends: whether a rank does so. times: how often. model_from, state_from: what is taken
-    of the checkpoint, None for nothing. late: it loads when all is sent.
-    """
+    """The reference with one thing changed; what is sent into copies is not taken. loads, sends:
+    whether a rank does so. times: how often. model_from, state_from: what is taken of the
+    checkpoint, None for nothing. late: it loads when all is sent."""
 
     def resume(hvd: Any, model: Any, optimizer: Any, load: Any) -> Any:
         def send() -> None:
-            hvd.broadcast_parameters(model_to(model).state_dict(), root_rank=root(hvd))
+            hvd.broadcast_parameters(model_to(model), root_rank=root(hvd))
             hvd.broadcast_optimizer_state(state_to(optimizer), root_rank=root(hvd))
 
         step = 0
@@ -175,7 +172,8 @@ _loads_often = _changed(times=3)
 _model_not_loaded = _changed(model_from=lambda saved: None)
 _not_loaded = _changed(state_from=lambda saved: None)
 _sends_first = _changed(late=True)
-_no_broadcast = _changed(model_to=deepcopy, state_to=deepcopy)
+_no_broadcast = _changed(model_to=lambda model: deepcopy(model.state_dict()), state_to=deepcopy)
+_parameters_alone = _changed(model_to=lambda model: dict(model.named_parameters()))
 _no_state = _changed(state_to=deepcopy)
 _last_root = _changed(root=lambda hvd: hvd.size() - 1)
 _own_root = _changed(root=lambda hvd: hvd.rank())
@@ -223,9 +221,7 @@ EXERCISE = Exercise(
         ),
         WrongAnswer("never loads", _never_loads, "`load` was not called: rank 0 calls it, once."),
         WrongAnswer(
-            "loads too often",
-            _loads_often,
-            "`load` was called {loads}: once on rank 0 is enough. Keep what it gives.",
+            "loads often", _loads_often, "`load` was called {loads}: once on rank 0 is enough."
         ),
         WrongAnswer(
             "model not loaded",
@@ -245,13 +241,15 @@ EXERCISE = Exercise(
             "rank {rank} has the weights that rank 0 had before it loaded: first load, then send.",
         ),
         WrongAnswer(
-            "another root",
-            _last_root,
-            "rank {rank} has the weights of rank {last}: the rank that loaded is the root, "
-            "root_rank=0.",
+            "last root", _last_root, "rank {rank} has rank {last}'s weights: rank 0 loaded."
         ),
         WrongAnswer("own root", _own_root, hint="every rank sends its own"),
         WrongAnswer("rank 0 alone", _rank_0_alone, hint="also by those that only receive"),
+        WrongAnswer(
+            "parameters alone",
+            _parameters_alone,
+            "rank 1's model keeps a buffer, which is no parameter: send `model.state_dict()`.",
+        ),
         WrongAnswer(
             "no optimizer state",
             _no_state,
@@ -259,9 +257,7 @@ EXERCISE = Exercise(
             "weights alone are half a checkpoint: `hvd.broadcast_optimizer_state`.",
         ),
         WrongAnswer(
-            "optimizer not loaded",
-            _not_loaded,
-            "rank 0's optimizer does not hold what was saved: `optimizer.load_state_dict`.",
+            "not loaded", _not_loaded, "rank 0's optimizer does not hold what was saved: load it."
         ),
         WrongAnswer(
             "step not sent",

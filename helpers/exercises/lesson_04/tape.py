@@ -1,18 +1,17 @@
 """Exercise 04.2, one step with a gradient tape.
 
-`tape_step(hvd, model, optimizer, loss, inputs, targets, first) -> loss` to write. Every rank starts
-with weights and momenta of its own. The claim: each step moves all ranks as one process would move
-from rank 0's weights on all rows, the first step too, in float64 to 1e-10; the variables are sent
-once and every gradient is averaged once, which the bytes show.
+Every rank starts with weights and momenta of its own. The claim: each step, the first too, moves
+all ranks as one process would move from rank 0's weights on all rows, in float64 to 1e-10; the
+variables are sent once and every gradient is averaged once, which the bytes show.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from helpers.exercises.common import rng
-from helpers.exercises.compare import all_close, count, number, worlds
+from helpers.algorithms.devices.framework_steps import tape_step as reference
+from helpers.exercises.common import random_weights, rng
+from helpers.exercises.compare import all_close, count, number, rounded
 from helpers.exercises.drives_frameworks_keras import on_tape
 from helpers.exercises.lesson_04 import replicas
 from helpers.exercises.lesson_04 import tape_wrong as wrong
@@ -31,9 +30,9 @@ def cases(seed: int) -> list[Case]:
         steps = int(random.integers(3, 5)) if seed else 3
         rate = replicas.as_float32(random.uniform(0.05, 0.2) if seed else 0.1)
         momentum = replicas.as_float32(random.uniform(0.5, 0.9) if seed else 0.5)
-        starts = [replicas.random_weights(random, _LAYERS) for _ in range(n)]
-        momenta = [[0.1 * w for w in replicas.random_weights(random, _LAYERS)] for _ in range(n)]
-        frozen = [replicas.random_weights(random, (_LAYERS[0],) * 2)[0] for _ in range(n)]
+        starts = [random_weights(random, _LAYERS) for _ in range(n)]
+        momenta = [[0.1 * w for w in random_weights(random, _LAYERS)] for _ in range(n)]
+        frozen = [random_weights(random, (_LAYERS[0],) * 2)[0] for _ in range(n)]
         inputs = random.standard_normal((n, steps, rows, _LAYERS[0]))
         targets = random.standard_normal((n, steps, rows, _LAYERS[-1]))
         args = tuple(
@@ -76,7 +75,7 @@ def _fault(case: Case, seen: Observation) -> str | None:
         for step, want in enumerate(facts["losses"][rank]):
             loss = number(value["losses"][step])
             if loss is None or abs(loss - want) > 1e-6 * want:
-                said = "return this rank's loss, the mean over its own rows"
+                said = "return the loss that is differentiated, of its own rows, before the update"
                 return f"{case.name}, rank {rank} gave another loss in step {step + 1}: {said}."
     return None
 
@@ -87,8 +86,8 @@ def _held(facts: Any, value: Any) -> str | None:
         return " has not rank 0's frozen layer."
     for step, (weights, momenta) in enumerate(facts["ends"]):
         if not all_close(value["weights"][step], weights, _TOLERANCE):
-            said = "are not those of one process on all rows"
-            return f"'s weights after step {step + 1} {said}."
+            why = rounded(value["weights"][step], weights)
+            return f"'s weights after step {step + 1} are not those of one process{why}."
         if not all_close(value["momenta"][step], momenta, _TOLERANCE):
             return f"'s momenta after step {step + 1} are not those of one process."
     return None
@@ -125,23 +124,6 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     return {"n": case.ranks, "last": case.ranks - 1}
 
 
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    return (
-        f"Passed on {worlds(cases)}: from the first step on all ranks moved as one process on all "
-        "rows, and every gradient was averaged once."
-    )
-
-
-def reference(
-    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
-) -> Any:
-    """The course's own."""
-    from helpers.algorithms.devices.framework_steps import tape_step
-
-    return tape_step(hvd, model, optimizer, loss, inputs, targets, first)
-
-
 _NO_BROADCAST = (
     "the initial broadcast is missing: rank 1 went on from weights of its own. In the first step, "
     "give all ranks rank 0's variables before anything is computed with them."
@@ -169,17 +151,20 @@ EXERCISE = Exercise(
     ),
     numbers=numbers,
     compared=compared,
-    praise=praise,
+    praise=(
+        "Passed on {worlds}: from the first step on all ranks moved as one process on all "
+        "rows, and every gradient was averaged once."
+    ),
     reference=reference,
     wrong=(
         WrongAnswer("no broadcast", wrong.no_broadcast, _NO_BROADCAST),
         WrongAnswer("the model is not sent", wrong.state_alone, _NO_BROADCAST),
         WrongAnswer(
-            "broadcast after the first step",
+            "broadcast too late",
             wrong.afterwards,
-            "the broadcast came after the first gradients. The ranks are equal now, but those were "
-            "taken at different weights, and their average is no step of one process. Send the "
-            "variables before the first gradient.",
+            "the broadcast came too late. The ranks are equal now, but the first losses and their "
+            "gradients are of different weights, and their average is no step of one process. Send "
+            "the variables before anything is computed with them.",
         ),
         WrongAnswer(
             "no optimizer state",
@@ -209,9 +194,7 @@ EXERCISE = Exercise(
         ),
         WrongAnswer("sends in every step", wrong.every_step, hint="sent in every step"),
         WrongAnswer(
-            "another root",
-            wrong.last_root,
-            "all ranks went on from rank {last}'s weights: root_rank is 0.",
+            "last root", wrong.last_root, "all ranks have rank {last}'s weights: root_rank is 0."
         ),
         WrongAnswer("own root", wrong.own_root, hint="every rank sends its own"),
         WrongAnswer("rank 0 alone", wrong.rank_0_alone, hint="also by those that only receive"),

@@ -18,10 +18,8 @@ def _changed(
     apply: Callable[[Any, Any], Any] = lambda optimizer, pairs: optimizer.apply_gradients(pairs),
     gives: Callable[[Any], Any] = lambda value: value,
 ) -> Callable[..., Any]:
-    """The reference with one thing changed. What is sent into copies is not taken.
-
-    sends: whether this call sends the variables. late: it does so behind the step.
-    """
+    """The reference with one thing changed; what is sent into copies is not taken. sends: whether
+    this call sends the variables. late: it does so behind the step."""
 
     def tape_step(
         hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool

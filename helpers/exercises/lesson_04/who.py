@@ -1,15 +1,16 @@
 """Exercise 04.6, which rank a process is.
 
-`who_am_i(environment) -> (rank, size)` to write. The claim: right under torchrun, under horovodrun,
-with TF_CONFIG (a chief first, then the workers; parameter servers are no ranks) and under none.
+The claim: right under torchrun, under horovodrun, with TF_CONFIG (a chief first, then the workers;
+parameter servers are no ranks) and under none.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from helpers.algorithms.devices.framework_steps import who_am_i as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, number
 from helpers.exercises.drives import plain_call
@@ -30,10 +31,14 @@ def cases(seed: int) -> list[Case]:
     torchrun = {"RANK": rank, "WORLD_SIZE": size, "LOCAL_RANK": rank % each}
     torchrun |= {"LOCAL_WORLD_SIZE": each, "GROUP_RANK": rank // each}
     made = [_case("Under torchrun", torchrun, rank, size)]
+    torchrun |= {"RANK": 0, "LOCAL_RANK": 0, "GROUP_RANK": 0}
+    made.append(_case("As rank 0 under torchrun", torchrun, 0, size))
     rank, size, each = some()
     horovod = {"HOROVOD_RANK": rank, "HOROVOD_SIZE": size, "HOROVOD_LOCAL_RANK": rank % each}
     horovod |= {"HOROVOD_LOCAL_SIZE": each, "HOROVOD_CROSS_RANK": rank // each}
     made.append(_case("Under horovodrun", horovod, rank, size))
+    horovod |= {"HOROVOD_RANK": 0, "HOROVOD_LOCAL_RANK": 0, "HOROVOD_CROSS_RANK": 0}
+    made.append(_case("As rank 0 under horovodrun", horovod, 0, size))
     rank, size, _ = some()
     made.append(_tf("With TF_CONFIG", {"worker": size}, "worker", rank, rank, size))
     rank, size, servers = some()
@@ -42,6 +47,7 @@ def cases(seed: int) -> list[Case]:
     rank, size, _ = some()
     jobs = {"chief": 1, "worker": size}
     made.append(_tf("As a worker beside a chief", jobs, "worker", rank, rank + 1, size + 1))
+    jobs = {"ps": 1, "worker": size, "chief": 1}  # in any order
     made.append(_tf("As the chief", jobs, "chief", 0, 0, size + 1))
     made.append(_case("Without a launcher", {}, 0, 1))
     return made
@@ -65,9 +71,10 @@ def claim(case: Case, seen: Observation) -> str | None:
     rank, size = seen.values[0]
     facts = case.facts
     if not _whole(rank, facts["rank"]) or not _whole(size, facts["size"]):
+        chief = "A chief, where there is one, is rank 0; the workers follow it, as numbered. "
         return (
             f"{case.name}, the answer was {describe((rank, size))}; this is rank {facts['rank']} "
-            f"of {facts['size']}."
+            f"of {facts['size']}. {chief if 'TF_CONFIG' in facts['told'] else ''}".rstrip()
         )
     return None
 
@@ -80,8 +87,8 @@ def _no_launcher(case: Case, seen: Observation) -> str | None:
     if seen.trouble == "failed" and seen.kind in ("KeyError", "TypeError", "ValueError"):
         if len(case.facts["told"]) == 1:
             return (
-                f"{case.name}, none of the variables is there ({seen.kind}): a script that is "
-                "started by itself is rank 0 of 1."
+                f"{case.name}, none of the variables is there ({seen.kind}): a script "
+                "that is started by itself is rank 0 of 1."
             )
         if seen.kind == "KeyError" and "chief" in seen.text:
             return (
@@ -131,18 +138,6 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     }
 
 
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    return "Passed under torchrun, horovodrun, TF_CONFIG, and alone."
-
-
-def reference(environment: dict[str, str]) -> Any:
-    """The course's own."""
-    from helpers.algorithms.devices.framework_steps import who_am_i
-
-    return who_am_i(environment)
-
-
 def _by_launcher(local_rank: bool, local_size: bool) -> Callable[[dict[str, str]], Any]:
     """The reference with the rank, or the ranks, of one machine under torchrun and horovodrun."""
 
@@ -159,10 +154,8 @@ def _by_launcher(local_rank: bool, local_size: bool) -> Callable[[dict[str, str]
 
 
 def _by_config(change: Callable[[dict[str, Any], int, int, int], Any]) -> Callable[..., Any]:
-    """The reference where TF_CONFIG is read otherwise.
-
-    change: makes the answer of the cluster, of this task's index, and of rank and size.
-    """
+    """The reference where TF_CONFIG is read otherwise. change: makes the answer of the cluster, of
+    this task's index, and of rank and size."""
 
     def who_am_i(environment: dict[str, str]) -> Any:
         rank, size = reference(environment)
@@ -184,10 +177,24 @@ _size_alone = _by_config(lambda cluster, index, rank, size: (rank, len(cluster["
 _chief_always = _by_config(lambda cluster, index, rank, size: cluster["chief"] and (rank, size))
 
 
+def _in_its_order(environment: dict[str, str]) -> Any:
+    if "TF_CONFIG" not in environment:
+        return reference(environment)
+    told = json.loads(environment["TF_CONFIG"])
+    jobs = told["cluster"].items()
+    tasks = [(job, i) for job, hosts in jobs if job != "ps" for i in range(len(hosts))]
+    return tasks.index((told["task"]["type"], told["task"]["index"])), len(tasks)
+
+
 _TWO_OF_ONE_NUMBER = (
     "worker {index} called itself rank {rank}: the chief is rank 0, so two would have one number. "
     "A worker beside a chief is rank index + 1."
 )
+
+
+def _zero_is_none(environment: dict[str, str]) -> Any:
+    rank, size = reference(environment)
+    return (rank, size) if rank else (0, 1)
 
 
 def _texts(environment: dict[str, str]) -> Any:
@@ -235,7 +242,7 @@ EXERCISE = Exercise(
     mistakes=(Mistake("does not look which launcher it was", _no_launcher, unfinished=True),),
     numbers=numbers,
     compared=compared,
-    praise=praise,
+    praise="Passed under torchrun, horovodrun, TF_CONFIG, and alone.",
     reference=reference,
     wrong=(
         WrongAnswer(
@@ -251,9 +258,7 @@ EXERCISE = Exercise(
             "choosing a GPU. Every machine has a 0 of those.",
         ),
         WrongAnswer(
-            "ranks of its machine",
-            _local_size,
-            "{local_size} counts the ranks of one machine, not of the world.",
+            "local size", _local_size, "{local_size} counts one machine's ranks, not the world's."
         ),
         WrongAnswer(
             "counts the servers",
@@ -270,9 +275,20 @@ EXERCISE = Exercise(
         WrongAnswer("takes the chief's rank", _no_chief, _TWO_OF_ONE_NUMBER),
         WrongAnswer("forgets the chief", _workers_alone, _TWO_OF_ONE_NUMBER),
         WrongAnswer(
-            "size without the chief",
-            _size_alone,
-            "the world size was {size}: the chief trains too, so add it.",
+            "no chief", _size_alone, "the world size was {size}: the chief trains too: add it."
+        ),
+        WrongAnswer(
+            "in TF_CONFIG's order",
+            _in_its_order,
+            "the chief called itself rank {rank}: it is rank 0, wherever TF_CONFIG lists it. The "
+            "jobs of a cluster stand there in any order.",
+        ),
+        WrongAnswer(
+            "rank 0 is no rank",
+            _zero_is_none,
+            "the answer was (0, 1), as without a launcher, and {launcher} is there: rank 0 is a "
+            "rank, though `if rank:` is false for it. Ask whether the variable is there, "
+            '`if "{launcher}" in environment`.',
         ),
         WrongAnswer("a chief always", _chief_always, hint="which is often so"),
         WrongAnswer(

@@ -1,21 +1,21 @@
 """Exercise 05.6, Adagrad on the server: a learning rate for each weight.
 
-`class Adagrad`, made with `(rate, start)`, of which `step(weights, gradient, version)` is asked:
-s ← s + g², then w − rate · g / √s, as a new array; every s begins at `start`. Source: Dean et
-al. (2012), section 4.1; Duchi et al. (2011).
+s ← s + g², then w − rate · g / √s; every s begins at `start`. Sources: Dean et al. (2012), section
+4.1; Duchi et al. (2011).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from helpers.algorithms.servers.server_optimizers import Adagrad as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, is_array, short
 from helpers.exercises.drives_servers import optimizer_steps
-from helpers.exercises.lesson_05.nine_digits import instead, near
+from helpers.exercises.nine_digits import instead, near
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -36,28 +36,27 @@ def cases(seed: int) -> list[Case]:
 def claim(case: Case, seen: Observation) -> str | None:
     """The weights after each update, and the old ones as they were."""
     want = case.facts["want"]
-    for update, (got, right) in enumerate(zip(seen.values[0], want, strict=False)):
-        when = f"{case.name}, at update {update + 1}"
+    for update, (got, right) in enumerate(zip(seen.values[0], want, strict=False), 1):
+        when = f"{case.name}, at update {update}"
         if not is_array(got["weights"], right["weights"].shape):
             return f"{when}, `step` gave {describe(got['weights'])}; new weights were asked for."
         if not near(got["weights"], right["weights"]):
-            return (
-                f"{when}, the new weights are not as asked: "
-                f"{instead(got['weights'], right['weights'])}."
-            )
+            told = instead(got["weights"], right["weights"])
+            return f"{when}, the new weights are not as asked: {told}."
         if got["changed"]:
-            return f"{when}, the old weights changed."
+            return f"{when}, the {got['changed']} that was given changed."
     if len(seen.values[0]) != len(want):
         return f"{case.name}, only {len(seen.values[0])} of {len(want)} updates were made."
     return None
 
 
 def _in_place(case: Case, seen: Observation) -> str | None:
-    if not any(update["changed"] for update in seen.values[0]):
+    changed = next((each["changed"] for each in seen.values[0] if each["changed"]), "")
+    if not changed:
         return None
     return (
-        f"{case.name}, the old weights were changed in place: a worker may still be computing on "
-        "them. Return new ones, `weights - …`."
+        f"{case.name}, the {changed} that you were given changed in place, and a worker "
+        "may still need it: make new tensors, as `weights - …` does."
     )
 
 
@@ -70,31 +69,16 @@ def _epsilon(case: Case, seen: Observation) -> str | None:
         if more.min() > 0 and np.ptp(more) < 0.1 * more.min() and more.min() < 0.01:
             return (
                 f"{case.name}, about {more.mean():.1g} is added to {where}, as many libraries do "
-                "against a division by 0. Here every s begins at `start` and is never 0: leave it "
-                "out."
+                "against a division by 0. Here s is never 0: leave it out."
             )
     return None
-
-
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    return (
-        "Passed: weights whose gradients differ a hundredfold take steps of one size, which "
-        "shrink as the squares add up."
-    )
-
-
-def reference(rate: float, start: float) -> Any:
-    """The course's own."""
-    from helpers.algorithms.servers.server_optimizers import Adagrad
-
-    return Adagrad(rate, start)
 
 
 def _adagrad(
     new: Callable[..., Any] = lambda weights, step, sums, before: weights - step / sums**0.5,
     sums: Callable[..., Any] = lambda before, gradient, start: before + gradient**2,
     begins: Callable[[float], float] = lambda start: start,
+    scaled: Callable[..., Any] = lambda gradient, rate: rate * gradient,
 ) -> type[Any]:
     """The reference with a part exchanged. begins: where every s does, of `start`."""
 
@@ -105,7 +89,7 @@ def _adagrad(
         def step(self, weights: Any, gradient: Any, version: int) -> Any:
             before = self.sums
             self.sums = sums(before, gradient, self.start)
-            return new(weights, self.rate * gradient, self.sums, before)
+            return new(weights, scaled(gradient, self.rate), self.sums, before)
 
     return Adagrad
 
@@ -114,12 +98,15 @@ _no_root = _adagrad(lambda weights, step, sums, before: weights - step / sums)
 _adds_afterwards = _adagrad(lambda weights, step, sums, before: weights - step / before**0.5)
 _adds_epsilon = _adagrad(lambda weights, step, sums, before: weights - step / (sums**0.5 + 1e-8))
 _written_into = _adagrad(lambda weights, step, sums, before: weights.sub_(step / sums**0.5))
+_scales_in_place = _adagrad(scaled=lambda gradient, rate: gradient.mul_(rate))
 _returns_nothing = _adagrad(lambda weights, step, sums, before: None)
 _raw = _adagrad(sums=lambda before, gradient, start: before + gradient)
 _not_squared = _adagrad(sums=lambda before, gradient, start: before + gradient.abs())
 _only_this_gradient = _adagrad(sums=lambda before, gradient, start: start + gradient**2)
 _one_for_all = _adagrad(sums=lambda before, gradient, start: before + (gradient**2).sum())
 _no_start = _adagrad(begins=lambda start: 0.0)
+_start_squared = _adagrad(begins=lambda start: start**2)
+_uphill = _adagrad(lambda weights, step, sums, before: weights + step / sums**0.5)
 
 
 EXERCISE = Exercise(
@@ -137,49 +124,33 @@ EXERCISE = Exercise(
     drive=optimizer_steps,
     claim=claim,
     mistakes=(Mistake("in place", _in_place), Mistake("epsilon", _epsilon)),
-    praise=praise,
+    praise=(
+        "Passed: weights whose gradients differ a hundredfold take steps of one size, which "
+        "shrink as the squares add up."
+    ),
     reference=reference,
     wrong=(
-        WrongAnswer("in place", _written_into, hint="changed in place"),
+        WrongAnswer("in place", _written_into, hint="the weights that you were given"),
+        WrongAnswer("scales in place", _scales_in_place, hint="the gradient that you were given"),
         WrongAnswer("adds an epsilon", _adds_epsilon, hint="as many libraries do"),
-        WrongAnswer(
-            "returns nothing",
-            _returns_nothing,
-            "`step` returned None: it returns the new weights.",
-        ),
-        WrongAnswer(
-            "without the square",
-            _raw,
-            "s grows by the gradient itself, which may be negative, and then there is no root "
-            "(NaN): add gradient².",
-        ),
-        WrongAnswer(
-            "no root",
-            _no_root,
-            "the step was divided by s: divide by its square root.",
-        ),
+        WrongAnswer("no return", _returns_nothing, "`step` returned None, and no new weights."),
+        WrongAnswer("raw", _raw, "s may be negative and has no root (NaN) then: add gradient²."),
+        WrongAnswer("no root", _no_root, "the step was divided by s: divide by its square root."),
         WrongAnswer(
             "only this gradient",
             _only_this_gradient,
             "s holds the square of the present gradient alone, and so the steps never shrink: "
             "keep s from update to update, and add to it.",
         ),
-        WrongAnswer(
-            "one sum for all weights",
-            _one_for_all,
-            "all weights share one s: each weight has its own, so nothing is summed over the "
-            "weights.",
-        ),
+        WrongAnswer("one sum", _one_for_all, "all weights share one s: each weight has its own."),
         WrongAnswer(
             "adds afterwards",
             _adds_afterwards,
             "the step was divided by the root of the old s: add this gradient's square first.",
         ),
-        WrongAnswer(
-            "not squared",
-            _not_squared,
-            "s grows by the size of the gradient: it grows by its square.",
-        ),
+        WrongAnswer("start squared", _start_squared, "s began at start²: begin at `start` itself."),
+        WrongAnswer("uphill", _uphill, "the weights go up the gradient: the step is subtracted."),
+        WrongAnswer("not squared", _not_squared, "s grows by |g|: it grows by its square."),
         WrongAnswer(
             "begins at 0",
             _no_start,

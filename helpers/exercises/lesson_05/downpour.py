@@ -1,8 +1,6 @@
 """Exercise 05.5, Downpour's client: fetch now and then, push now and then, step in between.
 
-`class DownpourClient`, made with `(rate, n_fetch, n_push)`, of which `computed(gradient)` is asked
-for: accrue the gradient, step on the own copy of the weights, say whether weights are wanted, and
-return what to push, or None. Source: Dean et al. (2012), section 4.1 and algorithm 7.1.
+Source: Dean et al. (2012), section 4.1 and algorithm 7.1.
 """
 
 from __future__ import annotations
@@ -10,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from helpers.algorithms.servers.clients import DownpourClient as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe
 from helpers.exercises.drives_servers import client_turns
-from helpers.exercises.lesson_05.nine_digits import instead, near
+from helpers.exercises.nine_digits import instead, near
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -42,7 +41,7 @@ def claim(case: Case, seen: Observation) -> str | None:
             what = "nothing is due yet" if want["push"] is None else "a push is due"
             return f"{when}, `computed` returned {describe(got['push'])}, but {what}."
         if got["changed"]:
-            return f"{when}, the weights that the client was given are changed."
+            return f"{when}, the {got['changed']} that the client was given changed."
         if want["push"] is not None and not near(got["push"], want["push"]):
             return (
                 f"{when}, the push is not the sum of the gradients since the last push: "
@@ -65,12 +64,12 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
 
 
 def _in_place(case: Case, seen: Observation) -> str | None:
-    if not any(step["changed"] for step in seen.values[0]):
+    changed = next((each["changed"] for each in seen.values[0] if each["changed"]), "")
+    if not changed:
         return None
     return (
-        f"{case.name}, the client's own step changed the weights in place, in the tensor that it "
-        "was given: the server may hold the same one. Make a new one, "
-        "`self.weights = self.weights - …`."
+        f"{case.name}, the {changed} that the client was given changed in place, and somebody may "
+        "still hold it: `-=` and `+=` write into it. Make a new tensor, `a = a - …`."
     )
 
 
@@ -79,17 +78,10 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     steps = seen[0].values[0]
     pushes = sum(step["push"] is not None for step in steps)
     return (
-        f"Passed: with n_fetch=3 and n_push=2, {len(steps)} steps took "
-        f"{1 + sum(step['wants'] for step in steps[:-1])} pulls and {pushes} pushes, where the "
-        f"plain worker takes {len(steps)} of each."
+        f"Passed: with n_fetch=3 and n_push=2, {len(steps)} steps asked for "
+        f"{1 + sum(step['wants'] for step in steps[:-1])} pulls and made {pushes} pushes, where "
+        f"the plain worker takes {len(steps)} of each."
     )
-
-
-def reference(rate: float, n_fetch: int, n_push: int) -> Any:
-    """The course's own."""
-    from helpers.algorithms.servers.clients import DownpourClient
-
-    return DownpourClient(rate, n_fetch, n_push)
 
 
 def _client(
@@ -101,8 +93,10 @@ def _client(
     ),
     push: Callable[..., Any] = lambda held, rate, n_push: held,
     empties: bool = True,
+    wants_on: bool = False,
 ) -> type[Any]:
-    """The reference with a part exchanged. due: whether a fetch is, and whether a push is."""
+    """The reference with a part exchanged. due: whether a fetch is, and whether a push is.
+    wants_on: whether it goes on wanting weights that have not come."""
 
     class DownpourClient:
         def __init__(self, rate: float, n_fetch: int, n_push: int) -> None:
@@ -119,7 +113,8 @@ def _client(
             self.steps += 1
             self.accrued = accrue(self.accrued, gradient)
             self.weights = step(self.weights, gradient, self.accrued, self.rate)
-            self.wants_weights, pushes = due(self.steps, self.n_fetch, self.n_push)
+            wants, pushes = due(self.steps, self.n_fetch, self.n_push)
+            self.wants_weights = wants or (wants_on and self.wants_weights)
             if not pushes:
                 return None
             pushed = push(self.accrued, self.rate, self.n_push)
@@ -135,10 +130,14 @@ _no_rate = _client(step=lambda weights, gradient, held, rate: weights - gradient
 _no_local_step = _client(step=lambda weights, gradient, held, rate: weights)
 _uphill = _client(step=lambda weights, gradient, held, rate: weights + rate * gradient)
 _written_into = _client(step=lambda weights, gradient, held, rate: weights.sub_(rate * gradient))
+_adds_into_it = _client(
+    accrue=lambda held, gradient: gradient if type(held) is float else held.add_(gradient)
+)
 _paces_exchanged = _client(due=lambda steps, f, p: (steps % p == 0, steps % f == 0))
 _step_not_counted = _client(due=lambda steps, f, p: (True, True))
 _fetches_with_the_push = _client(due=lambda steps, f, p: (steps % p == 0, steps % p == 0))
 _counts_too_late = _client(due=lambda steps, f, p: ((steps - 1) % f == 0, (steps - 1) % p == 0))
+_wants_on = _client(wants_on=True)
 _never_empties = _client(empties=False)
 _only_the_last = _client(accrue=lambda held, gradient: gradient)
 _pushes_the_mean = _client(push=lambda held, rate, n_push: held / n_push)
@@ -164,7 +163,8 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer("in place", _written_into, hint="the server may hold the same one"),
+        WrongAnswer("in place", _written_into, hint="the weights that the client"),
+        WrongAnswer("adds into a gradient", _adds_into_it, hint="the gradient that the client"),
         WrongAnswer(
             "steps with the sum",
             _steps_with_the_sum,
@@ -172,9 +172,7 @@ EXERCISE = Exercise(
             "count again: step with this one, `gradient`. The sum is for the push.",
         ),
         WrongAnswer(
-            "no rate",
-            _no_rate,
-            "the client's own step has no rate: it is `self.rate * gradient`.",
+            "no rate", _no_rate, "the client's own step has no rate: it is `self.rate * gradient`."
         ),
         WrongAnswer(
             "paces exchanged",
@@ -206,21 +204,12 @@ EXERCISE = Exercise(
             "the client's weights stay as they were fetched: between two fetches it goes on "
             "alone, w ← w − rate · g.",
         ),
+        WrongAnswer("goes uphill", _uphill, "the client's own step goes uphill: w ← w − rate · g."),
         WrongAnswer(
-            "goes uphill",
-            _uphill,
-            "the client's own step goes uphill: w ← w − rate · g.",
+            "the mean", _pushes_the_mean, "the push was divided by {n}: Downpour pushes a sum."
         ),
         WrongAnswer(
-            "pushes the mean",
-            _pushes_the_mean,
-            "the push was divided by {n}: Downpour pushes the sum of its gradients.",
-        ),
-        WrongAnswer(
-            "pushes with the rate",
-            _pushes_scaled,
-            "the client's rate is in what it pushes: push gradients, the server has a rate of its "
-            "own.",
+            "scaled", _pushes_scaled, "the client's rate is in its push; the server has its own."
         ),
         WrongAnswer(
             "fetches with the push",
@@ -229,10 +218,13 @@ EXERCISE = Exercise(
             "{fetch}. The two go at paces of their own.",
         ),
         WrongAnswer(
-            "counts too late",
-            _counts_too_late,
-            "it already pushes after its first step: count the step before you ask whether steps "
-            "% n_push is 0.",
+            "wants on",
+            _wants_on,
+            "the weights that were wanted after {fetch} did not come, and a step later "
+            "`wants_weights` is True still: set it after every step, to True or to False.",
+        ),
+        WrongAnswer(
+            "late", _counts_too_late, "it pushes after the first step: count the step before."
         ),
     ),
     ranked=False,

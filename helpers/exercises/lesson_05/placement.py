@@ -1,9 +1,7 @@
 """Exercise 05.4, which server holds which tensor.
 
-`place(sizes, servers) -> list[int]`: sizes are the tensors' bytes in the model's order; the answer
-is the server of each. The largest tensor first, each to the server that holds the fewest bytes so
-far (the first such server, and the first of equal tensors). Source: longest processing time
-first, Graham (1969).
+Largest first, each to the first server with the fewest bytes so far, of equal tensors the first.
+Source: longest processing time first, Graham (1969).
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from helpers.algorithms.servers.placement import place as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number
 from helpers.exercises.drives_kept import call_with_tensors
@@ -95,10 +94,7 @@ def claim(case: Case, seen: Observation) -> str | None:
 def _used_up(case: Case, seen: Observation) -> str | None:
     if changed(seen.values[0]) is None:
         return None
-    return (
-        f"{case.name}, `sizes` is another list afterwards: whoever called needs it still. Sort or "
-        "mark a list of your own."
-    )
+    return f"{case.name}, `sizes` is another list afterwards: sort or mark a list of your own."
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -128,13 +124,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed with 1, 2, 3 and 5 servers: {sum(sizes)} B lie {held} on {servers}; taking turns, "
         f"one of them would hold {turns}."
     )
-
-
-def reference(sizes: list[int], servers: int) -> list[int]:
-    """The course's own."""
-    from helpers.algorithms.servers.placement import place
-
-    return place(sizes, servers)
 
 
 def _by_size(sizes: Sequence[int], sign: int = -1) -> list[int]:
@@ -249,10 +238,9 @@ EXERCISE = Exercise(
             "equal tensors the first is placed first.",
         ),
         WrongAnswer(
-            "takes turns",
+            "in turn",
             _round_robin,
-            "the servers take turns, whatever a tensor's size: the fullest holds {most} B, where "
-            "{least} B would do.",
+            "the servers take turns: {most} B on the fullest; {least} B do.",
         ),
         WrongAnswer(
             "in the model's order",

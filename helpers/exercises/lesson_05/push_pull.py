@@ -1,9 +1,8 @@
 """Exercise 05.2, push and pull: rank 0 is the server, the others are workers.
 
-`train_with_server(comm, weights, gradient, steps, rate)`: every worker does pull, gradient, push
-`steps` times. The server gives all their first weights, then takes the workers in turn: it applies
-the gradient at once, w ← w − rate·g, and answers with the new weights. The claim: the weights, and
-steps · bytes to and from each worker, no message more.
+The server gives all their first weights, then takes the workers in turn: it applies a gradient at
+once, and answers with the new weights. The claim: the weights, and steps · bytes to and from each
+worker, no message more.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from helpers.exercises.common import rng
-from helpers.exercises.compare import count, describe, is_array, worlds
+from helpers.exercises.compare import count, describe, is_array, rounded, worlds
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_servers import push_and_pull
-from helpers.exercises.lesson_05.nine_digits import near
+from helpers.exercises.nine_digits import near
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -38,10 +37,22 @@ def claim(case: Case, seen: Observation) -> str | None:
     """Rank 0 has the weights, the others nothing; so many bytes, so many messages."""
     want = case.facts["want"]
     for rank, (got, right) in enumerate(zip(seen.values, want, strict=True)):
-        if not _all_near(got["at"], right["at"]):
+        asked, wanted = len(got["at"]), len(right["at"])
+        if asked != wanted:
+            asks = f"asked for {count(asked, 'gradient')}; it should be {wanted}"
+            return f"{case.name}, rank {rank} {asks}."
+        if rank and not _all_near(got["pushed"], [at - case.args[rank][1] for at in got["at"]]):
             return (
-                f"{case.name}, rank {rank} asked for {count(len(got['at']), 'gradient')} "
-                "at weights that it should not have had then: pull, gradient, push, in this order."
+                f"{case.name}, rank {rank} pushed something else than the gradients it asked for."
+            )
+        if not _all_near(got["at"], right["at"]):
+            why = rounded(got["at"], right["at"]) or (
+                ": a worker pulls, computes and pushes, in this order, and gets the weights as "
+                "they are then"
+            )
+            return (
+                f"{case.name}, rank {rank} asked for gradients at weights that are not those of "
+                f"then{why}."
             )
         if rank and got["returned"] is not None:
             return f"{case.name}, rank {rank} returned {describe(got['returned'])}, not None."
@@ -56,6 +67,8 @@ def claim(case: Case, seen: Observation) -> str | None:
             f"{case.name}, rank 0 returned {describe(returned)}; the weights after all pushes are "
             f"{describe(want[0]['returned'])}."
         )
+    if not _all_near(seen.values[0]["pushed"], want[0]["pushed"]):
+        return f"{case.name}, rank 0 sent something else than the weights as they are then."
     weights, _, steps, _, _ = case.args[0]
     for rank, sent in enumerate(seen.bytes):
         most = steps * weights.nbytes * (1 if rank else case.ranks - 1)
@@ -89,10 +102,7 @@ def _nobody_begins(case: Case, seen: Observation) -> str | None:
         return None
     if any(seen.waiting[rank].split()[-1].rstrip(".") != "0" for rank in range(1, case.ranks)):
         return None
-    return (
-        f"{case.name}, rank 0 waits for a gradient and the workers wait for weights: the server "
-        "begins, by sending each worker its first weights."
-    )
+    return f"{case.name}, all wait to receive: the server begins, with the first weights for all."
 
 
 def _answers_the_last(case: Case, seen: Observation) -> str | None:
@@ -100,10 +110,7 @@ def _answers_the_last(case: Case, seen: Observation) -> str | None:
         return None
     if "send" not in seen.waiting.get(0, ""):
         return None
-    return (
-        f"{case.name}, rank 0 {seen.waiting[0]}, which has done its {case.args[0][2]} steps: "
-        "after its last push a worker gets no answer."
-    )
+    return f"{case.name}, rank 0 {seen.waiting[0]}: after its last push a worker gets no answer."
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -116,22 +123,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def reference(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
-    """The course's own: rank 0 answers each push with the newest weights."""
-    if comm.rank:
-        for _ in range(steps):
-            comm.send(gradient(comm.recv(0)), 0)
-        return None
-    for worker in range(1, comm.size):
-        comm.send(weights, worker)
-    for step in range(steps):
-        for worker in range(1, comm.size):
-            weights = weights - rate * comm.recv(worker)
-            if step < steps - 1:
-                comm.send(weights, worker)
-    return weights
-
-
 def _exchanged(
     update: Callable[..., Any] = lambda weights, pushed, rate: weights - rate * pushed,
     push: Callable[..., Any] = lambda pulled, gradient, rate: gradient(pulled),
@@ -140,7 +131,7 @@ def _exchanged(
     answers_first: bool = False,
     worker_by_worker: bool = False,
 ) -> Callable[..., Any]:
-    """The reference with a part exchanged. pulls: how often weights go to a worker."""
+    """The course's own, or one with a part exchanged. pulls: how often weights go to a worker."""
 
     def train_with_server(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
         if comm.rank:
@@ -165,12 +156,17 @@ def _exchanged(
     return train_with_server
 
 
+reference = _exchanged()
 _answers_first = _exchanged(answers_first=True)
 _uphill = _exchanged(update=lambda weights, pushed, rate: weights + rate * pushed)
 _pulls_once = _exchanged(pulls=lambda steps: 1)
 _pushes_weights = _exchanged(
     push=lambda pulled, gradient, rate: pulled - rate * gradient(pulled),
     update=lambda weights, pushed, rate: pushed,
+)
+_pushes_steps = _exchanged(
+    push=lambda pulled, gradient, rate: rate * gradient(pulled),
+    update=lambda weights, pushed, rate: weights - pushed,
 )
 _worker_by_worker = _exchanged(worker_by_worker=True)
 _written_into = _exchanged(update=lambda weights, pushed, rate: weights.sub_(rate * pushed))
@@ -265,15 +261,10 @@ EXERCISE = Exercise(
             "update of its own with the whole rate.",
         ),
         WrongAnswer(
-            "answers before the update",
-            _answers_first,
-            "the worker was answered with the weights from before its own push: update first, then "
-            "send.",
+            "early", _answers_first, "a worker gets the weights before its push: update first."
         ),
         WrongAnswer(
-            "goes uphill",
-            _uphill,
-            "the gradient was added: it points uphill, so w ← w − rate · g.",
+            "goes uphill", _uphill, "the gradient was added: it points uphill, so w ← w − rate · g."
         ),
         WrongAnswer(
             "pulls once",
@@ -282,10 +273,13 @@ EXERCISE = Exercise(
             "weights: pull before each gradient.",
         ),
         WrongAnswer(
-            "pushes weights",
-            _pushes_weights,
-            "weights were pushed and the last push wins over all others: push the gradient, the "
-            "server takes the step.",
+            "pushes steps",
+            _pushes_steps,
+            "rate · g was pushed: push the gradient itself. The step is the server's business, "
+            "which may change the rate, or its rule, without a word to the workers.",
+        ),
+        WrongAnswer(
+            "weights", _pushes_weights, "weights were pushed, and the last win: push the gradient."
         ),
     ),
     figure=0,

@@ -1,10 +1,4 @@
-"""Exercise 05.3, how many gradients a second the servers' links let through.
-
-`gradients_per_second(workers, servers, nbytes, compute, bandwidth) -> float`: N workers, S servers
-that each hold nbytes/S, links of B bytes/s into and out of each server. A worker's round alone
-takes compute + 2·nbytes/(S·B); a link carries S·B/nbytes gradients a second. The slower of the two
-decides.
-"""
+"""Exercise 05.3, how many gradients a second the servers' links let through."""
 
 from __future__ import annotations
 
@@ -14,7 +8,7 @@ from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number, short
-from helpers.exercises.drives import plain_call
+from helpers.exercises.drives_kept import call_also
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
 Setting = tuple[int, int, float, float, float]
@@ -45,7 +39,10 @@ def cases(seed: int) -> list[Case]:
             f"With {count(workers, 'worker')}, {count(servers, 'server')}, {nbytes / 1e6:.4g} MB, "
             f"{compute:.3g} s and {bandwidth / 1e6:.4g} MB/s"
         )
-        made.append(Case(name, (setting,), facts={"want": reference(*setting)}))
+        # What it gives for one worker and for very many tells one wrong formula from another.
+        also = [(n, *setting[1:]) for n in (1, 1000 * workers)]
+        facts = {"want": reference(*setting)}
+        made.append(Case(name, (setting,), options={"also": also}, facts=facts))
     return made
 
 
@@ -56,7 +53,7 @@ def _equal(got: Any, want: float) -> bool:
 
 def claim(case: Case, seen: Observation) -> str | None:
     """The number, to nine digits."""
-    got, want = seen.values[0], case.facts["want"]
+    got, want = seen.values[0][0], case.facts["want"]
     if number(got) is None:
         return f"{case.name}, your function gave {describe(got)}; a number was asked for."
     if not _equal(got, want):
@@ -64,14 +61,14 @@ def claim(case: Case, seen: Observation) -> str | None:
     return None
 
 
-def compared(case: Case, seen: Observation) -> float | None:
-    """The number, whatever holds it."""
-    return number(seen.values[0])
+def compared(case: Case, seen: Observation) -> list[float | None]:
+    """The numbers, whatever holds them."""
+    return [number(each) for each in seen.values[0]]
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    first, alone = (float(number(each.values[0]) or 0) for each in seen[:2])
+    first, alone = (float(number(each.values[0][0]) or 0) for each in seen[:2])
     return (
         f"Passed: 8 workers behind one link give {first:.3g} gradients/s, one worker there gives "
         f"{alone:.3g}. The link is full."
@@ -108,7 +105,13 @@ _one_server = _formula(transfer=lambda nbytes, servers, b: nbytes / b)
 _half_duplex = _formula(limit=lambda servers, t: 1 / (2 * t))
 _only_the_link = _formula(alone=lambda n, compute, t: math.inf)
 _servers_twice = _formula(limit=lambda servers, t: servers / t)
+_limit_of_one = _formula(limit=lambda servers, t: 1 / (servers * t))
+_in_bits = _formula(transfer=lambda nbytes, servers, b: 8 * nbytes / servers / b)
 _times_bandwidth = _formula(transfer=lambda nbytes, servers, b: nbytes / servers * b)
+
+
+def _round_of_one(n: int, servers: int, nbytes: float, compute: float, bandwidth: float) -> float:
+    return min(n / (compute + 2 * nbytes / bandwidth), servers * bandwidth / nbytes)
 
 
 def _seconds(workers: int, servers: int, nbytes: float, compute: float, bandwidth: float) -> float:
@@ -127,7 +130,7 @@ EXERCISE = Exercise(
         "what a link carries, 1 / transfer, with transfer = nbytes / servers / bandwidth."
     ),
     cases=cases,
-    drive=plain_call,
+    drive=call_also,
     claim=claim,
     compared=compared,
     praise=praise,
@@ -140,16 +143,29 @@ EXERCISE = Exercise(
             "already, and a gradient has a part for every server. So they take 1 / t a second.",
         ),
         WrongAnswer(
+            "limit of one server",
+            _limit_of_one,
+            "your limit is that of one link for all bytes, bandwidth / nbytes: each server has a "
+            "part and a link, so it is 1 / transfer, with the same transfer as in the round.",
+        ),
+        WrongAnswer(
+            "round with one server",
+            _round_of_one,
+            "your round has 2 · nbytes / bandwidth in it: each server has a part and a link, so a "
+            "pull or a push takes nbytes / servers / bandwidth, the same transfer as in the limit.",
+        ),
+        WrongAnswer(
             "times bandwidth",
             _times_bandwidth,
             "bytes are multiplied by the bandwidth: seconds are bytes divided by bytes a second, "
             "nbytes / servers / bandwidth.",
         ),
+        WrongAnswer("in bits", _in_bits, "you count bits: `bandwidth` is in bytes a second."),
         WrongAnswer(
             "no limit",
             _no_limit,
-            "nobody waits in your formula: but all gradients come in through the same link, which "
-            "takes one after the other. It carries 1 / transfer a second at most.",
+            "your formula lets more through than the link: gradients come in one after the other, "
+            "1 / transfer a second at most. Take the smaller of the two.",
         ),
         WrongAnswer(
             "half duplex",

@@ -1,21 +1,20 @@
-"""Exercise 05.1, a supervisor that averages weights.
+"""Exercise 05.1, a supervisor that averages weights once all workers have pushed.
 
-`class Averaging(Rule)`, made with `(weights, workers)`, of which `arrive(worker, weights, version)`
-is asked for: keep what each worker pushes; when all have pushed, the supervisor's weights become
-their mean, the version goes up by one, and all are released. Source: Ramsundar and Zadeh,
-"TensorFlow for Deep Learning" (2018), chapter 9.
+Source: Ramsundar and Zadeh, "TensorFlow for Deep Learning" (2018), chapter 9.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 from helpers.algorithms.servers.rule import Decision, Rule, mean
+from helpers.algorithms.servers.update_rules import Averaging as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array, listing
 from helpers.exercises.drives_servers import supervisor_turns
-from helpers.exercises.lesson_05.nine_digits import instead, near
+from helpers.exercises.nine_digits import instead, near
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -42,8 +41,7 @@ def claim(case: Case, seen: Observation) -> str | None:
             return f"{case.name}, after {count(turn, 'push', 'pushes')} all workers wait for ever."
         if "decision" in got:
             return (
-                f"{when}, `arrive` returned {describe(got['decision'])}; it returns a `Decision`, "
-                "`Decision()` where nobody may go on yet."
+                f"{when}, `arrive` returned {describe(got['decision'])}; it returns a `Decision`."
             )
         if not is_array(got["weights"], want["weights"].shape):
             return f"{when}, the weights became {describe(got['weights'])}."
@@ -53,7 +51,7 @@ def claim(case: Case, seen: Observation) -> str | None:
                 f"{instead(got['weights'], want['weights'])}."
             )
         if got["made"] != want["made"]:
-            return f"{when}, the version is {got['made']}; it should be {want['made']}."
+            return f"{when}, the version is {got['made']}; one a mean makes it {want['made']}."
         if sorted(got["release"]) != sorted(want["release"]):
             return (
                 f"{when}, workers {got['release']} were released; it should be {want['release']}."
@@ -73,35 +71,30 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: how many workers there are, and who went on once all had pushed."""
     workers = len(case.args[0][0])
     last = seen.values[0][:workers][-1]
-    return {
-        "workers": workers,
-        "more": workers + 1,
-        "released": listing(last.get("release", ())),
-    }
+    return {"workers": workers, "more": workers + 1, "released": listing(last.get("release", ()))}
 
 
 def _number_and_set(case: Case, seen: Observation) -> str | None:
     if seen.kind != "TypeError" or "'int'" not in seen.text or "'set'" not in seen.text:
         return None
-    return (
-        f"{case.name}, a number and a set do not go together ({seen.text}): how many workers there "
-        "are is `len(self.workers)`."
-    )
+    return f"{case.name}, a number and a set do not go together: compare with `len(self.workers)`."
 
 
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    return (
-        "Passed with 1, 2, 3 and 5 workers over three rounds: nobody goes on before all have "
-        "pushed, and then everybody goes on from the mean."
-    )
-
-
-def reference(weights: Any, workers: int) -> Any:
-    """The course's own."""
-    from helpers.algorithms.servers.update_rules import Averaging
-
-    return Averaging(weights, workers)
+def _too_early(case: Case, seen: Observation) -> str | None:
+    workers = len(case.args[0][0])
+    pairs = zip(seen.values[0], case.facts["want"], strict=False)
+    for turn, (got, want) in enumerate(pairs):
+        early = (turn + 1) % workers > 0
+        if early and not near(got["weights"], want["weights"]):
+            return (
+                f"{case.name}, at push {turn + 1} the supervisor's weights are no longer "
+                f"{describe(want['weights'])}, after {turn % workers + 1} of this round's "
+                f"{workers} pushes: keep what comes, and change the weights once, at the last push."
+            )
+        parts = [[each["made"], sorted(each["release"])] for each in (got, want)]
+        if parts[0] != parts[1] or not near(got["weights"], want["weights"]):
+            return None
+    return None
 
 
 def _averaging(
@@ -111,8 +104,10 @@ def _averaging(
     clears: bool = True,
     released: Callable[[Any, int], Any] = lambda workers, last: sorted(workers),
     waits: Decision | None = Decision(),  # noqa: B008
+    running: bool = False,
 ) -> type[Rule]:
-    """The reference with a part exchanged. waits: what it returns where nobody may go on yet."""
+    """The reference with a part exchanged. waits: what it returns where nobody may go on yet.
+    running: whether the weights are then the mean of those that have come."""
 
     class Averaging(Rule):
         pushes = "weights"
@@ -124,6 +119,7 @@ def _averaging(
         def arrive(self, worker: int, gradient: Any, version: int) -> Any:
             self.held[worker] = gradient
             if not full(self.held, self.workers):
+                self.weights = mean(list(self.held.values())) if running else self.weights
                 return waits
             self.weights = update(self.weights, list(self.held.values()), gradient)
             self.version += counts
@@ -136,7 +132,9 @@ def _averaging(
 
 _sums = _averaging(update=lambda old, held, last: sum(held))
 _last_wins = _averaging(update=lambda old, held, last: last)
+_all_but_the_last = _averaging(update=lambda old, held, last: mean(held[:-1] or held))
 _counts_itself = _averaging(update=lambda old, held, last: mean([old, *held]))
+_two_by_two = _averaging(update=lambda old, held, last: reduce(lambda a, b: (a + b) / 2, held))
 _never_clears = _averaging(clears=False)
 _never_counts = _averaging(counts=0)
 _waits_for_nobody = _averaging(
@@ -148,6 +146,7 @@ _only_the_mean = _averaging(counts=0, released=lambda workers, last: [])
 _never_full = _averaging(full=lambda held, workers: len(held) == workers)
 _below_a_set = _averaging(full=lambda held, workers: not len(held) < workers)
 _returns_nothing = _averaging(waits=None)
+_running_mean = _averaging(running=True)
 
 
 EXERCISE = Exercise(
@@ -165,17 +164,23 @@ EXERCISE = Exercise(
     drive=supervisor_turns,
     claim=claim,
     compared=compared,
-    mistakes=(Mistake("a number and a set", _number_and_set, unfinished=True),),
+    mistakes=(
+        Mistake("a number and a set", _number_and_set, unfinished=True),
+        Mistake("changes before the last push", _too_early),
+    ),
     numbers=numbers,
-    praise=praise,
+    praise=(
+        "Passed with 1, 2, 3 and 5 workers over three rounds: nobody goes on before all have "
+        "pushed, and then everybody goes on from the mean."
+    ),
     reference=reference,
     wrong=(
         WrongAnswer(
-            "returns nothing",
+            "no return",
             _returns_nothing,
-            "`arrive` returned None. Where nobody may go on yet it returns `Decision()`, with no "
-            "worker to release.",
+            "`arrive` gave None; while nobody may go on: `Decision()`.",
         ),
+        WrongAnswer("a running mean", _running_mean, hint="once, at the last push"),
         WrongAnswer("a number below a set", _below_a_set, hint="do not go together"),
         WrongAnswer(
             "releases only the last worker",
@@ -202,23 +207,25 @@ EXERCISE = Exercise(
             "true. `self.workers` is a set of numbers, so compare with how many there are, "
             "`len(self.workers)`.",
         ),
-        WrongAnswer(
-            "sums without dividing",
-            _sums,
-            "the weights are {workers} times too large: they were summed. The supervisor takes the "
-            "mean.",
-        ),
+        WrongAnswer("sums", _sums, "the weights are {workers} times too large: a sum, no mean."),
         WrongAnswer(
             "the last push wins",
             _last_wins,
             "the weights are those of the worker that came last: what the other workers learned is "
             "lost. Keep what each pushes until all have come.",
         ),
+        WrongAnswer("all but the last", _all_but_the_last, "the last push is not in the mean."),
         WrongAnswer(
             "counts the supervisor too",
             _counts_itself,
             "the mean is over {more} and not {workers}: the supervisor's old weights are in it. "
             "Only what the workers pushed counts.",
+        ),
+        WrongAnswer(
+            "halves again and again",
+            _two_by_two,
+            "the weights are no mean of {workers}: `(mean + w) / 2` for one after the other counts "
+            "the last one half and those before less and less. Divide the sum of all by {workers}.",
         ),
         WrongAnswer(
             "never clears what it holds",

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from helpers.algorithms.servers.rule import Decision, Push, Rule, mean
+from helpers.algorithms.servers.update_rules import Asynchronous as reference
 from helpers.exercises.common import WORLDS, rng
-from helpers.exercises.drives_rules import rule_turns
+from helpers.exercises.drives_rules import own_rule_turns
 from helpers.exercises.lesson_06 import turns
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
@@ -26,31 +27,33 @@ def cases(seed: int) -> list[Case]:
         order = turns.arrivals(random, workers, length, {0, 1} if workers > 1 else {0})
         if workers == 3 and not seed:
             order = [0, 2, 2, 1, 0, 1, 2, 0, 0, 1, 2, 1]
-        made.append(
-            turns.case(turns.named(workers), rule_turns, random, order, workers, (), reference)
-        )
+        name = turns.named(workers)
+        made.append(turns.case(name, own_rule_turns, random, order, workers, (), reference))
     return made
 
 
 def claim(case: Case, seen: Observation) -> str | None:
-    """One update an arrival, of this gradient, and its worker released."""
-    return turns.fault(case, seen)
+    """One update an arrival, of this gradient, and its worker released; by its own `arrive`."""
+    return turns.fault(case, seen) or _borrowed(case, seen)
+
+
+def _borrowed(case: Case, seen: Observation) -> str | None:
+    whose = sorted({turn["arrive"] or "" for turn in seen.values[0]} - {"", EXERCISE.function})
+    if not whose:
+        return None
+    return (
+        f"{case.name}, all is as it should be, but it is the `arrive` of `{whose[0]}`, a rule of "
+        "the course's that can do more: `arrive` is what is to be written here."
+    )
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    found = [turns.late(turn) for turn in seen[0].values[0]]
+    found = turns.late(seen[0].values[0])
     return (
         "Passed with 1, 2, 3 and 5 workers: one update an arrival, nobody waits. With 3 workers "
         f"the gradients were {', '.join(map(str, found))} updates late."
     )
-
-
-def reference(weights: Any, optimizer: Any, workers: int) -> Rule:
-    """The course's own."""
-    from helpers.algorithms.servers.update_rules import Asynchronous
-
-    return Asynchronous(weights, optimizer, workers)
 
 
 class _Parts(Rule):
@@ -100,6 +103,18 @@ class _NoVersion(_Parts):
         self.version -= 1
 
 
+class _ByWorkers(_Parts):
+    def apply(self, gradient: Any) -> None:
+        super().apply(gradient / len(self.workers))
+
+
+class _InPlace(_Parts):
+    def apply(self, gradient: Any) -> None:
+        before = self.weights
+        super().apply(gradient)
+        self.weights = before.copy_(self.weights)
+
+
 class _WaitsForAll(_Parts):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -126,6 +141,27 @@ class _NoStaleness(_Parts):
         return super().arrive(worker, gradient, self.version)
 
 
+_SAYS = {
+    "counts its own update": "worker {worker}’s gradient was {late} late at turn {turn}, and you "
+    "noted one more: `self.apply` counts the version up, so take `self.push(...)` before it.",
+    "never applied": "the weights are still those of the start after turn {turn}: a decision only "
+    "says what happened. Make the update itself, `self.apply(gradient)`.",
+    "version not counted": "the weights move at turn {turn}, but the version stays at 0, so that "
+    "nobody can tell how late a gradient is: `self.apply(gradient)` takes the step and counts.",
+    "nobody released": "you release nobody at turn {turn}: each worker gives one gradient and then "
+    "waits for ever. Its worker may go on at once: `release=(worker,)`.",
+    "everybody released": "you release {released} at turn {turn}, though only worker {worker} has "
+    "given a gradient: the others still compute. Release those who wait, `release=(worker,)`.",
+    "waits for all": "there is no update at turn {turn}: you wait until every worker has come. "
+    "That is the synchronous rule; here each gradient is applied when it comes.",
+    "drops what is late": "worker {worker}’s gradient at turn {turn} is {late} late and you drop "
+    "it. The plain rule applies every gradient, however old; dropping is the cure of 06.3.",
+    "the server's version": "you note that worker {worker}’s gradient at turn {turn} is not late, "
+    "and it is {late} late: give `self.push` the `version` that the worker computed on.",
+    "divided by the workers": "a gradient counts one N-th at turn {turn}, for N workers. The "
+    "synchronous rule makes one update of N, by their mean; here each is an update of its own and "
+    "counts whole.",
+}
 EXERCISE = Exercise(
     number="06.1",
     title="Nobody waits",
@@ -138,65 +174,28 @@ EXERCISE = Exercise(
         "holds its push: worker, version, and the number of updates made since that version."
     ),
     cases=cases,
-    drive=rule_turns,
+    drive=own_rule_turns,
     claim=claim,
-    mistakes=turns.KINDS,
+    mistakes=(*turns.KINDS, turns.WRITTEN_INTO),
     numbers=turns.numbers,
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer(
-            "counts its own update",
-            _CountsItself,
-            "worker {worker}’s gradient was {late} late at turn {turn}, and you noted one more: "
-            "`self.apply` counts the version up, so take `self.push(...)` before it.",
-        ),
-        WrongAnswer(
-            "never applied",
-            _NeverApplies,
-            "the weights are still those of the start after turn {turn}: a decision only says "
-            "what happened. Make the update itself, `self.apply(gradient)`.",
-        ),
-        WrongAnswer(
-            "version not counted",
-            _NoVersion,
-            "the weights move at turn {turn}, but the version stays at 0, so that nobody can tell "
-            "how late a gradient is: `self.apply(gradient)` takes the step and counts.",
-        ),
-        WrongAnswer(
-            "nobody released",
-            _releases_nobody,
-            "you release nobody at turn {turn}: each worker gives one gradient and then waits for "
-            "ever. Its worker may go on at once: `release=(worker,)`.",
-        ),
-        WrongAnswer(
-            "everybody released",
-            _releases_all,
-            "you release {released} at turn {turn}, though only worker {worker} has given a "
-            "gradient: the others still compute. Release those who wait, `release=(worker,)`.",
-        ),
-        WrongAnswer(
-            "waits for all",
-            _WaitsForAll,
-            "there is no update at turn {turn}: you wait until every worker has come. That is the "
-            "synchronous rule; here each gradient is applied when it comes.",
-        ),
-        WrongAnswer(
-            "drops what is late",
-            _OnlyFresh,
-            "worker {worker}’s gradient at turn {turn} is {late} late and you drop it. The plain "
-            "rule applies every gradient, however old; dropping is the cure of 06.3.",
-        ),
-        WrongAnswer(
-            "the server's version",
-            _NoStaleness,
-            "you note that worker {worker}’s gradient at turn {turn} is not late, and it is "
-            "{late} late: give `self.push` the `version` that the worker computed on.",
-        ),
+        WrongAnswer("counts its own update", _CountsItself, _SAYS["counts its own update"]),
+        WrongAnswer("never applied", _NeverApplies, _SAYS["never applied"]),
+        WrongAnswer("version not counted", _NoVersion, _SAYS["version not counted"]),
+        WrongAnswer("nobody released", _releases_nobody, _SAYS["nobody released"]),
+        WrongAnswer("everybody released", _releases_all, _SAYS["everybody released"]),
+        WrongAnswer("waits for all", _WaitsForAll, _SAYS["waits for all"]),
+        WrongAnswer("drops what is late", _OnlyFresh, _SAYS["drops what is late"]),
+        WrongAnswer("the server's version", _NoStaleness, _SAYS["the server's version"]),
+        WrongAnswer("divided by the workers", _ByWorkers, _SAYS["divided by the workers"]),
+        WrongAnswer("changes the weights in place", _InPlace, hint="were written into"),
         WrongAnswer("no comma", _no_comma, hint="are tuples"),
         WrongAnswer("number for a push", _number_for_push, hint="where a Push belongs"),
         WrongAnswer("tuple for a push", _tuple_for_push, hint="by its name"),
         WrongAnswer("one push", _one_push, hint="a comma makes it one"),
     ),
     ranked=False,
+    unseen={"arrive": "whether `arrive` is another rule's of the course"},
 )

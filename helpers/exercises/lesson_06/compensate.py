@@ -11,11 +11,11 @@ from typing import Any
 
 from helpers.algorithms.servers.cure import Cure
 from helpers.algorithms.servers.rule import Decision, Push, Rule
+from helpers.algorithms.servers.stale_cures import DelayCompensation as reference
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import describe
 from helpers.exercises.drives_rules import handing_turns
-from helpers.exercises.lesson_06 import turns
-from helpers.exercises.lesson_06.turns import applies_itself, decides_itself, no_comma, one_push
+from helpers.exercises.lesson_06 import cures, turns
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _MANY = 17_000
@@ -34,7 +34,7 @@ def cases(seed: int) -> list[Case]:
         order = turns.arrivals(random, workers, length, wanted)
         name = turns.named(workers, f" and λ = {strength}")
         made.append(turns.case(name, handing_turns, random, order, workers, (strength,), reference))
-    made.append(turns.around_pairs(handing_turns, random, (0.5,), reference))
+    made += cures.around_others(handing_turns, random, (0.5,), reference, "and λ = 0.5")
     if seed:
         name, order = turns.named(2, " and many weights"), [0, 1] * 7
         given = (name, handing_turns, random, order, 2, (0.5,), reference)
@@ -107,13 +107,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def reference(rule: Rule, strength: float) -> Rule:
-    """The course's own."""
-    from helpers.algorithms.servers.stale_cures import DelayCompensation
-
-    return DelayCompensation(rule, strength)
-
-
 def _compensating(
     remember: Callable[..., Any] = lambda kept, worker, weights, _: kept.update({worker: weights}),
     moved: Callable[[Any, Push], Any] = lambda cure, push: cure.weights - cure.pulled[push.worker],
@@ -149,9 +142,7 @@ _not_squared = _compensating(corrected=lambda g, moved, strength: g + strength *
 _no_strength = _compensating(corrected=lambda g, moved, strength: g + g * g * moved)
 _moves_alone = _compensating(corrected=lambda g, moved, strength: strength * g * g * moved)
 _dot = _compensating(corrected=lambda g, moved, strength: g + strength * g.dot(g) * moved)
-_dot_with_moved = _compensating(
-    corrected=lambda g, moved, strength: g + strength * g * g.dot(moved)
-)
+_dot_with_moved = _compensating(corrected=lambda g, moved, part: g + part * g * g.dot(moved))
 _dot_twice = _compensating(corrected=lambda g, moved, strength: g + strength * g.dot(g).dot(moved))
 _by_version = _compensating(moved=lambda cure, push: push.staleness)
 _one_memory = _compensating(
@@ -174,16 +165,45 @@ class _GivesNothing(_compensating()):  # type: ignore[misc]
         super().pull(worker)
 
 
-def _spoiled(spoil: Callable[[Any], Rule]) -> Callable[..., Rule]:
-    return lambda rule, strength: spoil(reference(rule, strength))
+class _GoesRound(_compensating()):  # type: ignore[misc]
+    def pull(self, worker: int) -> tuple[Any, int]:
+        self.pulled[worker] = self.weights
+        return self.weights, self.version
 
 
-_one_push = _spoiled(one_push)
-_no_comma = _spoiled(no_comma)
-_applies_itself = _spoiled(applies_itself)
-_decides_itself = _spoiled(decides_itself)
+_in_place = _compensating(corrected=lambda g, moved, strength: g.add_(strength * g * g * moved))
+_in_the_pulled = _compensating(moved=lambda c, push: c.pulled[push.worker].neg_().add_(c.weights))
+_itself, _anyway, _fresh, _bare, _number, _instead = cures.spoiled(reference, __name__)
 
 
+_SUMS = (
+    "at turn {turn} all weights share a product that is summed over them, as `torch.dot` and `@` "
+    "give it: ⊙ is `*`, element by element."
+)
+
+_SAYS = {
+    "goes round the inner pull": "the gradient at turn {turn} does not count there: the rule "
+    "inside remembers who pulled, as yours does, and your `pull` does not ask it, "
+    "`self.rule.pull(worker)`.",
+    "the wrong sign": "the correction at turn {turn} points backwards: the gradient is to be "
+    "carried from the pulled weights to the present ones, so it goes with (now − pulled).",
+    "by the version": "the correction at turn {turn} counts updates: it takes the distance in the "
+    "weights, `self.weights - self.pulled[worker]`, not the number of updates between them.",
+    "one memory for all": "the gradient at turn {turn} is handed on as it came. Correct it; and "
+    "remember what each worker pulled for itself: what the last one pulled is always the present "
+    "weights.",
+    "not squared": "the correction at turn {turn} has one g too few: the slope of the gradient is "
+    "taken to be g·g, element by element.",
+    "λ is missing": "the correction at turn {turn} counts whole: multiply it by `strength`.",
+    "remembers at the arrival": "at turn {turn} worker {worker} is compared with the weights "
+    "before its own last update; it pulled after that. Remember in `pull`, not in `arrive`.",
+    "remembers the start alone": "at turn {turn} worker {worker} is compared with what it pulled "
+    "first: each pull replaces what is remembered.",
+    "corrects the weights": "at turn {turn} only the correction is handed on; the gradient itself "
+    "belongs to it: g + λ·g·g·(now − pulled).",
+    "corrects in place": "at turn {turn} the cure around yours finds another gradient than it "
+    "handed on: you wrote into it (`+=`, or a method with `_`). Make a new tensor.",
+}
 EXERCISE = Exercise(
     number="06.5",
     title="Delay compensation",
@@ -200,6 +220,7 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(
         *turns.KINDS,
+        turns.WRITTEN_INTO,
         Mistake("keeps the pair", _pair, unfinished=True),
         Mistake("a product that does not fit", _no_dot, unfinished=True),
         Mistake("pull gives nothing", _pull_gives_nothing, unfinished=True),
@@ -211,75 +232,30 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer(
-            "sums over the weights",
-            _dot,
-            "at turn {turn} all weights share one number, a product summed over them, as "
-            "`torch.dot` and `@` give it: multiply element by element, with `*`.",
-        ),
-        WrongAnswer(
-            "sums with what moved",
-            _dot_with_moved,
-            "at turn {turn} g·moved is summed over the weights, as `torch.dot` and `@` do: ⊙ is "
-            "`*`, element by element.",
-        ),
-        WrongAnswer(
-            "the wrong sign",
-            _wrong_sign,
-            "the correction at turn {turn} points backwards: the gradient is to be carried from "
-            "the pulled weights to the present ones, so it goes with (now − pulled).",
-        ),
-        WrongAnswer(
-            "by the version",
-            _by_version,
-            "the correction at turn {turn} counts updates: it takes the distance in the weights, "
-            "`self.weights - self.pulled[worker]`, not the number of versions between them.",
-        ),
-        WrongAnswer(
-            "one memory for all",
-            _one_memory,
-            "nothing is corrected: at turn {turn} the gradient is handed on as it came. Hand on "
-            "the corrected one; and remember what each worker pulled, `self.pulled[worker]`: what "
-            "the last one pulled is always the present weights.",
-        ),
-        WrongAnswer(
-            "not squared",
-            _not_squared,
-            "the correction at turn {turn} has one g too few: the slope of the gradient is taken "
-            "to be g·g, element by element.",
-        ),
-        WrongAnswer(
-            "λ is missing",
-            _no_strength,
-            "the correction at turn {turn} counts whole: multiply it by `strength`.",
-        ),
-        WrongAnswer(
-            "remembers at the arrival",
-            _at_arrival,
-            "at turn {turn} worker {worker} is compared with the weights before its own last "
-            "update; it pulled after that. Remember in `pull`, not in `arrive`.",
-        ),
-        WrongAnswer(
-            "remembers the start alone",
-            _from_start,
-            "at turn {turn} worker {worker} is compared with what it pulled first: each pull "
-            "replaces what is remembered.",
-        ),
-        WrongAnswer(
-            "corrects the weights",
-            _moves_alone,
-            "at turn {turn} only the correction is handed on; the gradient itself belongs to it: "
-            "g + λ·g·g·(now − pulled).",
-        ),
-        WrongAnswer("never handed on", _applies_itself, turns.NOT_HANDED),
-        WrongAnswer("decides for itself", _decides_itself, turns.OWN_DECISION),
+        WrongAnswer("goes round the inner pull", _GoesRound, _SAYS["goes round the inner pull"]),
+        WrongAnswer("the wrong sign", _wrong_sign, _SAYS["the wrong sign"]),
+        WrongAnswer("by the version", _by_version, _SAYS["by the version"]),
+        WrongAnswer("one memory for all", _one_memory, _SAYS["one memory for all"]),
+        WrongAnswer("not squared", _not_squared, _SAYS["not squared"]),
+        WrongAnswer("λ is missing", _no_strength, _SAYS["λ is missing"]),
+        WrongAnswer("remembers at the arrival", _at_arrival, _SAYS["remembers at the arrival"]),
+        WrongAnswer("remembers the start alone", _from_start, _SAYS["remembers the start alone"]),
+        WrongAnswer("corrects the weights", _moves_alone, _SAYS["corrects the weights"]),
+        WrongAnswer("corrects in place", _in_place, _SAYS["corrects in place"]),
+        WrongAnswer("computes in the pulled weights", _in_the_pulled, hint="written into"),
+        WrongAnswer("sums over the weights", _dot, _SUMS),
+        WrongAnswer("sums with what moved", _dot_with_moved, _SUMS),
         WrongAnswer("torch.dot twice", _dot_twice, hint="a product of torch’s own"),
         WrongAnswer("the pair", _keeps_pair, hint="a tuple stands where"),
         WrongAnswer("a copy a version", _copy_a_version, hint="there is one more:"),
         WrongAnswer("pull gives nothing", _GivesNothing, hint="gives the worker nothing"),
         WrongAnswer("remembers too late", _key_missing, hint="nothing remembered"),
-        WrongAnswer("one push", _one_push, hint="a comma makes it one"),
-        WrongAnswer("no comma", _no_comma, hint="are tuples"),
+        WrongAnswer("never handed on", _itself, cures.NOT_HANDED),
+        WrongAnswer("decides for itself", _anyway, cures.OWN_DECISION),
+        WrongAnswer("called fresh", _fresh, cures.CALLED_FRESH),
+        WrongAnswer("another rule inside", _instead, cures.IN_ITS_PLACE),
+        WrongAnswer("one push", _bare, hint="a comma makes it one"),
+        WrongAnswer("no comma", _number, hint="are tuples"),
     ),
     ranked=False,
     unseen={"inside": "whether a decision is the very one of the rule inside"},

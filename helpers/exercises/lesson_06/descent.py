@@ -2,7 +2,7 @@
 
 `delayed_descent(rate, staleness, noise) -> list[float]`: w²/2 is minimised from w = 1; update t
 uses the gradient at w[t − staleness], or at w[0] before there is one, plus noise[t]. The claim:
-the whole path, to nine digits.
+the whole path, to five digits, so that float32 will do; and `noise` is left as it is.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from helpers.algorithms.servers.stale_descent import delayed_descent as reference
 from helpers.exercises.common import rng
-from helpers.exercises.compare import count, describe, is_array, number, short
-from helpers.exercises.drives import plain_call
+from helpers.exercises.compare import count, describe, is_array, number, short, told_apart
+from helpers.exercises.drives_kept import call_with_tensors
+from helpers.exercises.drives_split import CHANGED
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 Path = list[float]
+_TOLERANCE = 1e-5
 
 
 def cases(seed: int) -> list[Case]:
@@ -39,6 +42,8 @@ def cases(seed: int) -> list[Case]:
 
 def _path(seen: Observation) -> Path:
     given: Any = seen.values[0]
+    if type(given) is dict:
+        given = given["returned"]
     if is_array(given) and given.ndim == 1:
         given = given.tolist()
     found = [number(v) for v in given]
@@ -47,32 +52,41 @@ def _path(seen: Observation) -> Path:
     return [v for v in found if v is not None]
 
 
+def _first_difference(path: Path, want: Path) -> int | None:
+    """The number of the first w that is not as wanted; None where all are."""
+    pairs = enumerate(zip(path, want, strict=False))
+    scale = max(map(abs, want))  # so that NaN is wrong too
+    return next((i for i, (a, b) in pairs if not abs(a - b) <= _TOLERANCE * scale), None)
+
+
 def claim(case: Case, seen: Observation) -> str | None:
-    """Every w of the path."""
+    """Every w of the path, and the noise as it was."""
     want, got = case.facts["want"], _path(seen)
     if len(got) != len(want):
-        return (
-            f"{case.name}, the path has {len(got)} values; with {len(want) - 1} updates it has "
-            f"{len(want)}: w at the start, and after each update."
-        )
-    for step, (mine, right) in enumerate(zip(got, want, strict=True)):
-        if not abs(mine - right) <= 1e-9 * max(1.0, abs(right)):  # so that NaN is wrong too
-            said = f"{case.name}, w after {count(step, 'update')} is {short(mine)}"
-            return f"{said}; it should be {short(right)}."
-    return None
+        said = f"{case.name}, the path has {len(got)} values; with {len(want) - 1} updates it has"
+        return f"{said} {len(want)}: w at the start, and after each update."
+    step = _first_difference(got, want)
+    if step is not None:
+        one, other = told_apart(got[step], want[step])
+        return f"{case.name}, w after {count(step, 'update')} is {one}; it should be {other}."
+    return _changed(case, seen)
+
+
+def _changed(case: Case, seen: Observation) -> str | None:
+    if type(seen.values[0]) is not dict or CHANGED not in seen.values[0]:
+        return None
+    return (
+        f"{case.name}, your function changes `noise`, the list that it was given, which its caller "
+        "may use again. Go through it with `for`."
+    )
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: the first update that is not as wanted, and what w is then."""
     path, want = _path(seen), case.facts["want"]
-    pairs = enumerate(zip(path, want, strict=False))
-    step = next((i for i, (a, b) in pairs if not np.isclose(a, b, 1e-9, 1e-9)), 0)
-    return {
-        "late": case.args[0][1],
-        "step": step,
-        "got": short(path[step]),
-        "want": short(want[step]),
-    }
+    step = _first_difference(path, want) or 0
+    got, right = told_apart(path[step], want[step])
+    return {"late": case.args[0][1], "step": step, "got": got, "want": right}
 
 
 def _before_the_start(case: Case, seen: Observation) -> str | None:
@@ -87,13 +101,12 @@ def _before_the_start(case: Case, seen: Observation) -> str | None:
 
 
 def _not_a_path(case: Case, seen: Observation) -> str | None:
-    value = seen.values[0]
     try:
         _path(seen)
         return None
     except TypeError:
-        pass
-    return f"{case.name}, you returned {describe(value)}: return a list of numbers, the whole path."
+        gave = describe(seen.values[0])
+    return f"{case.name}, you returned {gave}: return a list of numbers, the whole path."
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -107,13 +120,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed: with rate {rate}, gradients {staleness} updates late and noise of {off} … the "
         f"path is {path} …; without noise it would be {calm} …"
     )
-
-
-def reference(rate: float, staleness: int, noise: Path) -> Path:
-    """The course's own."""
-    from helpers.algorithms.servers.stale_descent import delayed_descent
-
-    return delayed_descent(rate, staleness, noise)
 
 
 def _stepping(update: Callable[..., float]) -> Callable[[float, int, Path], Path]:
@@ -138,16 +144,33 @@ _from_stale = _stepping(lambda w, rate, late, off: _old(w, late) - rate * (_old(
 _one_later = _stepping(lambda w, rate, late, off: w[-1] - rate * (_old(w, late + 1) + off))
 _one_sooner = _stepping(lambda w, rate, late, off: w[-1] - rate * (_old(w, late - 1) + off))
 _noise_whole = _stepping(lambda w, rate, late, off: w[-1] - rate * _old(w, late) + off)
+_noise_not_rated = _stepping(lambda w, rate, late, off: w[-1] - rate * _old(w, late) - off)
 _no_noise = _stepping(lambda w, rate, late, off: w[-1] - rate * _old(w, late))
+_of_w_squared = _stepping(lambda w, rate, late, off: w[-1] - rate * (2 * _old(w, late) + off))
 _uphill = _stepping(lambda w, rate, late, off: w[-1] + rate * (_old(w, late) + off))
 _waits = _stepping(
     lambda w, rate, late, off: w[-1] - rate * (w[-1 - late] + off if len(w) > late else 0)
 )
+_noise_alone = _stepping(
+    lambda w, rate, late, off: w[-1] - rate * ((w[-1 - late] if len(w) > late else 0) + off)
+)
 _looks_back = _stepping(lambda w, rate, late, off: w[-1] - rate * (w[-1 - late] + off))
+
+
+def _noise_late(rate: float, staleness: int, noise: Path) -> Path:
+    late = [noise[max(step - staleness, 0)] for step in range(len(noise))]
+    return reference(rate, staleness, late)
 
 
 def _no_start(rate: float, staleness: int, noise: Path) -> Path:
     return reference(rate, staleness, noise)[1:]
+
+
+def _uses_up(rate: float, staleness: int, noise: Path) -> Path:
+    path = [1.0]
+    while noise:
+        path.append(path[-1] - rate * (_old(path, staleness) + noise.pop(0)))
+    return path
 
 
 def _last_alone(rate: float, staleness: int, noise: Path) -> float:
@@ -161,6 +184,27 @@ def _no_places(rate: float, staleness: int, noise: Path) -> Path:
     return path
 
 
+_SAYS = {
+    "no start": "the start is missing: the path begins with 1.0, before any update.",
+    "never late": "every gradient is fresh: update t takes that of w[t − {late}], not of w[t].",
+    "steps from the stale weights": "update {step} starts from the stale weights and undoes what "
+    "came since: the gradient is old, what the server changes are its present weights, `path[-1]`.",
+    "one update too late": "the gradients are one update too late: w after update {step} is {got} "
+    "instead of {want}. Update t, counted from 0, takes w[t − {late}].",
+    "one update too soon": "the gradients are one update too fresh: w after update {step} is {got} "
+    "instead of {want}. Staleness 0 is `path[-1]`: count back from there.",
+    "noise on the weights": "the noise goes into w whole, {got} instead of {want}: it is part of "
+    "the gradient, so the rate multiplies it too.",
+    "noise without the rate": "w goes down by the whole noise, to {got} instead of {want}: it is "
+    "part of the gradient, so the rate multiplies it too. Mind the brackets, rate · (w + noise).",
+    "noise late": "the noise comes late too: w after update {step} is {got} instead of {want}. "
+    "Update t, counted from 0, takes noise[t]; only w is that of {late} updates before.",
+    "no noise": "the noise is left out: the gradient of update t is off by noise[t].",
+    "uphill": "w goes uphill, to {got} in update {step}: a step is minus rate · gradient.",
+    "no update at first": "no gradient moves w in the first {late} updates. All workers pulled "
+    "w[0] at the start, so the first gradients are those of w[0]: `path[max(step - staleness, "
+    "0)]`.",
+}
 EXERCISE = Exercise(
     number="06.2",
     title="Late and noisy descent",
@@ -173,67 +217,34 @@ EXERCISE = Exercise(
         "of all w."
     ),
     cases=cases,
-    drive=plain_call,
+    drive=call_with_tensors,
     claim=claim,
     mistakes=(
         Mistake("looks back past the start", _before_the_start, unfinished=True),
         Mistake("no path", _not_a_path),
+        Mistake("changes the noise", _changed),
     ),
     numbers=numbers,
     compared=lambda case, seen: np.array(_path(seen)),
     praise=praise,
     reference=reference,
     wrong=(
+        WrongAnswer("no start", _no_start, _SAYS["no start"]),
+        WrongAnswer("never late", _never_late, _SAYS["never late"]),
         WrongAnswer(
-            "no start",
-            _no_start,
-            "the start is missing: the path begins with 1.0, before any update.",
+            "steps from the stale weights", _from_stale, _SAYS["steps from the stale weights"]
         ),
-        WrongAnswer(
-            "never late",
-            _never_late,
-            "every gradient is fresh: update t takes the gradient at w[t − {late}], not at w[t].",
-        ),
-        WrongAnswer(
-            "steps from the stale weights",
-            _from_stale,
-            "update {step} starts from the stale weights and undoes what came since. The gradient "
-            "is old; the weights that the server changes are its present ones, `path[-1]`.",
-        ),
-        WrongAnswer(
-            "one update too late",
-            _one_later,
-            "the gradients are one update too late: w after update {step} is {got} instead of "
-            "{want}. Update t, counted from 0, takes w[t − {late}].",
-        ),
-        WrongAnswer(
-            "one update too soon",
-            _one_sooner,
-            "the gradients are one update too fresh: w after update {step} is {got} instead of "
-            "{want}. Staleness 0 is `path[-1]`, so staleness {late} is `path[-1 - {late}]`.",
-        ),
-        WrongAnswer(
-            "noise on the weights",
-            _noise_whole,
-            "the noise goes into w whole, {got} instead of {want}: it is part of the gradient, so "
-            "the rate multiplies it too.",
-        ),
-        WrongAnswer(
-            "no noise",
-            _no_noise,
-            "the noise is left out: the gradient of update t is off by noise[t].",
-        ),
-        WrongAnswer(
-            "uphill",
-            _uphill,
-            "w goes uphill, to {got} in update {step}: a step is minus rate · gradient.",
-        ),
-        WrongAnswer(
-            "no update at first",
-            _waits,
-            "w stays at 1 in the first {late} updates. All workers pulled w[0] at the start, so "
-            "the first gradients are those of w[0]: `path[max(step - staleness, 0)]`.",
-        ),
+        WrongAnswer("one update too late", _one_later, _SAYS["one update too late"]),
+        WrongAnswer("one update too soon", _one_sooner, _SAYS["one update too soon"]),
+        WrongAnswer("noise on the weights", _noise_whole, _SAYS["noise on the weights"]),
+        WrongAnswer("noise without the rate", _noise_not_rated, _SAYS["noise without the rate"]),
+        WrongAnswer("noise late", _noise_late, _SAYS["noise late"]),
+        WrongAnswer("no noise", _no_noise, _SAYS["no noise"]),
+        WrongAnswer("uphill", _uphill, _SAYS["uphill"]),
+        WrongAnswer("of w squared", _of_w_squared, "the gradient of w²/2 is w, and you took 2 w."),
+        WrongAnswer("no update at first", _waits, _SAYS["no update at first"]),
+        WrongAnswer("no gradient at first", _noise_alone, _SAYS["no update at first"]),
+        WrongAnswer("uses the noise up", _uses_up, hint="changes `noise`"),
         WrongAnswer("looks back too far", _looks_back, hint="no w that long ago"),
         WrongAnswer("sets what is not there", _no_places, hint="a list has no places to come"),
         WrongAnswer("the last w alone", _last_alone, hint="a list of numbers, the whole path"),

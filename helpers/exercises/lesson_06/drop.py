@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from helpers.algorithms.servers.cure import Cure
 from helpers.algorithms.servers.rule import Decision, Push, Rule
+from helpers.algorithms.servers.stale_cures import DropStale as reference
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import count
 from helpers.exercises.drives_rules import handing_turns
-from helpers.exercises.lesson_06 import turns
-from helpers.exercises.lesson_06.turns import applies_itself, decides_itself, no_comma, one_push
+from helpers.exercises.lesson_06 import cures, turns
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
 
@@ -25,33 +23,13 @@ def cases(seed: int) -> list[Case]:
     """Seed 0: 3, 1, 2 and 5 workers, of which some come late; else other orders and limits."""
     random, made = rng(seed, "06.3"), []
     for workers in [*WORLDS, int(random.integers(6, 10))] if seed else WORLDS:
-        limit = 2 if workers > 2 else workers - 1
-        if seed and workers > 5:
-            limit = int(random.integers(3, 6))
-        order = telling(random, workers, limit, int(random.integers(13, 18)) if seed else 7)
+        limit = min(workers - 1, 2) if workers < 6 else int(random.integers(3, 6))
+        wanted = {limit, limit + 1, limit + 2} if workers > 1 else {0}
+        length = 4 * workers + (int(random.integers(13, 18)) if seed else 7)
+        order = turns.arrivals(random, workers, length, wanted, limit)
         name = turns.named(workers, f" and a limit of {limit}")
         made.append(turns.case(name, handing_turns, random, order, workers, (limit,), reference))
-    return [*made, turns.around_pairs(handing_turns, random, (9,), reference)]
-
-
-def telling(random: np.random.Generator, workers: int, limit: int, more: int) -> list[int]:
-    """An order of arrivals in which gradients are exactly `limit` updates late, and later ones.
-
-    more: arrivals beyond four a worker and the first.
-
-    Staleness counts the updates that were made, so those that are dropped do not add to it.
-    """
-    order, made = [0], 1
-    pulled = dict.fromkeys(range(workers), 0) | {0: 1}
-    for turn in range(4 * workers + more):
-        exact = [w for w, version in pulled.items() if made - version == limit]
-        later = [w for w, version in pulled.items() if made - version > limit]
-        pick = exact if turn % 3 == 0 else later if turn % 3 == 1 else []
-        worker = int(random.choice(pick or list(pulled)))
-        order.append(worker)
-        made += made - pulled[worker] <= limit
-        pulled[worker] = made
-    return order
+    return made + cures.around_others(handing_turns, random, (1,), reference, "and a limit of 1")
 
 
 def claim(case: Case, seen: Observation) -> str | None:
@@ -67,13 +45,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed with 1, 2, 3 and 5 workers. {cases[0].name}, {dropped} of "
         f"{count(len(found), 'gradient')} were dropped, and everybody went on."
     )
-
-
-def reference(rule: Rule, limit: int) -> Rule:
-    """The course's own."""
-    from helpers.algorithms.servers.stale_cures import DropStale
-
-    return DropStale(rule, limit)
 
 
 def _discards(cure: Cure, push: Push, gradient: Any) -> Any:
@@ -128,16 +99,32 @@ _applies_anyway = _dropping(late=_applies_and_drops)
 _drops_nothing = _dropping(late=_hands_on)
 
 
-def _spoiled(spoil: Callable[[Any], Rule]) -> Callable[..., Rule]:
-    return lambda rule, limit: spoil(reference(rule, limit))
+_hands_on_nothing = _dropping(late=lambda cure, push, gradient: _hands_on(cure, push, 0 * gradient))
+_itself, _anyway, _fresh, _bare, _number, _instead = cures.spoiled(reference, __name__)
 
 
-_one_push = _spoiled(one_push)
-_no_comma = _spoiled(no_comma)
-_applies_itself = _spoiled(applies_itself)
-_decides_itself = _spoiled(decides_itself)
-
-
+_SAYS = {
+    "no return": "worker {worker}’s gradient at turn {turn} is to be dropped, and `arrive` returns "
+    "None: `self.discard(worker, version)` gives a decision, which is what you return.",
+    "discards in vain": "worker {worker}’s gradient at turn {turn} is {late} late, you call "
+    "`self.discard` and go on to apply it: what `self.discard` gives is what you return.",
+    "the worker waits": "you drop worker {worker}’s gradient at turn {turn} and release nobody: it "
+    "waits for ever, and sooner or later everybody does. `self.discard(…)` drops and releases.",
+    "drops at the limit": "worker {worker}’s gradient at turn {turn} is {late} late and you drop "
+    "it: what is exactly at the limit still counts (>, not ≥).",
+    "not noted": "worker {worker}’s gradient vanishes at turn {turn}: the decision has to name it "
+    "in `dropped`, so that it can be counted. `self.discard(worker, version)` does.",
+    "drops the fresh ones": "worker {worker}’s gradient at turn {turn} is only {late} late and you "
+    "drop it; the comparison is the wrong way round.",
+    "version for staleness": "you drop by the version of the gradient, which grows with the "
+    "training: how late it is says `self.push(worker, version).staleness`.",
+    "applies what it drops": "the gradient at turn {turn} is {late} late; your decision says that "
+    "it is dropped, and the weights have moved all the same. Decide before you hand it on.",
+    "drops nothing": "worker {worker}’s gradient at turn {turn} is {late} late and is applied: "
+    "nothing is ever dropped.",
+    "hands on zeros": "worker {worker}’s gradient at turn {turn} is {late} late and you hand on "
+    "zeros: that is an update too, by which all others are later, and nothing is noted as dropped.",
+}
 EXERCISE = Exercise(
     number="06.3",
     title="Drop what is too late",
@@ -158,68 +145,22 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer(
-            "no return",
-            _no_return,
-            "worker {worker}’s gradient at turn {turn} is to be dropped, and `arrive` returns "
-            "None there: `self.discard(worker, version)` gives a decision, which is what you "
-            "return.",
-        ),
-        WrongAnswer(
-            "discards in vain",
-            _in_vain,
-            "worker {worker}’s gradient at turn {turn} is {late} late, you call `self.discard` "
-            "and go on to apply it: `return self.discard(worker, version)`, or what it says is "
-            "lost.",
-        ),
-        WrongAnswer(
-            "its worker is not released",
-            _keeps_worker,
-            "you drop worker {worker}’s gradient at turn {turn} and release nobody: the worker "
-            "waits for an answer for ever, and sooner or later everybody does. "
-            "`self.discard(worker, version)` drops and releases.",
-        ),
-        WrongAnswer(
-            "drops at the limit",
-            _drops_at_limit,
-            "worker {worker}’s gradient at turn {turn} is {late} late and you drop it: what is "
-            "exactly at the limit still counts (>, not ≥).",
-        ),
-        WrongAnswer(
-            "not noted",
-            _not_noted,
-            "worker {worker}’s gradient vanishes at turn {turn}: the decision has to name it in "
-            "`dropped`, so that it can be counted. `self.discard(worker, version)` does.",
-        ),
-        WrongAnswer(
-            "drops the fresh ones",
-            _drops_fresh,
-            "worker {worker}’s gradient at turn {turn} is only {late} late and you drop it; the "
-            "comparison is the wrong way round.",
-        ),
-        WrongAnswer(
-            "version for staleness",
-            _by_version,
-            "you drop by the version of the gradient, which grows with the training: how late it "
-            "is, is the server’s version minus the gradient’s, `self.push(worker, "
-            "version).staleness`.",
-        ),
-        WrongAnswer(
-            "applies what it drops",
-            _applies_anyway,
-            "the gradient at turn {turn} is {late} late; your decision says that it is dropped, "
-            "and the weights have moved all the same. Decide before you hand it on to `self.rule`.",
-        ),
-        WrongAnswer(
-            "drops nothing",
-            _drops_nothing,
-            "worker {worker}’s gradient at turn {turn} is {late} late and is applied: nothing is "
-            "ever dropped.",
-        ),
-        WrongAnswer("never handed on", _applies_itself, turns.NOT_HANDED),
-        WrongAnswer("decides for itself", _decides_itself, turns.OWN_DECISION),
-        WrongAnswer("one push", _one_push, hint="a comma makes it one"),
-        WrongAnswer("no comma", _no_comma, hint="are tuples"),
+        WrongAnswer("no return", _no_return, _SAYS["no return"]),
+        WrongAnswer("discards in vain", _in_vain, _SAYS["discards in vain"]),
+        WrongAnswer("the worker waits", _keeps_worker, _SAYS["the worker waits"]),
+        WrongAnswer("drops at the limit", _drops_at_limit, _SAYS["drops at the limit"]),
+        WrongAnswer("not noted", _not_noted, _SAYS["not noted"]),
+        WrongAnswer("drops the fresh ones", _drops_fresh, _SAYS["drops the fresh ones"]),
+        WrongAnswer("version for staleness", _by_version, _SAYS["version for staleness"]),
+        WrongAnswer("applies what it drops", _applies_anyway, _SAYS["applies what it drops"]),
+        WrongAnswer("drops nothing", _drops_nothing, _SAYS["drops nothing"]),
+        WrongAnswer("hands on zeros", _hands_on_nothing, _SAYS["hands on zeros"]),
+        WrongAnswer("never handed on", _itself, cures.NOT_HANDED),
+        WrongAnswer("decides for itself", _anyway, cures.OWN_DECISION),
+        WrongAnswer("called fresh", _fresh, cures.CALLED_FRESH),
+        WrongAnswer("another rule inside", _instead, cures.IN_ITS_PLACE),
+        WrongAnswer("one push", _bare, hint="a comma makes it one"),
+        WrongAnswer("no comma", _number, hint="are tuples"),
     ),
     ranked=False,
     unseen={

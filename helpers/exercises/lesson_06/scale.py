@@ -1,7 +1,7 @@
-"""Exercise 06.4, gradients divided by how late they are.
+"""Exercise 06.4, late gradients scaled so that rate times staleness keeps within a limit.
 
-`class ScaleByStaleness(Cure)` with `arrive`: a gradient that is τ updates late is handed on as g/τ,
-one that is not late as it is. Source: Zhang et al. (2015), section 3.2.
+`class ScaleByStaleness(Cure)` with `arrive`: a gradient that is τ updates late is handed on at
+min(1, limit/τ) of its size. Source for limit 1: Zhang et al. (2015), section 3.2.
 """
 
 from __future__ import annotations
@@ -9,177 +9,192 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from helpers.algorithms.servers.cure import Cure
 from helpers.algorithms.servers.rule import Decision, Push, Rule
-from helpers.exercises.common import WORLDS, rng
+from helpers.algorithms.servers.stale_cures import ScaleByStaleness as reference
+from helpers.exercises.common import WORLDS, fails_with, rng
+from helpers.exercises.compare import short
 from helpers.exercises.drives_rules import handing_turns
-from helpers.exercises.lesson_06 import turns
-from helpers.exercises.lesson_06.turns import applies_itself, decides_itself, no_comma, one_push
+from helpers.exercises.lesson_06 import cures, turns
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 3, 1, 2 and 5 workers, first some that come late, then fresh ones; else others."""
+    """Seed 0: 3, 1, 2 and 5 workers, some fresh, some within the limit and some beyond; else
+    others. Two workers have no limit given: it is 1."""
     random, made = rng(seed, "06.4"), []
     for workers in [*WORLDS, int(random.integers(6, 10))] if seed else WORLDS:
-        wanted = {0, 1, min(2, workers - 1)} if workers > 1 else {0}
+        limit = {1: 1, 2: 1, 3: 2}.get(workers, 3)
+        wanted = {0, limit, limit + 2} if workers > 1 else {0}
         length = 2 * workers + 6 + (int(random.integers(8, 13)) if seed else 0)
         order = turns.arrivals(random, workers, length, wanted)
-        made.append(
-            turns.case(turns.named(workers), handing_turns, random, order, workers, (), reference)
-        )
-    return [*made, turns.around_pairs(handing_turns, random, (), reference)]
+        words = "no limit given" if workers == 2 else f"a limit of {limit}"
+        name, extra = turns.named(workers, f" and {words}"), () if workers == 2 else (limit,)
+        made.append(turns.case(name, handing_turns, random, order, workers, extra, reference))
+    return made + cures.around_others(handing_turns, random, (1,), reference, "and a limit of 1")
+
+
+def _limit(case: Case) -> int:
+    return int((*case.args[0][2], 1)[0])
 
 
 def claim(case: Case, seen: Observation) -> str | None:
-    """g / max(τ, 1) handed on, and the decision of the rule inside returned."""
+    """min(1, limit/τ) of the gradient handed on, and the decision of the rule inside returned."""
     return turns.fault(case, seen)
+
+
+def _another_part(case: Case, seen: Observation) -> str | None:
+    number, got, want = turns.first_difference(case, seen)
+    if got is None or want is None or case.options or "made" not in got:
+        return None
+    parts = ("release", "applied", "dropped", "made", "inside")
+    if any(got[key] not in (want[key], None) for key in parts):
+        return None
+    before = [0 * want["weights"], *(turn["weights"] for turn in case.facts["want"])]
+    late, limit = turns.late(case.facts["want"])[number - 1], _limit(case)
+    with np.errstate(all="ignore"):
+        moved = (got["weights"] - before[number - 1]) / (want["weights"] - before[number - 1])
+    if not np.allclose(moved, moved[0], 1e-6) or abs(moved[0] - 1) < 1e-5:
+        return None
+    part = moved[0] * limit / max(late, limit)
+    which = f"{case.name}, worker {want['worker']}’s gradient at turn {number}"
+    where = f"{which} is {turns.updates(late)} late"
+    if late <= limit:
+        return f"{where}, and you hand on {short(part)} of it: up to the limit it is all."
+    return (
+        f"{where}, and you hand on {short(part)} of it, which times τ is "
+        f"{short(part * late)}: find the part for which that is {limit}: "
+        f"limit/τ, which is {limit}/{late} here."
+    )
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: the turn, and the limit."""
+    return {**turns.numbers(case, seen), "limit": _limit(case)}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    found = [turns.late(turn) for turn in seen[0].values[0]]
+    late, limit = turns.late(seen[0].values[0]), _limit(cases[0])
+    parts = ", ".join("1" if each <= limit else f"{limit}/{each}" for each in late)
     return (
-        "Passed with 1, 2, 3 and 5 workers: with 3 workers the gradients were "
-        f"{', '.join(map(str, found))} updates late and were divided by "
-        f"{', '.join(str(max(each, 1)) for each in found)}."
+        f"Passed with 1, 2, 3 and 5 workers. {cases[0].name}, the gradients were "
+        f"{', '.join(map(str, late))} updates late, and so much of each was handed on: {parts}."
     )
 
 
-def _no_division(case: Case, seen: Observation) -> str | None:
-    if seen.kind != "ZeroDivisionError":
-        return None
-    return (
-        f"{case.name}, a gradient that is 0 updates late and you divide by 0: what is not late is "
-        "handed on as it is, `max(staleness, 1)`."
-    )
+_no_division = fails_with(
+    "",
+    "a gradient is 0 updates late and you divide by 0: what is no later than the limit "
+    "is handed on as it is.",
+    kind="ZeroDivisionError",
+)
 
 
-def reference(rule: Rule) -> Rule:
-    """The course's own."""
-    from helpers.algorithms.servers.stale_cures import ScaleByStaleness
-
-    return ScaleByStaleness(rule)
+def _scaled(gradient: Any, push: Push, limit: int) -> Any:
+    return gradient * limit / max(push.staleness, limit)
 
 
-def _scaling(scaled: Callable[[Any, Push], Any]) -> type[Cure]:
-    """A cure that scales otherwise."""
+def _scaling(
+    scaled: Callable[[Any, Push, int], Any] = _scaled,
+    handed: Callable[..., Decision] = lambda cure, *given: cure.rule.arrive(*given),
+) -> type[Cure]:
+    """A cure that scales, or hands on, otherwise."""
 
     class Scaling(Cure):
+        def __init__(self, rule: Rule, limit: int = 1) -> None:
+            super().__init__(rule)
+            self.limit = limit
+
         def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-            push = self.push(worker, version)
-            return self.rule.arrive(worker, scaled(gradient, push), version)
+            part = scaled(gradient, self.push(worker, version), self.limit)
+            return handed(self, worker, part, version)
 
     return Scaling
 
 
-_by_zero = _scaling(lambda gradient, push: gradient / push.staleness)
-_one_by_zero = _scaling(lambda gradient, push: gradient * (1 / push.staleness))
-_by_one_more = _scaling(lambda gradient, push: gradient / (push.staleness + 1))
-_by_root = _scaling(lambda gradient, push: gradient / max(push.staleness, 1) ** 0.5)
-_by_version = _scaling(lambda gradient, push: gradient / max(push.version, 1))
-_multiplies = _scaling(lambda gradient, push: gradient * max(push.staleness, 1))
-_unscaled = _scaling(lambda gradient, push: gradient)
+def _by(divisor: Callable[[int, int], float]) -> type[Cure]:
+    """A cure that divides by another number, which comes of how late it is and of the limit."""
+    return _scaling(lambda gradient, push, limit: gradient / divisor(push.staleness, limit))
 
 
-class _CalledFresh(Cure):
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        late = max(self.push(worker, version).staleness, 1)
-        return self.rule.arrive(worker, gradient / late, self.version)
+_by_zero = _by(lambda late, limit: late / limit)
+_one_by_zero = _by(lambda late, limit: 1 / min(1, limit / late))
+_no_limit = _by(lambda late, limit: max(late, 1))
+_falls_at_once = _by(lambda late, limit: late if late > limit else 1)
+_by_what_is_over = _by(lambda late, limit: max(late - limit, 1))
+_unscaled = _by(lambda late, limit: 1)
+_by_version = _scaling(lambda g, push, limit: g / max(push.version / limit, 1))
+_in_place = _scaling(lambda g, push, limit: g.copy_(_scaled(g, push, limit)))
 
 
-class _LosesDecision(Cure):
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        late = max(self.push(worker, version).staleness, 1)
-        self.rule.arrive(worker, gradient / late, version)
-        return Decision(release=(worker,))
+def _loses(cure: Cure, worker: int, *given: Any) -> Decision:
+    cure.rule.arrive(worker, *given)
+    return Decision(release=(worker,))
 
 
-def _spoiled(spoil: Callable[[Any], Rule]) -> Callable[..., Rule]:
-    return lambda rule: spoil(reference(rule))
+_loses_decision = _scaling(handed=_loses)
+_itself, _anyway, _fresh, _bare, _number, _instead = cures.spoiled(reference, __name__)
 
-
-_one_push = _spoiled(one_push)
-_no_comma = _spoiled(no_comma)
-_applies_itself = _spoiled(applies_itself)
-_decides_itself = _spoiled(decides_itself)
-
-
+_SAYS = {
+    "the limit is not used": "worker {worker}’s gradient at turn {turn} is {late} late, and you "
+    "divide by that whatever the limit is: then rate times staleness is the rate times 1, and it "
+    "may be {limit} times that.",
+    "falls at once": "worker {worker}’s gradient at turn {turn} is {late} late and you divide by "
+    "that, though one that is {limit} late counts whole: rate times staleness may stay at the rate "
+    "times {limit}.",
+    "divides by zero": "worker {worker}’s gradient at turn {turn} is {late} late, and you divide "
+    "by a number below 1, or by 0, which makes it larger or infinite: no part is above 1.",
+    "divides by the version": "you take the gradient’s version for τ, so that all gradients shrink "
+    "as training goes on: `self.push(worker, version).staleness` is τ.",
+    "not scaled": "worker {worker}’s gradient at turn {turn} is {late} late and counts whole. "
+    "`gradient * part` is a new tensor: hand on that.",
+    "scales in place": "at turn {turn} the cure around yours finds another gradient than it handed "
+    "on: you wrote into it (`/=`, `*=`, or a method with `_`). Make a new one.",
+    "the decision is lost": "the update at turn {turn} is in nobody’s books: return what "
+    "`self.rule.arrive(...)` decides instead of a decision of your own.",
+}
 EXERCISE = Exercise(
     number="06.4",
     title="Scale by staleness",
-    stars=1,
-    minutes=8,
-    points=2,
+    stars=2,
+    minutes=12,
+    points=3,
     function="ScaleByStaleness",
-    asks="a gradient that is τ updates late is handed on as g / max(τ, 1), with its own version.",
+    asks=(
+        "of a gradient that is τ updates late as much is handed on as keeps rate times staleness "
+        "at the rate times `limit`, and never more than all; with its own version."
+    ),
     cases=cases,
     drive=handing_turns,
     claim=claim,
     mistakes=(
         *turns.KINDS,
         Mistake("divides by zero, and Python says so", _no_division, unfinished=True),
+        Mistake("another part", _another_part),
     ),
-    numbers=turns.numbers,
+    numbers=numbers,
     compared=turns.without_held,
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer(
-            "divides by zero",
-            _by_zero,
-            "worker {worker}’s gradient at turn {turn} is {late} late and you divide by 0, which "
-            "makes every weight infinite. What is not late is handed on as it is: `max(staleness, "
-            "1)`.",
-        ),
-        WrongAnswer(
-            "divides by τ + 1",
-            _by_one_more,
-            "worker {worker}’s gradient at turn {turn} is {late} late, and you divide by one "
-            "more. Divide by τ itself; only τ = 0 needs care, since a fresh gradient counts whole.",
-        ),
-        WrongAnswer(
-            "divides by the root",
-            _by_root,
-            "worker {worker}’s gradient at turn {turn} is {late} late, and you divide by the root "
-            "of that: divide by τ.",
-        ),
-        WrongAnswer(
-            "divides by the version",
-            _by_version,
-            "you divide by the gradient’s version, so that every gradient shrinks as training "
-            "goes on: τ is the server’s version minus the gradient’s, `self.push(worker, "
-            "version).staleness`.",
-        ),
-        WrongAnswer(
-            "multiplies",
-            _multiplies,
-            "worker {worker}’s gradient at turn {turn} is {late} late and grows by that: the "
-            "later it is, the less it should count. Divide.",
-        ),
-        WrongAnswer(
-            "hands on the gradient unscaled",
-            _unscaled,
-            "worker {worker}’s gradient at turn {turn} is {late} late and counts whole: hand on "
-            "the scaled one. `gradient / τ` is a new tensor; the old one stays as it is.",
-        ),
-        WrongAnswer(
-            "called fresh",
-            _CalledFresh,
-            "the gradient at turn {turn} is {late} late, and you hand it on as if it were fresh: "
-            "give the rule inside the gradient’s own `version`, not the server’s.",
-        ),
-        WrongAnswer(
-            "the decision is lost",
-            _LosesDecision,
-            "the update at turn {turn} is in nobody’s books: return what `self.rule.arrive(...)` "
-            "decides instead of a decision of your own.",
-        ),
-        WrongAnswer("never handed on", _applies_itself, turns.NOT_HANDED),
-        WrongAnswer("decides for itself", _decides_itself, turns.OWN_DECISION),
-        WrongAnswer("1 / τ", _one_by_zero, hint="what is not late is"),
-        WrongAnswer("one push", _one_push, hint="a comma makes it one"),
-        WrongAnswer("no comma", _no_comma, hint="are tuples"),
+        WrongAnswer("the limit is not used", _no_limit, _SAYS["the limit is not used"]),
+        WrongAnswer("falls at once", _falls_at_once, _SAYS["falls at once"]),
+        WrongAnswer("divides by what is over", _by_what_is_over, hint="find the part"),
+        WrongAnswer("divides by zero", _by_zero, _SAYS["divides by zero"]),
+        WrongAnswer("divides by the version", _by_version, _SAYS["divides by the version"]),
+        WrongAnswer("not scaled", _unscaled, _SAYS["not scaled"]),
+        WrongAnswer("scales in place", _in_place, _SAYS["scales in place"]),
+        WrongAnswer("called fresh", _fresh, cures.CALLED_FRESH),
+        WrongAnswer("the decision is lost", _loses_decision, _SAYS["the decision is lost"]),
+        WrongAnswer("1 / τ", _one_by_zero, hint="what is no later than the"),
+        WrongAnswer("never handed on", _itself, cures.NOT_HANDED),
+        WrongAnswer("decides for itself", _anyway, cures.OWN_DECISION),
+        WrongAnswer("another rule inside", _instead, cures.IN_ITS_PLACE),
+        WrongAnswer("one push", _bare, hint="a comma makes it one"),
+        WrongAnswer("no comma", _number, hint="are tuples"),
     ),
     ranked=False,
     unseen={

@@ -3,7 +3,8 @@
 `class ConditionalAccumulator` with `apply_grad(gradient, local_step) -> bool` and
 `take_grad(required) -> mean or None` to write. The claim, move by move: a gradient counts unless
 its local step is below the accumulator's; once enough are there the mean is over all that counted,
-the accumulator is empty again and its step one higher. No gradient is changed.
+the accumulator is empty again and its step one higher. No gradient is changed,
+and no mean afterwards.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from helpers.algorithms.servers.accumulators import ConditionalAccumulator as reference
 from helpers.exercises.common import rng
-from helpers.exercises.compare import close, count, describe, is_array, listing
+from helpers.exercises.compare import close, count, describe, is_array, listing, rounded
 from helpers.exercises.drives_sync import accumulator_moves
 from helpers.exercises.lesson_07 import accumulator_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
@@ -100,10 +102,26 @@ def claim(case: Case, seen: Observation) -> str | None:
         number, gave, step, fact = found
         start = _start(case, number, fact)
         if step != fact["step"]:
-            return f"{start}: the global step is {describe(step)} then, not {fact['step']}."
-        return f"{start}: it gave {describe(gave)} instead of {describe(fact['want'])}."
+            return (
+                f"{start}: the step is {describe(step)} then, not {fact['step']}, one more a mean."
+            )
+        why = rounded([gave], [fact["want"]])
+        return f"{start}: it gave {describe(gave)} instead of {describe(fact['want'])}{why}."
     changed = seen.values[0]["changed"]
-    return f"{case.name}, the gradient of move {changed[0] + 1} was changed." if changed else None
+    if changed:
+        return f"{case.name}, the gradient of move {changed[0] + 1} was changed."
+    return _changes_later(case, seen)
+
+
+def _changes_later(case: Case, seen: Observation) -> str | None:
+    later = seen.values[0]["later"]
+    if not later or _first(case, seen) is not None:
+        return None
+    return (
+        f"{case.name}, the mean that move {later[0] + 1} gave was right and changed later: what is "
+        "given is the tensor in which the accumulator sums on. Give a new one, `total / count`, or "
+        "begin the next sum in a new one."
+    )
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -114,6 +132,13 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
         number, gave, _, fact = found
         said |= {"move": _start(case, number, fact), "gave": describe(gave), "held": fact["held"]}
     return said | {"required": case.facts["required"]}
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """The moves as far as they are right and the first that is not; what was changed."""
+    found, value = _first(case, seen), seen.values[0]
+    moves = value["moves"]
+    return value | {"moves": moves if found is None else moves[: found[0] + 1]}
 
 
 def _no_word(case: Case, seen: Observation) -> str | None:
@@ -141,12 +166,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def reference() -> Any:
-    """The course's own."""
-    from helpers.algorithms.servers.accumulators import ConditionalAccumulator
-
-    return ConditionalAccumulator()
-
+_ALL_COUNT = "{move}: all {held} count, not {required}."
 
 EXERCISE = Exercise(
     number="07.4",
@@ -163,8 +183,12 @@ EXERCISE = Exercise(
     cases=cases,
     drive=accumulator_moves,
     claim=claim,
-    mistakes=(Mistake("does not say whether it counts", _no_word),),
+    mistakes=(
+        Mistake("does not say whether it counts", _no_word),
+        Mistake("a mean that changes later", _changes_later),
+    ),
     numbers=numbers,
+    compared=compared,
     praise=praise,
     reference=reference,
     wrong=(
@@ -174,12 +198,7 @@ EXERCISE = Exercise(
             "the gradient of move {changed} was changed, though it is the worker's: `+=` writes "
             "into it. Make a new tensor: `total = total + gradient`.",
         ),
-        WrongAnswer(
-            "counts stale gradients",
-            wrong.counts_stale,
-            "{move}: it counted, but its step is over. A gradient with a lower local step is "
-            "stale.",
-        ),
+        WrongAnswer("counts stale", wrong.counts_stale, "{move}: a lower step is stale: drop it."),
         WrongAnswer(
             "drops gradients of this step",
             wrong.drops_equal,
@@ -191,28 +210,15 @@ EXERCISE = Exercise(
             "{move}: it was dropped, but a local step ahead is not stale: this variable's update "
             "is still to come. Compare with <, not with !=.",
         ),
-        WrongAnswer(
-            "does not raise the step",
-            wrong.StepStays,
-            "{move}: the mean was taken, but the global step stays, so late gradients would "
-            "count: raise it.",
-        ),
-        WrongAnswer(
-            "gives a mean too early",
-            wrong.too_early,
-            "{move}: it gave {gave}, before enough gradients are there. Give None until then.",
-        ),
+        WrongAnswer("the step stays", wrong.StepStays, "{move}: raise the global step."),
+        WrongAnswer("too early", wrong.too_early, "{move}: give None before enough are there."),
         WrongAnswer(
             "raises the step for nothing",
             wrong.StepForNothing,
             "{move}: nothing can be taken yet, and still the global step is raised: return None "
             "first.",
         ),
-        WrongAnswer(
-            "waits for exactly as many",
-            wrong.exactly,
-            "{move}: it gave None: more than required is enough too. Compare with <, not with !=.",
-        ),
+        WrongAnswer("exactly", wrong.exactly, "{move}: more than required is enough too: use <."),
         WrongAnswer(
             "never raises the count",
             wrong.NeverCounts,
@@ -226,39 +232,23 @@ EXERCISE = Exercise(
             "{move}: the sum was divided by {required}, but {held} gradients are in it: a chief "
             "that comes late finds more than it asked for. Divide by the number that came.",
         ),
+        WrongAnswer("a sum", wrong.sums, "{move}: it gave the sum of the {held}, not the mean."),
+        WrongAnswer("first ones alone", wrong.FirstAlone, _ALL_COUNT),
+        WrongAnswer("last ones alone", wrong.LastAlone, _ALL_COUNT),
         WrongAnswer(
-            "gives the sum",
-            wrong.sums,
-            "{move}: it gave the sum of the {held}, not their mean.",
+            "not emptied", wrong.NeverEmptied, "{move}: earlier steps are in it. Start anew."
         ),
-        WrongAnswer(
-            "takes the first ones alone",
-            wrong.FirstAlone,
-            "{move}: it took the first {required} alone; all {held} that came count.",
-        ),
-        WrongAnswer(
-            "never emptied",
-            wrong.NeverEmptied,
-            "{move}: gradients of earlier steps are still in it. Start anew after each mean: no "
-            "sum, no count.",
-        ),
-        WrongAnswer(
-            "the sum is never emptied",
-            wrong.sum_kept,
-            "{move}: the count starts anew after a mean, but the sum does not.",
-        ),
-        WrongAnswer(
-            "the count is never emptied",
-            wrong.count_kept,
-            "{move}: the sum starts anew after a mean, but the count does not.",
-        ),
+        WrongAnswer("the sum is kept", wrong.sum_kept, "{move}: the old sum is still there."),
+        WrongAnswer("count is kept", wrong.count_kept, "{move}: the old count is still there."),
         WrongAnswer(
             "stale ones are counted",
             wrong.StaleCounted,
             "{move}: the sum was divided by more than the {held} that are in it: a stale gradient "
             "is not to be counted either. Compare the steps first.",
         ),
+        WrongAnswer("its own buffer", wrong.OwnBuffer, hint="sums on"),
         WrongAnswer("says nothing", wrong.SaysNothing, hint="say whether the gradient counts"),
     ),
     ranked=False,
+    unseen={"later": "whether an earlier result is written into"},
 )

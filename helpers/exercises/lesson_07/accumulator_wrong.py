@@ -79,14 +79,20 @@ class NeverEmptied(Accumulator):
 
 
 class FirstAlone(Accumulator):
+    kept: Any = staticmethod(lambda came, required: came[:required])
+
     def take_grad(self, required: int) -> Any:
         before = self.count
         mean = super().take_grad(required)
-        return mean if mean is None else sum(self.given[-before:][:required]) / required
+        return mean if mean is None else sum(self.kept(self.given[-before:], required)) / required
 
     def add(self, gradient: Any) -> None:
         super().add(gradient)
         self.given = [*getattr(self, "given", ()), gradient]
+
+
+class LastAlone(FirstAlone):
+    kept: Any = staticmethod(lambda came, required: came[-required:])
 
 
 class InPlace(Accumulator):
@@ -96,6 +102,22 @@ class InPlace(Accumulator):
         else:
             self.total = gradient
         self.count += 1
+
+
+class OwnBuffer(Accumulator):
+    buffer: Any = None
+
+    def add(self, gradient: Any) -> None:
+        if self.count:
+            self.buffer += gradient
+        else:
+            self.buffer = gradient.clone() if self.buffer is None else self.buffer
+            self.buffer.copy_(gradient)
+        self.total, self.count = self.buffer, self.count + 1
+
+    def take_grad(self, required: int) -> Any:
+        mean = super().take_grad(required)
+        return mean if mean is None else self.buffer.copy_(mean)
 
 
 class StaleCounted(Accumulator):

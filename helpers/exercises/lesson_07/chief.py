@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from helpers.exercises.common import rng
-from helpers.exercises.compare import count, describe
+from helpers.exercises.compare import count, describe, rounded
 from helpers.exercises.drives_sync import chief_turns
 from helpers.exercises.lesson_07 import chief_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
@@ -74,8 +74,10 @@ def claim(case: Case, seen: Observation) -> str | None:
         put, wanted = wrong.in_words(start), wrong.in_words(case.facts["start"])
         return f"{case.name}, `start` put {put} in, not {wanted}."
     found = wrong.first(case, seen)
+    if found is None and seen.values[0]["changed"]:
+        return f"{case.name}, {_CHANGED}"
     if found is None:
-        return f"{case.name}, {_CHANGED}" if seen.values[0]["changed"] else None
+        return wrong.no_whole_numbers(case, seen)
     number, got, want = found
     fault, begin = wrong.fault(case, got, want), wrong.begin(case, number, want)
     if fault == "asked":
@@ -83,11 +85,12 @@ def claim(case: Case, seen: Observation) -> str | None:
         said = f"`take_grad` was asked for {', '.join(asked)}"
         return f"{begin}: {said}; ask once a turn, for {case.facts['aggregate']}."
     if fault == "tokens":
-        said = f"{wrong.in_words(got['tokens'])} came into the queue"
+        said = f"{wrong.in_words(wrong.new(got))} came into the queue"
         return f"{begin}: {said}, not {wrong.in_words(want['tokens'])}."
     if fault == "left":
         return f"{begin}: the oldest token does not stand first in the queue any more."
-    return f"{begin}: `{fault}` is {describe(got[fault])}; it should be {describe(want[fault])}."
+    right = f"{describe(want[fault])}{rounded([got[fault]], [want[fault]])}"
+    return f"{begin}: `{fault}` is {describe(got[fault])}; it should be {right}."
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -101,7 +104,7 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
         return said
     number, got, want = found
     said |= {"turn": wrong.begin(case, number, want), "asked": len(got["asked"])}
-    said |= {"new": count(len(got["tokens"]), "token"), "wanted": len(want["tokens"])}
+    said |= {"new": count(len(wrong.new(got)), "token"), "wanted": len(want["tokens"])}
     return said | {"old": want["step"] - 1}
 
 
@@ -203,8 +206,8 @@ EXERCISE = Exercise(
         WrongAnswer(
             "a token for each gradient",
             wrong.aggregate_tokens,
-            "{turn}: {new} for {total} workers: the spare ones wait for ever. Each worker takes a "
-            "token, whether its gradient counted or not.",
+            "{turn}: {new} for {total} workers. Each worker takes a token, whether its gradient "
+            "counted or not: put in {total}, whatever lies there already.",
         ),
         WrongAnswer(
             "a token for each worker",
@@ -212,43 +215,13 @@ EXERCISE = Exercise(
             "{turn}: {new} for {aggregate} gradients: {total} workers have to give several each, "
             "and need a token for every one. Take the larger number.",
         ),
-        WrongAnswer(
-            "tokens for nothing",
-            wrong.ForNothing,
-            "{turn}: tokens came into the queue without an update. `None` means that there is no "
-            "mean yet.",
-        ),
-        WrongAnswer(
-            "does not raise the step",
-            wrong.StepStays,
-            "{turn}: an update is made, but `global_step` stays as it was: raise it by one.",
-        ),
-        WrongAnswer(
-            "raises the step for nothing",
-            wrong.StepForNothing,
-            "{turn}: the step is raised without an update. `None` means that there is no mean "
-            "yet: stop.",
-        ),
-        WrongAnswer(
-            "no rate",
-            wrong.no_rate,
-            "{turn}: the whole mean was subtracted: multiply it by the rate.",
-        ),
-        WrongAnswer(
-            "up the gradient",
-            wrong.uphill,
-            "{turn}: the weights went up the gradient: subtract rate · mean.",
-        ),
-        WrongAnswer(
-            "weights that stay",
-            wrong.no_update,
-            "{turn}: a mean was taken, but the weights stay as they were: subtract rate · mean.",
-        ),
-        WrongAnswer(
-            "divides once more",
-            wrong.divides_again,
-            "{turn}: the mean was divided by {aggregate} once more: `take_grad` has done that.",
-        ),
+        WrongAnswer("tokens for nothing", wrong.ForNothing, "{turn}: tokens without an update."),
+        WrongAnswer("the step stays", wrong.StepStays, "{turn}: raise `global_step` by one."),
+        WrongAnswer("a step for nothing", wrong.StepForNothing, "{turn}: a step without a mean."),
+        WrongAnswer("no rate", wrong.no_rate, "{turn}: the mean was subtracted without the rate."),
+        WrongAnswer("uphill", wrong.uphill, "{turn}: the weights went up: subtract rate · mean."),
+        WrongAnswer("no step", wrong.no_update, "{turn}: the weights stay: subtract rate · mean."),
+        WrongAnswer("divides again", wrong.divides_again, "{turn}: the mean is divided already."),
         WrongAnswer(
             "empties the queue",
             wrong.empties,
@@ -262,6 +235,7 @@ EXERCISE = Exercise(
             "right, `extend`, and workers take on the left.",
         ),
         WrongAnswer("writes into the given weights", wrong.InPlace, _CHANGED),
+        WrongAnswer("floats for tokens", wrong.floats, wrong.no_whole_numbers),
         WrongAnswer("counts first", wrong.CountsFirst, hint="`take_grad` is enough"),
         WrongAnswer("no word", wrong.NoWord, hint="say whether an update was made"),
     ),

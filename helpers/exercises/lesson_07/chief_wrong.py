@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from helpers.exercises.common import fails_with
 from helpers.exercises.compare import close, count, describe
+from helpers.exercises.drives_sync import LEFT
 from helpers.exercises.spec import Case, Mistake, Observation
 
 _TOLERANCE = 1e-9
@@ -28,17 +32,38 @@ def fault(case: Case, got: dict[str, Any], want: dict[str, Any]) -> str:
         return "step"
     if not close(got["weights"], want["weights"], _TOLERANCE):
         return "weights"
-    if [*got["tokens"]] != want["tokens"]:
+    if new(got) != want["tokens"]:
         return "tokens"
-    if got["left"] != 0:
+    if [*got["tokens"]] != [LEFT, *want["tokens"]]:
         return "left"
     return "" if got["gave"] is want["gave"] else "gave"
+
+
+def new(turn: dict[str, Any]) -> list[Any]:
+    """The tokens of a turn, without the one that was there before."""
+    old = next((at for at, one in enumerate(turn["tokens"]) if describe(one) == str(LEFT)), None)
+    return [token for at, token in enumerate(turn["tokens"]) if at != old]
 
 
 def begin(case: Case, number: int, want: dict[str, Any]) -> str:
     """Which turn it is, in words."""
     what = "a mean is there" if want["gave"] else "too few gradients are there"
     return f"{case.name}, turn {number + 1} ({what})"
+
+
+def no_whole_numbers(case: Case, seen: Observation) -> str | None:
+    """What is said where tokens or steps are floats, which count as well as whole numbers."""
+    turns = seen.values[0]["turns"]
+    counted = [*seen.values[0]["start"], *(one for t in turns for one in (t["step"], *t["tokens"]))]
+    odd = next((one for one in counted if np.asarray(one).dtype.kind not in "iu"), None)
+    return (
+        None
+        if odd is None
+        else (
+            f"{case.name}, {odd} is a {type(odd).__name__} where steps are counted: a token and "
+            "`global_step` are whole numbers."
+        )
+    )
 
 
 def in_words(tokens: Sequence[Any]) -> str:
@@ -50,13 +75,11 @@ def in_words(tokens: Sequence[Any]) -> str:
     return f"{count(len(tokens), 'token')} of step {describe(tokens[0])}"
 
 
-def _asks_for_more(case: Case, seen: Observation) -> str | None:
-    if "'Scripted' object has no attribute" not in seen.text:
-        return None
-    return (
-        f"{case.name}, the chief uses something of the accumulator that it does not have: "
-        "`take_grad` is enough. It says by `None` that there is no mean yet."
-    )
+_asks_for_more = fails_with(
+    "'Scripted' object has no attribute",
+    "the chief uses something of the accumulator that it does not have: `take_grad` is "
+    "enough. It says by `None` that there is no mean yet.",
+)
 
 
 def _no_word(case: Case, seen: Observation) -> str | None:
@@ -143,15 +166,14 @@ asks_twice = _with(take=_takes_twice)
 aggregate_tokens = _with(new=lambda total, aggregate: aggregate)
 total_tokens = _with(new=lambda total, aggregate: total)
 appends = _with(put=lambda chief, tokens: chief.queue.append(tokens))
+floats = _with(put=lambda chief, tokens: chief.queue.extend(map(float, tokens)))
 on_the_left = _with(put=lambda chief, tokens: chief.queue.extendleft(tokens))
 own_queue = _with(put=lambda chief, tokens: setattr(chief, "queue", tokens))
 empties = _with(put=_empties)
 no_rate = _with(updated=lambda chief, mean: chief.weights - mean)
 uphill = _with(updated=lambda chief, mean: chief.weights + chief.rate * mean)
 no_update = _with(updated=lambda chief, mean: chief.weights)
-divides_again = _with(
-    updated=lambda chief, mean: chief.weights - chief.rate * mean / chief.aggregate
-)
+divides_again = _with(updated=lambda me, mean: me.weights - me.rate * mean / me.aggregate)
 
 
 class AppendsAtStart(Chief):

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from helpers.exercises.common import rng
-from helpers.exercises.compare import count, describe, listing, number, short
-from helpers.exercises.drives import plain_call
+from helpers.exercises.compare import count, describe, listing, number, short, told_apart
+from helpers.exercises.drives_kept import call_with_tensors
+from helpers.exercises.drives_split import changed
 from helpers.exercises.lesson_07.kth import step_times
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
@@ -23,7 +24,10 @@ _TOLERANCE = 1e-5
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 12 workers of which 2 are often late, then 1, 2, 3 and 5; else other workers."""
+    """Seed 0: 12 workers of which 2 are often late, then 1, 2, 3 and 5; else other workers.
+
+    The last one's hours fall three times; least they are in the middle.
+    """
     random = rng(seed, "07.2")
     made = [_case(random, 12, 2, 4, 0.05), _case(random, 1, 0, 1, 0.3)]
     made.append(_case(random, 7, None, 1, 0.6, every=3))
@@ -37,6 +41,7 @@ def cases(seed: int) -> list[Case]:
             low = max(workers // 3, 1)
             made.append(_case(random, workers, spares, low, 0.05, known=min(workers, 19)))
         made += [_case(random, workers, None, 1, 0.6, every=2) for workers in (8, 13)]
+    made.append(_case(random, 7, None, 1, 0.6, hours=(9, 6, 8, 5, 7, 6.5, 8)))
     return made
 
 
@@ -48,11 +53,13 @@ def _case(
     rest: float,
     known: int | None = None,
     every: int = 1,
+    hours: Sequence[float] = (),
 ) -> Case:
     """One case. spares: how many are to be the best choice, where that is asked for.
 
     known: the largest N of which the updates are known; all workers unless told. every: how far
-    apart these N are; where that is more than 1, the largest stands first.
+    apart these N are; where that is more than 1, the largest stands first. hours: of N from 1 on,
+    where they are asked for.
     """
     times = step_times(random, 40, workers, late=0.01)
     if spares is not None:  # as many machines that are often late
@@ -63,13 +70,16 @@ def _case(
         for n in range(low, (known or workers) + 1)[:: -every if every > 1 else 1]
     }
     seconds = np.sort(times, axis=1).mean(axis=0)
-    hours = {n: float(iterations[n] * seconds[n - 1] / 3600) for n in iterations}
+    iterations |= {n: int(3600 * h / seconds[n - 1]) for n, h in enumerate(hours, 1)}
     return Case(
         f"With {count(workers, 'worker')} and "
         + (f"N in {listing(iterations)}" if every > 1 else f"N from {low}")
         + (f" to {max(iterations)}" if max(iterations) < workers else ""),
         ((times, iterations),),
-        facts={"hours": hours, "workers": workers},
+        facts={
+            "hours": {n: float(iterations[n] * seconds[n - 1] / 3600) for n in iterations},
+            "workers": workers,
+        },
     )
 
 
@@ -91,6 +101,8 @@ def _answer(seen: Observation) -> tuple[float, float]:
 
 def claim(case: Case, seen: Observation) -> str | None:
     """The best number of spares and its hours."""
+    if found := _changed(case, seen):
+        return found
     best, least = _best(case)
     want = case.facts["workers"] - best
     spares, hours = _answer(seen)
@@ -100,14 +112,24 @@ def claim(case: Case, seen: Observation) -> str | None:
             f"training takes {least:.3g} h."
         )
     if not abs(hours - least) <= _TOLERANCE * abs(least):
-        return f"{case.name}, b = {want} is right, but it takes {least:.4g} h."
+        got, right = told_apart(hours, least)
+        return f"{case.name}, b = {want} is right, but it takes {right} h, not {got}."
     return None
+
+
+def _changed(case: Case, seen: Observation) -> str | None:
+    place = changed(seen.values[0])
+    if place is None:
+        return None
+    what = "`iterations`" if place else "`times`"
+    return f"{case.name}, {what} holds other numbers now: whoever called needs it still."
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: what was given, and what is right."""
     (spares, hours), (best, _), workers = _answer(seen), _best(case), case.facts["workers"]
-    found = {"spares": short(spares), "hours": short(hours)}
+    told = f"you spare {short(spares)} and need {short(hours)} h"
+    found = {"spares": short(spares), "hours": short(hours), "told": told}
     return found | {"workers": workers, "best": best, "right": workers - best}
 
 
@@ -127,9 +149,7 @@ def _not_two(case: Case, seen: Observation) -> str | None:
     value = seen.values[0]
     if type(value) in (list, tuple) and len(value) == 2:
         return None
-    return (
-        f"{case.name}, your function gave {describe(value)}; return two numbers, b and the hours."
-    )
+    return f"{case.name}, your function gave {describe(value)}; return b and the hours."
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -171,13 +191,33 @@ _hours_alone = _search(given=lambda workers, best, hours: hours)
 _in_seconds = _search(given=lambda workers, best, hours: (workers - best, hours * 3600))
 _in_minutes = _search(given=lambda workers, best, hours: (workers - best, hours * 60))
 _every_n = _search(among=lambda times, iterations: range(1, times.shape[1] + 1))
-_every_n_between = _search(
-    among=lambda times, iterations: range(min(iterations), max(iterations) + 1)
-)
+_every_n_between = _search(among=lambda times, known: range(min(known), max(known) + 1))
+_stops = _search(among=lambda times, known: _falling(times, known, [*known]))
+_stops_down = _search(among=lambda times, known: _falling(times, known, [*known][::-1]))
 _shortest_step = _search(among=lambda times, iterations: [min(iterations)])
 _waits_for_all = _search(lambda times, n: times.max(dim=1).values.mean())
 _takes_away = _search(lambda times, n: times[:, :n].max(dim=1).values.mean())
 _next_gradient = _search(lambda times, n: _to(times, min(n + 1, times.shape[1])))
+
+
+_a_gradient = _search(lambda times, n: _to(times, n) / n)
+_median = _search(lambda times, n: times.sort(dim=1).values[:, n - 1].median())
+
+
+def _falling(times: Any, iterations: Any, order: list[int]) -> list[int]:
+    hours = [iterations[n] * float(_to(times, n)) for n in order]
+    rises = (at for at in range(1, len(order)) if hours[at] > hours[at - 1])
+    return order[: next(rises, None)]
+
+
+def _into_the_given(times: Any, iterations: dict[int, Any]) -> Any:
+    spares, hours = reference(times, iterations)
+    iterations.update({n: hours for n in iterations})
+    return spares, hours
+
+
+def _sorts_the_given(times: Any, iterations: dict[int, Any]) -> Any:
+    return reference(times.copy_(times.sort(dim=1).values), iterations)
 
 
 def _counting(count_of: Callable[[Any, Any], int]) -> Callable[..., tuple[Any, Any]]:
@@ -195,6 +235,19 @@ _from_entries = _counting(lambda times, iterations: len(iterations))
 _from_steps = _counting(lambda times, iterations: times.shape[0])
 
 
+def _left_of(what: str) -> str:
+    return (
+        f"your b = {{spares}} is what N = {{best}} leaves of {what}. The workers are the columns "
+        "of `times`, {workers}: b = {right}."
+    )
+
+
+_STOPS = (
+    "{told}: there the hours stop falling, and farther on they are less. Measured hours rise and "
+    "fall: compare those of every N in `iterations`."
+)
+
+
 EXERCISE = Exercise(
     number="07.2",
     title="Choose b",
@@ -207,10 +260,11 @@ EXERCISE = Exercise(
         "times the mean time to the N-th gradient, in hours."
     ),
     cases=cases,
-    drive=plain_call,
+    drive=call_with_tensors,
     builds_on=("07.1",),
     claim=claim,
     mistakes=(
+        Mistake("changes its argument", _changed),
         Mistake("not two numbers", _not_two),
         Mistake("an N that is not known", _unknown_n, unfinished=True),
     ),
@@ -219,74 +273,43 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     wrong=(
+        WrongAnswer("exchanged", _hours_first, "both are right: b first, then the hours."),
+        WrongAnswer("in seconds", _in_seconds, "{hours} are seconds: divide by 3600."),
+        WrongAnswer("in minutes", _in_minutes, "{hours} are minutes: divide by 60."),
         WrongAnswer(
-            "the other way round",
-            _hours_first,
-            "both numbers are right, the other way round: b first, then the hours.",
+            "N for b", _gives_n, "you gave N = {best}. The spares are the others: b = {right}."
         ),
-        WrongAnswer(
-            "seconds for hours",
-            _in_seconds,
-            "{hours} are seconds: an hour has 3600 s.",
-        ),
-        WrongAnswer(
-            "minutes for hours",
-            _in_minutes,
-            "{hours} are minutes: an hour has 3600 s.",
-        ),
-        WrongAnswer(
-            "N instead of b",
-            _gives_n,
-            "you gave N = {best}, how many gradients make an update. The spares are the other "
-            "workers: b = {right}.",
-        ),
-        WrongAnswer(
-            "counts the largest N",
-            _from_largest,
-            "your b = {spares} is what N = {best} leaves of the largest N in `iterations`. The "
-            "workers are the columns of `times`, {workers}: b = {right}.",
-        ),
-        WrongAnswer(
-            "counts the entries",
-            _from_entries,
-            "your b = {spares} is what N = {best} leaves of the number of entries in "
-            "`iterations`. The workers are the columns of `times`, {workers}: b = {right}.",
-        ),
-        WrongAnswer(
-            "counts the steps",
-            _from_steps,
-            "your b = {spares} is what N = {best} leaves of the number of steps, the rows of "
-            "`times`. The workers are the columns of `times`, {workers}: b = {right}.",
-        ),
+        WrongAnswer("counts the largest N", _from_largest, _left_of("the largest N")),
+        WrongAnswer("counts the entries", _from_entries, _left_of("the entries in `iterations`")),
+        WrongAnswer("counts the steps", _from_steps, _left_of("the steps, the rows of `times`")),
         WrongAnswer(
             "waits for all",
             _waits_for_all,
-            "you spare {spares} and need {hours} h: that is the N with the fewest updates, which "
-            "wins only if every step waited for the last gradient. With N of N + b a step is over "
-            "when gradient N is there.",
+            "{told}: that is the N with the fewest updates, which wins only if every step waited "
+            "for the last gradient. With N of N + b a step is over when gradient N is there.",
         ),
         WrongAnswer(
             "workers taken away",
             _takes_away,
-            "you spare {spares} and need {hours} h: that takes workers away instead of sparing "
-            "them: N workers, and each step waits for all of these. With spares all workers run, "
-            "and the first N to come count.",
+            "{told}: that takes workers away instead of sparing them: N workers, and each step "
+            "waits for all of these. With spares all workers run, and the first N to come count.",
         ),
-        WrongAnswer(
-            "the next gradient",
-            _next_gradient,
-            "you spare {spares} and need {hours} h: that waits for gradient N + 1; the step is "
-            "over with the N-th.",
-        ),
+        WrongAnswer("the next gradient", _next_gradient, "{told}: that waits for gradient N + 1."),
+        WrongAnswer("divided by N", _a_gradient, "{told}: an update has N gradients already."),
+        WrongAnswer("the median", _median, "{told}: training waits for long steps too: the mean."),
         WrongAnswer(
             "steps alone",
             _shortest_step,
-            "you spare {spares} and need {hours} h: that N has the shortest step, but it needs "
-            "the most of them. Compare the product.",
+            "{told}: that N has the shortest step and needs the most of them: compare the product.",
         ),
+        WrongAnswer("stops where the hours rise", _stops, _STOPS),
+        WrongAnswer("stops where they rise, from above", _stops_down, _STOPS),
+        WrongAnswer("sorts the given", _sorts_the_given, hint="`times` holds other numbers now"),
+        WrongAnswer("into the given", _into_the_given, hint="`iterations` holds other numbers now"),
         WrongAnswer("every N from 1", _every_n, hint="only 4 to 12"),
         WrongAnswer("every N between", _every_n_between, hint="only 7, 4 and 1"),
-        WrongAnswer("the hours alone", _hours_alone, hint="return two numbers"),
+        WrongAnswer("the hours alone", _hours_alone, hint="return b and the hours"),
     ),
     ranked=False,
+    unseen={"changed": "whether `iterations` changes"},
 )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from helpers.exercises.common import rng
-from helpers.exercises.compare import count, describe, number, short
+from helpers.exercises.compare import count, describe, number, told_apart
 from helpers.exercises.drives import plain_call
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
@@ -40,6 +40,7 @@ def cases(seed: int) -> list[Case]:
     made = []
     for steps, workers, k in shapes:
         times = step_times(random, steps, workers)
+        times = times[np.sort(times, axis=1)[:, k - 1].argsort(kind="stable")]  # the slowest last
         want = np.sort(times, axis=1)[:, [k - 1, -1]].mean(axis=0)
         facts = {"want": float(want[0]), "last": float(want[1])}
         name = f"With k={k} of {count(workers, 'worker')} over {steps} steps"
@@ -55,13 +56,15 @@ def claim(case: Case, seen: Observation) -> str | None:
         return f"{case.name}, your function gave {said}; one number of seconds was asked for."
     if abs(got - want) <= _TOLERANCE * abs(want):
         return None
-    return f"{case.name}, the mean time is {short(got)} s; it should be {short(want)} s."
+    one, other = told_apart(got, want)
+    return f"{case.name}, the mean time is {one} s; it should be {other} s."
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: what was given, and which gradient was asked for."""
     times, k = case.args[0]
-    said = {"got": short(number(seen.values[0])), "row": min(k, len(times)) - 1}
+    got, want = told_apart(number(seen.values[0]) or 0.0, case.facts["want"])
+    said = {"got": f"you got {got} s instead of {want} s", "row": min(k, len(times)) - 1}
     return said | {"k": k, "before": k - 1, "after": k + 1}
 
 
@@ -103,7 +106,16 @@ _means_first = _another(lambda times, ranked, k: times.mean(dim=0).sort().values
 _over_steps = _another(lambda times, ranked, k: times.sort(dim=0).values[:, k - 1].mean())
 _all_together = _another(lambda times, ranked, k: times.flatten().sort().values[k - 1])
 _all_averaged = _another(lambda times, ranked, k: times.mean())
+_median = _another(lambda times, ranked, k: ranked[:, k - 1].median())
+_middle = _another(lambda times, ranked, k: ranked[:, k - 1].quantile(0.5))
+_first_step = _another(lambda times, ranked, k: ranked[0, k - 1])
+_quantile = _another(lambda times, ranked, k: times.quantile(k / times.shape[1], dim=1).mean())
 _beyond = _another(lambda times, ranked, k: times.topk(k, dim=1, largest=False).values[:, k].mean())
+
+_MEDIAN = (
+    "{got}: that is the median over the steps, which does not mind how long the longest ones are. "
+    "Training waits for these too: take the mean."
+)
 
 
 EXERCISE = Exercise(
@@ -123,76 +135,67 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer(
-            "a time for each step",
-            _no_mean,
-            "you gave a time for each step: take their mean over the steps, one number.",
-        ),
+        WrongAnswer("no mean", _no_mean, "you gave a time for each step: take their mean."),
         WrongAnswer(
             "the next one",
             _next_one,
-            "you got {got} s: that is the time to gradient number {after}. Columns count from 0: "
-            "the {k}th smallest stands in column {before}.",
+            "{got}: that is the time to gradient number {after}, one too late. Counted from 0, "
+            "gradient number {k} of a sorted row stands at place {before}.",
         ),
         WrongAnswer(
             "the slowest step",
             _slowest_step,
-            "you got {got} s: that is the slowest of all steps. Training takes them one after the "
+            "{got}: that is the slowest of all steps. Training takes them one after the "
             "other, so what counts is their mean.",
         ),
+        WrongAnswer("one step", _first_step, "{got}: that is the first step's alone."),
         WrongAnswer(
             "always the same workers",
             _first_workers,
-            "you got {got} s: that waits for workers 0 to {before} in every step. No worker is "
+            "{got}: that waits for workers 0 to {before} in every step. No worker is "
             "special: take the first {k} to come, which are others in each step.",
         ),
         WrongAnswer(
             "mean of the first k",
             _fastest_averaged,
-            "you got {got} s: that is the mean of the {k} quickest times. A step lasts until the "
-            "last of these {k} is there: take the {k}th smallest alone.",
+            "{got}: that is the mean of the {k} quickest times. A step lasts until the "
+            "last of these {k} is there: take the last of them alone.",
         ),
         WrongAnswer(
             "workers ranked by their means",
             _means_first,
-            "you got {got} s: that ranks the workers by their mean times. The mean hides who was "
+            "{got}: that ranks the workers by their mean times. The mean hides who was "
             "late when: sort within each step first, then take the mean over the steps.",
         ),
         WrongAnswer(
             "sorted over the steps",
             _over_steps,
-            "you got {got} s: that is worker {before}'s own mean: the workers of a step are not "
+            "{got}: that is worker {before}'s own mean: the workers of a step are not "
             "sorted. The race is between them: sort along dim=1.",
         ),
         WrongAnswer(
             "a row for a column",
             _a_row,
-            "you got {got} s: that is the mean over the workers of one step, row {row}. The k-th "
+            "{got}: that is the mean over the workers of one step, row {row}. The k-th "
             "gradient of every step stands in a column: `[:, k - 1]`.",
         ),
         WrongAnswer(
-            "a sum over the steps",
-            _sums,
-            "you got {got} s: that is the sum over the steps. Divide by their number: take the "
-            "mean.",
+            "a quantile",
+            _quantile,
+            "{got}: a quantile may lie between two gradients, and the one for k/N does. Sort each "
+            "step, and take the k-th time itself.",
         ),
+        WrongAnswer("a sum", _sums, "{got}, the sum over the steps: take the mean."),
         WrongAnswer(
             "all times sorted together",
             _all_together,
-            "you got {got} s: that sorts the times of all steps together. Each step is a race of "
+            "{got}: that sorts the times of all steps together. Each step is a race of "
             "its own: sort along dim=1.",
         ),
-        WrongAnswer(
-            "counts from the slowest",
-            _from_slowest,
-            "you got {got} s: that counts from the slowest. The first gradient is the quickest "
-            "worker's: sort upwards.",
-        ),
-        WrongAnswer(
-            "mean of all times",
-            _all_averaged,
-            "you got {got} s: that is the mean of all times, whichever gradient is waited for.",
-        ),
+        WrongAnswer("from the slowest", _from_slowest, "{got}: sort upwards."),
+        WrongAnswer("mean of all", _all_averaged, "{got}: that is the mean of all."),
+        WrongAnswer("the median", _median, _MEDIAN),
+        WrongAnswer("the middle of two", _middle, _MEDIAN),
         WrongAnswer("one beyond the first k", _beyond, hint="columns count from 0, so the k-th"),
     ),
     ranked=False,

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from helpers.algorithms.servers.rule import Rule
+from helpers.algorithms.servers.update_rules import SpareReplicas as reference
 from helpers.exercises.common import rng
-from helpers.exercises.compare import count, describe, listing
-from helpers.exercises.drives_rules import rule_turns
+from helpers.exercises.compare import count, describe, listing, rounded
+from helpers.exercises.drives_sync import rule_turns_handed
 from helpers.exercises.lesson_07 import spare_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
@@ -35,7 +35,7 @@ def cases(seed: int) -> list[Case]:
         order = arrivals(random, workers, aggregate, 6 * workers, telling=not number)
         name = f"With N={aggregate} of {count(workers, 'worker')}"
         args = ((goals, _RATE, (aggregate,), order),)
-        want = wrong.in_order(rule_turns(reference, Case(name, args)))
+        want = wrong.in_order(rule_turns_handed(reference, Case(name, args)))
         facts = {"want": want, "workers": workers, "aggregate": aggregate}
         made.append(Case(name, args, facts=facts))
     return made
@@ -76,17 +76,22 @@ def claim(case: Case, seen: Observation) -> str | None:
     if fault == "stuck":
         return f"{case.name}, everybody waits after {turn} arrivals: release somebody."
     if fault == "made":
-        return f"{start}: {got['made']} updates are made by then, {want['made']} should be."
+        return f"{start}: {count(got['made'], 'update')} by then; it should be {want['made']}."
     if fault == "weights":
-        return f"{start}: the weights are {describe(got['weights'])}, not what they should be."
+        why = rounded([got["weights"]], [want["weights"]])
+        return f"{start}: the weights are {describe(got['weights'])}, not what they should be{why}."
     said = {"applied": "in the update", "dropped": "dropped", "release": "released"}[fault]
-    workers = [_workers(each[fault]) for each in (got, want)]
-    return f"{start}: {said} are {workers[0]}; they should be {workers[1]}."
+    workers, right = (_workers(each[fault]) for each in (got, want))
+    if workers != right:
+        return f"{start}: {said} are {workers}; they should be {right}."
+    pairs = zip(got[fault], want[fault], strict=True)
+    (_, *named), (_, *meant) = next((one, other) for one, other in pairs if one != other)
+    return f"{start}: a gradient is named as (version, updates late) {named}; it is {meant}."
 
 
 def _workers(of: Sequence[Any]) -> str:
     """Workers as released, or as named by pushes, in words; what is neither is left out."""
-    named = {one[0] if type(one) is list else one for one in of if type(one) in (list, int)}
+    named = [one[0] if type(one) is list else one for one in of if type(one) in (list, int)]
     return f"those of worker {listing(sorted(named))}" if named else "none"
 
 
@@ -117,12 +122,10 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def reference(weights: Any, optimizer: Any, workers: Any, aggregate: int) -> Rule:
-    """The course's own."""
-    from helpers.algorithms.servers.update_rules import SpareReplicas
-
-    return SpareReplicas(weights, optimizer, workers, aggregate)
-
+_CHANGED = (
+    "{turn}: a gradient in this update is of a worker whose last one was written into, though it "
+    "is the worker's: `+=` and `/=` change the tensor itself. `mean` makes a new one."
+)
 
 EXERCISE = Exercise(
     number="07.3",
@@ -136,7 +139,7 @@ EXERCISE = Exercise(
         "the N-th of a step applies the mean of the N and releases their workers."
     ),
     cases=cases,
-    drive=rule_turns,
+    drive=rule_turns_handed,
     claim=claim,
     mistakes=wrong.FAMILIES,
     numbers=numbers,
@@ -162,11 +165,7 @@ EXERCISE = Exercise(
             "{turn}: the gradient is dropped, but worker {worker} is not released, and waits for "
             "ever. It pulls the newest weights and goes on: release it.",
         ),
-        WrongAnswer(
-            "dropped without a word",
-            wrong.silent,
-            "{turn}: its gradient is left out without a word: name it in the decision's `dropped`.",
-        ),
+        WrongAnswer("without a word", wrong.silent, "{turn}: its gradient is not in `dropped`."),
         WrongAnswer(
             "drops gradients of this step",
             wrong.drops_equal,
@@ -229,11 +228,7 @@ EXERCISE = Exercise(
             "they are of version {version} and in time. Name each by `self.push(worker, version)` "
             "when it comes, before `self.apply` raises the version.",
         ),
-        WrongAnswer(
-            "an update without a word",
-            wrong.names_nothing,
-            "{turn}: an update is made, but the decision does not name its gradients: `applied=…`.",
-        ),
+        WrongAnswer("names none", wrong.names_nothing, "{turn}: `applied` names no gradient."),
         WrongAnswer(
             "raises the version",
             wrong.RaisesVersion,
@@ -241,11 +236,19 @@ EXERCISE = Exercise(
             "with the mean, and leave the version to it.",
         ),
         WrongAnswer(
-            "never applies",
-            wrong.NeverApplies,
-            "{turn}: the decision names an update's gradients, but none was made: call "
-            "`self.apply`.",
+            "not applied", wrong.NeverApplies, "{turn}: named as applied, and was not: apply."
         ),
+        WrongAnswer("adds into a gradient", wrong.adds_in_place, _CHANGED),
+        WrongAnswer("divides gradients in place", wrong.divides_in_place, _CHANGED),
+        WrongAnswer(
+            "a late one counts towards N",
+            wrong.counts_dropped,
+            "{turn}: an update is made with {in_all} held, where {aggregate} make one: a gradient "
+            "that was dropped was counted among them.",
+        ),
+        WrongAnswer("held back", wrong.holds_back, hint="is not dropped now"),
+        WrongAnswer("released later", wrong.released_later, hint="does not go on now"),
+        WrongAnswer("another version", wrong.drops_as_new, hint="is named as of version"),
         WrongAnswer("names by tuples", wrong.names_tuples, hint="by its name"),
         WrongAnswer("names by numbers", wrong.names_numbers, hint="no gradient's name"),
         WrongAnswer("returns nothing", wrong.returns_nothing, hint="It gives a `Decision`"),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import iadd
 from typing import Any
 
 from helpers.algorithms.servers.rule import Decision, Push, Rule, mean
+from helpers.exercises.common import fails_with
 from helpers.exercises.compare import close, describe
 from helpers.exercises.spec import Case, Mistake, Observation
 
@@ -87,25 +90,46 @@ def _no_push(case: Case, seen: Observation) -> str | None:
     return None
 
 
-def _not_a_number(case: Case, seen: Observation) -> str | None:
-    if seen.place is not None or "'Push'" not in seen.text:
-        return None
-    return (
-        f"{case.name}, `release` holds pushes. It takes the numbers of the workers that go on: "
-        "`push.worker` of each."
-    )
+_not_a_number = fails_with(
+    "'Push'",
+    "`release` holds pushes. It takes the numbers of the workers that go on: "
+    "`push.worker` of each.",
+    ours=True,
+)
 
 
-def _not_a_tuple(case: Case, seen: Observation) -> str | None:
-    if seen.place is not None or "object is not iterable" not in seen.text:
+_not_a_tuple = fails_with(
+    "object is not iterable",
+    "a part of your decision is one thing alone. `release`, `applied` and `dropped` are "
+    "tuples, also of one: `release=(worker,)`.",
+    ours=True,
+)
+
+
+def _late(case: Case, seen: Observation) -> str | None:
+    """What is not decided at once about a gradient that comes too late."""
+    turn, got, want = first(case, seen) or (0, {}, {})
+    if not want.get("dropped") or set(got) != set(want):
         return None
-    return (
-        f"{case.name}, a part of your decision is one thing alone. `release`, `applied` and "
-        "`dropped` are tuples, also of one: `release=(worker,)`."
-    )
+    begin = f"{start(case, turn, want)}: its step is over,"
+    if not got["dropped"]:
+        return f"{begin} and its gradient is not dropped now. Nothing is kept of a late one."
+    named, right = got["dropped"][0], want["dropped"][0]
+    if type(named) is list and named[1] != right[1]:
+        return (
+            f"{begin} and its gradient is named as of version {named[1]}: name it by the version "
+            "that it came with, `self.discard(worker, version)`."
+        )
+    if not got["release"]:
+        return (
+            f"{begin} and its worker does not go on now. It pulls the newest weights at once, and "
+            "takes part in the step that is going on."
+        )
+    return None
 
 
 FAMILIES = (
+    Mistake("a late gradient", _late),
     Mistake("releases pushes", _not_a_number, unfinished=True),
     Mistake("no tuple", _not_a_tuple, unfinished=True),
     Mistake("no decision", _no_decision),
@@ -132,6 +156,17 @@ class Spare(Rule):
         super().__init__(weights, optimizer, workers)
         self.aggregate = aggregate
         self.held: list[tuple[Any, Push]] = []
+        self.aside: list[Push] = []
+
+    def set_aside(self, push: Push) -> tuple[Push, ...]:
+        """Keep the name of a late gradient."""
+        self.aside.append(push)
+        return (push,)
+
+    def taken(self) -> tuple[Push, ...]:
+        """Those that were kept since the last update."""
+        found, self.aside = self.aside, []
+        return tuple(found)
 
     def arrive(self, worker: int, gradient: Any, version: int) -> Any:
         push = self.push(worker, version)
@@ -154,6 +189,28 @@ counts_late = _with(is_late=lambda version, current: False)
 drops_equal = _with(is_late=lambda version, current: version <= current)
 not_released = _with(late=lambda rule, push: Decision(dropped=(push,)))
 says_nothing = _with(late=lambda rule, push: Decision())
+
+
+def _all_now(rule: Any, pushes: tuple[Push, ...]) -> tuple[int, ...]:
+    return tuple(push.worker for push in (*pushes, *rule.taken()))
+
+
+drops_as_new = _with(late=lambda rule, push: rule.discard(push.worker, rule.version))
+released_later = _with(
+    late=lambda rule, push: Decision(dropped=rule.set_aside(push)), released=_all_now
+)
+holds_back = _with(
+    late=lambda rule, push: Decision(dropped=rule.set_aside(push)[1:]), released=_all_now
+)
+counts_dropped = _with(
+    late=lambda rule, push: Decision((push.worker,), dropped=rule.set_aside(push)),
+    needed=lambda rule: rule.aggregate - len(rule.aside),
+    released=lambda rule, pushes: (rule.taken(), tuple(push.worker for push in pushes))[1],
+)
+adds_in_place = _with(combined=lambda rule, gradients: reduce(iadd, gradients) / len(gradients))
+divides_in_place = _with(
+    combined=lambda rule, gradients: sum(gradient.div_(rule.aggregate) for gradient in gradients)
+)
 silent = _with(late=lambda rule, push: Decision(release=(push.worker,)))
 names_tuples = _with(
     late=lambda rule, push: replace(rule.discard(push.worker, push.version), dropped=[tuple(push)])

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from helpers.algorithms.devices.four_ways import between_graph_async as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing
 from helpers.exercises.drives_four_ways_between import between_async
@@ -33,14 +34,10 @@ def cases(seed: int) -> list[Case]:
         names += [f"job_{random.integers(100, 200)}"] * other
         rows, start, rate = line.world(random, clients)
         order = [clients - 1, 0, *random.integers(0, clients, 2).tolist()]
-        made.append(
-            Case(
-                f"With {count(workers, 'worker')} on {count(servers, 'server')}"
-                + (" and a worker of another job" if other else ""),
-                ((servers, names, rows, start, rate, order),),
-                facts={"want": _updates(rows, start, rate, names, order)},
-            )
-        )
+        name = f"With {count(workers, 'worker')} on {count(servers, 'server')}"
+        name += " and a worker of another job" if other else ""
+        want = {"want": _updates(rows, start, rate, names, order)}
+        made.append(Case(name, ((servers, names, rows, start, rate, order),), facts=want))
     return made
 
 
@@ -67,8 +64,7 @@ def claim(case: Case, seen: Observation) -> str | None:
         given = describe(got["clients"][-1]["kinds"])
         return f"{case.name}, it gave {given} instead of `(before, update, after)`."
     for look in (_container, _server, facts.client_misplaced, _before, _after):
-        hint = look(case, seen)
-        if hint:
+        if hint := look(case, seen):
             return hint
     for run, right in zip(runs, want, strict=True):
         who = f"{case.name}, a run of worker {run['client']}"
@@ -134,7 +130,11 @@ def _server(case: Case, seen: Observation) -> str | None:
 
 def _before(case: Case, seen: Observation) -> str | None:
     for client in seen.values[0]["clients"]:
-        nodes, before = client["nodes"], client["ops"][0]
+        nodes, (before, update, _) = client["nodes"], client["ops"]
+        if facts.needs(nodes, before) & {
+            n for n in _applies(nodes, update) if "Grad" in nodes[n][0]
+        }:
+            return f"{case.name}, what stands first waits for the update: `before, update, after`."
         computed = [name for name, node in nodes.items() if node[0] == "MatMul"]
         if not all(before in facts.needs(nodes, name) for name in computed):
             return (
@@ -214,15 +214,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def reference(
-    task: Any, container: str, make_variables: Any, batch: Any, loss: Any, optimizer: Any
-) -> Any:
-    """The course's own."""
-    from helpers.algorithms.devices.four_ways import between_graph_async
-
-    return between_graph_async(task, container, make_variables, batch, loss, optimizer)
-
-
 EXERCISE = Exercise(
     number="08.4",
     title="A client a worker",
@@ -266,7 +257,7 @@ EXERCISE = Exercise(
             "the version that all clients share.",
         ),
         WrongAnswer(
-            "steps not counted",
+            "no step",
             wrong.no_step,
             "after {runs} the global step is still 0: hand it to `minimize` as `global_step`.",
         ),
@@ -276,16 +267,8 @@ EXERCISE = Exercise(
             "`before` and `after` are one and the same reading. The version after the update is "
             "one higher: read the step anew, `step.read_value()`.",
         ),
-        WrongAnswer(
-            "not three things",
-            wrong.update_alone,
-            "it gave {gave}. Give three: `before, update, after`.",
-        ),
-        WrongAnswer(
-            "the update first",
-            wrong.update_first,
-            "the first of the three waits for an update: `before, update, after`.",
-        ),
+        WrongAnswer("one", wrong.update_alone, "it gave {gave}, not `before, update, after`."),
+        WrongAnswer("update first", wrong.update_first, "the order is `before, update, after`."),
         WrongAnswer(
             "a placement for tf.device",
             wrong.names_alone,

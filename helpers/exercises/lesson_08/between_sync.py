@@ -42,13 +42,10 @@ def cases(seed: int) -> list[Case]:
         rows, start, rate = line.world(random, workers)
         want = _after_each(rows, start, rate, aggregate, rounds)
         spare = f", {workers - aggregate} spare" if workers > aggregate else ""
-        made.append(
-            Case(
-                f"With {aggregate} of {count(workers, 'worker')}{spare}",
-                ((servers, aggregate, rows, start, rate, [list(r) for r in rounds]),),
-                facts={"aggregate": aggregate, "workers": workers, "want": want},
-            )
-        )
+        name = f"With {aggregate} of {count(workers, 'worker')}{spare}"
+        args = (servers, aggregate, rows, start, rate, [list(r) for r in rounds])
+        told = {"aggregate": aggregate, "workers": workers, "want": want}
+        made.append(Case(name, (args,), facts=told))
     return made
 
 
@@ -82,8 +79,7 @@ def claim(case: Case, seen: Observation) -> str | None:
     if got["chiefs"] != [0]:
         return f"{case.name}, the chiefs are {describe(got['chiefs'])}; worker 0 should be."
     for look in (_shape, facts.client_misplaced, _server):
-        hint = look(case, seen)
-        if hint:
+        if hint := look(case, seen):
             return hint
     if got["tokens"] != 0:
         return f"{case.name}, {describe(got['tokens'])} tokens are there at the start."
@@ -169,19 +165,11 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def reference(
-    task: Any,
-    make_variables: Any,
-    batch: Any,
-    loss: Any,
-    optimizer: Any,
-    aggregate: int,
-    total: int,
-) -> Any:
+def reference(task: Any, variables: Any, batch: Any, loss: Any, optimizer: Any, *many: int) -> Any:
     """The course's own."""
     from helpers.algorithms.devices.four_ways import between_graph_sync
 
-    return between_graph_sync(task, make_variables, batch, loss, optimizer, aggregate, total)
+    return between_graph_sync(task, variables, batch, loss, optimizer, *many)
 
 
 EXERCISE = Exercise(
@@ -219,7 +207,7 @@ EXERCISE = Exercise(
             "too few tokens",
             wrong.sync_too_few_tokens,
             "the step is made, but {stuck} get{s} no token: there are too few. "
-            "`total_num_replicas` says how many each step makes, and is {total}.",
+            "`total_num_replicas` says how many each step makes, and has to be {total}.",
         ),
         WrongAnswer(
             "everybody is chief",
@@ -236,7 +224,7 @@ EXERCISE = Exercise(
         WrongAnswer(
             "tokens at the start",
             wrong.sync_default_tokens,
-            "{tokens} of step 0 are there before anybody has computed: TensorFlow's default. A "
+            "{tokens} of step 0 are there before anybody has computed, as without `num_tokens`. A "
             "quick worker takes one and gives a second gradient for the same step. "
             "`make_session_run_hook(…, num_tokens=0)`.",
         ),
@@ -259,12 +247,8 @@ EXERCISE = Exercise(
             "numbers is how many make a step, {aggregate}, the second all workers, {total}.",
         ),
         WrongAnswer("no hook", wrong.sync_no_hook, hint="Give both"),
-        WrongAnswer(
-            "no real hook", wrong.sync_no_real_hook, hint="The second of the two is a hook"
-        ),
-        WrongAnswer(
-            "all on the worker", wrong.sync_on_the_worker, hint="where no other client sees it"
-        ),
+        WrongAnswer("no real hook", wrong.sync_no_real_hook, hint="second of the two is a hook"),
+        WrongAnswer("on a worker", wrong.sync_on_the_worker, hint="no other client sees it"),
         WrongAnswer("loss outside", wrong.sync_loss_outside, hint="computes on no device"),
     ),
     ranked=False,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from helpers.exercises.spec import Case, Look, Observation
+from helpers.exercises.spec import Case, Observation
 
 Nodes = dict[str, list[Any]]
 OPS = ("operation", "tensor", "variable")  # the kinds of what a session can run
@@ -20,16 +20,6 @@ _ROWS = re.compile(r"rows_of_(\d+)(_\d+)?$")
 def task(replica: int) -> str:
     """A replica's device."""
     return f"/job:worker/task:{replica}"
-
-
-def fails_with(piece: str, hint: str) -> Look:
-    """What recognises an exception by a piece of its text; the rest of that differs by answer."""
-
-    def look(case: Case, seen: Observation) -> str | None:
-        found = seen.trouble == "failed" and piece in seen.text
-        return f"{case.name}, {hint}" if found else None
-
-    return look
 
 
 def needs(nodes: Nodes, name: str, waits: bool = True) -> set[str]:

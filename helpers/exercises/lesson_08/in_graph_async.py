@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from helpers.exercises.common import rng
+from helpers.algorithms.devices.four_ways import in_graph_async as reference
+from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import count, describe, listing
 from helpers.exercises.drives_four_ways import in_graph_async
 from helpers.exercises.lesson_08 import graph_facts as facts
@@ -30,13 +31,9 @@ def cases(seed: int) -> list[Case]:
             mine = line.gradient(rows[replica], weights)
             weights = line.step(weights, [mine], rate, 1.0)
             want.append(weights)
-        made.append(
-            Case(
-                f"With {count(replicas, 'replica')}",
-                ((rows, start, rate, order),),
-                facts={"replicas": replicas, "order": order, "want": want},
-            )
-        )
+        told = {"replicas": replicas, "order": order, "want": want}
+        name = f"With {count(replicas, 'replica')}"
+        made.append(Case(name, ((rows, start, rate, order),), facts=told))
     return made
 
 
@@ -86,7 +83,7 @@ def _needs_others(case: Case, seen: Observation) -> str | None:
     return None
 
 
-_no_gradients = facts.fails_with(
+_no_gradients = fails_with(
     "No gradients provided",
     "`minimize` was to change what the loss does not depend on. Its second argument is the step; "
     "the variables go by name, `var_list=variables`.",
@@ -126,15 +123,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"gradient and needs no other. With {cases[0].facts['replicas']} the ops were run in the "
         f"order {order}."
     )
-
-
-def reference(
-    devices: Any, batches: Any, loss: Any, variables: Any, step: Any, make_optimizer: Any
-) -> Any:
-    """The course's own."""
-    from helpers.algorithms.devices.four_ways import in_graph_async
-
-    return in_graph_async(devices, batches, loss, variables, step, make_optimizer)
 
 
 def _each(
@@ -255,21 +243,10 @@ EXERCISE = Exercise(
             "the weights change, but the step stays 0. Hand it to `minimize` as `global_step`: "
             "without it nobody can say how stale a gradient is.",
         ),
+        WrongAnswer("one op alone", _last_only, "it gave {gave}. Give {ops}, one a replica."),
+        WrongAnswer("no ops", _gradients, "the list holds {kinds}: give what `minimize` gives."),
         WrongAnswer(
-            "not an op a replica",
-            _last_only,
-            "it gave {gave}. Give a list of {ops}, one a replica.",
-        ),
-        WrongAnswer(
-            "other things than ops",
-            _gradients,
-            "the list holds {kinds}: give what `minimize` gives.",
-        ),
-        WrongAnswer(
-            "changes nothing",
-            _losses,
-            "a run of op {first} changes no weight. Collect what `minimize` returns: a loss alone "
-            "only computes.",
+            "loss", _losses, "a run of op {first} changes no weight: collect what `minimize` gives."
         ),
         WrongAnswer("step for variables", _for_variables, hint="go by name"),
     ),

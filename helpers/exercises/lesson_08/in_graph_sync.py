@@ -8,9 +8,11 @@ replica's products of matrices lie on its device, and what brings replicas toget
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
-from helpers.exercises.common import rng
+from helpers.algorithms.devices.four_ways import in_graph_sync as reference
+from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import count, describe, listing
 from helpers.exercises.drives_four_ways import in_graph_sync
 from helpers.exercises.lesson_08 import graph_facts as facts
@@ -21,21 +23,16 @@ RUNS = 3
 
 
 def cases(seed: int) -> list[Case]:
-    """3, 1, 2 and 5 replicas; one world of 2 to 4 where the seed is hidden."""
+    """3, 1, 2 and 5 replicas; one world of 3 or 4 where the seed is hidden."""
     random = rng(seed, "08.1")
     made = []
-    for replicas in (3, 1, 2, 5) if not seed else (int(random.integers(2, 5)),):
+    for replicas in (3, 1, 2, 5) if not seed else (int(random.integers(3, 5)),):
         rows, start, rate = line.world(random, replicas)
         want = [line.synchronous(rows, start, rate)]
         while len(want) < RUNS:
             want.append(line.synchronous(rows, want[-1], rate))
-        made.append(
-            Case(
-                f"With {count(replicas, 'replica')}",
-                ((rows, start, rate, [0] * RUNS),),
-                facts={"replicas": replicas, "want": want},
-            )
-        )
+        name, args = f"With {count(replicas, 'replica')}", (rows, start, rate, [0] * RUNS)
+        made.append(Case(name, (args,), facts={"replicas": replicas, "want": want}))
     return made
 
 
@@ -50,8 +47,23 @@ def claim(case: Case, seen: Observation) -> str | None:
         if not line.same(run["weights"], want):
             return f"{case.name}, after run {number} the weights are not those of a big batch."
         if run["step"] != number:
-            return f"{case.name}, after {count(number, 'run')} the step is {run['step']}."
-    return facts.replica_misplaced(case, seen) or _elsewhere(case, seen)
+            said = f"{case.name}, after {count(number, 'run')} the step is {run['step']}"
+            return f"{said}: one `apply_gradients` counts it, with all pairs."
+    looks = (_several_updates, facts.replica_misplaced, _elsewhere)
+    return next(filter(None, (look(case, seen) for look in looks)), None)
+
+
+def _several_updates(case: Case, seen: Observation) -> str | None:
+    """More than one update of the weights and one of the bias in a run that counts one step."""
+    nodes, (op,) = seen.values[0]["nodes"], seen.values[0]["ops"]
+    many = sum("Apply" in nodes[name][0] for name in facts.needs(nodes, op)) // 2
+    if many < 2:
+        return None
+    return (
+        f"{case.name}, one run updates each variable {many} times, with a part of the mean each "
+        "time: a replica may read weights that an earlier part has changed. Average first, then "
+        "call `apply_gradients` once."
+    )
 
 
 def _left_out(case: Case, seen: Observation) -> str | None:
@@ -83,13 +95,13 @@ def _elsewhere(case: Case, seen: Observation) -> str | None:
     return None
 
 
-_shapes = facts.fails_with(
+_shapes = fails_with(
     "Shapes must be equal",
     "a mean has not the shape of its variable. Add up one variable's gradients of all replicas, "
     "`zip(*replicas)`, element by element: `tf.add_n`, while `tf.reduce_mean` makes one number of "
     "them all.",
 )
-_pairs = facts.fails_with(
+_pairs = fails_with(
     "Trying to update a Tensor",
     "a pair is (gradient, variable), in this order: `apply_gradients(zip(means, variables), …)`.",
 )
@@ -129,15 +141,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def reference(
-    devices: Any, server: str, batches: Any, loss: Any, variables: Any, step: Any, optimizer: Any
-) -> Any:
-    """The course's own."""
-    from helpers.algorithms.devices.four_ways import in_graph_sync
-
-    return in_graph_sync(devices, server, batches, loss, variables, step, optimizer)
-
-
 def _replicas(devices: Any, batches: Any, loss: Any, variables: Any) -> list[Any]:
     """Each replica's gradients, on its device."""
     import tensorflow as tf
@@ -163,6 +166,10 @@ def _one_number_each(found: Any) -> list[Any]:
     return [tf.reduce_mean(each) for each in zip(*found, strict=True)]
 
 
+def _pairwise(found: Any) -> list[Any]:
+    return [reduce(lambda one, other: (one + other) / 2, each) for each in zip(*found, strict=True)]
+
+
 def _changed(
     on: Callable[[Any], Any] = lambda devices: devices,
     of: Callable[[Any], Any] = lambda batches: batches,
@@ -186,6 +193,7 @@ def _changed(
 
 
 _sums = _changed(mean=lambda found: _mean(found, 1.0))
+_by_pairs = _changed(mean=_pairwise)
 _nowhere = _changed(on=lambda devices: [None] * len(devices))
 _one_device = _changed(on=lambda devices: [devices[0]] * len(devices))
 _first_batch = _changed(of=lambda batches: [batches[0]] * len(batches))
@@ -224,6 +232,19 @@ def _applies_each(
     )
 
 
+def _applies_parts(
+    devices: Any, server: str, batches: Any, loss: Any, variables: Any, step: Any, optimizer: Any
+) -> Any:
+    import tensorflow as tf
+
+    found, updates = _replicas(devices, batches, loss, variables), list[Any]()
+    with tf.device(server):
+        for each in found:
+            pairs = [(g / len(found), v) for g, v in zip(each, variables, strict=True)]
+            updates.append(optimizer.apply_gradients(pairs, None if updates else step))
+        return tf.group(*updates)
+
+
 EXERCISE = Exercise(
     number="08.1",
     title="One graph, one mean",
@@ -242,6 +263,7 @@ EXERCISE = Exercise(
         Mistake("not of the variable's shape", _shapes, unfinished=True),
         Mistake("pairs the other way round", _pairs, unfinished=True),
         Mistake("a replica is left out", _left_out),
+        Mistake("several updates", _several_updates),
         Mistake("a replica is not on its device", facts.replica_misplaced),
         Mistake("averaged elsewhere", _elsewhere),
     ),
@@ -256,6 +278,13 @@ EXERCISE = Exercise(
             "the update is {replicas} times too long: the gradients were summed. Divide by the "
             "number of replicas, {replicas}.",
         ),
+        WrongAnswer(
+            "pair by pair",
+            _by_pairs,
+            "the gradients were averaged pair by pair, (a + b)/2 and then with the next: so the "
+            "last one counts 1/2 and the others less, where each of {replicas} should count "
+            "1/{replicas}. Sum them all, then divide once.",
+        ),
         WrongAnswer("no devices", _nowhere, hint="computes on no device"),
         WrongAnswer("all on one device", _one_device, hint="and should on `/job:worker/task:1`"),
         WrongAnswer("gradients outside", _gradients_outside, hint="but its gradient lies"),
@@ -268,6 +297,7 @@ EXERCISE = Exercise(
             "one run of the op counts {steps} steps: each replica's gradient is applied by itself. "
             "Average the {replicas} first, then call `apply_gradients` once.",
         ),
+        WrongAnswer("parts of a mean", _applies_parts, hint="with a part of the mean"),
         WrongAnswer(
             "steps not counted",
             _no_step,

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from helpers.exercises.common import rng
+from helpers.algorithms.devices.four_ways import run_threads as reference
+from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import count, listing
 from helpers.exercises.drives_four_ways_threads import thread_runs
-from helpers.exercises.lesson_08 import graph_facts as facts
 from helpers.exercises.lesson_08 import threads_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
@@ -29,29 +29,25 @@ def cases(seed: int) -> list[Case]:
         turns = int(random.integers(2, 5))
         # The first case ends on a full turn of all ops, where one more would show.
         last = ops * turns - (int(random.integers(0, ops)) if made else 0)
-        made.append(
-            Case(
-                f"With {count(ops, 'op')} until step {last}",
-                ((ops, last),),
-                facts={"ops": ops, "last": last, "turns": turns},
-            )
-        )
+        name, told = f"With {count(ops, 'op')}", {"ops": ops, "last": last, "turns": turns}
+        made.append(Case(f"{name} until step {last}", ((ops, last),), facts=told))
     ops, last = (3, 9) if not seed else (int(random.integers(2, 5)), int(random.integers(8, 14)))
-    made.append(
-        Case(
-            f"With {count(ops, 'op')}, of which op 0 is slow, until step {last}",
-            ((ops, last, "slow"),),
-            facts={"ops": ops, "last": last, "turns": last, "slow": True},
-        )
-    )
-    return made
+    name = f"With {count(ops, 'op')}, of which op 0 is slow, until step {last}"
+    told = {"ops": ops, "last": last, "turns": last, "slow": True}
+    return [*made, Case(name, ((ops, last, "slow"),), facts=told)]
+
+
+TURNS = (
+    "they take turns, as in one thread or under a lock, and wait for each other. Make a thread for "
+    "each op, start all, and put no lock around `session.run`."
+)
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """Together, often enough, and all ended."""
     got = seen.values[0]
     if got["alone"]:
-        return f"{case.name}, {count(got['alone'], 'run')} had no other under way."
+        return f"{case.name}, {count(got['alone'], 'run')} had no other under way: {TURNS}"
     if not _often_enough(case, got):
         return f"{case.name}, the ops were run {listing(got['runs'])} times."
     if got["here"] or max(got["threads"] or [0]) > 1:  # the grader sees no threads, but runs
@@ -73,16 +69,14 @@ def _often_enough(case: Case, got: dict[str, Any]) -> bool:
     return not got["held"] and runs[0] == 1 and last <= sum(runs[1:]) <= last + ops - 2
 
 
-def _no_tuple(case: Case, seen: Observation) -> str | None:
-    if seen.place is not None or "positional argument" not in seen.text:
-        return None
-    return (
-        f"{case.name}, a thread's `args` are a tuple of arguments, with a comma even for one: "
-        "`args=(update,)`."
-    )
+_no_tuple = fails_with(
+    "were given",
+    "a thread's `args` are a tuple of arguments, with a comma even for one: `args=(update,)`.",
+    ours=True,
+)
 
 
-_not_read = facts.fails_with(
+_not_read = fails_with(
     "not supported between instances",
     "`step` is a variable of the graph: `session.run(step)` reads its number.",
 )
@@ -100,16 +94,20 @@ def compared(case: Case, seen: Observation) -> Any:
         return runs
     if got["alone"]:
         ran = [number > 0 for number in runs]
-        in_none = {} if any(runs[1:]) else {"here": None if here is None else here > 0}
-        return {"ran": ran, **in_none}
+        return {"ran": ran, "here": None if here is None else here > 0}
     often = "never" if not looks else "seldom" if looks < sum(runs) else "each time"
     return {"looks": often, "threads": None if threads is None else max(threads) > 1}
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
+    if seen.trouble:
+        return {}
     got = seen.values[0]
-    begin = "A `join` waits for the end: start all threads first, in a loop of its own."
+    begin = (
+        "A `join` waits for the end: start all threads first, in a loop of its own, and put no "
+        "lock around `session.run`."
+    )
     if got["here"] is None:
         begin = (
             "Start all threads first, in a loop of its own, and hand the work over: "
@@ -134,13 +132,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed with 1, 2, 3 and 5 ops: with 3 until step {last}, each was run {runs[0]} times, "
         "all three at once, and no thread is left."
     )
-
-
-def reference(session: Any, updates: Any, step: Any, last: int) -> None:
-    """The course's own."""
-    from helpers.algorithms.devices.four_ways import run_threads
-
-    run_threads(session, updates, step, last)
 
 
 EXERCISE = Exercise(
@@ -173,17 +164,13 @@ EXERCISE = Exercise(
             "op 0 was under way, and the others waited for it: with a barrier the slowest sets the "
             "pace. Each thread goes on at its own, and looks at nothing but the step.",
         ),
-        WrongAnswer(
-            "all in one thread",
-            wrong.no_thread,
-            "the ops take turns in one thread: while one runs, the others wait. Make a thread for "
-            "each op, and start all.",
-        ),
+        WrongAnswer("all in one thread", wrong.no_thread, f"the ops run one at a time: {TURNS}"),
+        WrongAnswer("takes turns", wrong.in_turns, f"the ops run one at a time: {TURNS}"),
         # Ahead of the next, which a grader that sees no threads cannot tell from it.
         WrongAnswer(
-            "one after the other",
+            "joins",
             wrong.joins_at_once,
-            "op 0 makes all {first} updates while the others have not begun. {begin}",
+            "op 0 makes all {first} updates, no other has run. {begin}",
         ),
         WrongAnswer(
             "calls the work",
@@ -193,10 +180,15 @@ EXERCISE = Exercise(
             "call `start`.",
         ),
         WrongAnswer(
+            "calls the work for a pool",
+            wrong.calls_for_a_pool,
+            "`work(update)` runs at once, and the pool is given None, which it cannot run: hand "
+            "both over, `pool.submit(work, update)`. A pool tells of an error by `result()` alone.",
+        ),
+        WrongAnswer(
             "threads go on",
             wrong.never_joins,
-            "it returns while {open} still run: the session would be closed under their feet. "
-            "`join` each thread before you return.",
+            "it returns while {open} still run, whose session would be closed: `join` each first.",
         ),
         WrongAnswer(
             "all threads run one op",
@@ -204,52 +196,37 @@ EXERCISE = Exercise(
             "all threads run the last op. A `lambda` in a loop looks `update` up when it runs, and "
             "then the loop is over: hand it over by `args=(update,)`.",
         ),
+        WrongAnswer("run once", wrong.once, "each ran once: go on while the step is below {last}."),
         WrongAnswer(
-            "run once",
-            wrong.once,
-            "each op was run once, and the step is {step}. A thread goes on while the step is "
-            "below {last}.",
-        ),
-        WrongAnswer(
-            "one step more",
-            wrong.one_more,
-            "all ops are run once more at step {last}: it is enough when the step *is* {last}. "
-            "Compare with `<`.",
+            "one more", wrong.one_more, "all ran once more at step {last}: compare with `<`."
         ),
         WrongAnswer(
             "run too often",
             wrong.last_each,
-            "the step is {step} and the ops still went on. Look at the step before each run, with "
-            "`session.run(step)`: it counts the updates of all threads.",
+            "the step is {step} and the ops still went on: read it before each run, as it counts "
+            "the updates of all threads.",
         ),
-        WrongAnswer(
-            "nothing is run",
-            wrong.never_starts,
-            "no op was run. A thread begins with `thread.start()`.",
-        ),
+        WrongAnswer("nothing is run", wrong.never_starts, "no op was run: call `thread.start()`."),
         WrongAnswer("no tuple", wrong.no_tuple, hint="with a comma even for one"),
         WrongAnswer("the variable itself", wrong.the_variable, hint="a variable of the graph"),
         WrongAnswer(
             "never looks at the step",
             wrong.a_share_each,
-            "nobody asks for the step, and each op has its share of runs. A quick worker would end "
-            "early and leave the rest to a slow one: go on while `session.run(step)` is below "
-            "`last`.",
+            "nobody asks for the step, and each op has its share of runs, though one may be slow: "
+            "go on while `session.run(step)` is below `last`.",
         ),
         # Ahead of the next, for the same reason.
         WrongAnswer(
             "looks at the step once",
             wrong.looks_once,
-            "the step was read {looks} for {runs} runs: who counts its own runs ends early where "
-            "it is quick, and leaves the rest to a slow one. Each thread reads the step before "
-            "*every* run.",
+            "the step was read {looks} for {runs} runs: who counts its own leaves the rest to a "
+            "slow one. Each thread reads the step before *every* run.",
         ),
         WrongAnswer(
             "a thread a run",
             wrong.rounds,
-            "{threads} threads ran an op one after the other, a new one for each run. Who joins "
-            "them between waits for the slowest, and that is synchronous. The loop belongs into "
-            "the thread.",
+            "{threads} threads ran an op one after the other, a new one for each run, and who "
+            "joins them between waits for the slowest. The loop belongs into the thread.",
         ),
     ),
     ranked=False,

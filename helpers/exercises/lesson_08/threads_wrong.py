@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 Work = Callable[..., None]
@@ -33,9 +34,7 @@ _until_last = _while(lambda session, step, last: session.run(step) < last)
 
 
 def _threads(
-    work: Work = _until_last,
-    args: Callable[..., Any] = lambda *given: given,
-    joins: bool = True,
+    work: Work = _until_last, args: Callable[..., Any] = lambda *given: given, joins: bool = True
 ) -> Callable[..., None]:
     """The reference with other work, other arguments for the threads, or without an end."""
 
@@ -92,10 +91,33 @@ def calls_at_once(session: Any, updates: Any, step: Any, last: int) -> None:
             session.run(update)
 
 
+def calls_for_a_pool(session: Any, updates: Any, step: Any, last: int) -> None:
+    """Hands a pool what the work gives, in place of the work."""
+    with ThreadPoolExecutor(len(updates)) as pool:
+        for update in updates:
+            pool.submit(_until_last(session, update, step, last, len(updates)))  # type: ignore
+
+
 def rounds(session: Any, updates: Any, step: Any, last: int) -> None:
     """New threads for each round, and a wait for all of them after it."""
     while session.run(step) < last:
         once(session, updates, step, last)
+
+
+def in_turns(session: Any, updates: Any, step: Any, last: int) -> None:
+    """A word goes round, and only who has it looks at the step and runs its op."""
+    words = [threading.Semaphore(update == updates[0]) for update in updates]
+
+    def work(session: Any, update: Any, step: Any, last: int, ops: int) -> None:
+        mine, below = updates.index(update), True
+        while below:
+            words[mine].acquire()
+            below = session.run(step) < last
+            if below:
+                session.run(update)
+            words[(mine + 1) % ops].release()
+
+    _threads(work)(session, updates, step, last)
 
 
 def a_barrier(session: Any, updates: Any, step: Any, last: int) -> None:

@@ -27,4 +27,5 @@ ANSWERS: tuple[tuple[str, str], ...] = (
     ("quantization.integer_layers", "integer_linear"),
     ("quantization.calibration", "best_bound"),
     ("quantization.calibration", "least_error_cut"),
+    ("quantization.calibration", "LeastError"),
 )

@@ -13,12 +13,22 @@ from typing import Any
 
 import numpy as np
 
+from helpers.algorithms.quantization.quantization import quantize as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, is_array, number
 from helpers.exercises.drives_kept import call_with_tensors
 from helpers.exercises.drives_split import changed, returned
 from helpers.exercises.lesson_11 import codes_wrong as wrong
-from helpers.exercises.lesson_11.figures import Array, alike, items, kind, near, said, single, what
+from helpers.exercises.lesson_11.figures import (
+    Array,
+    alike,
+    items,
+    near,
+    other_type,
+    said,
+    single,
+    what,
+)
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
 _SEVERAL = ("both", "above", "below", "both", "both")  # where a range lies, seen from 0
@@ -128,8 +138,15 @@ def claim(case: Case, seen: Observation) -> str | None:
     if not alike(codes, facts["codes"]):
         return _first_wrong(case, codes)
     if codes.dtype != np.int8:
-        return _other_type(case, seen)
+        return other_type(case, seen)
+    if not _is_whole(seen):
+        return f"{case.name}, {wrong.FLOAT_ZERO.format(**numbers(case, seen))}"
     return f"{case.name}, {wrong.IN_PLACE}" if changed(seen.values[0]) is not None else None
+
+
+def _is_whole(seen: Observation) -> bool:
+    """Whether the zero point is of a type of whole numbers."""
+    return np.asarray(returned(seen.values[0])[2]).dtype.kind in "iu"
 
 
 def _first_wrong(case: Case, codes: Any) -> str:
@@ -142,14 +159,6 @@ def _first_wrong(case: Case, codes: Any) -> str:
         f"{case.name}, {said(value)} got the code {said(got)}, which stands for "
         f"{said(scale * (got - zero))}; the code {said(want)} stands for "
         f"{said(scale * (want - zero))}, which is nearest."
-    )
-
-
-def _other_type(case: Case, seen: Observation) -> str:
-    codes = parts(seen)[0]
-    return (
-        f"{case.name}, the codes are right and stand there as {kind(codes)}, {codes.itemsize} B "
-        "each: `.to(torch.int8)` once they are whole and clamped."
     )
 
 
@@ -168,7 +177,8 @@ def compared(case: Case, seen: Observation) -> Any:
         return {"zero point": single(zero), "codes from 0 on": bool(from_0)}
     if not alike(codes, facts["codes"]):
         return {"codes": codes.astype(float) % 256}  # as they are in int8, where that wraps around
-    return {"type": codes.dtype.name, "changed": changed(seen.values[0]) is not None}
+    written = changed(seen.values[0]) is not None
+    return {"type": codes.dtype.name, "whole": _is_whole(seen), "changed": written}
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -212,13 +222,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def reference(values: Any, low: float, high: float, bits: int = 8) -> Any:
-    """The course's own."""
-    from helpers.algorithms.quantization.quantization import quantize
-
-    return quantize(values, low, high, bits)
-
-
 EXERCISE = Exercise(
     number="11.1",
     title="Codes for a range",
@@ -243,9 +246,7 @@ EXERCISE = Exercise(
         WrongAnswer("zero point cut", wrong.zero_cut, wrong.NEIGHBOUR),
         WrongAnswer("zero point cut towards 0", wrong.zero_cut_towards_0, wrong.NEIGHBOUR),
         WrongAnswer("range not widened", wrong.not_widened, wrong.NOT_WIDENED),
-        WrongAnswer(
-            "divides by the number of codes", wrong.one_step_too_many, wrong.ONE_STEP_TOO_MANY
-        ),
+        WrongAnswer("by the number of codes", wrong.one_step_too_many, wrong.ONE_STEP_TOO_MANY),
         WrongAnswer("codes cut", wrong.cut, wrong.CUT),
         WrongAnswer("steps cut", wrong.steps_cut, wrong.CUT),
         WrongAnswer("codes rounded down", wrong.rounded_down, wrong.CUT),
@@ -268,13 +269,12 @@ EXERCISE = Exercise(
         WrongAnswer("zero point not added", wrong.not_added, wrong.NOT_ADDED),
         WrongAnswer("zero point subtracted", wrong.subtracted, wrong.SUBTRACTED),
         WrongAnswer("lowest code left out", wrong.narrow, wrong.NARROW),
-        WrongAnswer(
-            "clamped to the range as given", wrong.clamped_as_given, wrong.CLAMPED_AS_GIVEN
-        ),
+        WrongAnswer("clamped to the given range", wrong.clamped_as_given, wrong.CLAMPED_AS_GIVEN),
         WrongAnswer("times the scale", wrong.times_scale, wrong.TIMES_SCALE),
         WrongAnswer("values instead of codes", wrong.values_back, wrong.VALUES_BACK),
         WrongAnswer("another order", wrong.codes_last, wrong.CODES_LAST),
-        WrongAnswer("codes of another type", wrong.floats, _other_type),
+        WrongAnswer("codes of another type", wrong.floats, other_type),
+        WrongAnswer("a float for a zero point", wrong.float_zero, wrong.FLOAT_ZERO),
         WrongAnswer("the values written into", wrong.in_place, wrong.IN_PLACE),
     ),
     ranked=False,

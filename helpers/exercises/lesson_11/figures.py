@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from helpers.exercises.compare import is_array, number
+from helpers.exercises.compare import is_array, number, told_apart
+from helpers.exercises.drives_split import returned
+from helpers.exercises.spec import Case, Observation
 
 Array = NDArray[Any]
 
@@ -15,6 +17,12 @@ Array = NDArray[Any]
 def said(value: float) -> str:
     """A number with at most five digits and a real minus sign."""
     return f"{value:.5g}".replace("-", "−")
+
+
+def said_apart(one: float, other: float) -> tuple[str, str]:
+    """Two numbers so, with more digits where it takes these to tell them apart."""
+    texts = told_apart(one, other)
+    return texts[0].replace("-", "−"), texts[1].replace("-", "−")
 
 
 def near(got: float, want: float, tolerance: float = 1e-4) -> bool:
@@ -27,9 +35,13 @@ def alike(got: Any, want: Any) -> bool:
     return type(got) is np.ndarray and got.shape == want.shape and bool(np.all(got == want))
 
 
-def kind(values: Array) -> str:
-    """An array's type as torch calls it, such as "torch.int8"."""
-    return f"torch.{values.dtype.name}"
+def other_type(case: Case, seen: Observation) -> str:
+    """What is said to codes, the first thing returned, that are right and no int8."""
+    codes = returned(seen.values[0])[0]
+    return (
+        f"{case.name}, the codes are right and stand there as torch.{codes.dtype.name}, "
+        f"{codes.itemsize} B each: `.to(torch.int8)` once they are whole, and clamped."
+    )
 
 
 def items(value: Any, length: int) -> list[Any] | None:

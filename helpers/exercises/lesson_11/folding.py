@@ -19,7 +19,7 @@ from helpers.exercises.compare import close, describe, is_array, listing
 from helpers.exercises.drives_kept import call_with_tensors
 from helpers.exercises.drives_split import changed, returned
 from helpers.exercises.lesson_11 import folding_wrong as wrong
-from helpers.exercises.lesson_11.figures import Array, items, said, single, what
+from helpers.exercises.lesson_11.figures import Array, items, said_apart, single, what
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -86,7 +86,7 @@ class Exact:
             ratio = (new * old).sum(1) / np.square(old).sum(1)  # the factor that comes nearest
             off = np.abs(ratio - self.factor) / np.abs(self.factor)
         channel = int(np.argmax(np.nan_to_num(off)))
-        got_one, right = said(float(ratio[channel])), said(float(self.factor[channel]))
+        got_one, right = said_apart(float(ratio[channel]), float(self.factor[channel]))
         return f"channel {channel} is {got_one} times the old one, not {right} times"
 
     def bias_at_worst(self, got: Any) -> str:
@@ -96,7 +96,7 @@ class Exact:
             return f"the bias should have the shape {wanted}, and you returned {describe(got)}"
         with np.errstate(all="ignore"):
             channel = int(np.argmax(np.nan_to_num(np.abs(got - self.bias), nan=np.inf)))
-        got_one, right = said(float(got[channel])), said(float(self.bias[channel]))
+        got_one, right = said_apart(float(got[channel]), float(self.bias[channel]))
         return f"the bias of channel {channel} is {got_one} and should be {right}"
 
 
@@ -207,9 +207,7 @@ EXERCISE = Exercise(
         WrongAnswer("an eps of its own", wrong.own_eps, wrong.OWN_EPS),
         WrongAnswer("an eps of its own, 0.001", wrong.own_eps_of_keras, wrong.OWN_EPS),
         WrongAnswer("divided by the variance", wrong.by_variance, wrong.BY_VARIANCE),
-        WrongAnswer(
-            "divided by the variance, without eps", wrong.by_variance_alone, wrong.BY_VARIANCE
-        ),
+        WrongAnswer("divided by it, without eps", wrong.by_variance_alone, wrong.BY_VARIANCE),
         WrongAnswer("eps behind the root", wrong.eps_outside, wrong.EPS_OUTSIDE),
         WrongAnswer("multiplied by the root", wrong.times_sigma, wrong.TIMES_SIGMA),
         WrongAnswer("γ twice", wrong.gamma_twice, wrong.GAMMA_TWICE),
@@ -218,9 +216,7 @@ EXERCISE = Exercise(
         WrongAnswer("along dimension 1", wrong.along_1, wrong.ALONG_1),
         WrongAnswer("along dimension 2", wrong.along_2, wrong.ALONG_2),
         WrongAnswer("along dimension 3", wrong.along_3, wrong.ALONG_3),
-        WrongAnswer(
-            "for convolutions alone", wrong.for_convolutions_alone, wrong.FOR_CONVOLUTIONS_ALONE
-        ),
+        WrongAnswer("for convolutions alone", wrong.for_images, wrong.FOR_IMAGES),
         WrongAnswer("bias left", wrong.bias_left, wrong.BIAS_LEFT),
         WrongAnswer("β alone", wrong.beta_alone, wrong.BETA_ALONE),
         WrongAnswer("β added to the bias", wrong.beta_added, wrong.BETA_ALONE),
@@ -234,7 +230,7 @@ EXERCISE = Exercise(
         WrongAnswer("nothing scaled", wrong.nothing_scaled, wrong.NOTHING_SCALED),
         WrongAnswer("no β", wrong.no_beta, wrong.NO_BETA),
         WrongAnswer("β scaled", wrong.beta_scaled, wrong.BETA_SCALED),
-        WrongAnswer("γ twice in the bias", wrong.gamma_twice_in_bias, wrong.GAMMA_TWICE_IN_BIAS),
+        WrongAnswer("γ twice in the bias", wrong.gamma_twice_in_bias, wrong.TWICE_IN_BIAS),
         WrongAnswer("no γ in the bias", wrong.no_gamma_in_bias, wrong.NO_GAMMA_IN_BIAS),
         WrongAnswer("no bias returned", wrong.none_for_none, wrong.NONE_FOR_NONE),
         WrongAnswer("writes into what it is given", wrong.in_place, wrong.IN_PLACE),

@@ -42,10 +42,7 @@ def _with(
 no_eps = _with(lambda gamma, var, eps: gamma / var.sqrt())
 NO_EPS = "{weight}: eps is left out: the root is that of var + eps, as in training."
 own_eps = _with(lambda gamma, var, eps: gamma / (var + 1e-5).sqrt())
-OWN_EPS = (
-    "{weight}: an eps of its own is in it, whatever `eps` says. The norm was trained with the one "
-    "that is given."
-)
+OWN_EPS = "{weight}: an eps of its own is in it. The norm was trained with the one that is given."
 own_eps_of_keras = _with(lambda gamma, var, eps: gamma / (var + 1e-3).sqrt())
 by_variance = _with(lambda gamma, var, eps: gamma / (var + eps))
 BY_VARIANCE = "{weight}: you divided by the variance itself, and not by its root, √(var + eps)."
@@ -65,11 +62,9 @@ NO_GAMMA = "{weight}: γ is left out: the factor is γ/√(var + eps)."
 # --- the weight -----------------------------------------------------------------------------------
 
 weight_left = _with(times=lambda weight, factor: weight)
-WEIGHT_LEFT = (
-    "{weight}: the weight is the old one: each channel is to be taken times γ/√(var + eps)."
-)
-for_convolutions_alone = _with(times=lambda weight, factor: weight * factor.view(-1, 1, 1, 1))
-FOR_CONVOLUTIONS_ALONE = (
+WEIGHT_LEFT = "{weight}: it is the old one: each channel is to be taken times γ/√(var + eps)."
+for_images = _with(times=lambda weight, factor: weight * factor.view(-1, 1, 1, 1))
+FOR_IMAGES = (
     "the weight has come to have four dimensions, {new_weight}: a linear layer's has two. The "
     "factor needs as many ones as the weight has dimensions behind the first: `factor.view(-1, "
     "*[1] * (weight.dim() - 1))`."
@@ -87,21 +82,15 @@ def _along(dimension: int) -> Callable[..., Any]:
     return _with(times=times)
 
 
+_ALONG = (
+    "the factor lies along dimension {} of the weight, which happens to fit; out is 0: {{view}}."
+)
 along_1 = _along(1)
-ALONG_1 = (
-    "the factor lies along dimension 1 of the weight, which happens to fit. Channels going out "
-    "are dimension 0: {view}."
-)
+ALONG_1 = _ALONG.format(1)
 along_2 = _along(2)
-ALONG_2 = (
-    "the factor lies along dimension 2 of the weight, which happens to fit. Channels going out "
-    "are dimension 0: {view}."
-)
+ALONG_2 = _ALONG.format(2)
 along_3 = _along(3)
-ALONG_3 = (
-    "the factor lies along dimension 3 of the weight, which happens to fit. Channels going out "
-    "are dimension 0: {view}."
-)
+ALONG_3 = _ALONG.format(3)
 
 
 def _in_place(weight: Any, factor: Any) -> Any:
@@ -110,56 +99,36 @@ def _in_place(weight: Any, factor: Any) -> Any:
 
 
 in_place = _with(times=_in_place)
-IN_PLACE = (
-    "you wrote into `{argument}`: that is the model's own tensor, and the model that was trained "
-    "is no more. Make a new one."
-)
+IN_PLACE = "you wrote into `{argument}`, which is the trained model's own: make a new tensor."
 
 # --- the bias -------------------------------------------------------------------------------------
 
-bias_left = _with(shift=lambda bias, mean, factor, beta, gamma: bias)
+bias_left = _with(shift=lambda b, m, f, beta, g: b)
 BIAS_LEFT = "{bias}: it was left as it was. The norm moves it: (b − μ) · factor + β."
-beta_alone = _with(shift=lambda bias, mean, factor, beta, gamma: beta)
+beta_alone = _with(shift=lambda b, m, f, beta, g: beta)
 BETA_ALONE = "{bias}: neither mean nor factor is in it: (b − μ) · factor + β."
-beta_added = _with(shift=lambda bias, mean, factor, beta, gamma: bias + beta)
-no_mean = _with(shift=lambda bias, mean, factor, beta, gamma: bias * factor + beta)
+beta_added = _with(shift=lambda b, m, f, beta, g: b + beta)
+no_mean = _with(shift=lambda b, m, f, beta, g: b * f + beta)
 NO_MEAN = "{bias}: the mean is not subtracted: the norm takes μ from what the layer gives."
-mean_added = _with(shift=lambda bias, mean, factor, beta, gamma: (bias + mean) * factor + beta)
+mean_added = _with(shift=lambda b, m, f, beta, g: (b + m) * f + beta)
 MEAN_ADDED = "{bias}: the mean was added; the norm takes it away: b − μ."
-no_old_bias = _with(shift=lambda bias, mean, factor, beta, gamma: beta - mean * factor)
-NO_OLD_BIAS = (
-    "{bias}: the layer's own bias is left out; the norm came after it: (b − μ) · factor + β."
-)
-mean_unscaled = _with(shift=lambda bias, mean, factor, beta, gamma: bias * factor - mean + beta)
-MEAN_UNSCALED = (
-    "{bias}: the mean goes through the norm too: all of b − μ is taken times the factor."
-)
-mean_without_gamma = _with(
-    shift=lambda bias, mean, factor, beta, gamma: (bias - mean / gamma) * factor + beta
-)
-mean_by_gamma = _with(
-    shift=lambda bias, mean, factor, beta, gamma: bias * factor - mean * gamma + beta
-)
-bias_unscaled = _with(shift=lambda bias, mean, factor, beta, gamma: bias - mean * factor + beta)
-BIAS_UNSCALED = (
-    "{bias}: only the mean was multiplied. The old bias goes through the norm as well: all of b − "
-    "μ is taken times the factor."
-)
-nothing_scaled = _with(shift=lambda bias, mean, factor, beta, gamma: bias - mean + beta)
+no_old_bias = _with(shift=lambda b, m, f, beta, g: beta - m * f)
+NO_OLD_BIAS = "{bias}: the layer's bias is left out; the norm came after it: (b − μ) · factor + β."
+mean_unscaled = _with(shift=lambda b, m, f, beta, g: b * f - m + beta)
+MEAN_UNSCALED = "{bias}: the mean goes through the norm too: take all of b − μ times the factor."
+mean_without_gamma = _with(shift=lambda b, m, f, beta, g: (b - m / g) * f + beta)
+mean_by_gamma = _with(shift=lambda b, m, f, beta, g: b * f - m * g + beta)
+bias_unscaled = _with(shift=lambda b, m, f, beta, g: b - m * f + beta)
+BIAS_UNSCALED = "{bias}: only the mean was multiplied: all of b − μ is taken times the factor."
+nothing_scaled = _with(shift=lambda b, m, f, beta, g: b - m + beta)
 NOTHING_SCALED = "{bias}: the factor is missing: (b − μ) · factor + β."
-no_beta = _with(shift=lambda bias, mean, factor, beta, gamma: (bias - mean) * factor)
+no_beta = _with(shift=lambda b, m, f, beta, g: (b - m) * f)
 NO_BETA = "{bias}: β is missing: the norm adds it at its end."
-beta_scaled = _with(shift=lambda bias, mean, factor, beta, gamma: (bias - mean + beta) * factor)
+beta_scaled = _with(shift=lambda b, m, f, beta, g: (b - m + beta) * f)
 BETA_SCALED = "{bias}: β comes after the factor, and is not multiplied by it: (b − μ) · factor + β."
-gamma_twice_in_bias = _with(
-    shift=lambda bias, mean, factor, beta, gamma: (bias - mean) * factor * gamma + beta
-)
-GAMMA_TWICE_IN_BIAS = (
-    "{bias}: the bias has γ twice: (b − μ) · factor + β, with the factor of the weight."
-)
-no_gamma_in_bias = _with(
-    shift=lambda bias, mean, factor, beta, gamma: (bias - mean) * factor / gamma + beta
-)
+gamma_twice_in_bias = _with(shift=lambda b, m, f, beta, g: (b - m) * f * g + beta)
+TWICE_IN_BIAS = "{bias}: γ is in it twice: (b − μ) · factor + β, with the factor of the weight."
+no_gamma_in_bias = _with(shift=lambda b, m, f, beta, g: (b - m) * f / g + beta)
 NO_GAMMA_IN_BIAS = "{bias}: the bias lacks γ: (b − μ) · factor + β."
 
 # --- what is given back ---------------------------------------------------------------------------

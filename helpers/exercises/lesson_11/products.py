@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from helpers.algorithms.quantization.integer_layers import integer_linear as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, is_array
 from helpers.exercises.drives_quantization import multiplied
 from helpers.exercises.drives_split import changed, returned
 from helpers.exercises.lesson_11 import products_wrong as wrong
-from helpers.exercises.lesson_11.figures import Array, single, what
+from helpers.exercises.lesson_11.figures import Array, said_apart, single, what
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -103,11 +104,7 @@ def _at_worst(case: Case, out: Array, n: Exact) -> str:
     with np.errstate(all="ignore"):
         off = np.nan_to_num(np.abs(out.astype(np.float64) - want) / n.step, nan=np.inf)
     row, column = np.unravel_index(int(off.argmax()), off.shape)
-    pair = float(out[row, column]), float(want[row, column])
-    for form in (".5g", "#.7g", "#.9g"):  # as few digits as tell them apart
-        got, wanted = (format(value, form).replace("-", "−") for value in pair)
-        if got != wanted:
-            break
+    got, wanted = said_apart(float(out[row, column]), float(want[row, column]))
     return f"{case.name}, output [{row}, {column}] is {got} and should be {wanted}"
 
 
@@ -199,13 +196,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def reference(x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any) -> Any:
-    """The course's own."""
-    from helpers.algorithms.quantization.integer_layers import integer_linear
-
-    return integer_linear(x, x_scale, x_zero, weight, w_scale, bias)
-
-
 EXERCISE = Exercise(
     number="11.3",
     title="A layer on codes",
@@ -234,11 +224,7 @@ EXERCISE = Exercise(
         WrongAnswer("correction added", wrong.added, wrong.ADDED),
         WrongAnswer("weights summed along the outputs", wrong.other_sums, wrong.OTHER_SUMS),
         WrongAnswer("codes of the inputs summed", wrong.sums_of_codes, wrong.SUMS_OF_CODES),
-        WrongAnswer(
-            "codes of the inputs summed, as a row",
-            wrong.sums_of_codes_as_a_row,
-            wrong.SUMS_OF_CODES,
-        ),
+        WrongAnswer("codes of the inputs as a row", wrong.sums_as_a_row, wrong.SUMS_OF_CODES),
         WrongAnswer("correction along the rows", wrong.weights_by_row, wrong.WEIGHTS_BY_ROW),
         WrongAnswer("zero point taken away once", wrong.zero_once, wrong.ZERO_ONCE),
         WrongAnswer("zero point once for each input", wrong.zero_for_each_input, wrong.ZERO_ONCE),
@@ -258,16 +244,8 @@ EXERCISE = Exercise(
         WrongAnswer("one scale for all, the largest", wrong.largest_scale, wrong.MEAN_SCALE),
         WrongAnswer("one scale for all, the first", wrong.first_scale, wrong.MEAN_SCALE),
         WrongAnswer("correction not scaled", wrong.correction_unscaled, wrong.CORRECTION_UNSCALED),
-        WrongAnswer(
-            "correction scaled by x_scale alone",
-            wrong.correction_by_x_scale,
-            wrong.CORRECTION_UNSCALED,
-        ),
-        WrongAnswer(
-            "correction scaled by w_scale alone",
-            wrong.correction_by_w_scale,
-            wrong.CORRECTION_UNSCALED,
-        ),
+        WrongAnswer("correction by x_scale alone", wrong.by_x_scale, wrong.CORRECTION_UNSCALED),
+        WrongAnswer("correction by w_scale alone", wrong.by_w_scale, wrong.CORRECTION_UNSCALED),
         WrongAnswer("codes wrapped round", wrong.wraps, wrong.WRAPS),
         WrongAnswer("codes cut off", wrong.cuts_codes_off, wrong.CUTS_CODES_OFF),
         WrongAnswer("sums in 8 bits", wrong.in_8_bits, wrong.IN_8_BITS),
@@ -279,9 +257,7 @@ EXERCISE = Exercise(
         WrongAnswer("transposed", wrong.transposed, wrong.TRANSPOSED),
         WrongAnswer("transposed at the end", wrong.transposed_at_the_end, wrong.TRANSPOSED),
         WrongAnswer("weight not transposed", wrong.other_weight, wrong.OTHER_WEIGHT),
-        WrongAnswer(
-            "weight not transposed, nor its sums", wrong.other_weight_and_sums, wrong.OTHER_WEIGHT
-        ),
+        WrongAnswer("nor its sums transposed", wrong.other_weight_and_sums, wrong.OTHER_WEIGHT),
         WrongAnswer("left as whole numbers", wrong.left_whole, wrong.LEFT_WHOLE),
         WrongAnswer("writes into what it is given", wrong.in_place, wrong.IN_PLACE),
         WrongAnswer("dequantized", wrong.dequantized, hint="turned into values first"),

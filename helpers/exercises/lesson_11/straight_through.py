@@ -3,7 +3,8 @@
 `fake_quantize(x, scale, zero_point, lowest, highest)`: x's values, each the nearest one on the
 grid. The claim: forward scale · (q − zero_point) with q = round(x / scale) + zero_point, clamped;
 backward the gradient from above where q lay in lowest … highest before it was clamped, 0 elsewhere,
-whatever was called in between; neither x nor the gradient from above is written into. Sources:
+whatever was called in between; neither x nor the gradient from above is written into; and it is
+not torch's own, which a learner's check sees and a grader does not. Sources:
 Bengio, Léonard and Courville (2013), section 2.3; Jacob et al. (2018), section 3.
 """
 
@@ -14,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from helpers.exercises.common import rng
+from helpers.algorithms.quantization.fake_quantization import fake_quantize as reference
+from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import close, describe, is_array
 from helpers.exercises.drives_quantization import there_and_back
 from helpers.exercises.lesson_11 import straight_through_wrong as wrong
-from helpers.exercises.lesson_11.figures import Array, said, single, what
+from helpers.exercises.lesson_11.figures import Array, said, said_apart, single, what
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -80,22 +82,20 @@ class Exact:
     def value_at_worst(self, out: Array) -> str:
         """The value that is farthest off, in words."""
         place = _farthest(out, self.out)
-        x, got, right = (said(float(each.flat[place])) for each in (self.x, out, self.out))
-        return f"{self.name}, {x} became {got} and should become {right}"
+        got, right = said_apart(float(out.flat[place]), float(self.out.flat[place]))
+        return f"{self.name}, {said(float(self.x.flat[place]))} became {got} and should be {right}"
 
     def gradient_at_worst(self, gradient: Any) -> str:
         """The gradient that is farthest off, in words."""
         if not is_array(gradient, self.back.shape):
             return f"{self.name}, x's gradient is {describe(gradient)}"
         place = _farthest(gradient, self.back)
-        x, above, got, right = (
-            said(float(each.flat[place]) + 0.0)  # no −0
-            for each in (self.x, self.above, gradient, self.back)
+        x, above, *pair = (  # no −0
+            float(each.flat[place]) + 0.0 for each in (self.x, self.above, gradient, self.back)
         )
-        return (
-            f"{self.name}, where x is {x} the gradient {above} came back as {got} and should be "
-            f"{right}"
-        )
+        got, right = said_apart(*pair)
+        gave = f"the gradient {said(above)} came back as {got}, not as {right}"
+        return f"{self.name}, where x is {said(x)} {gave}"
 
 
 def _farthest(got: Array, want: Array) -> int:
@@ -117,7 +117,9 @@ def claim(case: Case, seen: Observation) -> str | None:
         return n.gradient_at_worst(got["gradient"]) + "."
     if got["changed"]:
         return f"{case.name}, {wrong.IN_PLACE}"
-    return f"{case.name}, {wrong.SPOILS}" if got["spoiled"] else None
+    if got["spoiled"]:
+        return f"{case.name}, {wrong.SPOILS}"
+    return f"{case.name}, {wrong.BY_TORCH}" if got["torch"] else None
 
 
 def _gradient(case: Case, seen: Observation) -> Any:
@@ -138,7 +140,7 @@ def compared(case: Case, seen: Observation) -> Any:
         return "no way back"
     if not close(gradient, n.back):
         return {"gradient": single(gradient) if is_array(gradient) else what(gradient)}
-    return {"changed": got["changed"], "spoiled": got["spoiled"]}
+    return {key: got[key] for key in ("changed", "spoiled", "torch")}
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -152,13 +154,11 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     }
 
 
-def _count_of_gradients(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or "incorrect number of gradients" not in seen.text:
-        return None
-    return (
-        f"{case.name}, backward returned another number of values than forward takes arguments: "
-        "give the gradient for x, and None for scale, zero_point, lowest and highest."
-    )
+_count_of_gradients = fails_with(
+    "incorrect number of gradients",
+    "backward returned another number of values than forward takes arguments: give the "
+    "gradient for x, and None for scale, zero_point, lowest and highest.",
+)
 
 
 def _kept_as_a_tuple(case: Case, seen: Observation) -> str | None:
@@ -183,13 +183,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def reference(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """The course's own."""
-    from helpers.algorithms.quantization.fake_quantization import fake_quantize
-
-    return fake_quantize(x, scale, zero_point, lowest, highest)
-
-
 EXERCISE = Exercise(
     number="11.6",
     title="Straight through",
@@ -199,8 +192,7 @@ EXERCISE = Exercise(
     function="fake_quantize",
     asks=(
         "the nearest values on the grid, scale · (q − zero_point) with q from lowest to highest; "
-        "backward, the gradient as it comes where round(x / scale) + zero_point is such a q, and "
-        "0 elsewhere."
+        "backward, the gradient where round(x / scale) + zero_point is such a q, and 0 elsewhere."
     ),
     cases=cases,
     drive=there_and_back,
@@ -219,17 +211,13 @@ EXERCISE = Exercise(
         WrongAnswer("steps", wrong.gives_steps, wrong.GIVES_CODES),
         WrongAnswer("not clamped", wrong.no_clamp, wrong.NO_CLAMP),
         WrongAnswer("ends taken for values", wrong.ends_as_values, wrong.ENDS_AS_VALUES),
-        WrongAnswer(
-            "ends taken for values, at the end", wrong.ends_as_values_late, wrong.ENDS_AS_VALUES
-        ),
+        WrongAnswer("ends taken for values late", wrong.ends_as_values_late, wrong.ENDS_AS_VALUES),
         WrongAnswer("no zero point", wrong.no_zero_point, wrong.NO_ZERO_POINT),
         WrongAnswer("zero point stays", wrong.zero_point_stays, wrong.ZERO_POINT_STAYS),
         WrongAnswer("zero point only taken away", wrong.zero_point_leaves, wrong.ZERO_POINT_LEAVES),
-        WrongAnswer(
-            "zero point with the other sign", wrong.zero_point_negated, wrong.ZERO_POINT_LEAVES
-        ),
+        WrongAnswer("zero point negated", wrong.zero_point_negated, wrong.ZERO_POINT_LEAVES),
         WrongAnswer("cut off", wrong.truncates, wrong.TRUNCATES),
-        WrongAnswer("cut off, with the zero point", wrong.truncates_codes, wrong.TRUNCATES),
+        WrongAnswer("cut off, with the zero point", wrong.cuts_codes, wrong.TRUNCATES),
         WrongAnswer("rounded down", wrong.rounds_down, wrong.TRUNCATES),
         WrongAnswer("rounded up", wrong.rounds_up, wrong.TRUNCATES),
         WrongAnswer("not rounded", wrong.not_rounded, wrong.NOT_ROUNDED),
@@ -247,9 +235,7 @@ EXERCISE = Exercise(
         WrongAnswer("without the ends", wrong.without_ends, wrong.WITHOUT_ENDS),
         WrongAnswer("without the upper end", wrong.without_upper_end, wrong.WITHOUT_ENDS),
         WrongAnswer("without the lower end", wrong.without_lower_end, wrong.WITHOUT_ENDS),
-        WrongAnswer(
-            "inside without the zero point", wrong.mask_without_zero, wrong.MASK_WITHOUT_ZERO
-        ),
+        WrongAnswer("inside, without zero point", wrong.mask_without_zero, wrong.MASK_WITHOUT_ZERO),
         WrongAnswer("x taken for codes", wrong.x_as_codes, wrong.X_AS_CODES),
         WrongAnswer("turned round", wrong.turned_round, wrong.TURNED_ROUND),
         WrongAnswer("the mask alone", wrong.mask_alone, wrong.MASK_ALONE),
@@ -257,9 +243,11 @@ EXERCISE = Exercise(
         WrongAnswer("the last call's", wrong.last_call, wrong.LAST_CALL),
         WrongAnswer("writes into x", wrong.in_place, wrong.IN_PLACE),
         WrongAnswer("writes into the gradient", wrong.spoils, wrong.SPOILS),
+        WrongAnswer("torch's own", wrong.by_torch, wrong.BY_TORCH),
         WrongAnswer("no backward", wrong.no_backward, wrong.NO_BACKWARD),
         WrongAnswer("one gradient", wrong.one_gradient, hint="and None for"),
         WrongAnswer("saved tuple", wrong.saved_tuple, hint="ctx.saved_tensors is always a tuple"),
     ),
     ranked=False,
+    unseen={"torch": "whether the way back is torch's own"},
 )

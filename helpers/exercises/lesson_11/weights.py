@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from helpers.exercises.common import rng
+from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import describe, is_array
 from helpers.exercises.drives_kept import call_with_tensors
 from helpers.exercises.drives_split import changed, returned
 from helpers.exercises.lesson_11 import weights_wrong as wrong
-from helpers.exercises.lesson_11.figures import Array, alike, items, kind, said, single, what
+from helpers.exercises.lesson_11.figures import Array, alike, items, other_type, said, single, what
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+
+_TINY = 2e-6  # with 8 bits, the scale is below what float32 tells from 1
 
 
 def cases(seed: int) -> list[Case]:
@@ -28,6 +30,7 @@ def cases(seed: int) -> list[Case]:
 
     The last leaves the bits to their default. Channels differ in size up to twenty times, those of
     odd number have their largest magnitude below 0, and no weight is half-way between two codes.
+    The third has one that is tiny and not empty.
     """
     random = rng(seed, "11.2")
     settings: list[tuple[tuple[int, ...], int, int | None]] = [
@@ -48,14 +51,14 @@ def cases(seed: int) -> list[Case]:
         ]
     made = []
     for at, (shape, bits, empty) in enumerate(settings):
-        weight = _weight(random, shape, bits, empty)
+        weight = _weight(random, shape, bits, empty, tiny=at == 2)
         name = f"With a weight of shape {shape} and {bits} bits"
         args: tuple[Any, ...] = (weight,) if at == 4 else (weight, bits)
         made.append(Case(name, (args,), facts=_facts(weight.astype(np.float64), bits)))
     return made
 
 
-def _weight(random: Any, shape: tuple[int, ...], bits: int, empty: int | None) -> Array:
+def _weight(random: Any, shape: tuple[int, ...], bits: int, empty: int | None, tiny: bool) -> Array:
     """Codes of a bell's shape, moved by up to 0.4 steps, one of each channel at its end."""
     highest, size = 2 ** (bits - 1) - 1, int(np.prod(shape[1:]))
     steps = np.round(random.normal(0, highest / 3, (shape[0], size)))
@@ -66,6 +69,8 @@ def _weight(random: Any, shape: tuple[int, ...], bits: int, empty: int | None) -
     largest = 10 ** random.permutation(np.linspace(-1.3, 0, shape[0]))
     if empty is not None:
         largest[empty] = 0
+    if tiny:
+        largest[-1] = _TINY
     weight = (steps * (largest / highest)[:, None]).reshape(shape)
     return (weight + 0.0).astype(np.float32)  # + 0: no −0
 
@@ -107,18 +112,17 @@ def claim(case: Case, seen: Observation) -> str | None:
         )
     if scale.dtype.kind not in "fiu":
         return f"{case.name}, the scales are of the type {scale.dtype.name}."
-    if (off := _off(scale, facts)).any():
-        at = int(np.argmax(off))
-        return (
-            f"{case.name}, channel {at} has the scale {said(float(scale[at]))}; it should be "
-            f"{said(float(facts['scale'][at]))}."
-        )
+    if _off(scale, facts).any():
+        told = numbers(case, seen)
+        tiny = np.abs(facts["weight"][told["at"]]).max() < 2 * _TINY
+        words = wrong.SMALL if tiny else "channel {at} has the scale {scale}; it should be {right}."
+        return f"{case.name}, {words.format(**told)}"
     if empty := _empty_channel(case, seen):
         return empty
     if not alike(codes, facts["codes"]):
         return _first_wrong(case, codes)
     if codes.dtype != np.int8:
-        return _other_type(case, seen)
+        return other_type(case, seen)
     return f"{case.name}, {wrong.IN_PLACE}" if changed(seen.values[0]) is not None else None
 
 
@@ -150,14 +154,6 @@ def _first_wrong(case: Case, codes: Any) -> str:
         f"{case.name}, the weight {said(weight)} of channel {at[0]} got the code "
         f"{said(float(codes[at]))}. It is {said(steps)} steps from 0, so that "
         f"{said(int(facts['codes'][at]))} is nearest."
-    )
-
-
-def _other_type(case: Case, seen: Observation) -> str:
-    codes = parts(seen)[0]
-    return (
-        f"{case.name}, the codes are right and stand there as {kind(codes)}, {codes.itemsize} B "
-        "each, where one is enough: `.to(torch.int8)`."
     )
 
 
@@ -210,13 +206,12 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     return told
 
 
-def _no_such_dimension(case: Case, seen: Observation) -> str | None:
-    if seen.kind != "IndexError" or "Dimension out of range" not in seen.text:
-        return None
-    return (
-        f"{case.name}, a dimension was asked for that this weight has not: a linear layer's has "
-        "two. `weight.flatten(1)` has one row for each channel, whatever comes behind."
-    )
+_no_such_dimension = fails_with(
+    "Dimension out of range",
+    "a dimension was asked for that this weight has not: a linear layer's has two. "
+    "`weight.flatten(1)` has one row for each channel, whatever comes behind.",
+    kind="IndexError",
+)
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -228,8 +223,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     left = len(np.unique(np.round(weight[worst] / shared)))
     return (
         f"Passed: the scales go from {said(float(own.min()))} to {said(shared)}. Channel {worst} "
-        f"has {kept} different codes of {weight[worst].size}; with one scale for all it would have "
-        f"{left}."
+        f"has {kept} different codes of {weight[worst].size}; with one scale for all, {left}."
     )
 
 
@@ -252,8 +246,7 @@ EXERCISE = Exercise(
     function="quantize_weight",
     asks=(
         "codes (int8, the weight's shape) and one scale for each channel along dimension 0: its "
-        "largest magnitude / (2^(bits−1) − 1). A channel of zeros has the codes 0 and any finite "
-        "scale above 0."
+        "largest magnitude / (2^(bits−1) − 1). Of a channel of zeros: codes 0, a scale above 0."
     ),
     cases=cases,
     drive=call_with_tensors,
@@ -274,13 +267,9 @@ EXERCISE = Exercise(
         WrongAnswer("all codes on one side", wrong.all_steps, wrong.ALL_STEPS),
         WrongAnswer("all codes on one side, and one more", wrong.all_codes, wrong.ALL_STEPS),
         WrongAnswer("always 8 bits", wrong.eight_bits, wrong.EIGHT_BITS),
-        WrongAnswer(
-            "from the smallest to the largest", wrong.from_end_to_end, wrong.FROM_END_TO_END
-        ),
+        WrongAnswer("smallest to largest", wrong.from_end_to_end, wrong.FROM_END_TO_END),
         WrongAnswer("the scale upside down", wrong.upside_down, wrong.UPSIDE_DOWN),
-        WrongAnswer(
-            "channels along another dimension", wrong.other_dimension, wrong.OTHER_DIMENSION
-        ),
+        WrongAnswer("along another dimension", wrong.other_dimension, wrong.OTHER_DIMENSION),
         WrongAnswer("scales with kept dimensions", wrong.kept_dimensions, wrong.KEPT_DIMENSIONS),
         WrongAnswer("largest over the inputs only", wrong.over_the_inputs, wrong.OVER_THE_INPUTS),
         WrongAnswer("largest over the kernel only", wrong.over_the_kernel, wrong.OVER_THE_INPUTS),
@@ -290,7 +279,8 @@ EXERCISE = Exercise(
         WrongAnswer("codes cut", wrong.cut, wrong.CUT),
         WrongAnswer("codes rounded down", wrong.rounded_down, wrong.ROUNDED_DOWN),
         WrongAnswer("codes from 0 on", wrong.from_0_on, wrong.FROM_0_ON),
-        WrongAnswer("codes of another type", wrong.floats, _other_type),
+        WrongAnswer("a least scale", wrong.least_scale, wrong.SMALL),
+        WrongAnswer("codes of another type", wrong.floats, other_type),
         WrongAnswer("the weight written into", wrong.in_place, wrong.IN_PLACE),
     ),
     ranked=False,

@@ -9,13 +9,12 @@ are, and what the function is given is left alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from helpers.exercises.common import WORLDS, rng, self_hint
-from helpers.exercises.compare import close, count, in_single_precision, times, worlds
+from helpers.exercises.compare import close, count, rounded, times
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_split import changed, left_alone, returned
 from helpers.exercises.lesson_12 import columns_wrong as wrong
@@ -89,26 +88,14 @@ def claim(case: Case, seen: Observation) -> str | None:
         pair = _pair(value)
         if pair is None:
             return f"{case.name}, rank {rank} returns no pair: give (y, dx)."
-        if not close(pair[0], case.facts["y"], _TOLERANCE):
-            return f"{case.name}, rank {rank}'s y is not that of the whole layer."
-        if not close(pair[1], case.facts["dx"], _TOLERANCE):
-            return f"{case.name}, rank {rank}'s dx is not that of the whole layer."
+        for name, got in zip(_NAMES, pair, strict=True):
+            if not close(got, case.facts[name], _TOLERANCE):
+                why = rounded([got], [case.facts[name]])
+                return f"{case.name}, rank {rank}'s {name} is not that of the whole layer{why}."
     if not_waited(case, seen) or _overwrites(case, seen):
         return not_waited(case, seen) or _overwrites(case, seen)
     if sum(seen.bytes) > _enough(case):
         return f"{case.name}, {sum(seen.bytes)} B were sent where {_enough(case)} B are enough."
-    return None
-
-
-def _rounded(case: Case, seen: Observation) -> str | None:
-    for rank, value in enumerate(seen.values):
-        for name, got in zip(_NAMES, _pair(value) or (), strict=False):
-            if in_single_precision([got], [case.facts[name]]):
-                return (
-                    f"{case.name}, rank {rank}'s {name} is that of the whole layer to seven digits "
-                    "only: a tensor on its way is float32, as `torch.zeros` makes them, and x is "
-                    "float64. `x.new_zeros(…)` takes its type."
-                )
     return None
 
 
@@ -169,14 +156,6 @@ def compared(case: Case, seen: Observation) -> Any:
     return next(([name, off] for name in _NAMES if (off := _off(case, seen, name))), [])
 
 
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    return (
-        f"Passed on {worlds(cases)}: y and dx are the whole layer's to 10 digits, and y was "
-        "gathered in slices."
-    )
-
-
 def reference(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
     """Slices to everybody; the ranks' parts of dx summed."""
     return wrong.layer(comm, x, weight, bias, gradient)
@@ -204,7 +183,6 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(
         Mistake("a rank sends to itself", self_hint, unfinished=True),
-        Mistake("rounded to float32", _rounded),
         Mistake("writes into what it is given", _overwrites),
         Mistake("messages not waited for", not_waited),
         Mistake("the weights are sent", _sends_weights),
@@ -212,7 +190,10 @@ EXERCISE = Exercise(
     ),
     numbers=numbers,
     compared=compared,
-    praise=praise,
+    praise=(
+        "Passed on {worlds}: y and dx are the whole layer's to 10 digits, and y was "
+        "gathered in slices."
+    ),
     reference=reference,
     wrong=(
         WrongAnswer(
@@ -221,11 +202,7 @@ EXERCISE = Exercise(
             "each rank returned only its own units of y: the next layer needs all of them on "
             "every rank, so gather the slices.",
         ),
-        WrongAnswer(
-            "the bias forgotten",
-            wrong.no_bias,
-            "y is x Wᵀ without b: each rank adds the bias of its own units.",
-        ),
+        WrongAnswer("no bias", wrong.no_bias, "y is x Wᵀ without b: add your own units' bias."),
         WrongAnswer("slices in another order", wrong.mine_first, _OTHER_ORDER),
         WrongAnswer("slices turned round", wrong.turned, _OTHER_ORDER),
         WrongAnswer(
@@ -258,7 +235,6 @@ EXERCISE = Exercise(
         WrongAnswer("never waits", wrong.never_waits, hint="returned without waiting for"),
         WrongAnswer("sends weights", wrong.sends_weights, hint="Weights stay where they are"),
         WrongAnswer("through rank 0", wrong.through_rank_0, hint="sent all of it to everybody"),
-        WrongAnswer("into zeros in float32", wrong.into_float32, hint="to seven digits only"),
     ),
     figure=0,
 )

@@ -126,7 +126,6 @@ def _changed(change: Callable[..., Any]) -> Callable[..., Any]:
 # As if the gradient had been summed over the ranks first, though each has all of it.
 gradient_summed = _changed(lambda comm, x, y, dx: (y, dx * comm.size))
 averaged = _changed(lambda comm, x, y, dx: (y, dx / comm.size))
-into_float32 = _changed(lambda comm, x, y, dx: (torch.zeros(y.shape).copy_(y), dx))
 in_place = _changed(lambda comm, x, y, dx: (y, x.copy_(dx)))
 
 

@@ -7,10 +7,11 @@ device that has a unit connected to it, however many units those are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from helpers.exercises.common import rng
+from helpers.algorithms.splitting.partly_connected import crossings as reference
+from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import count, describe, number
 from helpers.exercises.drives import plain_call
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
@@ -61,31 +62,15 @@ def claim(case: Case, seen: Observation) -> str | None:
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: how many were counted, how many there are."""
     got, want = number(seen.values[0]) or 0.0, case.facts["right"]
-    return {"count": f"you count {got:g} and {count(want, 'value')} cross"}
+    return {"count": f"you count {got:g} where {count(want, 'value')} cross"}
 
 
-def _no_such_unit(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or seen.kind != "IndexError":
-        return None
-    return (
-        f"{case.name}, you look for a unit that there is not: the layers need not be of one size. "
-        "The first of a pair is a unit below, the second one above."
-    )
-
-
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    return (
-        "Passed: in a dense layer every value crosses to every other device, in a sparse one only "
-        "those that somebody there needs."
-    )
-
-
-def reference(connections: Any, below: list[int], above: list[int]) -> int:
-    """The course's own."""
-    from helpers.algorithms.splitting.partly_connected import crossings
-
-    return crossings(connections, below, above)
+_no_such_unit = fails_with(
+    "",
+    "you look for a unit that there is not: the layers need not be of one size. The "
+    "first of a pair is a unit below, the second one above.",
+    kind="IndexError",
+)
 
 
 def _distinct(key: Callable[[int, int, int, int], Any]) -> Counting:
@@ -148,7 +133,10 @@ EXERCISE = Exercise(
     mistakes=(Mistake("units of another layer", _no_such_unit, unfinished=True),),
     numbers=numbers,
     compared=lambda case, seen: number(seen.values[0]),
-    praise=praise,
+    praise=(
+        "Passed: in a dense layer every value crosses to every other device, in a sparse one only "
+        "those that somebody there needs."
+    ),
     reference=reference,
     wrong=(
         WrongAnswer(
@@ -161,16 +149,9 @@ EXERCISE = Exercise(
             _once_a_unit,
             "{count}: a value that two other devices need is sent twice, once to each of them.",
         ),
+        WrongAnswer("home counted", _also_at_home, "{count}: a unit's own device has its value."),
         WrongAnswer(
-            "home counted too",
-            _also_at_home,
-            "{count}: a unit's own device has its value already.",
-        ),
-        WrongAnswer(
-            "units above counted",
-            _units_above,
-            "{count}: what crosses is the value of a unit below; look at who needs it, not at who "
-            "hears from where.",
+            "units above", _units_above, "{count}: what crosses is a value of the unit below."
         ),
         WrongAnswer(
             "messages counted",
@@ -184,10 +165,7 @@ EXERCISE = Exercise(
             "need not follow one another. Keep all pairs that were counted, in a set.",
         ),
         WrongAnswer(
-            "pairs turned round",
-            _turned_round,
-            "{count}: you take the first of each pair for the unit above: a connection is (unit "
-            "below, unit above).",
+            "turned round", _turned_round, "{count}: a connection is (unit below, unit above)."
         ),
         WrongAnswer(
             "devices of the layer below alone",

@@ -79,7 +79,6 @@ no_zeros = _changed(
         reach if rank == 0 else 0 : len(wide) - (reach if rank == size - 1 else 0)
     ]
 )
-in_float32 = _changed(lambda wide, *others: torch.zeros(wide.shape).copy_(wide))
 
 
 def _repeated(wide: Any, rows: Any, reach: int, rank: int, size: int) -> Any:

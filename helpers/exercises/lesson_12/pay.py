@@ -8,13 +8,15 @@ seconds, to a millionth, and the list of widths left as it was.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
 from helpers.exercises.common import rng
-from helpers.exercises.compare import count, describe, number, short
-from helpers.exercises.drives_split import call_left_alone, changed
+from helpers.exercises.compare import count, describe, number, told_apart
+from helpers.exercises.drives_kept import call_with_tensors
+from helpers.exercises.drives_split import changed
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
 
@@ -70,16 +72,17 @@ def claim(case: Case, seen: Observation) -> str | None:
         return _changes_widths(case, seen)
     if got is None:
         return f"Return the seconds, one number; yours gave {describe(seen.values[0])}."
-    return f"{case.name}, you count {short(got * 1e6)} µs; it is {short(want * 1e6)} µs."
+    counted, right = told_apart(got * 1e6, want * 1e6)
+    return f"{case.name}, you count {counted} µs; it is {right} µs."
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: the seconds, with as many digits as tell them apart."""
     got, right, ranks = _value(seen) or 0.0, case.facts["right"], case.facts["ranks"]
-    digits = 5 if abs(right - got) > 1e-4 * right else 9
+    counted, wanted = told_apart(got * 1e6, right * 1e6)
     others = f"to {ranks - 1} other{'s' if ranks > 2 else ''}" if ranks > 1 else "nothing"
     return {
-        "count": f"you count {got * 1e6:.{digits}g} µs instead of {right * 1e6:.{digits}g}",
+        "count": f"you count {counted} µs instead of {wanted}",
         "messages": count(ranks, "message"),
         "ranks": count(ranks, "rank"),
         "others": others,
@@ -152,6 +155,8 @@ _one_operation = _with(work=lambda b, i, o, n: b * i * o / n)
 _not_shared = _with(work=lambda b, i, o, n: 2 * b * i * o)
 _in_numbers = _with(nbytes=lambda b, i, o, n: b * o / n)
 _whole_layers = _with(nbytes=lambda b, i, o, n: 4 * b * o)
+_no_rows = _with(nbytes=lambda b, i, o, n: 4 * o / n)
+_inputs_sent = _with(nbytes=lambda b, i, o, n: 4 * b * i / n)
 _to_itself = _with(messages=lambda n: n)
 _rounded_down = _with(
     work=lambda b, i, o, n: 2 * b * i * (o // n), nbytes=lambda b, i, o, n: 4 * b * (o // n)
@@ -159,10 +164,17 @@ _rounded_down = _with(
 _rounded_up = _with(
     work=lambda b, i, o, n: 2 * b * i * -(-o // n), nbytes=lambda b, i, o, n: 4 * b * -(-o // n)
 )
+_numbers_rounded = _with(nbytes=lambda b, i, o, n: 4 * (b * o // n))
 _bytes_rounded = _with(nbytes=lambda b, i, o, n: 4 * b * o // n)
 _one_latency = _without(lambda b, widths, n, alpha, beta: (len(widths) - 2) * alpha)
 _no_latency = _without(lambda b, widths, n, alpha, beta: (len(widths) - 1) * alpha)
 _last_not_sent = _without(lambda b, widths, n, alpha, beta: alpha + beta * 4 * b * widths[-1] / n)
+
+
+def _at_once(rows: int, widths: list[int], ranks: int, rate: float, *link: float) -> float:
+    layers = [(rows, [*pair], ranks) for pair in pairwise(widths)]
+    computed = [reference(*layer, rate, 0.0, 0.0) for layer in layers]
+    return sum(map(max, computed, (reference(*layer, math.inf, *link) for layer in layers)))
 
 
 def _pops(rows: int, widths: list[int], *others: Any) -> float:
@@ -175,6 +187,7 @@ _ROUNDED = (
     "{count}: you count whole units. The formula takes the mean slice, a width divided by N with "
     "`/`, also where N does not divide it."
 )
+_WHOLE = "{count}: `//` drops a part of a message; divide with `/`, as the formula has fractions."
 
 
 EXERCISE = Exercise(
@@ -189,7 +202,7 @@ EXERCISE = Exercise(
         "operations at `rate`, and N − 1 messages of α + β · (rows · outputs / N · 4 bytes)."
     ),
     cases=cases,
-    drive=call_left_alone,
+    drive=call_with_tensors,
     claim=claim,
     numbers=numbers,
     compared=compared,
@@ -203,44 +216,32 @@ EXERCISE = Exercise(
             "{count}: each weight costs a multiplication and an addition, two operations for each "
             "row.",
         ),
+        WrongAnswer("not shared", _not_shared, "{count}: a rank has 1/N of every layer's units."),
+        WrongAnswer("no bytes", _in_numbers, "{count}: β is for a byte; a number has four."),
+        WrongAnswer("all sent", _whole_layers, "{count}: a rank sends 1/N of a layer's outputs."),
+        WrongAnswer("one row sent", _no_rows, "{count}: a message has all rows of its slice."),
         WrongAnswer(
-            "the work is not shared",
-            _not_shared,
-            "{count}: each rank has only 1/N of every layer's units to compute.",
+            "at once", _at_once, "{count}: messages begin when the slice is computed: add."
         ),
         WrongAnswer(
-            "numbers instead of bytes",
-            _in_numbers,
-            "{count}: β is seconds a byte, and a number in float32 has four of them.",
+            "inputs sent",
+            _inputs_sent,
+            "{count}: your messages are as large as the slice of a layer's inputs. Every rank has "
+            "all inputs already; what travels is its slice of the outputs.",
         ),
         WrongAnswer(
-            "whole layers are sent",
-            _whole_layers,
-            "{count}: a rank sends its slice of a layer's outputs, 1/N of them.",
-        ),
-        WrongAnswer(
-            "one latency for all layers",
-            _one_latency,
-            "{count}: the next layer cannot start before this one is gathered, so every layer "
-            "pays α anew.",
+            "one latency", _one_latency, "{count}: every layer is gathered, and pays α anew."
         ),
         WrongAnswer(
             "no latency",
             _no_latency,
             "{count}: a message costs α however small it is, and here that is most of it.",
         ),
-        WrongAnswer(
-            "a message to itself",
-            _to_itself,
-            "you count {messages} a layer: on {ranks} each sends {others}, not to itself.",
-        ),
+        WrongAnswer("itself", _to_itself, "you count {messages}; on {ranks} each sends {others}."),
         WrongAnswer("slices rounded down", _rounded_down, _ROUNDED),
         WrongAnswer("slices rounded up", _rounded_up, _ROUNDED),
-        WrongAnswer(
-            "bytes rounded",
-            _bytes_rounded,
-            "{count}: `//` drops a part of the bytes; divide with `/`.",
-        ),
+        WrongAnswer("bytes rounded", _bytes_rounded, _WHOLE),
+        WrongAnswer("numbers rounded", _numbers_rounded, _WHOLE),
         WrongAnswer(
             "the last layer's outputs not sent",
             _last_not_sent,

@@ -4,18 +4,28 @@
 (steps, rows, width), state None at the start, then what the layer gave, (h, c) as an LSTM's. Rank 0
 has the inputs, the last rank returns the outputs of all steps. The claim: equal to one layer after
 the other on one device, and on the clock in (m + p − 1)/m of one rank's time, with m messages a
-rank: one for each chunk.
+rank: one for each chunk. On 5 ranks a message takes nearly as long as a chunk.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from helpers.exercises.common import WORLDS, rng, self_hint
-from helpers.exercises.compare import close, count, describe, is_array, listing, short, worlds
+from helpers.exercises.compare import (
+    close,
+    count,
+    describe,
+    is_array,
+    listing,
+    rounded,
+    short,
+    worlds,
+)
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_split import on_wave
 from helpers.exercises.lesson_12 import waves_wrong as wrong
@@ -44,25 +54,27 @@ def cases(seed: int) -> list[Case]:
         )
         facts = {"inputs": inputs, "weights": weights, "chunks": chunks, "steps": steps}
         name = f"On {count(ranks, 'rank')} with {steps} steps in {chunks} chunks"
-        made.append(Case(name, args, ranks, {"latency": 1e-6, "bandwidth": 1e9}, facts))
+        clock = {"latency": 3 * _SECONDS if ranks == 5 else 1e-6, "bandwidth": 1e9}
+        made.append(Case(name, args, ranks, clock, facts))
     return made
 
 
-def _outputs(case: Case) -> np.ndarray:
-    """The outputs of the last layer."""
+def _outputs(case: Case, begins: Sequence[int] = ()) -> np.ndarray:
+    """The outputs of the last layer; begins: of steps before which every state is forgotten."""
     x = case.facts["inputs"]
     for inward, onward in case.facts["weights"]:
         cell, outputs = np.zeros_like(x[0]), []
-        for values in x:
-            cell = inward * values + onward * cell
+        for step, values in enumerate(x):
+            cell = inward * values + (0 if step in begins else onward) * cell
             outputs.append(np.tanh(cell))
         x = np.stack(outputs)
     return np.asarray(x)
 
 
 def _turns(case: Case) -> float:
-    """Seconds of m + p − 1 turns of the longest chunk, and something for the messages."""
-    return (case.facts["chunks"] + case.ranks - 1) * max(_wanted(case)) * _SECONDS * 1.02
+    """Seconds of m + p − 1 turns of the longest chunk, p − 1 messages, and something for bytes."""
+    turns = (case.facts["chunks"] + case.ranks - 1) * max(_wanted(case)) * _SECONDS
+    return (turns + (case.ranks - 1) * case.options["latency"]) * 1.02
 
 
 def _wanted(case: Case) -> list[int]:
@@ -97,7 +109,8 @@ def claim(case: Case, seen: Observation) -> str | None:
             f"steps, a tensor of shape {want.shape}."
         )
     if not close(got, want, _TOLERANCE):
-        return f"{case.name}, the outputs are not those of one layer after the other."
+        close_by = rounded([got], [want])
+        return f"{case.name}, the outputs are not those of one layer after the other{close_by}."
     for rank, value in enumerate(seen.values[:-1]):
         if value is not None:
             return f"{case.name}, rank {rank} returned {describe(value)}; only the last rank does."
@@ -119,7 +132,8 @@ def _uneven(case: Case, seen: Observation) -> str | None:
         return None
     return (
         f"{case.name}, your chunks have {listing(sizes)} steps: the longest holds up every rank "
-        f"after it. With cuts at ⌊k · steps/m⌋ they have {listing(wanted)}."
+        f"after it. None needs more than {max(wanted)}: with cuts at ⌊k · steps/m⌋ they have "
+        f"{listing(wanted)}."
     )
 
 
@@ -131,6 +145,19 @@ def _one_after_the_other(case: Case, seen: Observation) -> str | None:
         f"{case.name}, it took {short(took * 1e3)} ms, {case.ranks} times one rank's work: each "
         "rank began when the one before had finished the whole sequence. Send each chunk as soon "
         "as it is there."
+    )
+
+
+def _own_message(case: Case, seen: Observation) -> str | None:
+    """Rank 0 waits as long as a message takes between its turns: it needs nothing from anybody."""
+    mine = [e for e in seen.events if e.rank == 0 and e.kind == "computing"]
+    gaps, takes = [b.start - a.end for a, b in pairwise(mine)], case.options["latency"]
+    if not _late(case, seen) or not all(takes <= gap < 2 * takes for gap in gaps):
+        return None
+    return (
+        f"{case.name}, it took {short(max(seen.seconds) * 1e3)} ms and a wave takes "
+        f"{short(_turns(case) * 1e3)} ms: each rank waits until its chunk has arrived before it "
+        "computes the next one. Start the message, `isend`, and wait for all of them at the end."
     )
 
 
@@ -158,8 +185,11 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
 
 def compared(case: Case, seen: Observation) -> Any:
     """The first thing that is wrong: rank 0's turns, then the outputs, then who returns them."""
-    if _sizes(seen) != _wanted(case):
-        return _sizes(seen)
+    sizes = _sizes(seen)
+    if sorted(sizes) != sorted(_wanted(case)):
+        return sizes
+    if close(seen.values[-1], _outputs(case, np.cumsum(sizes).tolist()), _TOLERANCE):
+        return "no state"
     return seen.values[:-1] if _right(case, seen) else seen.values[-1]
 
 
@@ -202,6 +232,7 @@ EXERCISE = Exercise(
         Mistake("messages not waited for", not_waited),
         Mistake("uneven chunks", _uneven),
         Mistake("one rank after the other", _one_after_the_other),
+        Mistake("waits for its own message", _own_message),
         Mistake("a rank is held up", _held_up),
     ),
     numbers=numbers,
@@ -220,6 +251,7 @@ EXERCISE = Exercise(
         WrongAnswer("never waits", wrong.never_waits, hint="returned without waiting for"),
         WrongAnswer("rest in the last", wrong.rest_in_last, hint="the longest holds up every rank"),
         WrongAnswer("whole sequence", wrong.whole_sequence, hint="had finished the whole sequence"),
+        WrongAnswer("blocking sends", wrong.blocking, hint="until its chunk has arrived"),
         WrongAnswer("waits for a word", wrong.waits_for_a_word, hint="goes on to its next chunk"),
         WrongAnswer(
             "another dimension is cut",
@@ -234,16 +266,10 @@ EXERCISE = Exercise(
             "`layer` returns as its second value, and give it to the next chunk.",
         ),
         WrongAnswer(
-            "loses the remainder",
-            wrong.loses_rest,
-            "the last {lost} never ran: `steps // chunks` loses the remainder. Chunk k begins at "
-            "step ⌊k · steps/m⌋.",
+            "rest", wrong.loses_rest, "the last {lost} never ran: chunk k begins at ⌊k · steps/m⌋."
         ),
         WrongAnswer(
-            "only the last chunk",
-            wrong.last_chunk,
-            "only the last chunk's outputs were returned: collect them all and put them together, "
-            "`torch.cat`.",
+            "last", wrong.last_chunk, "only the last chunk's outputs were returned: `torch.cat`."
         ),
         WrongAnswer(
             "a message for every step",

@@ -28,13 +28,14 @@ def wave(
     put: Callable[[Any, list[Any]], Any] = _cat,
     waits: bool = True,
     word: bool = False,
+    at_once: bool = False,
     back: int = 1,
 ) -> Any:
     """A chunk goes on as soon as it is there.
 
     cut: the n-th chunk. keep: the state, of a chunk's outputs and the layer's. put: what is
-    returned, of all outputs. waits: for the sends. word: wait for an answer. back: how many ranks
-    before this one a chunk comes from.
+    returned, of all outputs. waits: for the sends. word: wait for an answer. at_once: wait for
+    each send. back: how many ranks before this one a chunk comes from.
     """
     state, outputs, sending = None, [], []
     for chunk in range(chunks):
@@ -46,6 +47,8 @@ def wave(
             comm.send(out[:1], comm.rank - 1)
         if comm.rank < comm.size - 1:
             sending.append(comm.isend(out, comm.rank + 1))
+            if at_once:
+                sending.pop().wait()
             if word:
                 comm.recv(comm.rank + 1)
     for request in sending if waits else []:
@@ -76,6 +79,7 @@ to_itself = _with(back=0)
 asks_for_next = _with(back=-1)
 last_output = _with(keep=lambda out, state: out[-1])
 never_waits = _with(waits=False)
+blocking = _with(at_once=True)
 waits_for_a_word = _with(word=True)
 rest_in_last = _with(cut=_rest_in_last)
 cuts_rows = _with(
@@ -172,9 +176,7 @@ def no_state(case: Case, seen: Observation) -> str | None:
         return None
     who = f"{case.name}, rank {seen.rank}"
     if "at its first call" in seen.text:
-        return (
-            f"{who} made up a state for its first chunk: there is none yet, so give `layer` None."
-        )
+        return f"{who} made up a state for its first chunk: none is there yet: give `layer` None."
     return (
         f"{who} gave `layer` something else than its state. Keep the second value that it returns, "
         "as it is: a state may be more than the last output, as an LSTM's."

@@ -11,25 +11,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from helpers.algorithms.pipeline.schedules import bubble as reference
 from helpers.exercises.common import rng
-from helpers.exercises.compare import count, describe, number, short
+from helpers.exercises.compare import count, describe, number, short, told_apart
 from helpers.exercises.drives_pipeline import one_number
-from helpers.exercises.lesson_13.told import play
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.lesson_13.told import seconds
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _TOLERANCE = 1e-6
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 3, 1, 2, 5 and 8 stages, backward twice forward and otherwise; else others."""
+    """Seed 0: 4, 1, 2, 5 and 8 stages, backward longer than forward or as long; else others."""
     random = rng(seed, "13.1")
-    shapes = [(3, 8, 1.0, 2.0), (1, 4, 1.0, 2.0), (2, 3, 1.0, 1.0), (5, 2, 1.0, 3.0)]
+    shapes = [(4, 10, 1.0, 2.5), (1, 4, 1.0, 2.0), (2, 3, 1.0, 1.0), (5, 2, 1.0, 2.0)]
     shapes += [(8, 32, 0.5, 1.5)]
     if seed:
         shapes = []
         for stages in (3, 1, 2, 5, int(random.integers(6, 12))):
-            seconds = [round(float(random.uniform(0.2, 3.0)), 2) for _ in range(2)]
-            shapes.append((stages, int(random.integers(6, 25)), seconds[0], seconds[1]))
+            there, back = (round(float(random.uniform(0.2, 3.0)), 2) for _ in range(2))
+            few = stages == 5  # microbatches, fewer than idle slots
+            microbatches = int(random.integers(*((1, 4) if few else (6, 25))))
+            shapes.append((stages, microbatches, there, back))
     made = []
     for stages, microbatches, forward, backward in shapes:
         share = idle(stages, microbatches, forward, backward)
@@ -46,7 +49,7 @@ def idle(stages: int, microbatches: int, forward: float, backward: float) -> flo
     """The idle share of a step in which all microbatches go forward and then all back."""
     there = [("F", i, 0) for i in range(microbatches)]
     back = [("B", i, 0) for i in range(microbatches)]
-    whole = play([there + back] * stages, forward, backward).makespan
+    whole = seconds([there + back] * stages, forward, backward)
     return 1 - microbatches * (forward + backward) / whole
 
 
@@ -57,7 +60,29 @@ def claim(case: Case, seen: Observation) -> str | None:
         return f"{case.name}, `bubble` gave {describe(seen.values[0])}; it should be a number."
     if abs(got - want) <= _TOLERANCE:
         return None
-    return f"{case.name}, `bubble` gave {short(got)}; a device idles for {short(want)} of the step."
+    given, right = told_apart(got, want)
+    return f"{case.name}, `bubble` gave {given}; {_why(case, right)}"
+
+
+def _why(case: Case, right: str = "") -> str:
+    """How the share is made up, in the case's numbers."""
+    stages, microbatches = case.facts["p"], case.facts["m"]
+    return (
+        f"it is {right or short(case.facts['share'])}. The last stage starts after "
+        f"{count(stages - 1, 'slot')} and then works in {microbatches}, and the way back takes as "
+        "many slots."
+    )
+
+
+def _neighbours(case: Case, seen: Observation) -> str | None:
+    """Idle slots and slots of a step, of which one or both are counted one off."""
+    got, stages, microbatches = number(seen.values[0]), case.facts["p"], case.facts["m"]
+    for i, n in ((0, 1), (0, -1), (1, 0), (1, 1), (-1, 0), (-1, -1)):
+        idle, slots = stages - 1 + i, microbatches + stages - 1 + n
+        if got is not None and slots > 0 < idle and abs(got - idle / slots) <= _TOLERANCE:
+            said = f"the share of {count(idle, 'idle slot')} in {slots}"
+            return f"{case.name}, `bubble` gave {short(got)}, {said}; {_why(case)}"
+    return None
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -69,7 +94,6 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
         "m": microbatches,
         "less": stages - 1,
         "slots": microbatches + stages - 1,
-        "share": short(case.facts["share"]),
     }
 
 
@@ -83,33 +107,33 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     return f"Passed: a device idles {' and '.join(shares)}, however long forward and backward take."
 
 
-def reference(stages: int, microbatches: int, forward: float = 1.0, backward: float = 2.0) -> float:
-    """The course's own: what a forward and a backward take cancels out."""
-    from helpers.algorithms.pipeline.schedules import bubble
-
-    return bubble(stages, microbatches, forward, backward)
-
-
 def _gives(formula: Callable[[int, int, float, float], float]) -> Callable[..., float]:
-    """An answer by a formula of p, m and the seconds of a forward and a backward."""
+    """An answer, of p, m and the seconds of a forward and a backward."""
+    return formula
 
-    def bubble(
-        stages: int, microbatches: int, forward: float = 1.0, backward: float = 2.0
-    ) -> float:
-        return formula(stages, microbatches, forward, backward)
 
-    return bubble
+def _known(name: str, answer: Callable[..., float], what: str) -> WrongAnswer:
+    return WrongAnswer(name, answer, f"`bubble` gave {{got}}: that is {what}")
 
 
 _of_useful = _gives(lambda p, m, f, b: (p - 1) / m)
 _busy = _gives(lambda p, m, f, b: m / (m + p - 1))
 _one_more = _gives(lambda p, m, f, b: (p - 1) / (m + p))
+_one_fewer = _gives(lambda p, m, f, b: (p - 1) / max(m + p - 2, 1))
+_every_stage = _gives(lambda p, m, f, b: p / (m + p - 1))
+_a_stage_more = _gives(lambda p, m, f, b: p / (m + p))
 _forward_only = _gives(lambda p, m, f, b: (p - 1) * f / ((m + p - 1) * (f + b)))
 _without_microbatches = _gives(lambda p, m, f, b: 1 - 1 / p)
+_no_more_than_m = _gives(lambda p, m, f, b: min(p - 1, m) / (m + min(p - 1, m)))
 _in_seconds = _gives(lambda p, m, f, b: (p - 1) * (f + b))
 _in_percent = _gives(lambda p, m, f, b: 100 * (p - 1) / (m + p - 1))
 _whole_division = _gives(lambda p, m, f, b: (p - 1) // (m + p - 1))
 _both_ways = _gives(lambda p, m, f, b: 2 * (p - 1) / (m + 2 * (p - 1)))
+_twice = _gives(lambda p, m, f, b: 2 * (p - 1) / (m + p - 1))
+_of_all = _gives(lambda p, m, f, b: p * (p - 1) / (m + p - 1))
+_back_twice = _gives(lambda p, m, f, b: (p - 1) * 3 * f / ((m + p - 1) * (f + b)))
+_step_of_three = _gives(lambda p, m, f, b: (p - 1) * (f + b) / ((m + p - 1) * 3 * f))
+_no_parentheses = _gives(lambda p, m, f, b: p - 1 / (m + p - 1))
 
 
 EXERCISE = Exercise(
@@ -126,64 +150,48 @@ EXERCISE = Exercise(
     cases=cases,
     drive=one_number,
     claim=claim,
+    mistakes=(Mistake("slots miscounted", _neighbours),),
     numbers=numbers,
     compared=lambda case, seen: number(seen.values[0]),
     praise=praise,
     reference=reference,
     wrong=(
-        WrongAnswer(
-            "idle against useful time",
-            _of_useful,
-            "`bubble` gave {got}: that is idle time against useful time, {less} to {m}. The step "
-            "takes both together: divide by {slots}.",
-        ),
-        WrongAnswer(
-            "the busy share",
-            _busy,
-            "`bubble` gave {got}: that is the share in which a device works; the bubble is the "
-            "rest of it.",
-        ),
-        WrongAnswer(
-            "one slot too many",
-            _one_more,
-            "`bubble` gave {got}: that is a step of {m} + {p} slots. The last stage starts after "
-            "{less} slots and is busy for {m}, which makes {slots}.",
-        ),
-        WrongAnswer(
-            "idle on the way there alone",
-            _forward_only,
-            "`bubble` gave {got}: that counts the idle time of the way there alone; a device waits "
-            "as many slots on the way back, which take longer.",
-        ),
-        WrongAnswer(
+        _known("against useful time", _of_useful, "idle against useful time, {less} to {m}."),
+        _known("the busy share", _busy, "the share in which a device works; the rest is idle."),
+        WrongAnswer("one slot too many", _one_more, hint="3 idle slots in 14"),
+        WrongAnswer("one slot too few", _one_fewer, hint="3 idle slots in 12"),
+        WrongAnswer("each stage is an idle slot", _every_stage, hint="4 idle slots in 13"),
+        WrongAnswer("a stage too many", _a_stage_more, hint="4 idle slots in 14"),
+        _known("one way alone", _forward_only, "the idle time of one way, in a step of both."),
+        _known(
             "one stage at a time",
             _without_microbatches,
-            "`bubble` gave {got}: that is what idles if the batch is in one piece and only one of "
-            "{p} stages works at a time. With {m} microbatches the stages work at once.",
+            "what idles if the batch is in one piece and only one of {p} stages works at a time. "
+            "With {m} microbatches the stages work at once.",
         ),
-        WrongAnswer(
-            "idle seconds",
-            _in_seconds,
-            "`bubble` gave {got}: those are the seconds in which a device idles; divide by those "
-            "of the whole step.",
+        _known(
+            "no more idle slots than microbatches",
+            _no_more_than_m,
+            "{m} idle slots beside {m} microbatches. The last stage waits for {less} slots, also "
+            "where there are fewer microbatches.",
         ),
-        WrongAnswer(
-            "per cent",
-            _in_percent,
-            "`bubble` gave {got}: that is per cent; a share of {share} was asked for.",
+        _known("idle seconds", _in_seconds, "idle seconds; divide by those of the whole step."),
+        _known("per cent", _in_percent, "per cent; a share between 0 and 1 was asked for."),
+        _known("whole-number division", _whole_division, "what `//` leaves; `/` gives the share."),
+        _known("twice", _both_ways, "the bubble of both ways beside the {m} microbatches of one."),
+        _known("idle slots twice", _twice, "the idle slots of both ways in the {slots} of one."),
+        _known("idle time of all", _of_all, "what all {p} devices idle together, in one step."),
+        _known(
+            "a backward of twice the forward",
+            _back_twice,
+            "idle time with a backward taken for twice a forward, in a step with the one given.",
         ),
-        WrongAnswer(
-            "whole-number division",
-            _whole_division,
-            "`bubble` gave {got}: that is what `//` leaves of {less} by {slots}, a whole number; "
-            "`/` gives the share.",
+        _known(
+            "a step of twice the forward",
+            _step_of_three,
+            "the idle time given, in a step whose backward was taken for twice a forward.",
         ),
-        WrongAnswer(
-            "the bubble twice, the work once",
-            _both_ways,
-            "`bubble` gave {got}: that has the bubble of both ways, there and back, and the {m} "
-            "microbatches of one: they go both ways too.",
-        ),
+        _known("no parentheses", _no_parentheses, "{p} − 1/{slots}: `/` comes before `-`."),
     ),
     ranked=False,
 )

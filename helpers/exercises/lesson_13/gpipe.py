@@ -2,8 +2,7 @@
 
 `gpipe(stage, stages, microbatches) -> Iterator[Instruction]`: every stage goes forward with all
 microbatches in order, then back with all of them, the last one first (Huang et al. 2019, section
-2.3 and figure 2). The claim: each stage's list is that; played on paper it comes to its end in
-(m + p − 1) slots there and as many back.
+2.3 and figure 2). The claim: each stage's list is that.
 """
 
 from __future__ import annotations
@@ -13,14 +12,13 @@ from itertools import cycle
 from typing import Any
 
 from helpers.algorithms.pipeline.instructions import Backward, Forward
+from helpers.algorithms.pipeline.schedules import gpipe as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, listing
 from helpers.exercises.drives_pipeline import schedules
 from helpers.exercises.lesson_13 import told
-from helpers.exercises.lesson_13.told import play
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
-
-_FORWARD, _BACKWARD = 1.0, 2.0
+from helpers.exercises.lesson_13.told import seconds
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
 def cases(seed: int) -> list[Case]:
@@ -41,79 +39,67 @@ def shape_case(stages: int, microbatches: int, **facts: Any) -> Case:
     return Case(name, ((stages, microbatches),), facts=facts)
 
 
-def _kinds(mine: Sequence[Any], kind: str) -> list[int]:
-    """The microbatches of one kind of instruction, in order."""
-    return [microbatch for each, microbatch, _ in mine if each == kind]
-
-
 def claim(case: Case, seen: Observation) -> str | None:
     """All forward, then all back, the last one first."""
     found = told.fault(case, seen)
-    if found:
-        return found
-    microbatches = case.facts["microbatches"]
-    for stage, mine in enumerate(told.lists(seen)):
-        if any(kind == "B" for kind, _, _ in mine[:microbatches]):
-            at = next(place for place, each in enumerate(mine) if each[0] == "B")
+    return found or next(filter(None, (family.look(case, seen) for family in _FAMILIES)), None)
+
+
+def _back_too_soon(case: Case, seen: Observation) -> str | None:
+    lists, pieces = told.lists(seen), case.facts["microbatches"]
+    took, all_first = seconds(lists, 1.0, 2.0), 3.0 * (pieces + len(lists) - 1)
+    for stage, mine in enumerate(lists):
+        at = [kind for kind, _, _ in mine].index("B")
+        if at < pieces:
+            long = f" With 1 s forward and 2 s back the step takes {took:g} s instead"
             return (
                 f"{case.name}, stage {stage} goes back after {count(at, 'forward')}; GPipe goes "
-                f"forward with all {microbatches} first."
-            )
-        there, back = _kinds(mine, "F"), _kinds(mine, "B")
-        if there != sorted(there) or back != sorted(back, reverse=True):
-            return (
-                f"{case.name}, stage {stage} goes forward with {listing(there)} and back with "
-                f"{listing(back)}; there from the first to the last, back from the last to the "
-                "first."
+                f"forward with all {pieces} first."
+                + (f"{long} of {all_first:g} s." if took > all_first else "")
             )
     return None
 
 
-def numbers(case: Case, seen: Observation) -> dict[str, Any]:
-    """What the hints name: how long it takes, and the first stage that goes back too early."""
-    lists, microbatches = told.lists(seen), case.facts["microbatches"]
-    slots = (microbatches + case.facts["stages"] - 1) * (_FORWARD + _BACKWARD)
-    ahead = [[kind for kind, _, _ in mine].index("B") for mine in lists]
-    early = next((stage for stage, at in enumerate(ahead) if at < microbatches), 0)
-    return {
-        "slow": f"{play(lists, _FORWARD, _BACKWARD).makespan:g}",
-        "quick": f"{slots:g}",
-        "early": early,
-        "ahead": count(ahead[early], "forward"),
-        "all": microbatches,
-        "last": microbatches - 1,
-    }
+def _other_order(case: Case, seen: Observation) -> str | None:
+    for stage, mine in enumerate(told.lists(seen)):
+        there, back = ([each[1] for each in mine if each[0] == kind] for kind in "FB")
+        if there != sorted(there):
+            return (
+                f"{case.name}, stage {stage} goes forward with {listing(there)}: from the first to "
+                "the last, as they come; only the way back is turned round."
+            )
+        if back != sorted(back, reverse=True):
+            return (
+                f"{case.name}, stage {stage} goes back with {listing(back)}. GPipe begins with the "
+                "last one, whose activations were made just now, and ends with the first."
+            )
+    return None
+
+
+_FAMILIES = (
+    Mistake("goes back before all have gone forward", _back_too_soon),
+    Mistake("takes the microbatches in another order", _other_order),
+)
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     facts = cases[0].facts
-    whole = play(told.lists(seen[0]), _FORWARD, _BACKWARD).makespan
+    whole = seconds(told.lists(seen[0]), 1.0, 2.0)
     sizes = sorted({case.facts["stages"] for case in cases})
     return (
         f"Passed on {listing(sizes)} stages: {facts['microbatches']} microbatches on "
-        f"{facts['stages']} stages take {whole:g} slots, where a forward takes one and a backward "
-        f"two, and every stage holds {facts['microbatches']} at once."
+        f"{facts['stages']} stages take {whole:g} s, where a forward takes 1 s and a backward 2 s, "
+        f"and every stage holds {facts['microbatches']} at once."
     )
-
-
-def reference(stage: int, stages: int, microbatches: int) -> Any:
-    """The course's own."""
-    from helpers.algorithms.pipeline.schedules import gpipe
-
-    return gpipe(stage, stages, microbatches)
 
 
 Schedule = Callable[[int, int, int], Any]
 
 
 def _answer(schedule: Schedule) -> Schedule:
-    """An answer that tells stage s of p, with m microbatches, what `schedule` makes of these."""
-
-    def gpipe(stage: int, stages: int, microbatches: int) -> Any:
-        return schedule(stage, stages, microbatches)
-
-    return gpipe
+    """An answer, of stage s of p with m microbatches."""
+    return schedule
 
 
 def _both_ways(there: Iterable[int], back: Iterable[int]) -> list[Any]:
@@ -155,9 +141,9 @@ _backwards_there = _answer(lambda s, p, m: _both_ways(range(m)[::-1], range(m)[:
 EXERCISE = Exercise(
     number="13.2",
     title="GPipe's schedule",
-    stars=2,
-    minutes=12,
-    points=3,
+    stars=1,
+    minutes=8,
+    points=2,
     function="gpipe",
     asks=(
         "the instructions of one stage, in order: Forward for every microbatch from the first to "
@@ -166,15 +152,14 @@ EXERCISE = Exercise(
     cases=cases,
     drive=schedules,
     claim=claim,
-    mistakes=told.MISTAKES,
-    numbers=numbers,
+    mistakes=(*told.MISTAKES, *_FAMILIES),
     praise=praise,
     reference=reference,
     wrong=(
         WrongAnswer("returns the first", _returns_the_first, hint="`return` ends the function"),
         WrongAnswer("returns nothing", returns_nothing, hint="got None instead of instructions"),
         WrongAnswer("for ever", for_ever, hint="stop after the last Backward"),
-        WrongAnswer("yields pairs", yields_pairs, hint="give `Forward(i)` and `Backward(i)`"),
+        WrongAnswer("yields pairs", yields_pairs, hint="side by side"),
         WrongAnswer("yields classes", _yields_classes, hint="a class without its microbatch"),
         WrongAnswer("names the stage", _names_the_stage, hint="leave it at 0"),
         WrongAnswer("counts from 1", _counts_from_1, hint="and there are microbatches"),
@@ -182,32 +167,10 @@ EXERCISE = Exercise(
         WrongAnswer("back on the last alone", _back_on_the_last_alone, hint="never gets Backward"),
         WrongAnswer("back first", _back_first, hint="nothing to go back through yet"),
         WrongAnswer("first waits", _first_waits, hint="nobody moves any more"),
-        WrongAnswer(
-            "one microbatch at a time",
-            _one_at_a_time,
-            "each stage goes back with a microbatch before it starts the next one, and the others "
-            "idle: the step takes {slow} slots instead of {quick}. Go forward with all "
-            "microbatches first.",
-        ),
-        WrongAnswer(
-            "goes back before all have gone forward",
-            _one_forward_one_backward,
-            "stage {early} goes back after {ahead}: that is the way of 1F1B, the next exercise. "
-            "GPipe goes forward with all {all} first.",
-        ),
-        WrongAnswer(
-            "goes back from the first to the last",
-            _first_back_first,
-            "stage 0 goes back with Backward(0) first. GPipe begins with the last one, "
-            "Backward({last}), whose activations were made just now: with recomputation they need "
-            "not be made again.",
-        ),
-        WrongAnswer(
-            "goes forward from the last to the first",
-            _backwards_there,
-            "stage 0 goes forward from the last microbatch to the first, starting with "
-            "Forward({last}): only the way back is turned round.",
-        ),
+        WrongAnswer("one at a time", _one_at_a_time, hint="the step takes 36 s instead of 18 s"),
+        WrongAnswer("one forward, one backward", _one_forward_one_backward, hint="3 forwards;"),
+        WrongAnswer("first back first", _first_back_first, hint="GPipe begins with the last one"),
+        WrongAnswer("backwards there", _backwards_there, hint="only the way back is turned round"),
     ),
     ranked=False,
 )

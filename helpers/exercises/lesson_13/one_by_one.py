@@ -2,24 +2,25 @@
 
 `one_forward_one_backward(stage, stages, microbatches) -> Iterator[Instruction]` (Narayanan et al.
 2019, section 3.2, with the flush of Narayanan et al. 2021, section 2.2.1). The claim: a schedule
-that runs, in which stage s holds at most p − s microbatches at once, and which is as short as any
-can be, (m + p − 1) slots there and as many back. Any order that does this is right.
+that runs and is as short as any can be, (m + p − 1) forwards and as many backwards, in which stage
+s holds at most p − s microbatches at once; with fewer none is as short. Any such order is right.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise, zip_longest
 from typing import Any
 
 from helpers.algorithms.pipeline.instructions import Backward, Forward
+from helpers.algorithms.pipeline.schedules import one_forward_one_backward as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, listing
 from helpers.exercises.drives_pipeline import schedules
 from helpers.exercises.lesson_13 import told
 from helpers.exercises.lesson_13.gpipe import for_ever, returns_nothing, shape_case, yields_pairs
-from helpers.exercises.lesson_13.told import held, play
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.lesson_13.told import held, seconds
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
 def cases(seed: int) -> list[Case]:
@@ -39,7 +40,7 @@ def cases(seed: int) -> list[Case]:
 
 
 def _seconds(case: Case, lists: Sequence[Any]) -> float:
-    return play(lists, case.facts["forward"], case.facts["backward"]).makespan
+    return seconds(lists, case.facts["forward"], case.facts["backward"])
 
 
 def _shortest(case: Case) -> float:
@@ -53,27 +54,63 @@ def _may_hold(case: Case, stage: int) -> int:
     return int(min(case.facts["stages"] - stage, case.facts["microbatches"]))
 
 
-def _holds_too_much(case: Case, lists: Sequence[Any]) -> int | None:
-    """The first stage that holds more than it may."""
-    return next((s for s, mine in enumerate(lists) if held(mine) > _may_hold(case, s)), None)
-
-
 def claim(case: Case, seen: Observation) -> str | None:
     """It runs, holds little, and is as short as can be."""
     found = told.fault(case, seen)
     if found:
         return found
-    lists = told.lists(seen)
-    stage = _holds_too_much(case, lists)
-    if stage is not None:
-        return (
-            f"{case.name}, stage {stage} holds {_pieces(held(lists[stage]))} at once; with 1F1B "
-            f"{_may_hold(case, stage)} at most."
-        )
-    took, shortest = _seconds(case, lists), _shortest(case)
-    if took > shortest * (1 + 1e-9):
-        return f"{case.name}, the step takes {took:g} s; it can be done in {shortest:g} s."
+    found = next(filter(None, (mistake.look(case, seen) for mistake in _FAMILIES)), None)
+    return found or (f"{case.name}, {_takes(case, seen)}." if _is_long(case, seen) else None)
+
+
+def _is_long(case: Case, seen: Observation) -> bool:
+    return _seconds(case, told.lists(seen)) > _shortest(case) * (1 + 1e-9)
+
+
+def _takes(case: Case, seen: Observation) -> str:
+    took = _seconds(case, told.lists(seen))
+    return f"the step takes {took:g} s instead of {_shortest(case):g} s"
+
+
+def _holds_more(case: Case, seen: Observation) -> str | None:
+    for stage, mine in enumerate(told.lists(seen)):
+        if held(mine) > _may_hold(case, stage):
+            return (
+                f"{case.name}, stage {stage} holds {_pieces(held(mine))} at once, and "
+                f"needs {_may_hold(case, stage)} to be kept at work: by then the gradient of the "
+                "first one can be back."
+            )
     return None
+
+
+def _turned_round(case: Case, seen: Observation) -> str | None:
+    for stage, mine in enumerate(told.lists(seen)):
+        there, back = ([each[1] for each in mine if each[0] == kind] for kind in "FB")
+        for sooner, later in pairwise(back):
+            if _is_long(case, seen) and there.index(later) < there.index(sooner):
+                return (
+                    f"{case.name}, stage {stage} goes back with Backward({sooner}) before "
+                    f"Backward({later}), and went forward the other way round: "
+                    f"{_takes(case, seen)}. Go back in the order of the forwards."
+                )
+    return None
+
+
+def _holds_less(case: Case, seen: Observation) -> str | None:
+    for stage, mine in enumerate(told.lists(seen)):
+        if _is_long(case, seen) and held(mine) < _may_hold(case, stage):
+            return (
+                f"{case.name}, stage {stage} never holds more than {_pieces(held(mine))}, and "
+                f"waits to go back while it could go forward: {_takes(case, seen)}."
+            )
+    return None
+
+
+_FAMILIES = (
+    Mistake("too many forwards ahead", _holds_more),
+    Mistake("goes back in another order", _turned_round),
+    Mistake("too few forwards ahead", _holds_less),
+)
 
 
 def _pieces(number: int) -> str:
@@ -81,25 +118,16 @@ def _pieces(number: int) -> str:
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
-    """What the hints name: the time, who holds most too much, who too little, who turns round."""
+    """What the hints name: the time, and who holds most too much."""
     lists = told.lists(seen)
     more = [held(mine) - _may_hold(case, stage) for stage, mine in enumerate(lists)]
-    full, idle = more.index(max(more)), next((s for s, n in enumerate(more) if n < 0), 0)
-    backs = [[microbatch for kind, microbatch, _ in mine if kind == "B"] for mine in lists]
-    turned = [(s, pair) for s, back in enumerate(backs) for pair in pairwise(back)]
-    turner, (sooner, later) = next((t for t in turned if t[1][1] < t[1][0]), (0, (0, 0)))
+    full = more.index(max(more))
     return {
         "all": case.facts["microbatches"],
-        "takes": f"the step takes {_seconds(case, lists):g} s instead of {_shortest(case):g} s",
+        "takes": _takes(case, seen),
         "full": full,
         "most": _pieces(held(lists[full])),
-        "may": _may_hold(case, full),
-        "before": [kind for kind, _, _ in lists[full]].index("B") - 1,
-        "idle": idle,
-        "few": _pieces(held(lists[idle])),
-        "turner": turner,
-        "sooner": sooner,
-        "later": later,
+        "before": count([kind for kind, _, _ in lists[full]].index("B") - 1, "forward"),
     }
 
 
@@ -115,20 +143,9 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def reference(stage: int, stages: int, microbatches: int) -> Any:
-    """The course's own."""
-    from helpers.algorithms.pipeline.schedules import one_forward_one_backward
-
-    return one_forward_one_backward(stage, stages, microbatches)
-
-
 def _answer(schedule: Callable[[int, int, int], Any]) -> Callable[..., Any]:
-    """An answer that tells stage s of p, with m microbatches, what `schedule` makes of these."""
-
-    def one_forward_one_backward(stage: int, stages: int, microbatches: int) -> Any:
-        return schedule(stage, stages, microbatches)
-
-    return one_forward_one_backward
+    """An answer, of stage s of p with m microbatches."""
+    return schedule
 
 
 def _pairs(ahead: int, microbatches: int, last: Iterable[int] | None = None) -> list[Any]:
@@ -141,30 +158,18 @@ def _pairs(ahead: int, microbatches: int, last: Iterable[int] | None = None) -> 
     return made + [Backward(i) for i in rest]
 
 
-def _more_than_there_are(stage: int, stages: int, microbatches: int) -> Iterator[Any]:
-    ahead = stages - stage - 1
-    yield from map(Forward, range(ahead))
-    for i in range(microbatches):
-        yield from map(Forward, range(i + ahead, microbatches)[:1])
-        yield Backward(i)
+def _in_turn(ahead: int, forwards: Iterable[int], m: int, turn: int = 1) -> list[Any]:
+    """Some forwards, then the others and all backwards in turn. turn: -1 for backwards first."""
+    there = [Forward(i) for i in forwards]
+    pairs = zip_longest(there[ahead:], [Backward(i) for i in range(m)])
+    return there[:ahead] + [each for pair in pairs for each in pair[::turn] if each]
 
 
-def _backward_first(stage: int, stages: int, microbatches: int) -> Iterator[Any]:
-    ahead = min(stages - stage - 1, microbatches)
-    yield from map(Forward, range(ahead))
-    for i in range(microbatches):
-        yield Backward(i)
-        yield from map(Forward, range(i + ahead, microbatches)[:1])
-
-
-def _same_number(stage: int, stages: int, microbatches: int) -> Iterator[Any]:
-    ahead = min(stages - stage - 1, microbatches)
-    yield from map(Forward, range(ahead))
-    for i in range(microbatches):
-        yield from [Forward(i)] * (i < microbatches - ahead)
-        yield Backward(i)
-
-
+_more_than_there_are = _answer(lambda s, p, m: _in_turn(p - s - 1, range(max(m, p - s - 1)), m))
+_backward_first = _answer(lambda s, p, m: _in_turn(p - s - 1, range(m), m, turn=-1))
+_same_number = _answer(
+    lambda s, p, m: _in_turn(p - s - 1, [*range(p - s - 1), *range(m - p + s + 1)], m)
+)
 _wrong_end = _answer(lambda s, p, m: _pairs(s, m))
 _no_cool_down = _answer(lambda s, p, m: _pairs(p - s - 1, m, last=[]))
 _gpipe = _answer(lambda s, p, m: _pairs(m, m, last=range(m)[::-1]))
@@ -179,9 +184,8 @@ _last_back_first = _answer(
 )
 
 _ALL_FIRST = (
-    "every stage goes forward with all {all} first, as in GPipe, and holds {all} at once. Stage s "
-    "needs p − s at most: after its first forwards it goes back with one before it goes forward "
-    "with the next."
+    "every stage goes forward with all {all} first, as in GPipe, and holds {all} at once: after "
+    "its first forwards a stage goes back with one before it goes forward with the next."
 )
 
 
@@ -193,58 +197,41 @@ EXERCISE = Exercise(
     points=4,
     function="one_forward_one_backward",
     asks=(
-        "the instructions of one stage, in order: a schedule as short as GPipe's, in which stage s "
-        "of p holds at most p − s microbatches at once."
+        "the instructions of one stage, in order: a schedule as short as GPipe's, in which every "
+        "stage holds as few microbatches at once as it can."
     ),
     cases=cases,
     drive=schedules,
     claim=claim,
-    mistakes=told.MISTAKES,
+    mistakes=(*told.MISTAKES, *_FAMILIES),
     numbers=numbers,
     praise=praise,
     reference=reference,
     wrong=(
         WrongAnswer("returns nothing", returns_nothing, hint="got None instead of instructions"),
         WrongAnswer("for ever", for_ever, hint="stop after the last Backward"),
-        WrongAnswer("yields pairs", yields_pairs, hint="give `Forward(i)` and `Backward(i)`"),
+        WrongAnswer("yields pairs", yields_pairs, hint="side by side"),
         WrongAnswer("wrong end", _wrong_end, hint="nobody moves any more"),
         WrongAnswer("no end of the way back", _no_cool_down, hint="never gets Backward"),
         WrongAnswer("more than there are", _more_than_there_are, hint="and there are microbatches"),
         WrongAnswer("backward first", _backward_first, hint="nothing to go back through yet"),
-        WrongAnswer("same number", _same_number, hint="2 times ("),
+        WrongAnswer("same number", _same_number, hint="Forward(0) 2 times"),
         WrongAnswer("all forwards first", _gpipe, _ALL_FIRST),
         WrongAnswer("all forwards first, then back in order", _all_in_order, _ALL_FIRST),
+        WrongAnswer("as many everywhere", _as_many_everywhere, hint="to be kept at work"),
+        WrongAnswer("too few ahead", _one_too_few, hint="never holds more than"),
+        WrongAnswer("last back first", _last_back_first, hint="the other way round"),
         WrongAnswer(
             "one forward too many ahead",
             _one_too_many,
-            "stage {full} holds {most} at once, one more than it needs: the forward of the pair "
-            "comes on top of the {before} before. Start with p − s − 1.",
-        ),
-        WrongAnswer(
-            "too many forwards ahead",
-            _as_many_everywhere,
-            "stage {full} holds {most} at once, and needs {may}: the further back a stage, the "
-            "sooner its first backward can come.",
+            "stage {full} holds {most} at once, one more than it needs: the forward of the first "
+            "pair comes on top of the {before} before. Start with one fewer.",
         ),
         WrongAnswer(
             "one microbatch at a time",
             _one_at_a_time,
-            "every stage goes back with a microbatch before it starts the next one: {takes}. The "
-            "stages in front have to go ahead, stage 0 with p − 1 forwards, before the pairs "
-            "begin.",
-        ),
-        WrongAnswer(
-            "too few forwards ahead",
-            _one_too_few,
-            "stage {idle} holds {few} at once, and {takes}: it waits to go back while it could go "
-            "forward. Start with p − s − 1 forwards, and each pair is a forward and then a "
-            "backward.",
-        ),
-        WrongAnswer(
-            "goes back from the last to the first",
-            _last_back_first,
-            "stage {turner} goes back with Backward({sooner}) before Backward({later}), whose "
-            "gradient is there first: {takes}. Go back from the first to the last.",
+            "every stage goes back with a microbatch before it starts the next one: {takes}. All "
+            "stages but the last have to go ahead with some before the pairs begin.",
         ),
     ),
     ranked=False,

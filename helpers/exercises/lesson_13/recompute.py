@@ -10,9 +10,14 @@ random numbers that come afterwards are those that would have come anyway.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from re import findall
 from typing import Any
 
-from helpers.exercises.compare import all_close, close, count, describe
+import numpy as np
+
+from helpers.algorithms.pipeline.recompute import recompute as reference
+from helpers.exercises.common import fails_with
+from helpers.exercises.compare import all_close, close, count, describe, rounded
 from helpers.exercises.drives_recompute import recomputed
 from helpers.exercises.lesson_13 import recompute_wrong as wrong
 from helpers.exercises.lesson_13.recompute_cases import cases
@@ -48,10 +53,26 @@ def claim(case: Case, seen: Observation) -> str | None:
     if got["copies"] or got["results"]:
         return f"{case.name}, more is held after forward than x."
     if not _right_gradients(case, got):
-        return f"{case.name}, the gradients are not those of `fn`."
+        last, right = got["weights"][-1], facts["right"]["weights"][-1]
+        mine, wanted = [got["input"]], [facts["right"]["input"]]
+        return (
+            f"{case.name}, {_against(last, right, 'the weights of the last block')}, and "
+            f"{_against(mine, wanted, 'the input')}{rounded([*last, *mine], [*right, *wanted])}."
+        )
     if got["drawn"]:
         return f"{case.name}, backward has moved the random numbers that come after it."
     return None
+
+
+def _against(got: list[Any], right: list[Any], whose: str) -> str:
+    """Gradients beside the right ones, in words: right, none, so many times as large, others."""
+    if any(each is None for each in got):
+        return f"there is no gradient of {whose}"
+    ratio = np.vdot(right[0], got[0]) / np.vdot(right[0], right[0])
+    if not all_close(got, [ratio * each for each in right], _TOLERANCE):
+        return f"the gradient of {whose} is another than that of `fn`"
+    how = "right" if abs(ratio - 1) < _TOLERANCE else f"{ratio:.3g} times what it should be"
+    return f"the gradient of {whose} is {how}"
 
 
 def _kept(case: Case, got: dict[str, Any]) -> str:
@@ -70,12 +91,25 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     }
 
 
-def _same_tensor(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or "second time" not in seen.text:
+_same_tensor = fails_with(
+    "second time",
+    "the second run goes back further than `fn`, into what made x: begin at "
+    "`x.detach()`, which asks for a gradient of its own.",
+)
+
+
+def _returned(case: Case, seen: Observation) -> str | None:
+    """What torch says of the gradients that backward returns, in the lesson's words."""
+    if seen.trouble != "failed" or "Backward returned" not in seen.text:
         return None
+    said = "a gradient for an argument that is no tensor"
+    if "number of gradients" in seen.text:
+        said = "another number of values than forward takes arguments"
+    elif shapes := findall(r"\[[\d, ]*\]", seen.text):
+        said = f"a gradient of shape {shapes[0]} for x, which is {shapes[-1]}"
     return (
-        f"{case.name}, the second run goes back further than `fn`, into what made x: begin at "
-        "`x.detach()`, which asks for a gradient of its own."
+        f"{case.name}, backward gives {said}. It returns a value for each argument of forward, in "
+        "their order: None for `fn`, and for x the `.grad` of what the second run began with."
     )
 
 
@@ -91,7 +125,9 @@ def compared(case: Case, seen: Observation) -> Any:
     if held or any(none):
         again = got["calls"][1] > 0
         return [held, none, again, got["asked"] if again else None]
-    return [got["input"], got["weights"], got["late"], got["drawn"]]
+    if got["late"]:
+        return got["late"]
+    return [got["input"], got["weights"], got["drawn"]]
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -101,13 +137,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed: none of {facts['inside']} activations inside {facts['blocks']} blocks is held "
         "after forward, each block runs once more, and the gradients are right with dropout too."
     )
-
-
-def reference(fn: Any, x: Any) -> Any:
-    """The course's own."""
-    from helpers.algorithms.pipeline.recompute import recompute
-
-    return recompute(fn, x)
 
 
 EXERCISE = Exercise(
@@ -124,7 +153,10 @@ EXERCISE = Exercise(
     cases=cases,
     drive=recomputed,
     claim=claim,
-    mistakes=(Mistake("runs again from the tensor that came", _same_tensor, unfinished=True),),
+    mistakes=(
+        Mistake("runs again from the tensor that came", _same_tensor, unfinished=True),
+        Mistake("returns other gradients", _returned, unfinished=True),
+    ),
     numbers=numbers,
     compared=compared,
     praise=praise,
@@ -134,15 +166,23 @@ EXERCISE = Exercise(
             "runs again without autograd",
             wrong.without_autograd,
             "`fn` ran again and left no graph to go back through: autograd is off inside a "
-            "Function's backward. Turn it on with `torch.enable_grad()`, and let the input ask for "
-            "a gradient.",
+            "Function's backward. Turn it on with `torch.enable_grad()`.",
+        ),
+        WrongAnswer(
+            "goes back from what has no graph",
+            wrong.outside,
+            "`fn` ran again with autograd on, and `backward` begins at a tensor without a graph. "
+            "Begin at the output of that run itself, and hand it the gradient.",
         ),
         WrongAnswer("the same tensor", wrong.the_same_tensor, hint="into what made x"),
+        WrongAnswer("swapped", wrong.swapped, hint="for an argument that is no tensor"),
+        WrongAnswer("one alone", wrong.one_alone, hint="another number of values"),
+        WrongAnswer("its own", wrong.its_own_gradient, hint="for x, which is"),
         WrongAnswer(
             "no way back",
             wrong.no_gradients,
-            "the output has no `grad_fn`, so no gradient ever comes back: `no_grad` alone keeps "
-            "nothing, and forgets the way. An `autograd.Function` says what backward does.",
+            "the output has no `grad_fn`, so no gradient ever comes back. An `autograd.Function` "
+            "says what backward does.",
         ),
         WrongAnswer(
             "cuts the graph off",
@@ -177,14 +217,12 @@ EXERCISE = Exercise(
         WrongAnswer(
             "keeps the output",
             wrong.keeps_the_result,
-            "the output of `fn` is still held when everybody else has let go of it: "
-            "`save_for_backward(x)`, and nothing else. Backward makes the output again.",
+            "the output of `fn` is still held when everybody else has let go of it: keep x alone.",
         ),
         WrongAnswer(
             "begins with what asks for no gradient",
             wrong.no_leaf,
-            "backward gives no gradient for x: what the second run begins with did not ask for "
-            "one, so its `.grad` stays None. Call `requires_grad_()` on it first.",
+            "backward gives no gradient for x: what the second run began with did not ask for it.",
         ),
         WrongAnswer(
             "no gradient for the input",
@@ -219,9 +257,8 @@ EXERCISE = Exercise(
         WrongAnswer(
             "leaves another random state",
             wrong.random_state_left,
-            "all gradients are right, but backward leaves the random state where the second run "
-            "ended, so the next step draws the same numbers again: put back the state that was "
-            "there before it.",
+            "all gradients are right, but backward leaves another random state than it found: take "
+            "that one before you set the old one, and put it back after the second run.",
         ),
     ),
     ranked=False,

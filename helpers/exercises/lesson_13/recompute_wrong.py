@@ -18,6 +18,10 @@ class _Own(torch.autograd.Function):
         if kind == "twice there":
             fn(x)
             torch.set_rng_state(ctx.random)
+        if kind == "all of it":
+            with torch.enable_grad():
+                ctx.out = fn(x.detach().requires_grad_())
+            return ctx.out.detach()
         out = fn(x)
         if kind == "state too late":
             ctx.random = torch.get_rng_state()
@@ -45,25 +49,11 @@ class _Own(torch.autograd.Function):
             torch.set_rng_state(after)
         if kind == "input alone":
             return torch.autograd.grad(out, x, gradient)[0], None, None
-        if kind == "of a sum":
-            out.backward(torch.ones_like(out))
-        else:
-            out.backward(gradient)
-        return (None if kind == "no input" else x.grad), None, None
-
-
-class _Kept(_Own):
-    @staticmethod
-    def forward(ctx: Any, x: Any, fn: Any) -> Any:  # type: ignore[override]
-        ctx.fn, ctx.kind, ctx.random = fn, "", torch.get_rng_state()
-        ctx.save_for_backward(x)
-        with torch.enable_grad():
-            ctx.out = fn(x.detach().requires_grad_())
-        return ctx.out.detach()
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        return _Own.backward(ctx, *gradients)[:2]
+        if kind == "outside":
+            (out * gradient).sum().backward()
+        out.backward(torch.ones_like(out) if kind == "of a sum" else gradient)
+        found = {"no input": None, "its own gradient": gradient}.get(kind, x.grad)
+        return {"swapped": (None, found, None), "one": (found,)}.get(kind, (found, None, None))
 
 
 def _own(kind: str) -> Callable[[Any, Any], Any]:
@@ -81,8 +71,13 @@ input_alone = _own("input alone")
 of_a_sum = _own("of a sum")
 no_input_gradient = _own("no input")
 keeps_the_result = _own("the result")
+keeps_its_output = _own("all of it")
 keeps_a_copy = _own("a copy")
 no_leaf = _own("no leaf")
+outside = _own("outside")
+swapped = _own("swapped")
+one_alone = _own("one")
+its_own_gradient = _own("its own gradient")
 state_too_late = _own("state too late")
 twice_there = _own("twice there")
 
@@ -101,8 +96,3 @@ def no_gradients(fn: Any, x: Any) -> Any:
 def cut_off(fn: Any, x: Any) -> Any:
     """Begins a graph of its own."""
     return fn(x.detach().requires_grad_())
-
-
-def keeps_its_output(fn: Any, x: Any) -> Any:
-    """Runs again, and has kept all the same."""
-    return _Kept.apply(x, fn)

@@ -17,16 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from helpers.exercises.compare import all_close, count, describe, number, short, worlds
+from helpers.exercises.compare import all_close, count, listing, rounded, worlds
 from helpers.exercises.drives_pipeline import on_stages
 from helpers.exercises.lesson_13 import run_stage_wrong as wrong
 from helpers.exercises.lesson_13.run_stage_cases import BACKWARD, FORWARD, cases
-from helpers.exercises.lesson_13.run_stage_families import MISTAKES, left
-from helpers.exercises.lesson_13.told import WORDS, written
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.lesson_13.run_stage_families import MISTAKES, left, other_loss
+from helpers.exercises.lesson_13.told import written
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _TOLERANCE = 1e-10
-_ROUNDED = 1e-6  # of the mean loss: a sum of float32 numbers is no mistake
 _SLACK = 1.1  # of the schedule's time, so that a wait for a message that has long arrived may be
 
 Step = dict[str, Any]
@@ -47,31 +46,47 @@ def _right_gradients(rank: int, got: Step, want: Step) -> bool:
 
 def claim(case: Case, seen: Observation) -> str | None:
     """The order, the gradients, the loss, the messages, the time."""
-    other = _first_other(case, seen)
+    other = _other_order(case, seen)
     if other:
-        rank, _, told, ran = other
-        return f"{case.name}, rank {rank} is told {written(*told)} and runs {written(*ran)}."
-    for rank, got, want in _steps(case, seen):
+        return other
+    for rank, got, _ in _steps(case, seen):
         told, runs = case.facts["told"][rank], len(got["order"])
         if runs != len(told):
             return f"{case.name}, rank {rank} did {count(runs, 'run')} of {len(told)}."
-        if not _right_gradients(rank, got, want):
-            return f"{case.name}, rank {rank}'s gradients are not those of the whole model."
-        said = number(got["loss"]) if rank == case.ranks - 1 else None
-        mean = want["loss"]
-        if rank == case.ranks - 1 and (said is None or abs(said - mean) > _ROUNDED * mean):
-            gave = describe(got["loss"])
-            return f"{case.name}, the last rank returned {gave}; the mean loss is {short(mean)}."
+    found = _other_gradients(case, seen)
+    if found:
+        return found
     return (
-        _other_messages(case, seen)
+        other_loss(case, seen)
+        or _other_messages(case, seen)
         or _other_work(case, seen)
         or _too_long(case, seen)
         or left(case, seen)
     )
 
 
-def _first_other(case: Case, seen: Observation) -> tuple[int, int, Any, Any] | None:
-    """Where something else ran than was told: the rank, the place, what was told, what ran.
+def _other_gradients(case: Case, seen: Observation) -> str | None:
+    """Whose gradients are not there, or not right, and whose are."""
+    steps = _steps(case, seen)
+    for rank, got, _ in steps:
+        if not any(each is not None and np.any(each) for each in got["gradients"]):
+            return f"{case.name}, rank {rank} is left without a gradient other than zero."
+    wrong = sorted({rank for rank, got, want in steps if not _right_gradients(rank, got, want)})
+    if not wrong:
+        return None
+    right = [rank for rank in range(case.ranks) if rank not in wrong]
+    whole = "those of the whole model" + (f", and of {_ranks(right)} they are" if right else "")
+    given = [each for _, got, _ in steps for each in got["gradients"]]
+    whole += rounded(given, [each for r, _, want in steps for each in want["gradients"][r]])
+    return f"{case.name}, of {_ranks(wrong)} the gradients are not {whole}."
+
+
+def _ranks(some: list[int]) -> str:
+    return f"rank{'s' if len(some) > 1 else ''} {listing(some)}"
+
+
+def _other_order(case: Case, seen: Observation) -> str | None:
+    """Where something else ran than was told.
 
     What the module saw are runs; the n-th one forward is the n-th microbatch that was told.
     """
@@ -79,9 +94,15 @@ def _first_other(case: Case, seen: Observation) -> tuple[int, int, Any, Any] | N
         told = [tuple(each) for each in case.facts["told"][rank]]
         forwards = [microbatch for kind, microbatch in told if kind == "F"]
         ran = [(kind, [*forwards, run][min(run, len(forwards))]) for kind, run in got["order"]]
-        for place, (one, other) in enumerate(zip(told, ran, strict=False)):
-            if one != other:
-                return rank, place, one, other
+        for one, other in zip(told, ran, strict=False):
+            if one == other:
+                continue
+            does = "runs its module forward. Take instructions one after the other, as they come"
+            if other[0] == "B":
+                does = f"goes back through microbatch {other[1]}: keep each under its own number"
+            elif len([kind for kind, _ in ran if kind == "F"]) > len(forwards):
+                does = "runs its module forward once more: go back from what the Forward made"
+            return f"{case.name}, rank {rank} is told {written(*one)} and {does}."
     return None
 
 
@@ -129,33 +150,13 @@ def _too_long(case: Case, seen: Observation) -> str | None:
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
-    """What the hints name: how much there is, where another run was, the losses."""
-    first = ("F", 0)
-    rank, place, told, ran = _first_other(case, seen) or (0, 0, first, first)
-    return {
-        "pieces": case.facts["microbatches"],
-        "ranks": case.ranks,
-        "last": case.ranks - 1,
-        "rank": rank,
-        "place": place,
-        "told": written(*told),
-        "did": WORDS[ran[0]],
-        "through": ran[1],
-        "said": short(number(seen.values[-1][0]["loss"])),
-        "mean": short(case.facts["steps"][0]["loss"]),
-    }
+    """What the hints name: how much there is."""
+    return {"pieces": case.facts["microbatches"], "ranks": case.ranks, "last": case.ranks - 1}
 
 
 def compared(case: Case, seen: Observation) -> Any:
-    """The first thing that is wrong: the order, then the gradients, then the loss."""
-    if _first_other(case, seen):
-        return [
-            " ".join(f"{k}{run}" for k, run in got["order"]) for _, got, _ in _steps(case, seen)
-        ]
-    if not all(_right_gradients(*each) for each in _steps(case, seen)):
-        return [got["gradients"] for _, got, _ in _steps(case, seen)]
-    losses = [step["loss"] for step in seen.values[-1]]
-    return [loss if number(loss) is None else number(loss) for loss in losses]
+    """The gradients, where every run was the one that was told."""
+    return _other_order(case, seen) or [got["gradients"] for _, got, _ in _steps(case, seen)]
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -192,12 +193,17 @@ EXERCISE = Exercise(
     cases=cases,
     drive=on_stages,
     claim=claim,
-    mistakes=MISTAKES,
+    mistakes=(
+        *MISTAKES,
+        Mistake("another order", _other_order),
+        Mistake("another loss returned", other_loss),
+    ),
     numbers=numbers,
     compared=compared,
     praise=praise,
     reference=reference,
     wrong=(
+        WrongAnswer("a loss of each rank", wrong.loss_everywhere, hint="looks into None"),
         WrongAnswer("counts first", wrong.counts_first, hint="no rank runs its module"),
         WrongAnswer("asks for the length", wrong.asks_length, hint="rank 0 is given a generator"),
         WrongAnswer("blocking sends", wrong.blocking, hint="until the other has received"),
@@ -207,6 +213,7 @@ EXERCISE = Exercise(
         WrongAnswer("another's gradient", wrong.sends_other, hint="`.grad` of another tensor"),
         WrongAnswer("no gradient", wrong.no_gradient, hint="Call `requires_grad_()`"),
         WrongAnswer("inputs ask too", wrong.inputs_ask_too, hint="cannot ask for a gradient"),
+        WrongAnswer("float inputs ask", wrong.floats_ask_too, hint="and are the caller's"),
         WrongAnswer("loss of several", wrong.loss_of_several, hint="not at a sum of several"),
         WrongAnswer("keeps the latest", wrong.latest_only, hint="each under its number until"),
         WrongAnswer("loss not kept", wrong.loss_not_kept, hint="the last rank begins at the loss"),
@@ -218,20 +225,12 @@ EXERCISE = Exercise(
         WrongAnswer("tokens made floats", wrong.casts, hint="looks tokens up by their numbers"),
         WrongAnswer("never waits", wrong.never_waits, hint="without waiting for"),
         WrongAnswer("a loss everywhere", wrong.says_everywhere, hint="only the last rank returns"),
-        WrongAnswer("never lets go", wrong.never_lets_go, hint="activations add up"),
+        WrongAnswer("never lets go", wrong.never_lets_go, hint="Take input and output out"),
+        WrongAnswer("sums graphs", wrong.sums_graphs, hint="add numbers, `loss.item()`"),
         WrongAnswer("barriers", wrong.in_step, hint="the ranks meet at barriers"),
-        WrongAnswer(
-            "an order of its own",
-            wrong.all_forwards_first,
-            "instruction {place} of rank {rank} is {told}, and it ran a {did}: take the "
-            "instructions one after the other, as they come.",
-        ),
-        WrongAnswer(
-            "goes back through another microbatch",
-            wrong.oldest_first,
-            "rank {rank} is told {told} and goes back through microbatch {through}: keep what a "
-            "Backward needs under its microbatch's number, not in a queue.",
-        ),
+        WrongAnswer("its own order", wrong.all_forwards_first, hint="one after the other"),
+        WrongAnswer("oldest first", wrong.oldest_first, hint="keep each under its own number"),
+        WrongAnswer("runs forward again", wrong.runs_again, hint="from what the Forward made"),
         WrongAnswer(
             "sums without dividing",
             wrong.summed,
@@ -265,17 +264,17 @@ EXERCISE = Exercise(
             "the gradients are those of one microbatch, the last to go back: `backward` adds to "
             "what is in `.grad`; leave it there between microbatches.",
         ),
+        WrongAnswer("swaps", wrong.swaps, "the loss was given `(targets, output)`: output first."),
         WrongAnswer(
-            "no loss returned",
-            wrong.no_loss,
-            "the last rank returned None: return the mean loss from it.",
+            "sends the activation back",
+            wrong.sends_activation,
+            "the last rank's gradients are right and those in front of it are not: what each rank "
+            "sends back is what it received; send the `.grad` of it.",
         ),
-        WrongAnswer(
-            "the sum of the losses returned",
-            wrong.sum_of_losses,
-            "the last rank returned {said}, the sum of {pieces} microbatches' losses; their mean "
-            "is {mean}.",
-        ),
+        WrongAnswer("divides twice", wrong.divides_twice, hint="divided by 4 again"),
+        WrongAnswer("no loss", wrong.no_loss, hint="the last rank returned None"),
+        WrongAnswer("the sum of losses", wrong.sum_of_losses, hint="the sum of 4 losses"),
     ),
     figure=0,
+    unseen={"ask": "whether the inputs ask for a gradient"},
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count
-from helpers.exercises.lesson_13.told import play
+from helpers.exercises.lesson_13.told import seconds
 from helpers.exercises.spec import Case
 
 FORWARD, BACKWARD = 1e-3, 2e-3
@@ -20,16 +20,17 @@ Told = list[tuple[str, int]]
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: 1F1B and GPipe on 3 ranks, then 1, 2 and 5; else other numbers, and other cuts."""
-    random, made = rng(seed, "13.4"), []
+    random, made = rng(seed, "13.4"), list[Case]()
     shapes = [(3, 4, "1F1B", 1), (3, 3, "GPipe", 1), (1, 3, "1F1B", 2), (2, 4, "1F1B", 2)]
     shapes += [(5, 3, "1F1B", 1), (2, 2, "one after the other", 1)]
     if seed:
-        shapes = [(3, int(random.integers(3, 7)), "1F1B", 2), (2, 3, "GPipe", 1)]
+        shapes = [(3, int(random.integers(3, 7)), "1F1B", 1), (2, 3, "GPipe", 2)]
         shapes += [(n, int(random.integers(2, 6)), "1F1B", 1) for n in (1, 5)]
         shapes += [(4, int(random.integers(2, 5)), "GPipe", 1)]
     for ranks, microbatches, schedule, steps in shapes:
         told = [_schedule(schedule, r, ranks, microbatches) for r in range(ranks)]
-        made.append(_case(random, told, microbatches, schedule, steps))
+        whole = len(made) != 3  # numbers, as tokens are
+        made.append(_case(random, told, microbatches, schedule, steps, whole))
     return made
 
 
@@ -45,12 +46,18 @@ def _schedule(name: str, stage: int, stages: int, microbatches: int) -> Told:
 
 
 def _case(
-    random: np.random.Generator, told: list[Told], microbatches: int, schedule: str, steps: int
+    random: np.random.Generator,
+    told: list[Told],
+    microbatches: int,
+    schedule: str,
+    steps: int,
+    whole: bool,
 ) -> Case:
     ranks = len(told)
     weights = _weights(random, ranks)
     first, last = weights[0][0].shape[1], weights[-1][-1].shape[0]
-    inputs = random.integers(-2, 3, (steps, microbatches, _ROWS, first))  # as tokens are
+    tokens = random.integers(-2, 3, (steps, microbatches, _ROWS, first))
+    inputs: np.ndarray = tokens if whole else tokens / 2
     targets = random.standard_normal((steps, microbatches, _ROWS, last))
     none = [None] * steps
     args = tuple(
@@ -65,12 +72,14 @@ def _case(
         for rank in range(ranks)
     )
     pieces = count(microbatches, "microbatch", "microbatches")
-    name = f"On {count(ranks, 'rank')} with {pieces} ({schedule})"
+    name = f"On {count(ranks, 'rank')} with {pieces} ({schedule})" + (
+        "" if whole else " and inputs of floats"
+    )
     clock = {"latency": LATENCY, "bandwidth": float("inf")}
     facts = {
         "microbatches": microbatches,
         "told": told,
-        "seconds": steps * play(told, FORWARD, BACKWARD, LATENCY).makespan,
+        "seconds": steps * seconds(told, FORWARD, BACKWARD, LATENCY),
         "steps": _dense(weights, inputs, targets),
         "widths": [group[-1].shape[0] for group in weights],
     }
@@ -97,31 +106,20 @@ def _dense(
 
     "loss": their mean. "gradients": each rank's.
     """
-    flat = [each for group in weights for each in group]
+    import torch
+
+    flat = [torch.tensor(each, requires_grad=True) for group in weights for each in group]
     found = []
     for batch, wanted in zip(inputs, targets, strict=True):
-        loss, gradients = _loss(flat, np.concatenate(batch), np.concatenate(wanted))
-        left = iter(gradients)
+        out, want = (torch.tensor(np.concatenate(each)) for each in (batch, wanted))
+        for at in range(0, len(flat), 2):
+            out = (torch.tanh(out) if at else out.double()) @ flat[at].T + flat[at + 1]
+        loss = ((out - want) ** 2 * (1 + want**2)).mean()  # the driver's
+        gradients = torch.autograd.grad(loss, flat)
+        left = iter([each.numpy() for each in gradients])
         grouped = [[next(left) for _ in group] for group in weights]
-        found.append({"loss": loss, "gradients": grouped})
-        flat = [each - _RATE * gradient for each, gradient in zip(flat, gradients, strict=True)]
+        found.append({"loss": loss.item(), "gradients": grouped})
+        with torch.no_grad():
+            for each, gradient in zip(flat, gradients, strict=True):
+                each -= _RATE * gradient
     return found
-
-
-def _loss(
-    flat: list[np.ndarray], rows: np.ndarray, want: np.ndarray
-) -> tuple[float, list[np.ndarray]]:
-    """The mean squared error and its gradient, by hand."""
-    outs = [rows]
-    layers = list(zip(flat[::2], flat[1::2], strict=True))
-    for at, (weight, bias) in enumerate(layers):
-        out = outs[-1] @ weight.T + bias
-        outs.append(out if at == len(layers) - 1 else np.tanh(out))
-    off = outs[-1] - want
-    inner, gradients = 2 * off / off.size, list[np.ndarray]()
-    for at in reversed(range(len(layers))):
-        if at < len(layers) - 1:
-            inner = inner * (1 - outs[at + 1] ** 2)
-        gradients = [inner.T @ outs[at], inner.sum(axis=0), *gradients]
-        inner = inner @ layers[at][0]
-    return float(np.mean(off**2)), gradients

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from helpers.exercises.compare import count, describe
+from helpers.exercises.compare import count, describe, number, told_apart
 from helpers.exercises.spec import Case, Mistake, Observation
 from helpers.exercises.trouble import waits
+
+_ROUNDED = 1e-6  # of the mean loss: a sum of float32 numbers is no mistake
 
 
 def _sends_to(seen: Observation, rank: int) -> int | None:
@@ -106,6 +108,24 @@ def _nothing_ran(case: Case, seen: Observation) -> str | None:
     return f"{case.name}, no rank runs its module. Each{_ONCE}"
 
 
+def other_loss(case: Case, seen: Observation) -> str | None:
+    """What the last rank returned in the place of the mean loss, and what that is."""
+    pieces = case.facts["microbatches"]
+    for got, want in zip(seen.values[-1], case.facts["steps"], strict=True):
+        said, mean, kind = number(got["loss"]), want["loss"], ""
+        given, right = (describe(got["loss"]), f"{mean:.5g}")
+        if said is not None:
+            if abs(said - mean) <= _ROUNDED * mean:
+                continue
+            given, right = told_apart(said, mean)
+            if abs(said - mean * pieces) <= _ROUNDED * said:
+                kind = f", the sum of {count(pieces, 'loss', 'losses')}"
+            if abs(said * pieces - mean) <= _ROUNDED * mean:
+                kind = f", which is the mean divided by {pieces} again"
+        return f"{case.name}, the last rank returned {given}{kind}; the mean loss is {right}."
+    return None
+
+
 # --- what a step leaves ---------------------------------------------------------------------------
 
 
@@ -165,10 +185,23 @@ _LEFT = (
     ),
     _leaves(
         "activations kept",
-        lambda last, step: bool(step["kept"]),
-        " still holds microbatch {held} when it has gone back through it and through others: so "
-        "all of a step's activations add up. Take what a Backward needs out with `pop`, and let it "
-        "free the graph.",
+        lambda last, step: bool(step["kept"]) and not last,
+        " still holds something of microbatch {held} (its input, output or what autograd saved) "
+        "when it has gone back through it and through others: memory grows with the microbatches. "
+        "Take input and output out with `pop` at the Backward.",
+    ),
+    _leaves(
+        "the last rank's activations kept",
+        lambda last, step: bool(step["kept"]) and last,
+        ", the last one, still holds something of microbatch {held} when it has gone back through "
+        "it and through others. Besides what `pop` takes out, a loss that is kept or summed up "
+        "with its graph holds one: add numbers, `loss.item()`.",
+    ),
+    _leaves(
+        "inputs ask for a gradient",
+        lambda last, step: step["ask"],
+        "'s `inputs` ask for a gradient after the step, and are the caller's: each keeps a `.grad` "
+        "that nobody needs. Let only what was received ask for one.",
     ),
 )
 
@@ -194,6 +227,11 @@ def _barrier(case: Case, seen: Observation) -> str | None:
 MISTAKES = (
     Mistake("instructions gone over twice", _nothing_ran),
     _raises("length of a generator", _says("'generator' has no len()"), _ONCE),
+    _raises(
+        "looks into None",
+        _says("'NoneType' object is not subscriptable"),
+        " looks into None: only rank 0 is given `inputs`, and only the last rank `targets`.",
+    ),
     Mistake("every rank waits to send", _blocking, unfinished=True),
     Mistake("receives too early", _each_for_the_other, unfinished=True),
     Mistake("a message that nobody receives", _not_received, unfinished=True),

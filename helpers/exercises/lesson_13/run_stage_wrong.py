@@ -22,7 +22,6 @@ class Stage:
         self.total = 0.0
 
     def run(self, instructions: Iterable[Any]) -> Any:
-        """Each instruction in its turn."""
         for each in instructions:
             self.do(each)
         for request in self.sends:
@@ -30,18 +29,15 @@ class Stage:
         return self.said()
 
     def do(self, each: Any) -> None:
-        """One instruction."""
         if isinstance(each, Forward):
             self.forward(each.microbatch)
         else:
             self.backward(each.microbatch)
 
     def said(self) -> Any:
-        """What is returned."""
         return self.total if self.last else None
 
     def forward(self, i: int) -> None:
-        """Receive, compute, send."""
         given = self.given(i)
         out = self.module(given)
         if self.last:
@@ -51,47 +47,37 @@ class Stage:
         self.kept[i] = given, out
 
     def given(self, i: int) -> Any:
-        """The input of a microbatch."""
         return self.inputs[i] if self.first else self.received().requires_grad_()
 
     def received(self) -> Any:
-        """What the stage before sends."""
         return self.comm.recv(self.comm.rank - 1)
 
     def share(self) -> int:
-        """What the loss of a microbatch is divided by."""
         return len(self.targets)
 
     def begun(self, out: Any, loss: Any) -> Any:
-        """What the last stage's backward begins at."""
         self.total += loss.item()
         return loss
 
     def backward(self, i: int) -> None:
-        """Receive, go back, send."""
         given, out = self.take(i)
         self.back(out)
         if not self.first:
             self.send(self.answer(given, out), self.comm.rank - 1)
 
     def back(self, out: Any) -> None:
-        """Through the module."""
         out.backward(None if self.last else self.gradient())
 
     def gradient(self) -> Any:
-        """What the next stage sends."""
         return self.comm.recv(self.comm.rank + 1)
 
     def answer(self, given: Any, out: Any) -> Any:
-        """What is sent back."""
         return given.grad
 
     def send(self, tensor: Any, to: int) -> None:
-        """Without waiting for it."""
         self.sends.append(self.comm.isend(tensor, to))
 
     def take(self, i: int) -> Any:
-        """What was kept for the way back; and let go of it."""
         return self.kept.pop(i)
 
 
@@ -106,6 +92,11 @@ def _with(**methods: Callable[..., Any]) -> Callable[..., Any]:
 
 
 # --- the order ------------------------------------------------------------------------------------
+
+
+def _floats_ask(self: Any, i: int) -> Any:
+    given = Stage.given(self, i)
+    return given.requires_grad_() if given.is_floating_point() else given
 
 
 def _inputs_first(self: Any, instructions: Any) -> Any:
@@ -182,12 +173,38 @@ def _sum_so_far(self: Any, out: Any, loss: Any) -> Any:
     return self.sum
 
 
+def swaps(comm: Any, module: Any, told: Any, inputs: Any, targets: Any, loss: Any) -> Any:
+    return Stage(comm, module, inputs, targets, lambda out, want: loss(want, out)).run(told)
+
+
 def _of_a_number(self: Any, out: Any, loss: Any) -> Any:
     return torch.tensor(Stage.begun(self, out, loss).item(), requires_grad=True)
 
 
+def _both_in_turn(self: Any, i: int) -> None:
+    given, out = self.take(i)
+    self.kept[i] = given, out if self.last else self.module(given)
+    Stage.backward(self, i)
+
+
+def _with_a_loss(self: Any, i: int) -> None:
+    self.last = True
+    Stage.forward(self, i)
+
+
+def _sum_with_graph(self: Any, out: Any, loss: Any) -> Any:
+    self.total = self.total + loss
+    return loss
+
+
+runs_again = _with(backward=_both_in_turn)
+loss_everywhere = _with(forward=_with_a_loss)
+sends_activation = _with(answer=lambda self, given, out: given.detach())
+divides_twice = _with(said=lambda self: self.total / len(self.targets) if self.last else None)
+sums_graphs = _with(begun=_sum_with_graph)
 no_gradient = _with(given=lambda self, i: self.inputs[i] if self.first else self.received())
 inputs_ask_too = _with(given=lambda self, i: Stage.given(self, i).requires_grad_())
+floats_ask_too = _with(given=_floats_ask)
 of_nothing = _with(back=lambda self, out: out.backward())
 loss_not_kept = _with(begun=_output_kept)
 loss_of_a_number = _with(begun=_of_a_number)

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
-from helpers.exercises.compare import Other, count, describe
+from helpers.algorithms.pipeline.instructions import Backward, Forward
+from helpers.algorithms.pipeline.timetable import makespan, timetable
+from helpers.exercises.compare import Other, count
 from helpers.exercises.spec import Case, Look, Mistake, Observation
 
 Told = Sequence[Any]  # of one stage: tuples
@@ -22,65 +23,16 @@ Told = Sequence[Any]  # of one stage: tuples
 WORDS = {"F": "Forward", "B": "Backward"}
 
 
-@dataclass(frozen=True)
-class Played:
-    """How a schedule went. ends: of each stage, in seconds. waiting: who waits for what, for ever.
-
-    waiting: for each stage that is stuck, its instruction and the one that it waits for, as
-    (kind, microbatch) and (kind, microbatch, stage).
-    """
-
-    ends: list[float]
-    waiting: dict[int, tuple[tuple[str, int], tuple[str, int, int]]]
-
-    @property
-    def makespan(self) -> float:
-        """When the last stage is done, in seconds."""
-        return max(self.ends)
-
-
-def play(told: Sequence[Told], forward: float, backward: float, latency: float = 0.0) -> Played:
-    """Run every stage's list, each instruction as soon as its stage and its input are there.
+def seconds(told: Sequence[Told], forward: float, backward: float, latency: float = 0.0) -> float:
+    """How long all stages take, each instruction as soon as its stage and its input are there.
 
     forward, backward: seconds of an instruction. latency: seconds from one stage to the next.
     """
-    stages, at = len(told), [0] * len(told)
-    clock = [0.0] * stages
-    done: dict[tuple[str, int, int], float] = {}
-    moved = True
-    while moved:
-        moved = False
-        for stage, mine in enumerate(told):
-            while at[stage] < len(mine):
-                kind, microbatch = mine[at[stage]][:2]
-                before = _before(kind, microbatch, stage, stages)
-                if before is not None and before not in done:
-                    break
-                there = 0.0 if before is None else done[before]
-                if before is not None and before[2] != stage:
-                    there += latency
-                seconds = forward if kind == "F" else backward
-                clock[stage] = max(clock[stage], there) + seconds
-                done[kind, microbatch, stage] = clock[stage]
-                at[stage] += 1
-                moved = True
-    waiting = {}
-    for stage, mine in enumerate(told):
-        if at[stage] < len(mine):
-            kind, microbatch = mine[at[stage]][:2]
-            before = _before(kind, microbatch, stage, stages)
-            assert before is not None
-            waiting[stage] = ((kind, microbatch), before)
-    return Played(clock, waiting)
-
-
-def _before(kind: str, microbatch: int, stage: int, stages: int) -> tuple[str, int, int] | None:
-    """What has to be done before an instruction, None where nothing has."""
-    if kind == "F":
-        return None if stage == 0 else ("F", microbatch, stage - 1)
-    if stage == stages - 1:
-        return ("F", microbatch, stage)
-    return ("B", microbatch, stage + 1)
+    streams = [
+        [(Forward if each[0] == "F" else Backward)(each[1]) for each in mine] for mine in told
+    ]
+    costs = {Forward: forward, Backward: backward}
+    return makespan(timetable(streams, lambda stage, now: costs[type(now)], latency))
 
 
 def held(told: Told) -> int:
@@ -120,7 +72,7 @@ def _no_list(mine: Any, microbatches: int, stage: str) -> str | None:
             f"{stage} got a single {gave.kind}: `return` ends the function at the first one. Write "
             "`yield`, and go on."
         )
-    return f"{stage} got {describe(gave)} instead of instructions: `yield` each of them, in order."
+    return f"{stage} got {_plainly(gave)} instead of instructions: `yield` each of them, in order."
 
 
 @_of_each_stage
@@ -136,13 +88,34 @@ def _no_end(mine: Any, microbatches: int, stage: str) -> str | None:
 @_of_each_stage
 def _no_instruction(mine: Any, microbatches: int, stage: str) -> str | None:
     for place, item in enumerate(mine["told"]):
-        if item[0] in WORDS:
-            continue
-        said = f"{describe(item[1])}: give `Forward(i)` and `Backward(i)` alone"
-        if isinstance(item[1], Other) and item[1].kind == "type":
-            said = "a class without its microbatch: write `Forward(i)`"
-        return f"instruction {place} of {stage} is {said}."
+        if item[0] not in WORDS:
+            return f"instruction {place} of {stage} is {_no_instruction_is(item[1])}."
     return None
+
+
+def _no_instruction_is(item: Any) -> str:
+    """In words of the lesson, what stands where an instruction should, and what to write."""
+    kind = item.kind if isinstance(item, Other) else ""
+    if isinstance(item, tuple) and len(item) == 2:
+        first = "a class" if item[0] == Other("type") else _plainly(item[0])
+        return f"{first} and {_plainly(item[1])} side by side: write `Forward(i)`, as a call"
+    if isinstance(item, list | tuple) or kind in ("generator", "map", "list_iterator"):
+        return (
+            "something that holds several things: hand out each instruction by itself, by a loop "
+            "or by `yield from`"
+        )
+    if kind == "type":
+        return "a class without its microbatch: write `Forward(i)`"
+    return f"{_plainly(item)}: give `Forward(i)` and `Backward(i)` alone"
+
+
+def _plainly(value: Any) -> str:
+    """A number or a text as it is, None, or "something else"."""
+    if isinstance(value, str):
+        return f'the text "{value}"' if len(value) < 20 else "a text"
+    if value is None or type(value) in (int, float):
+        return f"{value!r}"
+    return "something else"
 
 
 @_of_each_stage
@@ -151,12 +124,14 @@ def _other_numbers(mine: Any, microbatches: int, stage: str) -> str | None:
     for kind, microbatch, chunk in mine["told"]:
         if chunk != 0:
             return (
-                f"{stage} is told about chunk {describe(chunk)} of its own. A chunk is one of "
-                "several pieces of the model on one rank, and here each rank has one: leave it at "
-                "0."
+                f"{stage} is told about chunk {_plainly(chunk)} of its own. Chunks are pieces of "
+                "the model on one rank, and here each rank has one: leave it at 0."
             )
         if type(microbatch) is not int:
-            return f"{stage} is given microbatch {describe(microbatch)}, which is no whole number."
+            return (
+                f"{stage} is given {WORDS[kind]} with {_plainly(microbatch)} in the place of a "
+                "microbatch's number: a whole number belongs there."
+            )
         if not 0 <= microbatch <= last:
             there = f"are microbatches 0 to {last}" if last else "is microbatch 0 alone"
             return f"{stage} is given {written(kind, microbatch)}, and there {there}."
@@ -167,14 +142,13 @@ def _other_numbers(mine: Any, microbatches: int, stage: str) -> str | None:
 def _not_once(mine: Any, microbatches: int, stage: str) -> str | None:
     found = Counter((kind, microbatch) for kind, microbatch, _ in mine["told"])
     for kind, microbatch in product(WORDS, range(microbatches)):
-        times, total = found[kind, microbatch], sum(found[kind, i] for i in range(microbatches))
+        times, what = found[kind, microbatch], written(kind, microbatch)
         if times == 1:
             continue
-        what = written(kind, microbatch)
         said = f"gets {what} {count(times, 'time')}" if times else f"never gets {what}"
         return (
-            f"{stage} {said} ({total} of {microbatches} in all): every microbatch goes through "
-            "every stage once forward and once backward."
+            f"{stage} {said}: every microbatch goes through every stage once forward and once "
+            "backward."
         )
     return None
 
@@ -194,18 +168,23 @@ def _too_soon(mine: Any, microbatches: int, stage: str) -> str | None:
 
 
 def _stuck(case: Case, seen: Observation) -> str | None:
-    waiting = play(lists(seen), 1.0, 2.0).waiting
-    if not waiting:
-        return None
-    words = [
-        f"stage {stage} waits with {written(*own)} for {written(*other[:2])} of stage {other[2]}"
-        for stage, (own, other) in sorted(waiting.items())
-    ]
-    return (
-        f"{case.name}, nobody moves any more: {'; '.join(words)}. "
-        "Before a stage waits to go back, it has to go forward with all that the stages after it "
-        "need to start."
-    )
+    """A stage that waits for one behind it, and that for a forward which comes later in the first.
+
+    Where any stages wait for each other, two neighbours do so.
+    """
+    for stage, (mine, behind) in enumerate(pairwise(lists(seen))):
+        own, other = ([each[:2] for each in stream] for stream in (mine, behind))
+        for at, back in enumerate(own):
+            first = other[: other.index(("B", back[1]))] if back[0] == "B" else []
+            lacks = next((each for each in first if each[0] == "F" and each in own[at:]), None)
+            if lacks:
+                return (
+                    f"{case.name}, nobody moves any more: {written(*back)} of stage {stage} waits "
+                    f"for that of stage {stage + 1}, which does {written(*lacks)} first, and that "
+                    f"waits for stage {stage}'s. Before a stage waits to go back, it has to go "
+                    "forward with all that the stages after it need to start."
+                )
+    return None
 
 
 MISTAKES = (

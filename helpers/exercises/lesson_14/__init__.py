@@ -6,6 +6,9 @@ BUILDS: tuple[str, ...] = (
     "splitting.vocabulary_parallel",
     "data_parallel.sharding",
     "data_parallel.sharded_gather",
+    "data_parallel.sharded_guard",
+    "data_parallel.sharded_row",
+    "data_parallel.sharded_sum",
     "data_parallel.sharded_unit",
     "data_parallel.memory",
 )

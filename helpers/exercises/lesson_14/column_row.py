@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from helpers.exercises.common import rng
-from helpers.exercises.compare import close, count, describe, is_array, listing, worlds
+from helpers.exercises.compare import close, count, describe, is_array, listing, rounded, worlds
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_tensor_parallel import counting
 from helpers.exercises.lesson_14 import column_row_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
+_SUM = ": GELU(x upᵣᵀ + up_biasᵣ) downᵣᵀ, summed, + down_bias"
 ARGUMENTS = ("x", "`up`", "`up_bias`", "`down`", "`down_bias`")
 
 
@@ -73,10 +74,8 @@ def claim(case: Case, seen: Observation) -> str | None:
         if not is_array(seen.values[rank]["out"], shape):
             said = describe(seen.values[rank]["out"])
             return f"{returned} {said}; the dense MLP gives a tensor of shape {shape}."
-        return (
-            f"{returned} a tensor of the right shape, {shape}, but its values are not the dense "
-            "MLP's: GELU(x upᵣᵀ + up_biasᵣ) downᵣᵀ, summed, + down_bias."
-        )
+        why = rounded([seen.values[rank]["out"]], [_want(case)]) or _SUM
+        return f"{returned} the right shape, {shape}, but its values are not the dense MLP's{why}."
     if case.ranks > 1 and not seen.events:  # which the grader keeps itself
         return f"{case.name}, nothing went from rank to rank, so no rank can have the sum."
     found = another_share(case, seen) or sends_more(case, seen)
@@ -157,6 +156,7 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
         "last": count(hidden - (n - 1) * (hidden // n), "unit"),
         "most": _most(seen),
         "share": max(case.facts["shares"]),
+        "firsts": listing(r for r, (start, _) in enumerate(case.facts["units"]) if start == 0),
         "returned": describe(seen.values[0]["out"]),
         "shape": case.args[0][0].shape,
     }
@@ -256,11 +256,9 @@ EXERCISE = Exercise(
             wrong.bias_on_every_rank,
             "`down_bias` is in the result {n} times, once from every rank: add it after the sum.",
         ),
+        WrongAnswer("the bias with unit 0", wrong.bias_with_unit_0, wrong.BIAS_WITH_UNIT_0),
         WrongAnswer(
-            "no first bias",
-            wrong.no_up_bias,
-            "`up_bias` is missing: this rank's part of it, `up_bias[start:stop]`, is added before "
-            "GELU.",
+            "no bias", wrong.no_up_bias, "`up_bias` is missing: add `up_bias[start:stop]`."
         ),
         WrongAnswer(
             "no second bias", wrong.no_bias, "`down_bias` is missing: add it once, after the sum."
@@ -268,10 +266,7 @@ EXERCISE = Exercise(
         WrongAnswer("averages", wrong.averages, AVERAGED),
         WrongAnswer("averages, with the bias", wrong.averages_the_bias, AVERAGED),
         WrongAnswer(
-            "loses the remainder",
-            wrong.loses_the_remainder,
-            "hidden {lost} took no part: `H // N` loses the remainder. Rank r has ⌊r·H/N⌋ to "
-            "⌊(r+1)·H/N⌋.",
+            "rest", wrong.loses_the_remainder, "hidden {lost} took no part: ⌊r·H/N⌋ to ⌊(r+1)·H/N⌋."
         ),
         WrongAnswer(
             "GELU of a part of a sum",

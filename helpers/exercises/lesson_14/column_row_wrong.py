@@ -38,9 +38,7 @@ own_term_alone = _mlp(end=lambda comm, term, bias: in_vain(comm, term))
 averages = _mlp(end=lambda comm, term, bias: summed(comm, term) / comm.size + bias)
 averages_the_bias = _mlp(end=lambda comm, term, bias: (summed(comm, term) + bias) / comm.size)
 no_wait = _mlp(end=lambda comm, term, bias: sum(told_by_all(comm, term)) + bias)
-for_rank_0 = _mlp(
-    end=lambda comm, term, bias: (in_vain if comm.rank else summed)(comm, term) + bias
-)
+for_rank_0 = _mlp(end=lambda comm, term, b: (in_vain if comm.rank else summed)(comm, term) + b)
 relu = _mlp(activate=lambda hidden: hidden.relu())
 by_tanh = _mlp(activate=lambda hidden: _gelu(hidden, approximate="tanh"))
 no_activation = _mlp(activate=lambda hidden: hidden)
@@ -69,6 +67,17 @@ rest_on_the_first = _mlp(_rest_on_the_first)
 
 def no_up_bias(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
     return _right(comm, x, up, 0 * up_bias, down, down_bias)
+
+
+def bias_with_unit_0(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
+    mine = down_bias * (bounds(comm, len(up))[0] == 0)
+    return bias_on_every_rank(comm, x, up, up_bias, down, mine)
+
+
+BIAS_WITH_UNIT_0 = (
+    "`down_bias` is in the result more than once: with fewer hidden units than ranks, the units of "
+    "ranks {firsts} all start at 0. Add it after the sum, or in rank 0's term alone."
+)
 
 
 def clears_the_bias(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from helpers.exercises.common import rng
-from helpers.exercises.compare import all_close, close, count, worlds
+from helpers.exercises.compare import all_close, close, count, rounded, worlds
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_tensor_parallel import on_f_and_g
 from helpers.exercises.lesson_14 import f_and_g_wrong as wrong
@@ -105,16 +105,17 @@ def claim(case: Case, seen: Observation) -> str | None:
 
 def _not_dense(case: Case, seen: Observation) -> str | None:
     """The first thing that is not right: "rank 1's output", "rank 0's gradient of x"."""
-    dense, which = dense_of(case), ""
+    dense, which, more = dense_of(case), "", ""
     for rank, value in enumerate(seen.values):
         for key in ("out", "x", "scale"):
             if not which and not close(value[key], dense[key], TOLERANCE):
                 name = "output" if key == "out" else f"gradient of {key}"
                 which = f"rank {rank}'s {name} is"
+                more = rounded([value[key]], [dense[key]])
     parts = zip(seen.values, dense["parts"], strict=True)
     if not which and not all(all_close(v["parts"], want, TOLERANCE) for v, want in parts):
         which = "the gradients of the cut matrices are"
-    return f"{case.name}, {which} not the dense network's." if which else None
+    return f"{case.name}, {which} not the dense network's{more}." if which else None
 
 
 def changes(case: Case, seen: Observation) -> str | None:
@@ -206,16 +207,9 @@ EXERCISE = Exercise(
     reference=reference,
     wrong=(
         WrongAnswer(
-            "returns classes",
-            wrong.classes,
-            "`make_f_g` returned classes: what is called on a tensor is their `apply`, so return "
-            "`F.apply, G.apply`.",
+            "classes", wrong.classes, "`make_f_g` returned classes: return `F.apply, G.apply`."
         ),
-        WrongAnswer(
-            "returns no pair",
-            wrong.one_function,
-            "`make_f_g` did not return two functions: return the pair `f, g`.",
-        ),
+        WrongAnswer("no pair", wrong.one_function, "return the pair `f, g` of two functions."),
         WrongAnswer(
             "nothing comes back through f",
             wrong.f_gives_nothing,
@@ -266,11 +260,7 @@ EXERCISE = Exercise(
             "itself sees both; f needs a tensor of its own, such as that of a "
             "`torch.autograd.Function`.",
         ),
-        WrongAnswer(
-            "g does not sum",
-            wrong.no_sum_forward,
-            "g does not sum: every rank goes on with its own term.",
-        ),
+        WrongAnswer("no sum", wrong.no_sum_forward, "every rank goes on with its own term: sum."),
         WrongAnswer(
             "g sums backward",
             wrong.sums_twice,

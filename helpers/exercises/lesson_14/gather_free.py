@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from helpers.exercises.common import rng, self_hint
-from helpers.exercises.compare import close, count, describe, is_array, times, worlds
+from helpers.exercises.compare import close, count, describe, is_array, rounded, times, worlds
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_sharding import on_layer
 from helpers.exercises.lesson_14 import gather_free_wrong as wrong
@@ -68,11 +68,12 @@ def _not_the_product(want: Any, out: Any) -> str:
     """What a rank returned, in words that do not take wrong values for a wrong shape."""
     if not is_array(out, want.shape):
         return f"{describe(out)}; x Wᵀ has the shape {want.shape}"
-    return (
-        f"numbers of the right shape, {want.shape}, but other values than x Wᵀ. Look at where "
-        "`own` goes: into chunk r of the flat weight, with the bounds of `chunk_bounds`, and then "
-        "`.view(shape)`"
+    where = (
+        ". Look at where `own` goes: into chunk r of the flat weight, with the bounds of "
+        "`chunk_bounds`, and then `.view(shape)`"
     )
+    why = rounded([out], [want]) or where
+    return f"numbers of the right shape, {want.shape}, but other values than x Wᵀ{why}"
 
 
 def _one(case: Case) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from helpers.exercises.common import rng, self_hint
-from helpers.exercises.compare import close, count, listing, times, worlds
+from helpers.exercises.compare import close, count, listing, rounded, times, worlds
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_sharding import on_steps
 from helpers.exercises.lesson_14 import sharded_step_wrong as wrong
@@ -72,9 +72,11 @@ def _wrong_numbers(case: Case, seen: Observation) -> str | None:
         for rank, (value, (a, b)) in enumerate(zip(seen.values, case.facts["bounds"], strict=True)):
             where = f"{case.name}, after step {step + 1} rank {rank}'s"
             if not close(value[step]["parameters"], parameters, TOLERANCE):
-                return f"{where} parameters are not those of the same step on one big batch."
+                why = rounded([value[step]["parameters"]], [parameters])
+                return f"{where} parameters are not those of the same step on one big batch{why}."
             if not close(value[step]["momentum"], momentum[a:b], TOLERANCE):
-                return f"{where} momentum is not its slice of the whole momentum."
+                why = rounded([value[step]["momentum"]], [momentum[a:b]])
+                return f"{where} momentum is not its slice of the whole momentum{why}."
     return None
 
 
@@ -242,16 +244,10 @@ EXERCISE = Exercise(
             "the momentum holds rate · g: the rate multiplies the step alone, "
             "parameters ← parameters − rate · momentum.",
         ),
+        WrongAnswer("no rate", wrong.no_rate, "the momentum was subtracted whole: times `rate`."),
+        WrongAnswer("too early", wrong.too_early, "the old momentum was used: update it first."),
         WrongAnswer(
-            "the old momentum",
-            wrong.too_early,
-            "the parameters moved by the momentum of the step before: update the momentum first.",
-        ),
-        WrongAnswer(
-            "moved by the gradient",
-            wrong.by_the_gradient,
-            "the momentum is right, but the parameters moved by the gradient: subtract "
-            "rate · momentum.",
+            "by g", wrong.by_the_gradient, "the parameters moved by g: subtract rate · momentum."
         ),
         WrongAnswer(
             "divides twice",

@@ -47,9 +47,9 @@ plus = _step(moved_by=lambda old, new, mean, rate, n: -rate * new)
 no_beta = _step(lambda old, mean, rate, beta, n: old + mean)
 moving_average = _step(lambda old, mean, rate, beta, n: beta * old + (1 - beta) * mean)
 rate_inside = _step(
-    lambda old, mean, rate, beta, n: beta * old + rate * mean,
-    lambda old, new, mean, rate, n: new,
+    lambda old, mean, rate, beta, n: beta * old + rate * mean, lambda old, new, mean, rate, n: new
 )
+no_rate = _step(moved_by=lambda old, new, mean, rate, n: new)
 too_early = _step(moved_by=lambda old, new, mean, rate, n: rate * old)
 by_the_gradient = _step(moved_by=lambda old, new, mean, rate, n: rate * mean)
 divides_twice = _step(lambda old, mean, rate, beta, n: beta * old + mean / n)

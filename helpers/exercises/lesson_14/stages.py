@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from helpers.exercises.common import rng
-from helpers.exercises.compare import count, describe, number, short
+from helpers.exercises.compare import count, describe, number, told_apart
 from helpers.exercises.drives import plain_call
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
@@ -41,7 +41,8 @@ def claim(case: Case, seen: Observation) -> str | None:
     if value is None:
         return f"{case.name}, your function gave {describe(got)}; a number of bytes was asked for."
     if not abs(value - want) <= 1e-9 * abs(want):
-        return f"{case.name}, you say {describe(got)} B; a rank holds {short(float(want))} B."
+        one, other = told_apart(value, want)
+        return f"{case.name}, you say {one} B; a rank holds {other} B."
     return None
 
 
@@ -124,15 +125,9 @@ EXERCISE = Exercise(
         WrongAnswer("in GB", gigabytes, "your number is in GB; bytes were asked for."),
         WrongAnswer("in GiB", gibibytes, "your number is in GiB; bytes were asked for."),
         WrongAnswer("in MB", megabytes, "your number is in MB; bytes were asked for."),
+        WrongAnswer("one early", one_early, "that is the next stage's: stage 0 shards nothing."),
         WrongAnswer(
-            "counts the stages from zero",
-            one_early,
-            "that is the next stage's: stage 0 shards nothing at all.",
-        ),
-        WrongAnswer(
-            "shards nothing",
-            never,
-            "nothing was divided by the ranks: that is 16 Ψ, stage 0.",
+            "shards nothing", never, "nothing was divided by the ranks: that is 16 Ψ, stage 0."
         ),
         WrongAnswer(
             "the parameters first",
@@ -146,11 +141,7 @@ EXERCISE = Exercise(
             "only one of the three was divided: each stage shards what the stages before it shard, "
             "and one thing more.",
         ),
-        WrongAnswer(
-            "every stage shards everything",
-            everything,
-            "everything was divided by the ranks: that is stage 3.",
-        ),
+        WrongAnswer("all", everything, "all three were divided by the ranks: that is stage 3."),
         WrongAnswer(
             "gradients whole",  # before float32, which gives the same number in stage 2
             gradients_whole,
@@ -158,10 +149,7 @@ EXERCISE = Exercise(
             "gradients too.",
         ),
         WrongAnswer(
-            "parameters whole",
-            parameters_whole,
-            "the parameters were not divided: that is stage 2's number, and stage 3 shards the "
-            "parameters too.",
+            "whole", parameters_whole, "that is stage 2's: stage 3 shards the parameters too."
         ),
         WrongAnswer(
             "no second copy",
@@ -169,12 +157,7 @@ EXERCISE = Exercise(
             "the optimizer's 12 bytes are 4 for momentum, 4 for variance, and 4 for a float32 copy "
             "of the parameter, which is missing here.",
         ),
-        WrongAnswer(
-            "parameters in float32",
-            four_bytes,
-            "parameters and gradients were counted with 4 bytes each; in mixed precision they take "
-            "2.",
-        ),
+        WrongAnswer("4 bytes", four_bytes, "in mixed precision parameters and gradients take 2."),
         WrongAnswer(
             "float32",
             float32,

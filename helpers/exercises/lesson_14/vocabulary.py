@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from helpers.exercises.common import rng
-from helpers.exercises.compare import close, count, describe, is_array, listing, number, worlds
+from helpers.exercises.compare import count, is_array, listing, number, rounded, told_apart, worlds
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_tensor_parallel import on_scores
 from helpers.exercises.lesson_14 import vocabulary_wrong as wrong
-from helpers.exercises.lesson_14.vocabulary_wrong import returned
+from helpers.exercises.lesson_14.vocabulary_wrong import dense_of, returned, right_gradients
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 
@@ -55,35 +55,21 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
-def dense_of(case: Case) -> tuple[float, list[Any]]:
-    """The dense loss, and its gradient for each rank's scores."""
-    scores = np.concatenate([args[0] for args in case.args], axis=1)
-    targets, rows = case.args[0][1], np.arange(len(scores))
-    top = scores.max(1, keepdims=True)
-    weights = np.exp(scores - top)
-    total = weights.sum(1, keepdims=True)
-    loss = float(np.mean(np.log(total[:, 0]) + top[:, 0] - scores[rows, targets]))
-    gradient = weights / total
-    gradient[rows, targets] -= 1
-    return loss, np.split(gradient / len(scores), [args[2] for args in case.args][1:], 1)
-
-
-def _right_gradients(case: Case, seen: Observation) -> list[bool]:
-    """Which ranks gave the dense gradient of their scores."""
-    want = dense_of(case)[1]
-    return [close(returned(v)[1], w, 1e-10) for v, w in zip(seen.values, want, strict=True)]
-
-
 def claim(case: Case, seen: Observation) -> str | None:
     """The dense loss and gradient on every rank, few bytes, nothing changed."""
-    want, right = dense_of(case)[0], _right_gradients(case, seen)
+    want, right = dense_of(case)[0], right_gradients(case, seen)
     for rank, value in enumerate(seen.values):
         loss = number(returned(value)[0])
-        if loss is None or not abs(loss - want) <= 1e-10 * max(1.0, abs(want)):
-            said = describe(returned(value)[0])
-            return f"{case.name}, rank {rank}'s loss is {said}; the dense one is {want:.6g}."
+        if loss is None:
+            return f"{case.name}, rank {rank}'s loss is no number."
+        if not abs(loss - want) <= 1e-10 * max(1.0, abs(want)):
+            got, dense = told_apart(loss, want)
+            why = rounded([np.asarray(loss)], [want])
+            why = why and f"{why}. Or a small number was added: none is needed"
+            return f"{case.name}, rank {rank}'s loss is {got}; the dense one is {dense}{why}."
         if not right[rank]:
-            return f"{case.name}, rank {rank}'s gradient is not that of the dense loss."
+            why = rounded([returned(value)[1]], [dense_of(case)[1][rank]])
+            return f"{case.name}, rank {rank}'s gradient is not that of the dense loss{why}."
         if value["changed"]:
             return f"{case.name}, rank {rank} changed the scores or targets that it was given."
     return gathers(case, seen) or not_waited(case, seen)
@@ -102,23 +88,10 @@ def gathers(case: Case, seen: Observation) -> str | None:
     )
 
 
-def cut_off(case: Case, seen: Observation) -> str | None:
-    """A loss that cannot grow as far as it has to."""
-    found, want = [float(returned(v)[0]) for v in seen.values], dense_of(case)[0]
-    alike = all(_right_gradients(case, seen)) and max(found) - min(found) <= 1e-6
-    if not case.facts["mixed"] or not alike or found[0] >= want - 1e-6:
-        return None
-    return (
-        f"{case.name}, the gradients are right, but the loss is {found[0]:.5g} and the dense one "
-        f"{want:.5g}: a target far under the maximum was cut off, by a clamp or by a small number "
-        "inside the logarithm. With loss = log Σ exp(s − top) − (target − top) neither is needed."
-    )
-
-
 def compared(case: Case, seen: Observation) -> Any:
     """The gradients where one is wrong, else the losses."""
     gave = [returned(value) for value in seen.values]
-    if not all(_right_gradients(case, seen)):
+    if not all(right_gradients(case, seen)):
         return [gradient for _, gradient in gave]
     return [number(loss) for loss, _ in gave]
 
@@ -195,7 +168,8 @@ EXERCISE = Exercise(
         Mistake("gathers the scores", gathers),
         Mistake("changes what it is given", wrong.changed),
         Mistake("messages not waited for", not_waited),
-        Mistake("a target cut off", cut_off),
+        Mistake("a target cut off", wrong.cut_off),
+        Mistake("the one-hot without the mask", wrong.one_hot_elsewhere),
     ),
     numbers=numbers,
     praise=praise,
@@ -237,9 +211,19 @@ EXERCISE = Exercise(
         WrongAnswer(
             "a target on every rank",
             wrong.clamps,
-            "every rank counts a score for every target, but a target belongs to one rank: where "
-            "it is not between first and first + tokens here, this rank adds zero and subtracts "
-            "nothing.",
+            wrong.on_every_rank,
+        ),
+        WrongAnswer(
+            "one token too many",
+            wrong.one_too_many,
+            "a target that is the next rank's first token is taken by two ranks: this one's tokens "
+            "end before `first + tokens`, so compare with `<`, not `<=`.",
+        ),
+        WrongAnswer(
+            "not the first token",
+            wrong.not_the_first,
+            "a target that is a rank's first token is taken by no rank: a rank's tokens begin at "
+            "`first`, so compare with `>=`, not `>`.",
         ),
         WrongAnswer(
             "no one-hot",
@@ -252,12 +236,7 @@ EXERCISE = Exercise(
             "the gradient is {positions} times too large: the loss is the mean over {positions} "
             "positions, so its gradient is divided by {positions} as well.",
         ),
-        WrongAnswer(
-            "the opposite sign",
-            wrong.minus,
-            "the gradient has the opposite sign: it is softmax − one-hot, which is negative at the "
-            "target only.",
-        ),
+        WrongAnswer("minus", wrong.minus, "the gradient has the opposite sign: softmax − one-hot."),
         WrongAnswer(
             "divides by the ranks",
             wrong.by_ranks,
@@ -272,10 +251,9 @@ EXERCISE = Exercise(
             "well.",
         ),
         WrongAnswer(
-            "the loss N times",
+            "N losses",
             wrong.sums_losses,
-            "the loss is {n} times too large: every rank has the whole loss already, so it is not "
-            "summed over the ranks.",
+            "the loss is {n} times too large: each rank has it whole.",
         ),
         WrongAnswer(
             "the sum of the losses",
@@ -285,6 +263,7 @@ EXERCISE = Exercise(
         ),
         WrongAnswer("the maximum in one place only", wrong.two_scales, ONE_PLACE),
         WrongAnswer("the maximum twice in the loss", wrong.twice_off, ONE_PLACE),
+        WrongAnswer("no mask", wrong.no_mask, hint="a token of its own"),
         WrongAnswer("no maximum", wrong.no_maximum, hint="exp(1000) is infinite"),
         WrongAnswer("whole ids", wrong.whole_ids, hint="a target that it does not have"),
         WrongAnswer("gathers", wrong.gathers, hint="went over the wire"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers.exercises.compare import describe, is_array, number
+from helpers.exercises.compare import close, describe, is_array, number
 from helpers.exercises.lesson_14.shared import summed, told_by_all
 from helpers.exercises.spec import Case, Observation
 
@@ -48,7 +48,9 @@ def _loss(
     own_total: bool = False,
     own_target: bool = False,
     everywhere: bool = False,
+    ends: tuple[int, int] = (0, 0),
     one_hot: bool = True,
+    mask: bool = True,
     shift: float = 1,
     probability: bool = False,
 ) -> Callable[..., Any]:
@@ -56,8 +58,9 @@ def _loss(
 
     end: what is returned, of each position's loss and the gradient of their sum. top_of: what is
     subtracted. own_total, own_target: not the sum over the ranks. everywhere: a target on every
-    rank. one_hot: whether it is subtracted. shift: how often the maximum is taken off the target's
-    score. probability: the loss by the logarithm of a quotient.
+    rank. ends: by how many a rank's tokens begin and end too late. one_hot: whether it is
+    subtracted. mask: only where the target is. shift: how often the maximum is taken off the
+    target's score. probability: the loss by the logarithm of a quotient.
     """
 
     def vocabulary_loss(comm: Any, scores: Any, targets: Any, first: int) -> Any:
@@ -65,7 +68,7 @@ def _loss(
 
         top = top_of(comm, scores)
         weights = (scores - top[:, None]).exp()
-        here = (targets >= first) & (targets < first + scores.shape[1])
+        here = (targets >= first + ends[0]) & (targets < first + scores.shape[1] + ends[1])
         mine = (torch.ones_like(here) if everywhere else here).nonzero()[:, 0]
         columns = (targets[mine] - first).clamp(0, scores.shape[1] - 1)
         target = torch.zeros_like(top)
@@ -77,7 +80,8 @@ def _loss(
         total, target = (own if own_total else both)[0], (own if own_target else both)[1]
         gradient = weights / total[:, None]
         if one_hot:
-            gradient[mine, columns] -= 1
+            place = columns if mask else (targets - first).clamp(0, scores.shape[1] - 1)
+            gradient[mine if mask else torch.arange(len(targets)), place] -= 1
         each = -(target / total).log() if probability else total.log() - target
         return end(comm, each, gradient)
 
@@ -93,6 +97,9 @@ no_wait = _loss(top_of=_largest_without_waiting)
 own_tokens = _loss(own_total=True)
 own_targets = _loss(own_target=True)
 clamps = _loss(everywhere=True)
+one_too_many = _loss(ends=(0, 1))
+not_the_first = _loss(ends=(1, 0))
+no_mask = _loss(mask=False)
 no_one_hot = _loss(one_hot=False)
 two_scales = _loss(shift=0)
 twice_off = _loss(shift=2)
@@ -143,6 +150,58 @@ def returned(value: Any) -> tuple[Any, Any]:
     return None, None
 
 
+def dense_of(case: Case) -> tuple[float, list[Any]]:
+    """The dense loss, and its gradient for each rank's scores."""
+    scores = np.concatenate([args[0] for args in case.args], axis=1)
+    targets, rows = case.args[0][1], np.arange(len(scores))
+    top = scores.max(1, keepdims=True)
+    weights = np.exp(scores - top)
+    total = weights.sum(1, keepdims=True)
+    loss = float(np.mean(np.log(total[:, 0]) + top[:, 0] - scores[rows, targets]))
+    gradient = weights / total
+    gradient[rows, targets] -= 1
+    return loss, np.split(gradient / len(scores), [args[2] for args in case.args][1:], 1)
+
+
+def right_gradients(case: Case, seen: Observation) -> list[bool]:
+    """Which ranks gave the dense gradient of their scores."""
+    want = dense_of(case)[1]
+    return [close(returned(v)[1], w, 1e-10) for v, w in zip(seen.values, want, strict=True)]
+
+
+def _right_losses(case: Case, seen: Observation) -> bool:
+    want = dense_of(case)[0]
+    return all(abs(float(returned(v)[0]) - want) <= 1e-10 * max(1, abs(want)) for v in seen.values)
+
+
+def on_every_rank(case: Case, seen: Observation) -> str | None:
+    """What is said where each rank takes each target for its own, unless the loss is right."""
+    if _right_losses(case, seen):
+        return None
+    return (
+        f"{case.name}, every rank counts a score for every target, but a target belongs to one "
+        "rank: where it is not between first and first + tokens here, this rank adds zero and "
+        "subtracts nothing."
+    )
+
+
+def one_hot_elsewhere(case: Case, seen: Observation) -> str | None:
+    """Right losses; in the gradient 1 is subtracted at a token for a target of another rank."""
+    if not _right_losses(case, seen):
+        return None
+    for value, want, args in zip(seen.values, dense_of(case)[1], case.args, strict=True):
+        scores, targets, first = args
+        off = (returned(value)[1] - want) * len(scores)
+        there = (targets >= first) & (targets < first + scores.shape[1])
+        if np.any(np.abs(off[there]) > 1e-9) or np.any(np.abs(off[~there].sum(1) + 1) > 1e-9):
+            return None
+    return (
+        f"{case.name}, the loss is right, but in its gradient a rank subtracts 1 at a token of its "
+        "own for each target that another rank has. Subtract the mask, 1 where first ≤ target < "
+        "first + tokens here and 0 elsewhere, and not 1."
+    )
+
+
 def no_pair(case: Case, seen: Observation) -> str | None:
     """No loss and gradient."""
     for rank, value in enumerate(seen.values):
@@ -178,6 +237,19 @@ def overflow(case: Case, seen: Observation) -> str | None:
                 "that any rank has there."
             )
     return None
+
+
+def cut_off(case: Case, seen: Observation) -> str | None:
+    """A loss that cannot grow as far as it has to."""
+    found, want = [float(returned(v)[0]) for v in seen.values], dense_of(case)[0]
+    alike = all(right_gradients(case, seen)) and max(found) - min(found) <= 1e-6
+    if not case.facts["mixed"] or not alike or found[0] >= want - 1e-6:
+        return None
+    return (
+        f"{case.name}, the gradients are right, but the loss is {found[0]:.5g} and the dense one "
+        f"{want:.5g}: a target far under the maximum was cut off, by a clamp or by a small number "
+        "inside the logarithm. With loss = log Σ exp(s − top) − (target − top) neither is needed."
+    )
 
 
 def outside(case: Case, seen: Observation) -> str | None:

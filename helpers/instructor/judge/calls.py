@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from helpers.exercises.compare import Other
-from helpers.exercises.drives import Apart, Ranked, failed, is_inside
+from helpers.exercises.drives import Apart, Ranked, clock_of, failed, is_inside
 from helpers.exercises.drives_built import Built
 from helpers.exercises.drives_four_ways_threads import Threaded
 from helpers.exercises.spec import Case, Exercise, Observation
@@ -138,7 +138,9 @@ def observe_on_real_ranks(
     if seconds <= 0 or not channels:
         return Observation(trouble="timeout")
     args = encode([list(each) for each in case.args])
-    seen = ask(channels[0], exercise, "real", seconds, args=args, limit=0.8 * seconds)
+    asked = clock_of(case).get("network")
+    hosts = list(asked.hosts) if asked else None
+    seen = ask(channels[0], exercise, "real", seconds, args=args, hosts=hosts, limit=0.8 * seconds)
     if seen.trouble:
         session.give_up(seen.trouble in ("timeout", "died"))
     return seen

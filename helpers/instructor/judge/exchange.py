@@ -49,7 +49,6 @@ class Exchange:
         """Do what the process asks for, up to one of these words; returns it with what it says."""
         while True:
             message = self.channel.answer(self.lane, "op")
-            self.look()
             op, args = message["op"], message.get("args")
             if type(op) is not str or type(args) is not list:
                 raise Violation("a request of another kind")
@@ -61,9 +60,6 @@ class Exchange:
             if len(args) != do.__code__.co_argcount - 1:
                 raise Violation("a request with other arguments")
             do(self, *args)
-
-    def look(self) -> None:
-        """The process has had its turn."""
 
     def own_comm(self) -> Any:
         """The comm of this lane, for a callback that is given one."""

@@ -161,7 +161,8 @@ class Judge:
             right.append((case, seen))
         differs = differs_on_real_ranks(exercise, right, session, clock)
         if differs:
-            return verdicts.on_real_ranks(exercise, differs)
+            told = None if differs.trouble else _afresh(exercise, session, clock)
+            return verdicts.on_real_ranks(exercise, differs, told)
         return verdicts.passed(exercise, remark)
 
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from helpers.engines.errors import Deadlock, RankFailed, RunError
 from helpers.engines.virtual import run_virtual
 from helpers.exercises.compare import Other
-from helpers.exercises.drives import Ranked, failed, returned
+from helpers.exercises.drives import Ranked, clock_of, failed, returned
 from helpers.exercises.spec import Case, Observation
 from helpers.instructor.judge.channel import Channel, Violation
 from helpers.instructor.judge.drivers import driver_name
@@ -60,10 +59,9 @@ def observe_ranks(
         args = case.args[comm.rank]
         ranks[comm.rank].run(comm, drive, function, args, deadline)
 
-    clock = {k: v for k, v in case.options.items() if k in ("latency", "bandwidth")}
     try:
         results = run_virtual(
-            body, (), ranks=case.ranks, show=False, timeout=seconds + 5.0, **clock
+            body, (), ranks=case.ranks, show=False, timeout=seconds + 5.0, **clock_of(case)
         )
     except RankFailed as error:
         if isinstance(error.__cause__, Ended):
@@ -76,8 +74,7 @@ def observe_ranks(
     finally:
         buffers.close()
     values = [proxy.value for proxy in ranks]
-    seen = returned(results, values, [proxy.sent for proxy in ranks])
-    return replace(seen, writes=buffers.writes)
+    return returned(results, values, [proxy.sent for proxy in ranks])
 
 
 class Proxy:
@@ -98,7 +95,7 @@ class Proxy:
         handing = Handing(comm, self.buffers)
         comm.shared = partial(self.buffers.shared, comm)
         lane = Lane(self, comm, handing, {})
-        call = {"function": function, "rank": comm.rank, "size": self.size}
+        call = {"function": function, "rank": comm.rank, "hosts": list(comm.hosts)}
         try:
             number = self.channel.begin(deadline)
             if self.inside:
@@ -152,9 +149,6 @@ class Lane(Exchange):
         self.rank, self.comm = rank, comm
         self.behind: Lane | None = None
         self._under_way: dict[int, Any] = {}
-
-    def look(self) -> None:
-        self.rank.buffers.look(self.comm.rank)
 
     def own_comm(self) -> Any:
         return self.comm

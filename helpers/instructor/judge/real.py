@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
-from helpers.exercises.compare import alike
+from helpers.exercises.compare import agree
 from helpers.exercises.drives import Ranked
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.instructor.judge.budgets import Clock
@@ -37,8 +38,30 @@ def differs_on_real_ranks(
         for _ in range(_TRIES):
             left = until - time.monotonic()
             real = observe_on_real_ranks(exercise, case, session, left)
-            if not real.trouble and alike(real.values, virtual.values, exercise.drive.clocked):
+            if not real.trouble and _same(real.values, virtual.values, exercise.drive.clocked):
                 return None
             if real.trouble == "timeout":
                 break
     return real
+
+
+def _same(real: Sequence[Any], virtual: Sequence[Any], clocked: Sequence[str]) -> bool:
+    """Whether ranks did the same, as far as the judge saw it and it does not depend on time."""
+    seen = _without(virtual, clocked)
+    return agree(seen, list(real), tuple(_keys(seen)))
+
+
+def _without(value: Any, clocked: Sequence[str]) -> Any:
+    """The same plain value with None for what depends on time."""
+    if isinstance(value, dict):
+        return {k: None if k in clocked else _without(v, clocked) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_without(each, clocked) for each in value)
+    return value
+
+
+def _keys(value: Any) -> set[Any]:
+    """The keys of all dictionaries in a plain value: where one holds None, nobody saw it."""
+    if isinstance(value, dict):
+        return set(value).union(*map(_keys, value.values()))
+    return set().union(*map(_keys, value)) if isinstance(value, list | tuple) else set()

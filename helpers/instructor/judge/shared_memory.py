@@ -1,4 +1,4 @@
-"""The memory behind `comm.shared`: lent by the judge, which looks at who writes where."""
+"""The memory behind `comm.shared`, lent by the judge."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import mmap
 import os
 from typing import Any
 
-import numpy as np
 import torch
 
 from helpers.engines.tensors import memory_of
@@ -17,22 +16,13 @@ from helpers.instructor.judge.channel import Violation
 from helpers.instructor.judge.messages import ITEMS, shape_of
 from helpers.worker.encoding import MAX_BYTES
 
-_LOOKED_AT = 2**20  # bytes; what is larger is lent, and not looked at
-
 
 class Buffers:
-    """Memory that the judge makes and the ranks of one run map.
-
-    writes: for each rank, the elements that it changed in its turns, a turn being what it does
-    between two of its requests; turns without a change are left out. An element counts through
-    all ranks' buffers, one behind the other. Of the first buffers that are shared.
-    """
+    """Memory that the judge makes and the ranks of one run map."""
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.writes: list[list[list[int]]] = [[] for _ in range(size)]
         self._made: dict[int, tuple[Any, int]] = {}
-        self._seen: tuple[mmap.mmap, bytes, int] | None = None
 
     def shared(self, comm: Any, shape: Any, dtype: Any = None) -> list[Any]:
         """As the engine's `comm.shared`: its tensors lie in memory that processes can map."""
@@ -67,8 +57,6 @@ class Buffers:
         nbytes = self.size * first.numel() * first.element_size()
         fd = memory(max(nbytes, 1))
         held = mmap.mmap(fd, max(nbytes, 1))
-        if not self._made and 0 < nbytes <= _LOOKED_AT:
-            self._seen = held, bytes(nbytes), first.element_size()
         for number, each in enumerate(whole_list):
             if each.numel():
                 where = {"count": each.numel(), "offset": number * nbytes // self.size}
@@ -76,21 +64,8 @@ class Buffers:
                 each.data = flat.reshape(each.shape)
         self._made[id(first)] = whole_list, fd
 
-    def look(self, rank: int) -> None:
-        """A rank's turn is over: what has changed, it has written, for no other rank moved."""
-        if self._seen is None:
-            return
-        held, before, item = self._seen
-        now = held[:]
-        if now != before:
-            pair = [np.frombuffer(held, np.uint8).reshape(-1, item) for held in (before, now)]
-            changed = np.flatnonzero((pair[0] != pair[1]).any(axis=1))
-            self.writes[rank].append([int(i) for i in changed])
-            self._seen = held, now, item
-
     def close(self) -> None:
         """Close the judge's end; the ranks keep what they have mapped."""
-        self._seen = None
         for _, fd in self._made.values():
             os.close(fd)
         self._made.clear()

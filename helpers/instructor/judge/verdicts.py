@@ -73,8 +73,14 @@ def on_hidden(
     return _grade(exercise, outcome, reason, verdict.mistake, hint)
 
 
-def on_real_ranks(exercise: Exercise, seen: Observation) -> ExerciseGrade:
-    """No points: right on the virtual clock, but not on real processes."""
+def on_real_ranks(
+    exercise: Exercise, seen: Observation, told: Verdict | None = None
+) -> ExerciseGrade:
+    """No points: right on the virtual clock, but not on real processes.
+
+    told: what the learner's own check says in the cases that the lesson shows, if it is wrong: it
+    sees what lies with the answer alone.
+    """
     outcome = _BY_TROUBLE.get(seen.trouble, "wrong")
     words = {
         "failed": "on real ranks it raised an exception",
@@ -83,6 +89,8 @@ def on_real_ranks(exercise: Exercise, seen: Observation) -> ExerciseGrade:
         "died": "on real ranks a process ended",
     }.get(seen.trouble, "on real ranks it gives something else")
     reason = f"Right on the virtual clock; {words}."
+    if told is not None and told.mistake:
+        return _grade(exercise, outcome, reason, told.mistake, told.hint)
     return _grade(exercise, outcome, reason, "differs on real ranks")
 
 

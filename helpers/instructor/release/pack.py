@@ -18,12 +18,12 @@ from importlib import import_module
 from pathlib import Path
 
 from helpers.exercises import lessons, of_lesson, provided
-from helpers.exercises.known import kept as kept_outcomes
 from helpers.exercises.released import CASES, OUTCOMES
 from helpers.exercises.spec import Exercise
 from helpers.instructor.build import ROOT, notebooks
 from helpers.instructor.build_notebook import read
 from helpers.instructor.release.cells import direct_uses, recorded
+from helpers.instructor.release.outcomes import outcomes
 from helpers.instructor.release.prune import Module, Modules, Name, always
 from helpers.notebook.recorded import RECORDED
 from helpers.worker.encoding import decode, encode
@@ -241,8 +241,7 @@ def _specs(lesson: str, root: Path) -> dict[str, bytes]:
     }
     cases = {exercise.number: _visible(exercise) for exercise in of_lesson(lesson)}
     found[f"helpers/exercises/lesson_{lesson}/{CASES}"] = _json(cases)
-    outcomes = {exercise.number: kept_outcomes(exercise) for exercise in of_lesson(lesson)}
-    found[f"helpers/exercises/lesson_{lesson}/{OUTCOMES}"] = _json(outcomes)
+    found[f"helpers/exercises/lesson_{lesson}/{OUTCOMES}"] = _json(outcomes(lesson))
     return found
 
 

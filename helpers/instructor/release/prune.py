@@ -7,10 +7,11 @@ listed as an answer but the answers themselves.
 from __future__ import annotations
 
 import ast
-import copy
 import symtable
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 Name = tuple[str, str]  # a module and a name in it
 
@@ -28,6 +29,7 @@ class Module:
     body: list[ast.stmt] = field(default_factory=list)
     defines: dict[str, int] = field(default_factory=dict)
     places: dict[str, Name] = field(default_factory=dict)
+    _named: dict[tuple[int, bool], set[Name]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.body = ast.parse(self.text).body
@@ -41,11 +43,13 @@ class Module:
 
         defaults: count what parameters are without an argument, which a caller can do without.
         """
-        statement, text = self.body[at], segment(self.text, self.body[at])
-        if not defaults:
-            statement = _without_defaults(statement)
-            text = ast.unparse(statement)
-        _, taken = scope(text)
+        if (at, defaults) not in self._named:
+            with nullcontext() if defaults else _without_defaults(self.body[at]):
+                self._named[at, defaults] = self._names(self.body[at], defaults)
+        return self._named[at, defaults]
+
+    def _names(self, statement: ast.stmt, whole: bool) -> set[Name]:
+        _, taken = scope(segment(self.text, statement) if whole else ast.unparse(statement))
         inner = [node for node in ast.walk(statement) if node is not statement]
         places = self.places | {k: v for node in inner for k, v in imported(node).items()}
         found = {(self.name, name) for name in taken}
@@ -102,11 +106,17 @@ def made(statement: ast.stmt) -> Iterator[str]:
                 yield from made(node)
 
 
+@lru_cache(maxsize=1000)
+def module_of(name: str, text: str) -> Module:
+    """A module; the releases of all lessons are cut from the same ones."""
+    return Module(name, text)
+
+
 class Modules:
     """Modules that are cut together. texts: the source of each, by its dotted name."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
-        self.modules = {name: Module(name, text) for name, text in texts.items()}
+        self.modules = {name: module_of(name, text) for name, text in texts.items()}
         self._uses: dict[tuple[Name, bool], set[Name]] = {}  # what was asked for: it takes a while
 
     def home(self, name: Name) -> Name | None:
@@ -232,14 +242,22 @@ def _is_head(statement: ast.stmt, at: int) -> bool:
     return always(statement, at) or isinstance(statement, ast.Import | ast.ImportFrom)
 
 
-def _without_defaults(statement: ast.stmt) -> ast.stmt:
-    """A statement in which no parameter names what it is without an argument."""
-    found = copy.deepcopy(statement)
-    for node in ast.walk(found):
-        if isinstance(node, ast.arguments):
-            node.defaults = [ast.Constant(None) for _ in node.defaults]
-            node.kw_defaults = [one and ast.Constant(None) for one in node.kw_defaults]
-    return found
+@contextmanager
+def _without_defaults(statement: ast.stmt) -> Iterator[None]:
+    """For a while no parameter in a statement names what it is without an argument.
+
+    A copy of the statement would take most of the time in which a release is packed.
+    """
+    nodes = [node for node in ast.walk(statement) if isinstance(node, ast.arguments)]
+    before = [(node.defaults, node.kw_defaults) for node in nodes]
+    for node in nodes:
+        node.defaults = [ast.Constant(None) for _ in node.defaults]
+        node.kw_defaults = [one and ast.Constant(None) for one in node.kw_defaults]
+    try:
+        yield
+    finally:
+        for node, (defaults, keywords) in zip(nodes, before, strict=True):
+            node.defaults, node.kw_defaults = defaults, keywords
 
 
 def _is_text(statement: ast.stmt) -> bool:

@@ -16,7 +16,7 @@ INTERLEAVED = "interleaved, 2 chunks"
 
 
 def played(schedule: Schedule, stages: int, microbatches: int, chunks: int = 1) -> list[list[Span]]:
-    """When each rank does what: a whole stage takes 1 forward and 2 backward, messages nothing."""
+    """When each rank does what: a stage takes 1 s forward and 2 s backward, messages nothing."""
 
     def seconds(rank: int, now: Instruction) -> float:
         return (1.0 if isinstance(now, Forward) else 2.0) / chunks
@@ -44,12 +44,11 @@ def draw_schedule(
     left.set_position((0.075, 0.14, 0.7, 0.74))
     right.set_position((0.815, 0.14, 0.17, 0.74))
     draw_table(left, table)
-    slots = makespan(table)
     gain = stages * (1 - idle_share(table))
-    left.set_xlabel("time (forward of a stage: 1, backward: 2)")
+    left.set_xlabel("time (s; a stage's forward takes 1, its backward 2)")
     more = f" ({count} microbatches)" if count != microbatches else ""
     left.set_title(
-        f"{slots:g} slots, idle {100 * idle_share(table):.0f} %, {gain:.2f}× one rank{more}",
+        f"{makespan(table):g} s, idle {100 * idle_share(table):.0f} %, {gain:.2f}× one rank{more}",
         loc="left",
     )
     held = [live_activations(span.instruction for span in row) / chunks for row in table]
@@ -74,7 +73,7 @@ def words(schedules: Mapping[str, Schedule]) -> Callable[[int, int, str], str]:
         held = [live_activations(span.instruction for span in row) / chunks for row in table]
         return (
             f"Schedule {schedule}, {stages} stages, {count} microbatches: {makespan(table):g} "
-            f"slots, idle {100 * idle_share(table):.0f} per cent; microbatches held by each rank: "
+            f"s, idle {100 * idle_share(table):.0f} per cent; microbatches held by each rank: "
             f"{', '.join(f'{h:g}' for h in held)}."
         )
 

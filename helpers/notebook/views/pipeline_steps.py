@@ -24,17 +24,25 @@ def show_real_bubble(
     ax.set_xticks(list(formula), [str(m) for m in formula])
     ax.set(xlabel="microbatches", ylabel="idle (% of the step)", ylim=(0, None))
     ax.legend(loc="upper right", frameon=False)
+    middles = {count: 100 * median(shares) for count, shares in measured_shares.items()}
+    listed = ", ".join(
+        f"{count}: {middles[count]:.0f} and {100 * share:.0f}" for count, share in formula.items()
+    )
     show(
         figure,
-        f"On {stages} real ranks the bubble follows the formula, and lies above it, the more so "
-        "where other programs want the cores: whatever delays one rank makes the other wait.",
-        f"Idle share over microbatches, 1 to {max(formula)}: measured dots fall along the dashed "
-        f"formula, from {100 * formula[min(formula)]:.0f} per cent on.",
+        f"The bubble of {stages} real ranks, step by step, beside the formula. Whatever delays one "
+        "rank makes the other wait: other programs that want the cores raise the dots, and uneven "
+        "stages too.",
+        "Idle share over microbatches, measured dots and the dashed formula. By number of "
+        f"microbatches, the measured median and the formula in per cent: {listed}.",
     )
 
 
-def show_contenders(seconds: Mapping[str, float], caption: str) -> None:
-    """A bar for each way to take a step, in milliseconds, one under the other."""
+def show_contenders(seconds: Mapping[str, float]) -> None:
+    """A bar for each way to take a step, in milliseconds, one under the other.
+
+    seconds: by name; the first is what the others are compared with.
+    """
     figure, ax = axes(width=7.0, height=0.9 + 0.34 * len(seconds))
     colours = {"one rank": SKY, "one after": ORANGE, "torch": RED, "ours": BLUE}
     names = list(seconds)
@@ -48,4 +56,10 @@ def show_contenders(seconds: Mapping[str, float], caption: str) -> None:
     ax.set_xlabel("step (ms, median)")
     ax.grid(axis="y", visible=False)
     listed = "; ".join(f"{name} {1e3 * value:.0f}" for name, value in seconds.items())
-    show(figure, caption, f"Bars of a step's time in milliseconds: {listed}.")
+    base, *others = names
+    gains = "; ".join(f"{name} {seconds[base] / seconds[name]:.2f}" for name in others)
+    show(
+        figure,
+        f"In this run, how many times as quick as {base}: {gains}.",
+        f"Bars of a step's time in milliseconds: {listed}.",
+    )

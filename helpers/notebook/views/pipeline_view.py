@@ -26,10 +26,10 @@ IDLE = "#EFEFEF"
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
-def show_schedules(tables: Mapping[str, Table], caption: str, alt: str, unit: str = "") -> None:
+def show_schedules(tables: Mapping[str, Table], caption: str, alt: str) -> None:
     """Draw schedules one under the other, on one scale of time: a row a rank.
 
-    tables: when each rank did what, by name. unit: of the times; "" scales seconds to fit.
+    tables: when each rank did what, by name, in seconds.
     """
     rows = sum(len(table) for table in tables.values())
     height = 0.95 * len(tables) + 0.3 * rows + 0.35
@@ -38,7 +38,7 @@ def show_schedules(tables: Mapping[str, Table], caption: str, alt: str, unit: st
     panels[0].get_gridspec().set_height_ratios([2 + len(table) for table in tables.values()])
     begins = {name: min(s.start for row in table for s in row) for name, table in tables.items()}
     longest = max(makespan(table) for table in tables.values())
-    scale, word = (1.0, unit) if unit else next(u for u in UNITS if longest >= u[0])
+    scale, word = next(u for u in UNITS if longest >= u[0])
     for ax, (name, table) in zip(panels, tables.items(), strict=True):
         draw_table(ax, table, begins[name], scale)
         took = makespan(table) / scale
@@ -111,13 +111,18 @@ def show_bubble(
     ax.plot([], [], **measured("#444444", "the schedule, on the clock"))
     handles, labels = ax.get_legend_handles_labels()
     ax.legend(handles[-2:], labels[-2:], loc="upper right", frameon=False)
-    shown = [f"{n} stages" for n in formula]
+    ends = [
+        f"{stages} stages from {100 * shares[ticks[0]]:.0f} to {100 * shares[ticks[-1]]:.0f}"
+        for stages, shares in formula.items()
+    ]
+    apart = max(abs(formula[p][m] - clock[p][m]) for p in formula for m in ticks)
+    lies = "lies on the formula" if apart < 1e-9 else f"is up to {100 * apart:.1f} points off it"
     show(
         figure,
-        "Idle time falls with the number of microbatches, and every doubling of the stages wants "
-        "twice as many; the clock lies on the formula.",
-        f"Idle share over 1 to {ticks[-1]} microbatches on a logarithmic axis, falling curves for "
-        f"{', '.join(shown)}; with 8 stages from 88 per cent to 10; dots lie on the curves.",
+        "Idle time falls with the number of microbatches, and twice as many stages want more than "
+        f"twice as many; the clock {lies}.",
+        f"Idle share in per cent over {ticks[0]} to {ticks[-1]} microbatches on a logarithmic "
+        f"axis, falling curves: {', '.join(ends)}. Dots: the clock, which {lies}.",
     )
 
 
@@ -143,12 +148,15 @@ def show_held(held: Mapping[str, Sequence[int]], nbytes: Mapping[str, Sequence[i
         loc="upper right", ncols=3, fontsize=9, frameon=False, handlelength=1.2, columnspacing=1.0
     )
     words = "; ".join(f"{name} {', '.join(map(str, each))}" for name, each in held.items())
+    listed = "; ".join(
+        f"{name} {', '.join(f'{size / 1e6:.1f}' for size in each)}" for name, each in nbytes.items()
+    )
     show(
         figure,
         "GPipe keeps every microbatch on every stage; one forward one backward keeps as many as "
         "there are stages after it, and itself.",
-        f"Two bar charts by stage. Microbatches held: {words}. Beside it the megabytes that "
-        "autograd kept, in the same proportions, but for the last stage, which has the loss.",
+        f"Two bar charts by stage. Microbatches held: {words}. Megabytes that autograd kept: "
+        f"{listed}.",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -104,3 +105,36 @@ def words(values: Tensor, quantize: Quantizer) -> Callable[[int, int], str]:
         )
 
     return say
+
+
+class Answer:
+    """What there is to see, for a cell's last line: folded where a browser shows it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return f"What there is to see: {self.text}"
+
+    def _repr_html_(self) -> str:
+        summary = "<summary>What there is to see</summary>"
+        return f"<details>{summary}<p>{html.escape(self.text)}</p></details>"
+
+
+def answer(values: Tensor, quantize: Quantizer) -> Answer:
+    """What the knobs tell of these values: two ranges with 8 bits and with 3, and the best one."""
+    top, said, best = float(values.abs().max()), [], {}
+    for bits in (8, 3):
+        found = {reach: outcome(values, quantize, bits, reach) for reach in range(5, 201, 5)}
+        error = {reach: (one.rounding + one.cutting) ** 0.5 / top for reach, one in found.items()}
+        best[bits] = least = min(error, key=error.__getitem__)
+        better = "the first" if error[200] < error[50] else "the second"
+        longer = "rounding" if found[least].rounding > found[least].cutting else "cutting off"
+        said.append(
+            f"With {bits} bits a range that is twice too wide has an error of "
+            f"{100 * error[200]:.2g} % of the largest weight, one that ends at half of it "
+            f"{100 * error[50]:.2g} %: {better} is better. The error is least at about {least} %, "
+            f"where {longer} has the longer bar."
+        )
+    more = " The fewer the codes, the more it pays to cut." if best[3] < best[8] else ""
+    return Answer(f"{' '.join(said)}{more} Section 4 makes a search of it.")

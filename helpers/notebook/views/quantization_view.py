@@ -23,7 +23,7 @@ from helpers.notebook.style import (
     published,
 )
 
-MARKS = "os^Dv"
+MARKS = "os^DvP"
 
 
 def signed(number: float) -> str:
@@ -119,7 +119,7 @@ def bound_error(
     errors: Mapping[int, Sequence[float]],
     chosen: Mapping[int, tuple[float, float]],
 ) -> Any:
-    """Mean squared error over the bound of a symmetric grid, a curve for each number of bits.
+    """Mean squared error over the bound of a range around 0, a curve for each number of bits.
 
     chosen: for each number of bits the bound that was found, and its error. Dashed is what
     rounding alone would give: a twelfth of the squared step.
@@ -127,7 +127,7 @@ def bound_error(
     figure, ax = axes(width=7.4, height=3.9)
     for place, (bits, values) in enumerate(errors.items()):
         colour = CYCLE[place]
-        rounding = [(bound / (2 ** (bits - 1) - 1)) ** 2 / 12 for bound in bounds]
+        rounding = [(2 * bound / (2**bits - 1)) ** 2 / 12 for bound in bounds]
         last = place == len(errors) - 1
         look = modelled(colour, "rounding alone, modelled" if last else "_")
         ax.plot(bounds, rounding, **{**look, "linewidth": 1.1})
@@ -155,14 +155,14 @@ def by_bits(
 ) -> Any:
     """Accuracy (%) over the bits of weights and activations, after training and trained so.
 
-    after: with ranges from the lowest to the highest value; cut: with a percentile's. points:
+    after: with ranges from the lowest to the highest value; cut: with a recipe's that cuts. points:
     which pictures were counted, for the axis.
     """
     figure, ax = axes(width=6.4, height=3.4)
     ax.axhline(floats, color=GREY, linestyle=":", label="float32")
     ax.plot(list(after), list(after.values()), color=BLUE, linewidth=1)
     ax.plot(list(after), list(after.values()), **measured(BLUE, "rounded after training"))
-    ax.plot(list(cut), list(cut.values()), **measured(ORANGE, "by a percentile's ranges", "^"))
+    ax.plot(list(cut), list(cut.values()), **measured(ORANGE, "by a better recipe's ranges", "^"))
     ax.plot(list(trained), list(trained.values()), **measured(GREEN, "trained with rounding", "s"))
     bits = sorted({*after, *trained}, reverse=True)
     ax.set_xticks(bits, [str(b) for b in bits])
@@ -228,7 +228,7 @@ def drops(printed: Mapping[str, float], ours: Mapping[str, float]) -> Any:
 
 def products(milliseconds: Mapping[str, Mapping[int, float]]) -> Any:
     """Milliseconds of one layer over the rows of a batch, a line for each way to compute it."""
-    figure, ax = axes(width=7.2, height=3.7)
+    figure, ax = axes(width=8.6, height=3.7)
     for place, (name, by_rows) in enumerate(milliseconds.items()):
         colour = CYCLE[place % len(CYCLE)]
         mark = MARKS[place % len(MARKS)]
@@ -241,7 +241,7 @@ def products(milliseconds: Mapping[str, Mapping[int, float]]) -> Any:
     ticks = [t for t in _decades() if min(seen) / 1.5 < t < 1.5 * max(seen)]
     ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
     ax.minorticks_off()
-    ax.legend(frameon=False, fontsize=9)
+    ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
 

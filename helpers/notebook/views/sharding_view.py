@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from helpers.algorithms.data_parallel.memory import (
@@ -71,14 +71,22 @@ def stage_bars(billions: float = 7.5, ranks: int = 64) -> Any:
     return figure
 
 
-def by_ranks(table: Mapping[str, Sequence[float]], billions: float = 7.5) -> Any:
-    """GB a rank over the number of ranks: the three formulas, and what ZeRO's table 1 prints."""
+def by_ranks(
+    table: Mapping[str, Sequence[float]],
+    formula: Callable[[int, int, int], float] | None = None,
+    billions: float = 7.5,
+) -> Any:
+    """GB a rank over the number of ranks, in the three stages, and what ZeRO's table 1 prints.
+
+    formula: bytes by parameters, ranks and stage; the course's own unless given.
+    """
     figure, ax = axes()
-    ranks = [2.0 ** (power / 4) for power in range(41)]
+    held = formula or (lambda parameters, n, stage: memory(parameters, n, stage).total)
+    ranks = sorted({round(2 ** (power / 4)) for power in range(41)})
     columns = ("optimizer", "optimizer+gradients", "all")
     for stage, column in enumerate(columns, 1):
         label = f"stage {stage}, formula"
-        curve = [memory(billions * 1e9, n, stage).total / 1e9 for n in ranks]
+        curve = [held(round(billions * 1e9), n, stage) / 1e9 for n in ranks]
         ax.plot(ranks, curve, **modelled(STAGE_COLOURS[stage], label))
         name = "ZeRO, table 1" if stage == 1 else "_"
         ax.plot(table["n"], table[column], **published(name))

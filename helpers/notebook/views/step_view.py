@@ -23,3 +23,14 @@ def last_step(trace: Trace) -> Trace:
         if e.end > begin
     ]
     return Trace(kept, trace.size, trace.virtual)
+
+
+def share_beside(trace: Trace) -> float:
+    """Of the time that communication threads are busy, the part in which their ranks compute."""
+    busy = beside = 0.0
+    for rank in range(trace.size):
+        for event in trace.of(rank, lane=1):
+            busy += event.end - event.start
+            for own in trace.of(rank, "computing", lane=0):
+                beside += max(0.0, min(event.end, own.end) - max(event.start, own.start))
+    return beside / busy if busy else 0.0

@@ -78,10 +78,14 @@ def show_chunks(ran: Sequence[Sequence[Any]], speedup: float) -> None:
     ax.set(ylim=(len(ran) - 0.5, -0.5), xlim=(0, 1e3 * span * 1.01), xlabel="time (ms)")
     ax.grid(axis="y", visible=False)
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, frameon=False)
+    idle = ", ".join(
+        f"rank {rank} in {100 * (1 - sum(each.end - each.start for each in chunks) / span):.0f} %"
+        for rank, chunks in enumerate(ran)
+    )
     show(
         figure,
-        caption="One training step on real ranks, a bar a chunk of time steps. Only at the two "
-        "ends and at the turn does a rank wait for the other.",
+        caption="One training step on real ranks, a bar a chunk of time steps. Where a rank has "
+        f"no bar it waits for the other or sends: {idle} of the step.",
         alt=f"Timeline of {len(ran)} ranks over {1e3 * span:.0f} ms. Each works on chunks 0 to "
         f"{max(each.chunk for each in ran[0])} forward and then back; rank 1 runs one chunk behind "
         f"rank 0, then one ahead. Two ranks were {speedup:.2f} times as quick as one.",

@@ -55,7 +55,8 @@ def steps(comm: Comm, kind: str, stage: int, tied: bool = False) -> dict:
 def _sent(comm: Comm) -> int:
     """Bytes that this rank has sent so far."""
     links = getattr(comm, "world", None)
-    return links.links.bytes[comm.rank] if links else comm.recorder.bytes  # type: ignore[attr-defined]
+    sent = links.links.sent[comm.rank] if links else comm.recorder.sent_to  # type: ignore[attr-defined]
+    return sum(sent.values())
 
 
 @pytest.mark.parametrize("size", SIZES)

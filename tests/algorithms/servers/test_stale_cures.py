@@ -124,12 +124,22 @@ def test_a_dropped_gradient_counts_as_given_where_others_wait_for_it():
 
 @every_world
 @few
-@given(orders)
-def test_a_stale_gradient_is_divided_by_its_staleness(workers, order):
-    run = Arrivals(ScaleByStaleness(asynchronous(np.zeros(400), workers)), one_hot())
+@given(orders, st.integers(1, 4))
+def test_rate_times_staleness_stays_within_the_limit(workers, order, limit):
+    run = Arrivals(ScaleByStaleness(asynchronous(np.zeros(400), workers), limit), one_hot())
     weights = run.run(order)
     for number, push in enumerate(run.applied):
-        assert weights[number] == -(1 / max(push.staleness, 1)) * RATE
+        assert weights[number] == -(1 / max(push.staleness / limit, 1)) * RATE
+        assert -weights[number] * push.staleness <= RATE * limit * (1 + 1e-12)
+        assert push.staleness > limit or weights[number] == -RATE
+
+
+def test_without_a_limit_a_gradient_is_divided_by_its_staleness():
+    rule = ScaleByStaleness(asynchronous(np.zeros(4), 2))
+    rule.arrive(0, np.zeros(4), 0)
+    rule.arrive(0, np.zeros(4), 1)
+    rule.arrive(1, np.ones(4), 0)
+    assert (rule.weights == -RATE / 2).all()
 
 
 @every_world
@@ -257,6 +267,8 @@ def test_cures_refuse_what_cannot_be():
             LowerRate(rule, factor)
     with pytest.raises(ValueError, match="limit=-1 drops all"):
         DropStale(rule, -1)
+    with pytest.raises(ValueError, match="scale fresh gradients too: 0"):
+        ScaleByStaleness(rule, 0)
     with pytest.raises(ValueError, match="0 or more, not -1"):
         DelayCompensation(rule, -1)
     with pytest.raises(ValueError, match="at least one row"):

@@ -10,8 +10,9 @@ import torch
 
 import helpers
 from helpers.algorithms.servers.clients import Client, DownpourClient, LocalSteps
+from helpers.algorithms.servers.diloco import DiLoCo
 from helpers.algorithms.servers.rule import Rule
-from helpers.algorithms.servers.server_optimizers import Adagrad, Sgd, cosine
+from helpers.algorithms.servers.server_optimizers import Adagrad, AdamW, Sgd, cosine
 from helpers.algorithms.servers.stale_cures import (
     BatchRows,
     DelayCompensation,
@@ -51,6 +52,7 @@ RULES: dict[str, tuple[Callable[[Any, int], Rule], Callable[[], Client]]] = {
     "n-softsync": (lambda w, n: SoftSync(w, Sgd(0.2), n, max(n // 2, 1)), Client),
     "bounded staleness": (lambda w, n: BoundedStaleness(w, Sgd(0.1), n, 1), Client),
     "averaging": (lambda w, n: Averaging(w, n), lambda: LocalSteps(0.1, 3)),
+    "diloco": (lambda w, n: DiLoCo(w, n), lambda: LocalSteps(AdamW(0.02), 3)),
     "downpour": (lambda w, n: Downpour(w, 0.02, n), lambda: DownpourClient(0.02, 2, 3)),
     "downpour, often": (lambda w, n: Downpour(w, 0.02, n), lambda: DownpourClient(0.02, 3, 1)),
     "adagrad": (lambda w, n: SoftSync(w, Adagrad(0.02), n, n), Client),

@@ -16,7 +16,7 @@ from helpers.instructor.judge import Judge
 from helpers.instructor.judge.budgets import BUDGETS, Clock
 from helpers.instructor.judge.calls import observe, observe_on_real_ranks
 from helpers.instructor.judge.notebook import code_cells
-from helpers.instructor.judge.real import alike
+from helpers.instructor.judge.real import _same
 from helpers.instructor.judge.session import Session
 from helpers.instructor.sandbox import missing, running
 
@@ -28,10 +28,12 @@ SMALL = 5  # ranks, so that each has a sandbox of its own
 
 
 @pytest.fixture(scope="module")
-def judge() -> Iterator[Judge]:
-    """Sandboxes that hold what any lesson's answers may use, TensorFlow too."""
+def judge(request: pytest.FixtureRequest) -> Iterator[Judge]:
+    """Sandboxes that hold what the chosen lessons' answers may use: everyday that is torch."""
+    chosen = any(map(request.config.getoption, ("--all", "--lesson", "--reached")))
+    loaded = ["tensorflow", "torch"] if chosen else ["torch"]
     with pytest.MonkeyPatch.context() as patch, Judge("99", slot=44) as made:
-        patch.setattr(running, "frameworks", lambda lesson: ["tensorflow", "torch"])
+        patch.setattr(running, "frameworks", lambda lesson: loaded)
         yield made
 
 
@@ -79,7 +81,7 @@ def test_real_ranks_in_a_sandbox_give_the_same(session: tuple[Exercise, Session]
         there = observe_on_real_ranks(exercise, case, made, BUDGETS.real)
         (here,) = observe_here(exercise.drive, exercise.reference, [case])
         assert there.trouble == ""
-        assert alike(there.values, here.values, exercise.drive.clocked)
+        assert _same(there.values, here.values, exercise.drive.clocked)
 
 
 # Many of the lessons about messages; of the others one each, since theirs are the same kind.

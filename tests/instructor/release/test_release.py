@@ -74,8 +74,13 @@ def test_the_search_finds_what_it_looks_for() -> None:
     assert leaks(with_file(data, "helpers/c.json", hidden), "02")
 
 
-def test_it_is_made_the_same_again(packed: Path, tmp_path: Path) -> None:
+@pytest.mark.sample("03", "14")
+def test_it_is_made_the_same_again(
+    packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))  # nothing of before is kept
     release(packed.stem, tmp_path / "again.zip")
+    assert list((tmp_path / "empty").rglob(f"{packed.stem}-*.json"))
     assert (tmp_path / "again.zip").read_bytes() == packed.read_bytes()
     with zipfile.ZipFile(packed) as archive:
         assert archive.getinfo("course").external_attr >> 16 & 0o111

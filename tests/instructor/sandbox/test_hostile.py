@@ -44,7 +44,7 @@ EACH_KIND = (
     *(LIES, STRANGE, PATCHES, REPLIES, READING, MACHINE, ENDINGS, HOGS, WORDS, AMONG_RANKS),
     cheats(),
 )
-EVERY = 5  # one of so many of each kind everyday, all with --all
+EVERY = 7  # one of so many of each kind everyday, all with --all
 BANK = [attack for kind in EACH_KIND for attack in everyday(kind, EVERY)]
 PAIRS = [*everyday(LEFTOVERS, EVERY), *everyday(SURROUNDINGS, EVERY)]
 SLOT = 17

@@ -15,6 +15,7 @@ from in_sandbox import Person, gone, says
 
 from helpers.instructor.sandbox import Sandbox, SandboxError, missing, probe
 from helpers.instructor.sandbox.tree import descendants
+from helpers.instructor.sandbox.users import FIRST_UID, user_of
 
 pytestmark = pytest.mark.slow
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="It looks into /proc.")
@@ -37,6 +38,7 @@ import sys, time
 sys.path.insert(0, "tests")
 from helpers.instructor.sandbox import Sandbox
 from helpers.instructor.sandbox.tree import descendants
+from helpers.instructor.sandbox.users import FIRST_UID, user_of
 from in_sandbox import Person
 sandbox = Sandbox({number}, "02", {mode!r})
 child = sandbox.fork()
@@ -160,3 +162,11 @@ def test_what_bubblewrap_says_becomes_advice() -> None:
         assert said in text
         assert cure in text
     assert probe.explained("") == "A sandbox does not start: it says nothing."
+
+
+def test_where_root_grades_each_number_has_a_user_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 0)
+    assert [user_of(n, "bubblewrap") for n in (0, 1, 699)] == [FIRST_UID + n for n in (0, 1, 699)]
+    assert user_of(3, "none") == 0  # without a sandbox there is nothing to tell apart

@@ -66,17 +66,28 @@ def test_a_chunk_takes_its_part_of_the_time():
 
 
 def test_figures_say_their_numbers(shown):
-    pipeline_view.show_schedules({"GPipe": played(gpipe, 2, 2)}, "a", "b", unit="slots")
+    pipeline_view.show_schedules({"GPipe": played(gpipe, 2, 2)}, "a", "b")
     pipeline_view.show_held({"GPipe": [8, 8]}, {"GPipe": [8e6, 9e6]})
     rows = {"M1": [1.0, 1.2, 1.4], "M4": [1.6, 2.0, 3.0]}
     paper = rows | {"M1": [1.0, 1.0, 1.4]}
     pipeline_view.show_speedups([2, 4, 8], rows, rows, paper)
     pipeline_steps.show_real_bubble({1: [0.5, 0.6]}, {1: 0.5}, 2)
-    pipeline_steps.show_contenders({"one rank": 0.2, "ours, GPipe": 0.1}, "caption")
+    pipeline_steps.show_contenders({"one rank": 0.2, "ours, GPipe": 0.1})
     figure, _, _ = shown[0]
-    assert figure.axes[0].get_title(loc="left") == "GPipe: 9 slots, idle 33 %"
+    assert figure.axes[0].get_title(loc="left") == "GPipe: 9 s, idle 33 %"
     assert "within 20 %" in shown[2][1]
+    assert "GPipe 8, 8. Megabytes that autograd kept: GPipe 8.0, 9.0." in shown[1][2]
+    assert "the measured median and the formula in per cent: 1: 55 and 50." in shown[3][2]
     assert "one rank 200; ours, GPipe 100" in shown[4][2]
+    assert shown[4][1].endswith("one rank: ours, GPipe 2.00.")
+
+
+def test_a_clock_beside_the_formula_is_said_to_lie_where_it_lies(shown):
+    formula = {2: {1: 0.5, 2: 1 / 3}}
+    pipeline_view.show_bubble(formula, formula)
+    pipeline_view.show_bubble(formula, {2: {1: 0.5, 2: 0.4}})
+    assert shown[0][1].endswith("the clock lies on the formula.")
+    assert shown[1][1].endswith("the clock is up to 6.7 points off it.")
 
 
 def test_what_is_kept_is_counted_until_it_is_freed():

@@ -60,3 +60,12 @@ def test_the_widget_draws_all_of_its_corners(bits, reach):
     said = quantization_knobs.words(WEIGHTS, quantize)(bits, reach)
     assert f"{bits} bits" in said and f"{reach} per cent" in said
     assert ("cutting off" in said) == (found.cutting > found.rounding)
+
+
+def test_the_answer_to_the_knobs_is_counted_and_unfolds():
+    answer = quantization_knobs.answer(WEIGHTS, quantize)
+    assert "With 8 bits" in repr(answer) and "With 3 bits" in repr(answer)
+    wide, half = (quantization_knobs.outcome(WEIGHTS, quantize, 3, reach) for reach in (200, 50))
+    first = wide.rounding + wide.cutting < half.rounding + half.cutting
+    assert repr(answer).count(f"the {'first' if first else 'second'} is better") >= 1
+    assert answer._repr_html_().startswith("<details><summary>")

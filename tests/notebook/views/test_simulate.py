@@ -65,7 +65,7 @@ def test_figures_show_the_optimum_and_the_published_points(monkeypatch: pytest.M
     (kth, kth_alt), (hours, hours_alt) = shown
     assert "1.77 s at 97" in kth_alt and len(kth.axes) == 2
     labels = [text.get_text() for text in hours.axes[0].get_legend().get_texts()]
-    assert labels == ["iterations × mean time on the clock", "published", "best: 96 + 4"]
+    assert labels == ["iterations × mean time to N-th", "published", "least by the formula: 96 + 4"]
     assert "at 96" in hours_alt
 
 

@@ -16,9 +16,8 @@ import numpy as np
 from helpers.algorithms.servers.cure import Cure
 from helpers.algorithms.servers.rule import Decision, Rule
 from helpers.exercises.common import WORLDS, rng
-from helpers.exercises.compare import count, describe
+from helpers.exercises.compare import agree, count, describe
 from helpers.exercises.drives_rules import cure_turns
-from helpers.exercises.known import agree
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
 

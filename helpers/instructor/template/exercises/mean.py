@@ -6,11 +6,10 @@ others None. The claim: N − 1 messages, all of them to rank 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from helpers.exercises.common import WORLDS, rng, self_hint
-from helpers.exercises.compare import close, count, describe, worlds
+from helpers.exercises.compare import close, count, describe
 from helpers.exercises.drives import on_ranks
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
@@ -44,11 +43,6 @@ def claim(case: Case, seen: Observation) -> str | None:
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
     return {"n": case.ranks, "got": describe(seen.values[0]), "want": describe(case.facts["mean"])}
-
-
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    return f"Passed on {worlds(cases)}: one message from every rank but rank 0."
 
 
 def reference(comm: Any, mine: Any) -> Any:
@@ -96,7 +90,7 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(Mistake("a rank sends to itself", self_hint, unfinished=True),),
     numbers=numbers,
-    praise=praise,
+    praise="Passed on {worlds}: one message from every rank but rank 0.",
     reference=reference,
     wrong=(
         WrongAnswer(

@@ -1,4 +1,4 @@
-"""What the claims of lesson 05 compare: weights to nine digits."""
+"""What claims on weights compare: to nine digits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers.exercises.compare import close, describe
+from helpers.exercises.compare import close, describe, rounded
 
 
 def near(got: Any, want: np.ndarray) -> bool:
@@ -16,7 +16,8 @@ def near(got: Any, want: np.ndarray) -> bool:
 
 def instead(got: Any, want: np.ndarray) -> str:
     """What an array is and what it should be; by how much it is off where both look the same."""
+    why = rounded([got], [want])
     if describe(got) != describe(want):
-        return f"{describe(got)}; it should be {describe(want)}"
+        return f"{describe(got)}; it should be {describe(want)}{why}"
     off = float(np.max(np.abs(np.asarray(got) - want)))
-    return f"off by {off:.1g} at the most from {describe(want)}"
+    return f"off by {off:.1g} at the most from {describe(want)}{why}"

@@ -1,0 +1,299 @@
+"""Exercise 10.6, the link at which a scheme is even: with coding that takes time, less sending.
+
+The claim: 2(N − 1)/N · (1 − share) · n / coding, to nine digits, where coding = compressed −
+compute − share · (plain − compute); infinity where that is 0 or less.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from helpers.algorithms.compression.pays import break_even as reference
+from helpers.exercises.common import rng
+from helpers.exercises.compare import number, short, told_apart
+from helpers.exercises.drives import plain_call
+from helpers.exercises.formula import wrong_number
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+
+
+def cases(seed: int) -> list[Case]:
+    """Seed 0: a scheme that costs on its link, some that pay, coding below 0 and 0; else random."""
+    random = rng(seed, "10.6")
+    settings: list[tuple[float, float, int, float, float, float]] = [
+        (0.2, 40e6, 5, 0.25, 0.2512, 0.2698),
+        (0.15, 100e6, 3, 0.1, 1.15, 0.3),
+        (0.2, 40e6, 5, 0.25, 0.712, 0.32),
+        (0.25, 50e6, 4, 0.5, 1.25, 0.75),  # of numbers that have no rounding in them
+        (0.5, 40e6, 2, 0.02, 0.82, 0.55),
+        (0.3, 1e9, 64, 0.125, 0.9, 0.58),
+    ]
+    if seed:
+        settings = [(0.25, 3e7, 9, 0.25, 2.25, 2.65), (0.25, 3e7, 9, 0.25, 2.25, 0.75)]
+        for at in range(8):
+            workers, share = int(random.integers(9, 40)), float(random.uniform(0.02, 0.45))
+            compute, sending = random.uniform(0.05, 2.0), random.uniform(0.05, 2.0)
+            coding = sending * random.uniform(0.1, 1.3) * (-0.1 if at == 4 else 1)
+            plain, compressed = compute + sending, compute + share * sending + coding
+            given = (float(random.uniform(1e6, 5e8)), workers, share)
+            settings.insert(1, (float(compute), *given, float(plain), float(compressed)))
+    made = []
+    for setting in settings:
+        compute, nbytes, workers, share, plain, compressed = setting
+        name = (
+            f"With {workers} workers, {nbytes / 1e6:.4g} MB, share {share:.3g} and {compute:.4g} s "
+            f"of computing in steps of {plain:.4g} s and {compressed:.4g} s"
+        )
+        made.append(Case(name, (setting,), facts={"want": reference(*setting)}))
+    return made
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """The number, to nine digits; infinity is no other number."""
+    want, got = case.facts["want"], number(seen.values[0])
+    if got is None:
+        return wrong_number(case, seen, "")
+    if got == want or (math.isfinite(want) and abs(got - want) <= 1e-9 * want):
+        return None
+    if math.isfinite(want):
+        one, other = told_apart(got, want)
+        return f"{case.name}, you say {one} bytes a second; it should be {other}."
+    said = f"{case.name}, you say {short(got)} bytes a second. The coding took no time there, so "
+    return f"{said}the scheme pays on every link: `math.inf`."
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """The number, whatever holds it; what is none, as it is."""
+    found = number(seen.values[0])
+    return seen.values[0] if found is None else found
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """The terms of the formula, and what was given."""
+    compute, nbytes, workers, share, plain, compressed = case.args[0]
+    sending, often = plain - compute, 2 * (workers - 1) / workers
+    return {
+        "n": workers,
+        "compute": f"{compute:.4g}",
+        **{"plain": f"{plain:.4g}", "compressed": f"{compressed:.4g}"},
+        "sending": f"{sending:.4g}",
+        "less": f"{share * sending:.4g}",
+        "coding": f"{compressed - compute - share * sending:.3g}",
+        **{"share": f"{share:.3g}", "spared": f"{1 - share:.3g}"},
+        **{"whole": f"{nbytes / 1e6:.4g}", "often": f"{often:.3g}"},
+        "link": f"{often * nbytes / sending / 1e6:.4g}",
+        "got": short(number(seen.values[0])),
+    }
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    costs, pays = (float(number(seen[at].values[0]) or 0) / 1e6 for at in (0, 1))
+    links = [numbers(case, one)["link"] for case, one in zip(cases[:2], seen, strict=False)]
+    return (
+        f"Passed: the first scheme was measured at {links[0]} MB/s and pays below {costs:.4g} MB/s "
+        f"alone; the second, measured at {links[1]} MB/s, up to {pays:.4g} MB/s."
+    )
+
+
+def _by_zero(case: Case, seen: Observation) -> str | None:
+    if seen.kind != "ZeroDivisionError" or math.isfinite(case.facts["want"]):
+        return None
+    return (
+        f"{case.name}, the coding took 0 s, and you divide by it. Ask before: where it is 0 or "
+        "less, the scheme pays on every link, which is `math.inf`."
+    )
+
+
+def _formula(
+    coding: Callable[..., float] = lambda c, s, plain, compressed: compressed - c - s * (plain - c),
+    often: Callable[[int], float] = lambda n: 2 * (n - 1) / n,
+    saved: Callable[[float], float] = lambda s: 1 - s,
+    answer: Callable[[float, float], Any] = lambda nbytes, t: nbytes / t if t > 0 else math.inf,
+) -> Callable[..., Any]:
+    """The reference with a part exchanged. answer: of the bytes that are saved, and t, which is
+    what `coding` gives."""
+
+    def break_even(
+        compute: float, nbytes: float, workers: int, share: float, plain: float, compressed: float
+    ) -> Any:
+        seconds = coding(compute, share, plain, compressed)
+        return answer(often(workers) * saved(share) * nbytes, seconds)
+
+    return break_even
+
+
+def _measured_link(c: float, n: float, workers: int, s: float, plain: float, less: float) -> float:
+    return 2 * (workers - 1) / workers * n / (plain - c)
+
+
+def _if_quicker(*args: Any) -> float:
+    return math.inf if args[5] <= args[4] else reference(*args)
+
+
+def _if_slower(*args: Any) -> float:
+    return 0.0 if args[5] >= args[4] else reference(*args)
+
+
+_never_computes = _formula(lambda c, s, plain, compressed: compressed - s * plain)
+_plain_is_sending = _formula(lambda c, s, plain, compressed: compressed - c - s * plain)
+_coding_computes = _formula(lambda c, s, plain, compressed: compressed - s * (plain - c))
+_coding_sends = _formula(lambda c, s, plain, compressed: compressed - c)
+_what_it_gained = _formula(lambda c, s, plain, compressed: compressed - plain)
+_share_saved = _formula(
+    lambda c, s, plain, compressed: compressed - c - (1 - s) * (plain - c), saved=lambda s: s
+)
+_saves_what_it_sends = _formula(lambda c, s, plain, less: less - c - (1 - s) * (plain - c))
+_what_it_sends = _formula(saved=lambda s: s)
+_sends_nothing = _formula(saved=lambda s: 1)
+_no_ring = _formula(often=lambda n: 1)
+_one_way = _formula(often=lambda n: (n - 1) / n)
+_whole_tensors = _formula(often=lambda n: 2 * (n - 1))
+_upside_down = _formula(answer=lambda nbytes, t: t / nbytes if t > 0 else math.inf)
+_bits = _formula(answer=lambda nbytes, t: 8 * nbytes / t if t > 0 else math.inf)
+_megabytes = _formula(answer=lambda nbytes, t: nbytes / 1e6 / t if t > 0 else math.inf)
+_negative = _formula(answer=lambda nbytes, t: nbytes / t if t else math.inf)
+_zero = _formula(answer=lambda nbytes, t: nbytes / t if t > 0 else 0.0)
+_nothing = _formula(answer=lambda nbytes, t: nbytes / t if t > 0 else None)
+_below_zero = _formula(answer=lambda nbytes, t: math.inf if t < 0 else nbytes / t)
+
+
+EXERCISE = Exercise(
+    number="10.6",
+    title="When does it pay?",
+    stars=2,
+    minutes=12,
+    points=3,
+    function="break_even",
+    asks=(
+        "the bytes a second at which the seconds that coding takes are those that sending is "
+        "spared: 2 (N − 1)/N · (1 − share) · nbytes / coding, with coding = compressed − compute − "
+        "share · (plain − compute); `math.inf` where that is 0 or less."
+    ),
+    cases=cases,
+    drive=plain_call,
+    claim=claim,
+    mistakes=(Mistake("divides by zero", _by_zero, unfinished=True),),
+    numbers=numbers,
+    compared=compared,
+    praise=praise,
+    reference=reference,
+    wrong=(
+        WrongAnswer("divides by zero", _below_zero, hint="and you divide by it"),
+        WrongAnswer(
+            "never takes the computing off",
+            _never_computes,
+            "the computing is in your coding: of {compressed} s you take {share} · {plain} s. Take "
+            "{compute} s off both steps first: only what is left is sending, or coding.",
+        ),
+        WrongAnswer(
+            "the whole step as sending",
+            _plain_is_sending,
+            "you take all {plain} s of a plain step for sending. {compute} s of them are "
+            "computing; sending took the other {sending} s.",
+        ),
+        WrongAnswer(
+            "the computing as coding",
+            _coding_computes,
+            "{compute} s of computing are in your coding: take them off {compressed} s too.",
+        ),
+        WrongAnswer(
+            "what is sent as coding",
+            _coding_sends,
+            "you divide by all that is not computing. The scheme sent too, {share} of the bytes in "
+            "{less} s: take that off, and {coding} s of coding are left.",
+        ),
+        WrongAnswer(
+            "infinite where it pays here",
+            _if_quicker,
+            "the scheme is quicker on this link, which does not say that it is on every one: its "
+            "coding took {coding} s, and a link that is quick enough sends all bytes in less.",
+        ),
+        WrongAnswer(
+            "what the scheme lost here",
+            _what_it_gained,
+            "you divide by compressed − plain, which is what the scheme lost or won on this one "
+            "link. Coding alone is the same on every link: {compressed} − {compute} s, less the "
+            "{less} s in which the scheme sent.",
+        ),
+        WrongAnswer(
+            "share for what is saved",
+            _share_saved,
+            "you take `share` for what is saved. It is what is still sent: {share} of the bytes "
+            "travel, and {spared} of them are spared.",
+        ),
+        WrongAnswer(
+            "sends what it saves",
+            _saves_what_it_sends,
+            "your scheme sent for (1 − share) · {sending} s. It sends {share} of the bytes, so for "
+            "{less} s; that, and the computing, is what to take off {compressed} s.",
+        ),
+        WrongAnswer(
+            "what is still sent",
+            _what_it_sends,
+            "you count the bytes that are still sent, share · nbytes. Coding is paid for by those "
+            "that are not: 1 − share, {spared} of them.",
+        ),
+        WrongAnswer(
+            "as if nothing were sent",
+            _sends_nothing,
+            "you ask when coding takes as long as sending all bytes. The scheme still sends "
+            "{share} of them on any link: only 1 − share, {spared}, is spared.",
+        ),
+        WrongAnswer(
+            "nbytes once over the link",
+            _no_ring,
+            "your {whole} MB leave a host once. In a sum round a ring they do so 2(N − 1)/N times, "
+            "which is {often} with {n} workers.",
+        ),
+        WrongAnswer(
+            "one half of the ring",
+            _one_way,
+            "you count (N − 1)/N, one half of the ring. Each host sends in reduce-scatter and in "
+            "all-gather: 2(N − 1)/N, {often} times all bytes.",
+        ),
+        WrongAnswer(
+            "whole tensors round the ring",
+            _whole_tensors,
+            "2(N − 1) messages leave a host, but each is a chunk, nbytes/N, and not all {whole} "
+            "MB: {often} times all bytes.",
+        ),
+        WrongAnswer(
+            "the link that was measured",
+            _measured_link,
+            "that is the link on which both steps were measured, {link} MB/s: it took {sending} s "
+            "to send. Asked for is the link on which both would take equally long.",
+        ),
+        WrongAnswer(
+            "upside down",
+            _upside_down,
+            "your fraction is upside down: bytes that are spared above, seconds of coding below.",
+        ),
+        WrongAnswer("bits", _bits, "you give bits a second: leave the bytes as they are."),
+        WrongAnswer("megabytes", _megabytes, "you give MB a second: plain bytes a second, please."),
+        WrongAnswer(
+            "never pays where it costs here",
+            _if_slower,
+            "the scheme costs on this link, and may still pay on a slower one: below the bandwidth "
+            "asked for, where its {coding} s of coding are less than what sending is spared.",
+        ),
+        WrongAnswer(
+            "a negative bandwidth",
+            _negative,
+            "you say {got}: no link has that. By noise in what was measured the coding comes out "
+            "as {coding} s: it takes no time, so the scheme pays on every link, `math.inf`.",
+        ),
+        WrongAnswer(
+            "zero where it always pays",
+            _zero,
+            "you say 0: it would never pay. Coding took no time: it pays everywhere, `math.inf`.",
+        ),
+        WrongAnswer(
+            "nothing where it always pays",
+            _nothing,
+            "you return None. Coding took no time, so the scheme pays on every link: `math.inf`.",
+        ),
+    ),
+    ranked=False,
+)

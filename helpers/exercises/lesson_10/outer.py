@@ -1,0 +1,218 @@
+"""Exercise 10.5, a supervisor that takes its workers' mean weights to an outer optimizer.
+
+The claim, push by push: the weights are those of a step of `outer`, of whatever optimizer, with the
+gradient (weights − mean), and two supervisors that are given one share nothing of it. Source:
+Douillard et al., "DiLoCo" (2023), algorithm 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from helpers.algorithms.servers.diloco import DiLoCo as reference
+from helpers.exercises.common import rng
+from helpers.exercises.compare import count, describe
+from helpers.exercises.drives_outer import outer_turns
+from helpers.exercises.lesson_10 import outer_wrong as wrong
+from helpers.exercises.nine_digits import instead, near
+from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+
+
+def cases(seed: int) -> list[Case]:
+    """Three rounds with 3, 1, 2 and 5 workers and an SGD each; one with a rate that falls, and an
+    optimizer that is no SGD. Seed 0: the paper's numbers first; else others."""
+    random, made = rng(seed, "10.5"), []
+    few, most, fall, adam = random.uniform(0.3, 0.9, 4).round(2).tolist() if seed else [0.7] * 4
+    first, second = random.uniform(0.3, 0.9, 2).round(2).tolist() if seed else [0.9, 0.9]
+    outers: list[tuple[int, tuple[str, dict[str, Any]]]] = [
+        (3, ("Sgd", {"rate": few, "momentum": first, "nesterov": True})),
+        (1, ("Sgd", {"rate": few, "momentum": second})),
+        (2, ("Sgd", {"rate": most})),
+        (5, ("Sgd", {"rate": 1.0})),
+        (3, ("Sgd", {"rate": fall, "momentum": second, "updates": 6})),
+        (2, ("AdamW", {"rate": round(adam / 10, 3)})),
+    ]
+    for workers, outer in outers:
+        weights, goals = random.standard_normal(3), random.standard_normal((workers, 3))
+        goals += [2.0, -2.0, 1.0]  # some weights go up and some down
+        order = [int(w) for _ in range(3) for w in random.permutation(workers)]
+        args = (weights, goals, float(random.uniform(0.2, 0.6)), outer, order)
+        name = f"With {count(workers, 'worker')} and {_written(*outer)}"
+        want = outer_turns(reference, Case(name, (args,))).values[0]
+        made.append(Case(name, (args,), facts={"want": want}))
+    return made
+
+
+def _written(name: str, given: dict[str, Any]) -> str:
+    """An optimizer as one writes it."""
+    rate = f"cosine({given['rate']}, {given['updates']})" if "updates" in given else given["rate"]
+    more = (f", {k}={v}" for k, v in given.items() if k not in ("rate", "updates"))
+    return f"{name}({rate}{''.join(more)})"
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """Both supervisors' weights, their version and who is released, after each push."""
+    for number, (turns, wants) in enumerate(zip(seen.values[0], case.facts["want"], strict=True)):
+        begin = f"{case.name}, " + ("the second supervisor with this `outer`, " if number else "")
+        for turn, (got, want) in enumerate(zip(turns, wants, strict=False)):
+            fault = _fault(got, want)
+            if fault:
+                return f"{begin}at push {turn + 1} (worker {want['worker']}'s), {fault}"
+        if len(turns) != len(wants):
+            return f"{begin}{len(turns)} of {len(wants)} pushes were taken up."
+    return None
+
+
+def _fault(got: dict[str, Any], want: dict[str, Any]) -> str | None:
+    if "release" not in got:
+        gave = f"`arrive` returned {describe(got.get('decision'))}"
+        return "nobody comes: all wait to be released." if "stuck" in got else f"{gave}."
+    if not near(got["weights"], want["weights"]):
+        return f"the weights are {instead(got['weights'], want['weights'])}."
+    if got["made"] != want["made"]:
+        return f"the version is {got['made']}; one a round makes it {want['made']}."
+    if sorted(got["release"]) != sorted(want["release"]):
+        return f"workers {got['release']} were released; it should be {want['release']}."
+    return None
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """The turns; in which order workers were released is no matter."""
+    return [[turn | {"release": sorted(turn["release"])} for turn in t] for t in seen.values[0]]
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name."""
+    return {"workers": len(case.args[0][1]), "outer": _written(*case.args[0][3])}
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    end = describe(seen[0].values[0][1][-1]["weights"])
+    return (
+        "Passed with 1, 2, 3 and 5 workers: with Sgd(1.0) it is lesson 05's supervisor; with "
+        f"{numbers(cases[0], seen[0])['outer']} two of them end at {end} after three rounds, and "
+        "share no momentum."
+    )
+
+
+EXERCISE = Exercise(
+    number="10.5",
+    title="A mean that is a gradient",
+    stars=2,
+    minutes=12,
+    points=3,
+    function="DiLoCo",
+    asks=(
+        "`__init__` keeps a copy of `outer`; `apply`, which is handed the workers' mean weights, "
+        "takes a step of it from the present weights with the gradient (weights − mean), and "
+        "counts the version."
+    ),
+    cases=cases,
+    drive=outer_turns,
+    claim=claim,
+    compared=compared,
+    mistakes=wrong.FAMILIES,
+    numbers=numbers,
+    praise=praise,
+    reference=reference,
+    wrong=(
+        WrongAnswer("writes into weights", wrong.written_into, hint="were written into"),
+        WrongAnswer("Rule's own __init__", wrong.RuleAlone, hint="Call that first"),
+        WrongAnswer("keeps no optimizer", wrong.keeps_none, hint="None in place of the optimizer"),
+        WrongAnswer("reads the momentum", wrong.reads_it, hint="may be any optimizer"),
+        WrongAnswer(
+            "takes the mean over",
+            wrong.takes_the_mean,
+            "the weights are the workers' mean, as in lesson 05, whatever `outer` is: give its "
+            "`step` the difference `self.weights - mean`, and take over what that returns.",
+        ),
+        WrongAnswer(
+            "the difference for weights",
+            wrong.takes_the_difference,
+            "the weights become the difference itself. `super().apply(…)` is Averaging's, which "
+            "takes over what it is handed: call the optimizer's `step` with the difference.",
+        ),
+        WrongAnswer(
+            "not kept", wrong.never_kept, "the weights never change: keep what `step` returns."
+        ),
+        WrongAnswer(
+            "returned", wrong.returned, "nothing changes: keep what `step` returns, and count."
+        ),
+        WrongAnswer(
+            "the wrong way round",
+            wrong.wrong_sign,
+            "the weights run away from the mean. A step goes against its gradient, so the gradient "
+            "is `self.weights - mean`.",
+        ),
+        WrongAnswer(
+            "the mean as a gradient",
+            wrong.mean_as_gradient,
+            "the mean itself went to `step`; the gradient is `self.weights - mean`.",
+        ),
+        WrongAnswer(
+            "steps from the mean",
+            wrong.from_the_mean,
+            "the step begins at the mean, where what the workers moved is in already. It begins "
+            "where they began, at `self.weights`.",
+        ),
+        WrongAnswer(
+            "taken off", wrong.taken_off, "`step` returns the new weights: do not take them off."
+        ),
+        WrongAnswer(
+            "a sum of differences",
+            wrong.sums,
+            "the gradient is {workers} times too large: `apply` is handed the mean, so one "
+            "difference, `self.weights - mean`, is the mean of all {workers}.",
+        ),
+        WrongAnswer(
+            "divided once more",
+            wrong.divides_again,
+            "the gradient is divided by {workers}, but what `apply` is handed is a mean already.",
+        ),
+        WrongAnswer(
+            "since the start of training",
+            wrong.since_the_start,
+            "from the second round on, the gradient is the way from the very first weights. It is "
+            "what moved in this round: from `self.weights` as they are now.",
+        ),
+        WrongAnswer(
+            "the rate alone",
+            wrong.the_rate_alone,
+            "there is only a rate in your step, and no momentum: call `step`, which has both.",
+        ),
+        WrongAnswer(
+            "an optimizer of its own",
+            wrong.own_outer,
+            "you step with Sgd(0.7, 0.9, nesterov=True) whatever you are given, here {outer}: "
+            "keep a copy of `outer`.",
+        ),
+        WrongAnswer(
+            "a new optimizer each round",
+            wrong.begins_anew,
+            "each round's step begins without momentum: copy `outer` once, in `__init__`.",
+        ),
+        WrongAnswer(
+            "one optimizer for two",
+            wrong.shares,
+            "a second supervisor that is given this `outer` goes on with the momentum of the "
+            "first: both step with one object. Each keeps a copy of its own, `copy.copy(outer)`.",
+        ),
+        WrongAnswer(
+            "never counts", wrong.never_counts, "the version stays 0: `self.version += 1`."
+        ),
+        WrongAnswer(
+            "counts twice", wrong.counts_twice, "a round counts twice; `Rule.apply` counts too."
+        ),
+        WrongAnswer(
+            "counts before the step",
+            wrong.counts_before,
+            "the rate is a round ahead: `step` takes the version before it, so count after.",
+        ),
+        WrongAnswer(
+            "no version", wrong.always_0, "the rate never falls: give `step` the present version."
+        ),
+    ),
+    ranked=False,
+)

@@ -1,0 +1,355 @@
+"""The GPU's benchmark: its parts on a CPU, on small shapes; and on a GPU where there is one."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import json
+import math
+import textwrap
+
+import pytest
+import torch
+from torch import nn
+
+import helpers
+from benchmarks import (
+    gpu,
+    gpu_cells,
+    gpu_copies,
+    gpu_lessons,
+    gpu_memory,
+    gpu_models,
+    gpu_products,
+    gpu_training,
+    on_device,
+    report,
+    run,
+)
+from benchmarks.float8_layer import Float8Linear, in_float8
+from benchmarks.gpu_memory import Kept, Size
+from benchmarks.report import Report
+from helpers.engines.errors import RunError
+
+CPU = torch.device("cpu")
+SMALL = Size(width=16, blocks=2, length=8, vocabulary=32, rows=4, microbatches=2)
+
+
+# --- reports by device ----------------------------------------------------------------------------
+
+
+def test_figures_of_a_gpu_go_into_a_file_with_its_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    of_cpu, of_gpu = Report("gpu", "A title"), Report("gpu", "A title", device="GPU 7")
+    assert of_cpu.save().name == "gpu.json"
+    kept = json.loads(of_gpu.save().read_text(encoding="utf-8"))
+    assert (kept["name"], kept["device"]) == ("gpu", "GPU 7")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "gpu-gpu-7.json",
+        "gpu.json",
+    ]
+    assert report.slug("NVIDIA H200 (NVL)") == "nvidia-h200-nvl"
+
+
+# --- timing ---------------------------------------------------------------------------------------
+
+
+def test_contenders_take_turns_and_slow_ones_are_timed_once(monkeypatch):
+    calls: list[str] = []
+    times = {"quick": 0.001, "slow": 10.0, "other": 0.002}
+
+    def seconds(fn, device, calls=1):
+        return fn() * calls
+
+    def contender(name):
+        def call():
+            calls.append(name)
+            return times[name]
+
+        return call
+
+    monkeypatch.setattr(on_device, "seconds", seconds)
+    made = {name: contender(name) for name in times}
+    found = on_device.in_turn(made, CPU, most=4, least=2, budget=6.0)
+    assert {name: len(each) for name, each in found.items()} == {"quick": 4, "slow": 1, "other": 4}
+    # After warming up and a first look, nobody always goes first.
+    assert calls.count("slow") == 1 and calls[5:] == ["quick", "other", "other", "quick"] * 2
+    assert len(on_device.in_turn(made, CPU, most=99, least=2, budget=0.03)["quick"]) == 10
+
+
+def test_short_calls_are_repeated(monkeypatch):
+    asked = []
+
+    def seconds(call, device, calls=1):
+        asked.append(calls)
+        return 2.0**-10
+
+    monkeypatch.setattr(on_device, "seconds", seconds)
+    found = on_device.in_turn({"call": lambda: None}, CPU, most=3, least=3, span=2.0**-3)
+    assert found["call"] == [2.0**-10] * 3 and asked[-3:] == [128] * 3
+
+
+def test_a_cpu_has_neither_a_name_nor_a_count_of_bytes():
+    meter = on_device.MemoryMeter(CPU)
+    meter.begin()
+    on_device.finish(CPU)
+    assert (meter.kept, meter.peak, on_device.device_name(CPU)) == (None, None, None)
+    assert on_device.device_here().type == ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+# --- the whole -----------------------------------------------------------------------------------
+
+
+def test_a_machine_without_a_gpu_is_told_what_it_misses(monkeypatch, capsys):
+    monkeypatch.setattr(gpu, "device_here", lambda: CPU)
+    assert run.main("gpu") == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "torch sees no GPU here. On one, this would multiply matrices" in printed
+    assert all(part.does in gpu.without_gpu() for part in gpu.PARTS.values())
+
+
+def test_a_part_that_fails_is_told_and_the_others_go_on(monkeypatch, tmp_path):
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    tried = []
+
+    def fails(report, device):
+        tried.append("fails")
+        raise RuntimeError("no\nroom")
+
+    parts = {
+        "one": gpu.Part("fail", fails),
+        "two": gpu.Part("add", lambda report, device: report.add("a case", "a name", [1.0])),
+    }
+    monkeypatch.setattr(gpu, "PARTS", parts)
+    monkeypatch.setattr(gpu, "device_here", lambda: torch.device("cuda", 0))
+    monkeypatch.setattr(gpu, "device_name", lambda device: "GPU 7")
+    found = gpu.measure()
+    assert tried == ["fails"] and [row.name for row in found.rows] == ["a name"]
+    assert found.notes[0] == "one failed: RuntimeError: no room" and found.device == "GPU 7"
+    assert (tmp_path / "gpu-gpu-7.json").read_text(encoding="utf-8") == found.json() + "\n"
+
+
+# --- the lessons' cells ---------------------------------------------------------------------------
+
+
+def notebook(folder, *sources):
+    cells = [{"cell_type": "code", "id": f"c{i}", "source": s} for i, s in enumerate(sources)]
+    (folder / "07_name.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
+
+
+def parsed(text):
+    return ast.parse(textwrap.dedent(text)).body
+
+
+def test_a_cell_gets_what_it_reads_and_nothing_else():
+    before = parsed(
+        """
+        import os, sys
+        one = 1
+        two = one + 1
+        other = undefined
+        two = two * 2
+        def double(x): return x * two
+        for i in range(3): three = i
+        one = "too late for two"
+        """
+    )
+    cell = parsed("four = 4\nprint(double(four), three)")
+    kept = "\n".join(map(ast.unparse, gpu_cells.needed(before, cell)))
+    assert kept.splitlines() == [
+        "one = 1",
+        "two = one + 1",
+        "two = two * 2",
+        "def double(x):",
+        "    return x * two",
+        "for i in range(3):",
+        "    three = i",
+    ]
+
+
+def test_every_lesson_has_its_cells_and_their_names():
+    found = list(gpu_cells.cells())
+    assert {cell.lesson for cell in found} >= {"00", "01", "02", "03", "11", "12", "13", "14"}
+    for cell in found:
+        missing = set()
+        for statement in reversed(ast.parse(cell.program).body):
+            missing = (missing - gpu_cells.bound(statement)) | gpu_cells.read(statement)
+        assert missing <= set(dir(builtins)), (cell.lesson, cell.name)
+
+
+def test_cells_run_and_what_fails_is_told(tmp_path):
+    notebook(
+        tmp_path,
+        "x = 2",
+        "print(x, 'torch.cuda.')",
+        "import nowhere_at_all  # torch.cuda.",
+        "raise ValueError('torch.cuda.')",
+    )
+    found = Report("gpu", "A title")
+    gpu_cells.add_to(found, tmp_path)
+    assert [row.note for row in found.rows] == [
+        "ran",
+        "skipped: No module named 'nowhere_at_all'",
+        "failed: ValueError: torch.cuda.",
+    ]
+    assert found.extra["cells"]["07 c1"] == "2 torch.cuda." and "Error" in json.dumps(found.extra)
+    assert [(claim.value, claim.met) for claim in found.claims] == [(1, False)]
+    assert json.loads(found.json())["extra"] == found.extra
+
+
+def test_a_cell_that_hangs_is_ended(tmp_path):
+    notebook(tmp_path, "import time; 'torch.cuda.'; time.sleep(60)")
+    found = Report("gpu", "A title")
+    gpu_cells.add_to(found, tmp_path, patience=0.5)
+    assert found.rows[0].note == "failed: It had not ended after 0 s."
+
+
+# --- training in 8 bits, small models, copies -----------------------------------------------------
+
+
+def test_8_bit_layers_are_near_the_layers():
+    torch.manual_seed(0)
+    layer, x = nn.Linear(64, 32), torch.randn(2, 16, 64, requires_grad=True)
+    other = x.detach().clone().requires_grad_()
+    layer(x).square().sum().backward()
+    weight, bias = (p.grad.clone() for p in layer.parameters())
+    layer.zero_grad()
+    small = Float8Linear(layer)
+    out = small(other)
+    assert out.dtype == torch.bfloat16 and out.shape == (2, 16, 32)
+    out.float().square().sum().backward()
+    for near, exact in ((other.grad, x.grad), (layer.weight.grad, weight), (layer.bias.grad, bias)):
+        assert 0 < on_device.error(near, exact) < 0.15
+
+
+def test_only_layers_of_the_right_shape_change():
+    model = nn.Sequential(nn.Linear(16, 32), nn.Sequential(nn.Linear(32, 10), nn.LayerNorm(10)))
+    weights = list(model.parameters())
+    changed = in_float8(model)
+    assert isinstance(changed[0], Float8Linear) and isinstance(changed[1][0], nn.Linear)
+    assert [id(p) for p in changed.parameters()] == [id(p) for p in weights]
+
+
+def test_a_step_in_every_kind_of_numbers():
+    found = Report("gpu", "A title")
+    size = Size(width=32, blocks=2, length=8, vocabulary=32, rows=4)
+    gpu_training.add_to(found, CPU, size, budget=0.2)
+    assert [row.name for row in found.rows] == list(gpu_training.ways(CPU))
+    losses = [float(row.note.split("loss ")[1]) for row in found.rows]
+    assert losses == pytest.approx([losses[0]] * 5, abs=0.2)
+
+
+def test_small_models_in_their_forms():
+    found = Report("gpu", "A title")
+    gpu_models.add_layer(found, CPU, 64, (1, 4), most=1, least=1, span=0.0)
+    packed = not any(note.startswith(gpu_models.PACKED) for note in found.notes)
+    assert len(found.rows) == 2 * (len(gpu_models.forms(nn.Linear(2, 2))) + packed)
+    assert all(" % off" in row.note for row in found.rows if row.name != "fp32")
+
+
+def test_copies_of_both_kinds():
+    found = Report("gpu", "A title")
+    gpu_copies.add_copies(found, CPU, (1000,))
+    assert [row.name for row in found.rows] == [
+        f"{kind}, {way} the device" for kind in ("pageable", "pinned") for way in ("to", "from")
+    ]
+
+
+# --- products and ranks, on a CPU -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", gpu_products.KINDS)
+def test_products_of_every_kind(kind):
+    found = Report("gpu", "A title")
+    gpu_products.add(found, kind, 32, CPU, True, most=2, least=2)
+    assert len(found.rows) >= 3 and found.rows[0].name == "ours"
+    assert len(found.claims) == 1 and not found.notes, found.notes
+    assert all("operations a second" in row.note for row in found.rows)
+
+
+def test_all_products_at_all_sizes():
+    found = Report("gpu", "A title")
+    gpu_products.add_to(found, CPU, (8, 16), (16,), most=1, least=1, span=0.0)
+    assert len({row.case for row in found.rows}) == 2 * len(gpu_products.KINDS)
+    assert ["16³" in claim.text for claim in found.claims] == [True, True]  # int8 and bf16
+
+
+def test_calls_that_fail_or_are_wrong_are_left_out():
+    x, weight = gpu_products.operands("int8", 16, CPU)
+
+    def fails():
+        raise RuntimeError("not\non this one")
+
+    right = gpu_products.contenders("int8", x, weight)["ours"]
+    made = {"ours": right, "wrong": lambda: right() + 1, "none": fails}
+    found, problems = gpu_products.usable("int8", x, weight, made)
+    assert list(found) == ["ours"]
+    assert problems == [
+        "int8: wrong gives other numbers at 16³, so it is left out.",
+        "int8: none does not run here: not on this one",
+    ]
+    with pytest.raises(RuntimeError, match="Ours fails at 16³"):
+        gpu_products.usable("int8", x, weight, {"ours": fails})
+
+
+def test_tf32_is_put_back():
+    before = torch.get_float32_matmul_precision()
+    with gpu_products.tf32(True):
+        assert torch.get_float32_matmul_precision() == "high"
+    assert torch.get_float32_matmul_precision() == before
+
+
+def test_the_lessons_cells_run_on_ranks():
+    found = Report("gpu", "A title")
+    gpu_lessons.add_to(found, SMALL, lengths=(10, 1000), repeats=2, device="cpu")
+    cases: dict[str, list[str]] = {}
+    for row in found.rows:
+        cases.setdefault(row.case, []).append(row.name)
+    assert cases["a message"] == ["4e-05 MB", "0.004 MB"]
+    assert cases["all-reduce of 0.004 MB, 2 ranks"] == ["ours, ring", "ours, shared memory", "gloo"]
+    assert cases["a training step, 2 ranks"] == [
+        f"{who}, {how}" for how in ("fp32", "bf16") for who in ("ours", "torch DDP")
+    ]
+    assert cases["a step with Adam, 2 ranks"] == list(gpu_memory.MEMORIES)
+    losses = [float(row.note.split("loss ")[1]) for row in found.rows if "loss" in row.note]
+    # Ours and DDP take the same steps, and bf16 nearly the same.
+    assert losses == pytest.approx([losses[0]] * 4, abs=0.1) and losses[0] < math.log(32) + 1
+    # A CPU counts no bytes, so nothing is held against the formula.
+    assert not found.claims and not found.notes
+
+
+def test_a_cell_that_fails_is_told_and_the_others_go_on(monkeypatch):
+    tried = []
+
+    def run(cell, *arguments, **options):
+        tried.append(cell.__name__)
+        raise RunError("rank 1 failed:\n  for a reason")
+
+    monkeypatch.setattr(helpers, "run", run)
+    found = Report("gpu", "A title")
+    gpu_lessons.add_to(found, SMALL, lengths=(10,))
+    assert tried[:4] == ["messages", "sums", "training", "training"]
+    assert len(tried) == len(found.notes) == 4 + len(gpu_memory.MEMORIES)
+    assert found.notes[1] == "sums(15,) failed: rank 1 failed: for a reason"
+
+
+def test_memory_beside_its_formula():
+    found = Report("gpu", "A title")
+    ranks = [Kept(100e6, 102_000_000, 150_000_000, [2.0, 1.0]), Kept(80e6, 80_000_000, 9, [1, 3.0])]
+    gpu_memory.add(found, "a case", "a way", ranks)
+    assert found.rows[0].seconds == (3.0,)
+    assert "rank 0: 100 MB by formula, 102 measured, 150 at the peak" in found.rows[0].note
+    assert found.claims[0].value == pytest.approx(0.02) and found.claims[0].met
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="There is no GPU here.")
+def test_on_a_gpu():
+    device = on_device.device_here()
+    found = Report("gpu", "A title", device=on_device.device_name(device))
+    gpu_products.add_to(found, device, (64,), (), most=2, least=2)
+    gpu_lessons.add_to(found, Size(256, 4, 64, 512, 8, 4), lengths=(1000,), repeats=2)
+    gpu_training.add_to(found, device, Size(256, 4, 64, 512, 8, 4), budget=0.2)
+    gpu_models.add_to(found, device)
+    gpu_copies.add_to(found, device)
+    assert found.device and not [note for note in found.notes if "failed" in note]
+    assert len(found.claims) == 1 + len(gpu_memory.MEMORIES)
