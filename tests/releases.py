@@ -10,6 +10,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+from helpers.engines.patience import PATIENCE
 from helpers.instructor.build_lesson import CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells, read
 from helpers.instructor.release import release
@@ -33,6 +34,7 @@ def environment(unpacked: Path, *more: Path) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(map(str, (unpacked, *more))),
         "PYTHONDONTWRITEBYTECODE": "1",
         MOST_REPEATS: "1",
+        PATIENCE: "4",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }
 

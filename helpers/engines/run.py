@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any
 
 from helpers.engines.hosts.network import Network, network
+from helpers.engines.patience import patient
 from helpers.engines.trace import Results
 
 ENGINES = ("processes", "virtual", "hosts")
@@ -30,8 +31,8 @@ def run(
     engine: "processes" for real ranks on this machine, "virtual" for a virtual clock, "hosts" for
     real ranks on virtual hosts of this machine, whose links have the bandwidth that is asked for.
     framework: whose world the real ranks bring up: "torch", "tensorflow" or "horovod".
-    timeout: seconds after which the run is ended. show=False keeps the ranks' output for
-    `.output` instead of printing it.
+    timeout: seconds after which the run is ended; `patience` has what lengthens them all.
+    show=False keeps the ranks' output for `.output` instead of printing it.
 
     Options of "processes": transport="shared memory" or "sockets" (gloo's); threads=1, the
     framework's threads a rank; device="cpu" to leave GPUs alone.
@@ -66,20 +67,21 @@ def run(
         raise TypeError(f"timeout is a number of seconds, not {timeout!r}.")
     if not timeout > 0:
         raise ValueError(f"timeout={timeout} is not a time; give seconds above 0.")
+    timeout = patient(float(timeout))
     if where is not None:
         options["network"] = where
     if engine == "virtual":
         from helpers.engines.virtual import run_virtual
 
-        return run_virtual(fn, args, ranks, float(timeout), **options)
+        return run_virtual(fn, args, ranks, timeout, **options)
     options["framework"] = framework
     if engine == "hosts":
         from helpers.engines.hosts.run import run_hosts
 
-        return run_hosts(fn, args, ranks, timeout=float(timeout), **options)
+        return run_hosts(fn, args, ranks, timeout=timeout, **options)
     from helpers.engines.processes import run_processes
 
-    return run_processes(fn, args, ranks, timeout=float(timeout), **options)
+    return run_processes(fn, args, ranks, timeout=timeout, **options)
 
 
 _OPTIONS = {

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
+from helpers.engines.patience import patient
 from helpers.exercises.drives import source_file
 from helpers.exercises.spec import Case, Driver, Observation, Place
 
@@ -17,8 +18,9 @@ def observe(
 ) -> list[Observation]:
     """Observe `fn` in each case, up to the first that does not return.
 
-    limit: seconds in all; a case that is still running then is observed as a time-out, with the
-    line it is at. Its thread cannot be ended from here: run this in a process of its own.
+    limit: seconds in all, lengthened as `patience` says; a case that is still running then is
+    observed as a time-out, with the line it is at. Its thread cannot be ended from here: run this
+    in a process of its own.
     """
     seen: list[Observation] = []
 
@@ -30,6 +32,7 @@ def observe(
 
     worker = threading.Thread(target=work, daemon=True)
     worker.start()
+    limit = patient(limit)
     worker.join(limit)
     if worker.is_alive():
         stuck = Observation(trouble="timeout", text=f"{limit:g} s", place=busy_line(fn))

@@ -19,6 +19,7 @@ from helpers.algorithms.servers.task import Task
 from helpers.engines.comm import Comm
 from helpers.engines.errors import Deadlock, RunInterrupted, RunTimeout
 from helpers.engines.hosts.network import Network
+from helpers.engines.patience import patient
 from helpers.engines.processes import run_processes
 from helpers.engines.rank import describe_failure
 from helpers.engines.real import Recorder
@@ -69,11 +70,12 @@ def train_processes(
     Raises TrainingFailed (with a worker's or server's own traceback, or where no worker is left),
     Deadlock where all wait for each other, RunTimeout, RunInterrupted. Nothing is left behind.
     """
+    timeout = patient(float(timeout))
     logs = None if order is None else [[Message(*m) for m in log] for log in order]
     status = anonymous_file()
     plan = Plan(
         make_rule, make_client, task, workers, servers, batch, updates, evaluate_every, logs,
-        float(timeout), snapshot_every, write_through, dict(slow or {}), moments(kill or {}), trace,
+        timeout, snapshot_every, write_through, dict(slow or {}), moments(kill or {}), trace,
         f"/proc/{os.getpid()}/fd/{status}", places,
     )  # fmt: skip
     try:
