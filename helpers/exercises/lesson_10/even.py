@@ -38,6 +38,7 @@ def cases(seed: int) -> list[Case]:
             plain, compressed = compute + sending, compute + share * sending + coding
             given = (float(random.uniform(1e6, 5e8)), workers, share)
             settings.insert(1, (float(compute), *given, float(plain), float(compressed)))
+    settings.append((0.01, 1e6, 4, 0.5, 0.03, 0.0203))  # a coding of less than a millisecond
     made = []
     for setting in settings:
         compute, nbytes, workers, share, plain, compressed = setting

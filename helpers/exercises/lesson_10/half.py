@@ -163,8 +163,8 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 _TOO_WIDE = (
     "the mean is right, but rank {sender} sent {sent} B, {times} as much as a ring of 2-byte "
-    "numbers: what goes round is a tensor of wider ones. Give the ring the tensor of type `dtype` "
-    "itself, and copy that back afterwards."
+    "numbers: what goes round is a tensor of wider ones, or goes round more than once. Give the "
+    "ring the tensor of type `dtype` itself, once, and copy that back afterwards."
 )
 
 EXERCISE = Exercise(

@@ -246,6 +246,8 @@ EXERCISE = Exercise(
         WrongAnswer("the error's sign", wrong.turned, wrong.TURNED),
         WrongAnswer("the old error twice", wrong.twice, wrong.TWICE),
         WrongAnswer("in another order", wrong.unsorted, wrong.UNSORTED),
+        WrongAnswer("places of the order", wrong.second_sort, wrong.SECOND_SORT),
+        WrongAnswer("values before places", wrong.swapped, wrong.SWAPPED),
         WrongAnswer("places in int32", wrong.in_int32, claim),
         WrongAnswer("places in a list", wrong.a_list, claim),
         WrongAnswer("float32", wrong.in_float32, claim),

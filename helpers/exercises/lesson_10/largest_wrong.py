@@ -63,7 +63,7 @@ SMALLEST = "{fault} These are the smallest by absolute value: the largest travel
 above = _send(choose=lambda g, w, k: (w.abs() > w.abs().topk(k).values[-1]).nonzero().view(-1))
 ABOVE = (
     "{fault} The smallest of the {count} largest is missing, as where numbers are compared with "
-    "it by `>`: take the places that `topk` gives."
+    "it by `>`, or where fewer than `count` are chosen: take the places that `topk(count)` gives."
 )
 from_it_on = _send(
     choose=lambda g, w, k: (w.abs() >= w.abs().topk(k).values[-1]).nonzero().view(-1)
@@ -81,6 +81,11 @@ unsorted = _send(choose=lambda g, w, k: w.abs().topk(k).indices)
 UNSORTED = (
     "at step {step}, places and values are right, but not in ascending order of the places: `topk` "
     "gives the largest first. Sort the places, `indices.sort().values`, then take the values there."
+)
+second_sort = _send(choose=lambda g, w, k: w.abs().topk(k).indices.sort().indices)
+SECOND_SORT = (
+    "{fault} `sort()` gives the sorted places, and where each stood before: `.values` are the "
+    "places, `.indices` are not."
 )
 of_gradient = _send(values=lambda g, w, at: g[at])
 OF_GRADIENT = "{fault} The gradient's own number was sent: {owed} is owed there and goes with it."
@@ -126,6 +131,14 @@ TWICE = (
 in_int32 = _send(kind=lambda places: places.int())
 a_list = _send(kind=lambda places: places.tolist())
 in_float32 = _send(add=lambda g, e: (g + e).float())
+
+
+def swapped(gradient: Any, error: Any, count: int) -> Any:
+    places, values, left = _send()(gradient, error, count)
+    return values, places, left
+
+
+SWAPPED = "{fault} The places come first, then the numbers there."
 
 
 def into_gradient(gradient: Any, error: Any, count: int) -> Any:

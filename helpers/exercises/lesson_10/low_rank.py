@@ -74,7 +74,8 @@ def fault(case: Case, seen: Observation) -> str:
             gave = describe(returned(returned(value)), 90)
             return f"rank {rank} returned {gave}, not tensors {matrix.shape} and {right.shape}."
         if why := rounded([pair[0]], [want]):
-            return f"rank {rank}'s approximation is not exact{why}."
+            little = "Or a small number was added to a divisor, as `+ 1e-8`: no length is 0 here."
+            return f"rank {rank}'s approximation is not exact{why}. {little}"
         if not close(pair[0], want, 1e-9):
             at = np.unravel_index(np.abs(pair[0] - want).argmax(), want.shape)
             got, should = told_apart(float(pair[0][at]), float(want[at]))
@@ -199,6 +200,7 @@ EXERCISE = Exercise(
         WrongAnswer("P not orthonormal", wrong.not_orthonormal, wrong.NOT_ORTHONORMAL),
         WrongAnswer("P's columns only normalised", wrong.only_normal, wrong.ONLY_NORMAL),
         WrongAnswer("orthonormal before the sum", wrong.before, wrong.BEFORE),
+        WrongAnswer("before the sum, in `qr`'s memory", wrong.before_as_it_came, wrong.AS_IT_CAME),
         WrongAnswer("before the sum, and after", wrong.before_and_after, wrong.BEFORE),
         WrongAnswer("P not summed", wrong.own_left, wrong.OWN_LEFT),
         WrongAnswer("Q′ not summed", wrong.own_new, wrong.OWN_NEW),

@@ -18,6 +18,12 @@ def _orthonormal(tensor: Any) -> Any:
     return torch.linalg.qr(tensor).Q.contiguous()
 
 
+def _as_it_came(tensor: Any) -> Any:
+    import torch
+
+    return torch.linalg.qr(tensor).Q
+
+
 def _low_rank(
     first: Callable[[Any, Any, Any], Any] = lambda comm, m, q: _summed(comm, m @ q),
     ortho: Callable[[Any], Any] = _orthonormal,
@@ -50,6 +56,14 @@ ONLY_NORMAL = (
     "share counts twice: `torch.linalg.qr(P).Q` does both."
 )
 before = _low_rank(first=lambda comm, m, q: _summed(comm, _orthonormal(m @ q)), ortho=lambda p: p)
+before_as_it_came = _low_rank(
+    first=lambda comm, m, q: _summed(comm, _as_it_came(m @ q)), ortho=lambda p: p
+)
+AS_IT_CAME = (
+    "the ring was handed what `qr` gives, whose numbers lie column by column, and it sums rows. "
+    "But nothing orthonormal has to be summed: sum M·Q over the ranks, and then make the sum "
+    "orthonormal."
+)
 before_and_after = _low_rank(first=lambda comm, m, q: _summed(comm, _orthonormal(m @ q)))
 BEFORE = (
     "{fault} Each rank made its own M·Q orthonormal before the sum. Then every rank's M counts "

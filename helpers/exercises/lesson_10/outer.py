@@ -121,6 +121,7 @@ EXERCISE = Exercise(
         WrongAnswer("writes into weights", wrong.written_into, hint="were written into"),
         WrongAnswer("Rule's own __init__", wrong.RuleAlone, hint="Call that first"),
         WrongAnswer("keeps no optimizer", wrong.keeps_none, hint="None in place of the optimizer"),
+        WrongAnswer("named like a method", wrong.HidesStart, hint="has the name of a method"),
         WrongAnswer("reads the momentum", wrong.reads_it, hint="may be any optimizer"),
         WrongAnswer(
             "takes the mean over",

@@ -40,6 +40,12 @@ FAMILIES = (
                 "`self.optimizer` so. Keep a copy of `outer` in it, behind that call.",
             ),
             (
+                "hides a method",
+                "' object is not callable",
+                "one of your attributes has the name of a method, such as `start`, `pull` or "
+                "`arrive`, and stands before it: give it another name.",
+            ),
+            (
                 "reads the optimizer",
                 "'AdamW' object has no attribute",
                 "`outer` has no momentum that you could read. It may be any optimizer: call its "
@@ -98,6 +104,12 @@ own_outer = _with(keep=lambda outer: Sgd(0.7, 0.9, nesterov=True))
 begins_anew = _with(lambda r, mean: copy.copy(r.outer).step(r.weights, r.weights - mean, r.version))
 written_into = _with(lambda rule, mean: rule.weights.copy_(rule.ask(rule.weights - mean)))
 keeps_none = _with(keep=lambda outer: None)
+
+
+class HidesStart(since_the_start):  # type: ignore[misc, valid-type]
+    def __init__(self, weights: Any, workers: Any, outer: Any) -> None:
+        super().__init__(weights, workers, outer)
+        self.start = weights
 
 
 class RuleAlone(Averaging):
