@@ -202,7 +202,7 @@ ELSEWHERE = {
     "distbelief_fig3": "gives neither the sizes of messages nor the times of the parts",
     "distbelief_fig5_machines_hours": "gives neither updates nor the times of a step",
     "geron_speedups": "gives neither models nor links",
-    "a3c_table2_speedup_by_threads": "counts steps of learning, not seconds; " + LATER,
+    "a3c_table2_speedup_by_threads": "needs Atari games to be trained on",
     "horovod_scaling_efficiency_pct": "gives no times of a step; " + LATER,
     "goyal2017_table1_top1_error": "needs ImageNet to be trained on",
     "zero_memory_gb_7.5B": "is memory, which no clock tells; " + LATER,

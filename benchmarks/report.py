@@ -18,7 +18,18 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("torch", "tensorflow", "horovod", "accelerate", "nbgrader", "numpy", "simpy", "torchao")
+PACKAGES = (
+    "torch",
+    "tensorflow",
+    "horovod",
+    "accelerate",
+    "nbgrader",
+    "numpy",
+    "simpy",
+    "torchao",
+    "optuna",
+    "gymnasium",
+)
 
 
 @dataclass(frozen=True)

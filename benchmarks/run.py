@@ -19,6 +19,8 @@ NAMES = {
     "quantize": "benchmarks.quantize",
     "hosts": "benchmarks.hosts",
     "compress": "benchmarks.compress",
+    "actors": "benchmarks.actors",
+    "search": "benchmarks.search",
     "gpu": "benchmarks.gpu",
 }
 

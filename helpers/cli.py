@@ -20,6 +20,8 @@ BENCHMARKS = (
     "quantize",
     "hosts",
     "compress",
+    "actors",
+    "search",
     "gpu",
 )
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": True}

@@ -20,6 +20,8 @@ SUBJECTS = (
     "quantization",
     "splitting",
     "pipeline",
+    "actors",
+    "search",
 )
 
 

@@ -140,6 +140,11 @@ REPORTS: dict[str, dict[str, str]] = {
         "changed": _MEMORY,
         "open": _OPEN,
     },
+    "15.1": {"changed": _MEMORY},
+    "15.2": {"changed": _MEMORY},
+    "15.6": {"changed": _MEMORY, "linked": "whether a way leads back from the answer for autograd"},
+    "16.1": {"random": _RANDOM},
+    "16.2": {"changed": _LISTS},
 }
 _BY_KIND = {
     "ranks": "what it gives, each rank's messages, computing and time",

@@ -34,7 +34,7 @@ WHOLE = (
 )
 PACKAGES = ("commands", "engines", "frameworks", "notebook", "setup", "workloads")
 SINGLE = ("cli.py", "doctor.py", "worker/__init__.py", "worker/encoding.py")
-SCRIPTS = "cluster/local"
+SCRIPTS = ("cluster", "cluster/local")
 ALGORITHMS = "helpers.algorithms"
 SPECS = "helpers.exercises.lesson_"
 LEFT_OUT = "from helpers.exercises.released import left_out"
@@ -128,7 +128,7 @@ def _helpers(root: Path) -> dict[str, bytes]:
     """What is there as it is: commands, engines, set-up, figures, scripts, how checks work."""
     home = root / "helpers"
     paths = [home / name for name in SINGLE] + sorted((home / "exercises").glob("*.py"))
-    paths += sorted((root / SCRIPTS).glob("*.py"))
+    paths += [p for folder in SCRIPTS for p in sorted((root / folder).glob("*.py"))]
     for package in PACKAGES:
         paths += [p for p in sorted((home / package).rglob("*")) if p.suffix in (".py", ".json")]
     files = {p.relative_to(root).as_posix(): p.read_bytes() for p in paths}

@@ -1,0 +1,13 @@
+"""Be one TensorFlow server of a cluster, for the clients of a search; how: see search_client.py.
+
+TensorFlow's servers answer anyone who can reach their port: start them where others cannot.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from helpers.workloads.search_server import main
+
+if __name__ == "__main__":
+    sys.exit(main())

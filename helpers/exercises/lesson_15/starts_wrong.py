@@ -1,0 +1,139 @@
+"""Wrong answers to exercise 15.3, and what is said."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+
+class _Held(threading.Thread):
+    """Begins only when somebody waits for it."""
+
+    def start(self) -> None:
+        pass
+
+    def join(self, timeout: float | None = None) -> None:
+        super().start()
+        super().join(timeout)
+
+
+def _ran(start_all: Any, thread: Any = _Held, workers: int = 3) -> list[int]:
+    ran: list[int] = []
+    start_all([lambda n=n: ran.append(n) for n in range(workers)], thread)
+    return ran
+
+
+def never_fails(start_all: Any) -> None:
+    assert callable(start_all)
+
+
+def always_fails(start_all: Any) -> None:
+    raise AssertionError("a race")
+
+
+def one_worker(start_all: Any) -> None:
+    assert _ran(start_all, workers=1) == [0]
+
+
+ONE_WORKER = (
+    "your test gave it one worker. A loop of one round has nothing to mix up: the worker that a "
+    "thread finds late is the right one all the same. Give it three."
+)
+
+
+def lucky(start_all: Any) -> None:
+    for _ in range(5):
+        assert sorted(_ran(start_all, threading.Thread)) == [0, 1, 2]
+
+
+LUCKY = (
+    "your test hoped for luck: it let Python's own threads run, each had found its worker before "
+    "the loop went on, and {who}. Repeating makes luck likelier, never sure. Hand in a `thread` of "
+    "your own that begins only when all have been made."
+)
+
+
+class _AtOnce(threading.Thread):
+    def start(self) -> None:
+        self.run()
+
+    def join(self, timeout: float | None = None) -> None:
+        pass
+
+
+def at_once(start_all: Any) -> None:
+    assert sorted(_ran(start_all, _AtOnce)) == [0, 1, 2]
+
+
+AT_ONCE = (
+    "your own kind of thread ran as soon as it was started: each found its worker in time, and "
+    "{who}. Hold all of them back until the loop is over: do nothing in `start`, and begin in "
+    "`join`."
+)
+
+
+def counts(start_all: Any) -> None:
+    assert len(_ran(start_all)) == 3
+
+
+COUNTS = (
+    "the fault showed: {who}. Your test passed. Sound code runs each worker exactly once: assert "
+    "that, by who ran and not by how many."
+)
+
+
+def returns(start_all: Any) -> bool:
+    return sorted(_ran(start_all)) == [0, 1, 2]
+
+
+def swallows(start_all: Any) -> None:
+    try:
+        assert sorted(_ran(start_all)) == [0, 1, 2]
+    except Exception as error:
+        str(error)
+
+
+def in_a_thread(start_all: Any) -> None:
+    ran: list[int] = []
+
+    def work(number: int) -> None:
+        assert number not in ran
+        ran.append(number)
+
+    start_all([lambda n=n: work(n) for n in range(3)], _Held)
+
+
+def in_order(start_all: Any) -> None:
+    assert _ran(start_all) == [0, 1, 2]
+
+
+IN_ORDER = (
+    "each worker ran once, in the order {order}, and your test failed ({said}). Threads promise no "
+    "order: compare `sorted(ran)`."
+)
+
+
+def the_wrong_way(start_all: Any) -> None:
+    assert sorted(_ran(start_all)) != [0, 1, 2]
+
+
+THE_WRONG_WAY = (
+    "your test failed ({said}), though {who}. An `assert` names what has to hold in sound code."
+)
+
+
+def narrow(start_all: Any) -> None:
+    class Late:
+        def __init__(self, target: Any) -> None:
+            self.join = target
+
+        def start(self) -> None:
+            pass
+
+    assert sorted(_ran(start_all, Late)) == [0, 1, 2]
+
+
+NARROW = (
+    "your test broke off ({said}). What is handed in as `thread` is called as `threading.Thread` "
+    "is, perhaps with `args` or a `name`: make it a subclass of that, and these come for free."
+)

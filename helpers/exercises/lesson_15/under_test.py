@@ -1,0 +1,143 @@
+"""What the exercises share in which a test is written: it fails on faults, and on no sound code.
+
+A case is one piece of code, as text, and how often the test runs on it. Its facts say whether it is
+faulty, and how.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from helpers.exercises.compare import count
+from helpers.exercises.drives_under_test import Run
+from helpers.exercises.spec import Case, Observation
+
+Look = Callable[[Case, Run], "str | None"]
+RUNS = 3
+
+
+class Piece(NamedTuple):
+    """A piece of code, and in words what it does. argument: the one that it ignores, if any."""
+
+    code: Callable[..., Any]
+    words: str
+    argument: str = ""
+
+
+def pieces(
+    head: str, faulty: Sequence[Piece], sound: Sequence[Piece], random: np.random.Generator | None
+) -> list[Case]:
+    """A case for each piece: a sound one, the faults, the other sound ones.
+
+    random: the pieces of each kind in another order.
+    """
+    if random is not None:
+        faulty, sound = (
+            [kind[at] for at in random.permutation(len(kind))] for kind in (faulty, sound)
+        )
+    made = []
+    for piece in (sound[0], *faulty, *sound[1:]):
+        fault = piece in faulty
+        name = f"On {'faulty' if fault else 'sound'} code ({piece.words})"
+        facts = {"fault": fault, "argument": piece.argument}
+        made.append(Case(name, ((head + inspect.getsource(piece.code), RUNS),), facts=facts))
+    return made
+
+
+def runs(case: Case, seen: Observation) -> list[Run]:
+    """What the test did, run by run. Raises where it is no such thing."""
+    found = seen.values[0]
+    if type(found) is not list or len(found) != case.args[0][1]:
+        raise TypeError("no runs")
+    runs = [Run(*run) for run in found]
+    if any(type(run.failed) is not bool for run in runs):
+        raise TypeError("no runs")
+    return runs
+
+
+def wrong_run(case: Case, seen: Observation) -> Run | None:
+    """The first run in which the test said what is not so."""
+    return next((run for run in runs(case, seen) if run.failed != case.facts["fault"]), None)
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """It fails in every run on a fault, and in none on sound code."""
+    run = wrong_run(case, seen)
+    if run is None:
+        return None
+    number = sum(each.failed != case.facts["fault"] for each in runs(case, seen))
+    of = f"in {number} of {count(RUNS, 'run')}"
+    if case.facts["fault"]:
+        return f"{case.name}, your test passed {of}. It has to fail, in every run."
+    said = f"{run.kind}: {run.said}".rstrip(": ")
+    return f"{case.name}, your test failed {of} ({said}). It has to pass, in every run."
+
+
+def compared(shown: Look, alarmed: Look) -> Callable[[Case, Observation], Any]:
+    """What an answer is known by: why its first wrong run was wrong, in a word.
+
+    shown: why the fault did not show in what the test made the code do; None where it did.
+    alarmed: why the test may have failed on sound code; None where nothing is known of it.
+    """
+
+    def why(case: Case, seen: Observation) -> str:
+        run = wrong_run(case, seen)
+        if run is None:
+            return "right"
+        if run.away:
+            return "away"
+        if not run.calls:
+            return "never called, " + ("passed" if case.facts["fault"] else "failed")
+        if not case.facts["fault"]:
+            if run.kind != "AssertionError":
+                return "crash"
+            return alarmed(case, run) or "alarm"
+        if why := shown(case, run):
+            return why
+        for key in ("swallowed", "elsewhere"):
+            if getattr(run, key):
+                return key
+        return "shown" if run.returned is None else "returned"
+
+    return why
+
+
+def said(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints of all these exercises name."""
+    run = wrong_run(case, seen)
+    if run is None:
+        return {}
+    words = f"{run.kind}: {run.said}".rstrip(": ") or "without a word"
+    return {"said": words, "returned": run.returned}
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    faults = sum(bool(case.facts["fault"]) for case in cases)
+    return (
+        f"Passed: your test failed in all {RUNS} runs on each of {count(faults, 'fault')}, and in "
+        f"none on {len(cases) - faults} pieces of sound code."
+    )
+
+
+NEVER_CALLED = (
+    "your test {what} without ever calling what it was given: only what the code does can show "
+    "whether it is sound."
+)
+RETURNED = (
+    "the fault showed, and your test returned {returned}. Nobody looks at what a test returns: it "
+    "says no by raising, `assert …`."
+)
+SWALLOWED = (
+    "the fault showed, and your test passed: it lets no AssertionError out, not even one that the "
+    "code itself raises. A test says no by raising, so do not catch that."
+)
+ELSEWHERE = (
+    "the fault showed, and an `assert` of yours failed in another thread. There it ends that "
+    "thread, and nobody hears of it: keep what the workers did, and assert after `start_all` has "
+    "returned."
+)

@@ -1,0 +1,273 @@
+"""Exercise 16.4, a ledger around any search: no trial lost, none counted twice.
+
+The claim, step by step: a job whose worker is gone goes to the next who asks, before all others,
+the one lost first before later ones; the first report of a running job goes to the search inside;
+a report, or a loss, of a job that does not run is refused by a ValueError and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from helpers.exercises.common import rng
+from helpers.exercises.compare import count, describe, short
+from helpers.exercises.drives_search import ledger_turns
+from helpers.exercises.lesson_16 import ledger_wrong as wrong
+from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+
+Step = tuple[Any, ...]
+_TOLD = (  # 3 workers and 4 trials: each of the ways in which one may be lost or counted twice
+    *(("next", 0), ("next", 1), ("next", 2), ("gone", 1, -1), ("report", 0, -1)),
+    *(("next", 0), ("report", 1, -1), ("report", 0, -1), ("gone", 0, -1), ("next", 0)),
+    *(("report", 2, -1), ("report", 2, -1), ("gone", 0, -1), ("report", 0, -1), ("gone", 0, -1)),
+    *(("next", 1), ("report", 1, -1), ("next", 2), ("report", 0, 0), ("next", 0), ("next", 1)),
+    *(("gone", 0, -1), ("gone", 2, -1), ("next", 1), ("next", 0), ("report", 0, -1), ("next", 2)),
+    *(("gone", 1, -1), ("next", 2), ("report", 2, -1), ("next", 0)),
+)
+
+
+class Ledger:
+    """Who has which job of a search: what is lost is done again, and each job counts once."""
+
+    def __init__(self, search: Any) -> None:
+        self.search, self.losses, self.resources = search, search.losses, search.resources
+        self.running: set[Any] = set()
+        self.waiting: list[Any] = []  # jobs whose worker is gone
+
+    def next(self) -> Any:
+        """What a free worker is to do, or None."""
+        job = self.waiting.pop(0) if self.waiting else self.search.next()
+        if job is not None:
+            self.running.add(job)
+        return job
+
+    def report(self, job: Any, loss: float) -> None:
+        """A job's loss. Raises ValueError where the job does not run."""
+        self._end(job)
+        self.search.report(job, loss)
+
+    def give_up(self, job: Any) -> None:
+        """Its worker is gone. Raises ValueError where the job does not run."""
+        self._end(job)
+        self.waiting.append(job)
+
+    def done(self) -> bool:
+        """Whether no job runs, and none is left."""
+        return not self.running and not self.waiting and bool(self.search.done())
+
+    def _end(self, job: Any) -> None:
+        if job not in self.running:
+            raise ValueError(f"{job} does not run.")
+        self.running.remove(job)
+
+
+def cases(seed: int) -> list[Case]:
+    """The ways one by one with 3 workers; then at random with 1, 2 and 5 of them."""
+    random = rng(seed, "16.4")
+    turn = random.permutation(3).tolist() if seed else [0, 1, 2]
+    # Whoever asks first has the first trial, so that the story is the same for every order.
+    script = [(kind, turn[worker], *more) for kind, worker, *more in _TOLD]
+    made = [_case(3, 4, script, random)]
+    for workers, trials in ((2, 5), (1, 3), (5, 9)):
+        kinds = random.choice(["next", "report", "gone"], 25 * trials, p=[0.5, 0.25, 0.25])
+        script = []
+        for kind in kinds.tolist():
+            worker, late = int(random.integers(workers)), -1 - int(random.random() < 0.15)
+            script.append((kind, worker) if kind == "next" else (kind, worker, late))
+        script += [step for _ in range(2 * trials) for w in range(workers)
+                   for step in (("report", w, -1), ("next", w))]  # fmt: skip
+        made.append(_case(workers, trials, script, random))
+    return made
+
+
+def _case(workers: int, trials: int, script: Sequence[Step], random: Any) -> Case:
+    told = [
+        (*step, round(float(random.uniform(0.1, 2.0)), 2)) if step[0] == "report" else step
+        for step in script
+    ]
+    name = f"With {count(workers, 'worker')} and {count(trials, 'trial')}"
+    args = (trials, told)
+    want = ledger_turns(Ledger, Case(name, (args,))).values[0]
+    return Case(name, (args,), facts={"want": want})
+
+
+def _turns(seen: Observation) -> list[Any]:
+    """The turns; what `report` and `give_up` return is no matter."""
+    found = []
+    for step, job, answer, told, done in seen.values[0]:
+        kept = answer if step[0] == "next" or answer == "refused" else None
+        found.append([step, job, kept, told, bool(done) if type(done) is bool else done])
+    return found
+
+
+def _apart(case: Case, seen: Observation) -> tuple[Any, Any] | None:
+    """The first turn that is not as it should be, and what it should be."""
+    turns, wants = _turns(seen), case.facts["want"]
+    for got, want in zip(turns, wants, strict=False):
+        if got != want:
+            return got, want
+    return None if len(turns) == len(wants) else (turns[-1], wants[len(turns) - 1])
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """Every step, as it should be."""
+    found = _apart(case, seen)
+    if found is None:
+        return None
+    got, want = found
+    if got[2] != want[2]:
+        return f"{case.name}, {_when(want)}: {_came(got)}; it should be that {_came(want)}."
+    if got[3] != want[3]:
+        return (
+            f"{case.name}, {_when(want)}: the search inside has been told {_told(got)}; it should "
+            f"be {_told(want)}."
+        )
+    return f"{case.name}, {_when(want)}: `done()` is {got[4]}; it should be {want[4]}."
+
+
+def _when(turn: Any) -> str:
+    """A step in words."""
+    (kind, worker, *more), job = turn[0], turn[1]
+    if kind == "next":
+        return f"worker {worker} asks"
+    its = f"trial {job[0]} on rung {job[1]}" if type(job) is tuple and len(job) == 3 else "its job"
+    if kind == "gone":
+        return f"worker {worker} is gone with {its}"
+    return f"worker {worker} reports {short(more[1])} for {its}"
+
+
+def _came(turn: Any) -> str:
+    """What came of a step."""
+    kind, answer = turn[0][0], turn[2]
+    if kind == "next":
+        is_job = type(answer) is tuple and len(answer) == 3
+        return f"it gets {f'Job{answer}' if is_job else describe(answer)}"
+    return "it is refused" if answer == "refused" else "it is taken"
+
+
+def _told(turn: Any) -> str:
+    return count(len(turn[3]), "loss", "losses")
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: the first wrong step."""
+    found = _apart(case, seen)
+    got, want = found if found else (_turns(seen)[0], case.facts["want"][0])
+    job = want[1] if type(want[1]) is tuple else (0, 0, 0)
+    return {
+        "when": _when(want),
+        "got": _came(got),
+        "want": _came(want),
+        **{"worker": want[0][1], "trial": job[0], "rung": job[1]},
+    }
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    steps = [turn for one in seen for turn in _turns(one)]
+    gone = sum(turn[0][0] == "gone" and turn[2] != "refused" for turn in steps)
+    refused = sum(turn[2] == "refused" for turn in steps)
+    return (
+        f"Passed with 1, 2, 3 and 5 workers: {count(gone, 'job')} were lost and done again, and "
+        f"{count(refused, 'report')} of jobs that did not run were refused."
+    )
+
+
+EXERCISE = Exercise(
+    number="16.4",
+    title="Lost workers",
+    stars=2,
+    minutes=12,
+    points=3,
+    function="Ledger",
+    asks=(
+        "`next` gives jobs whose worker is gone before those of the search; `report` hands the "
+        "loss of a running job on, once; `give_up` keeps a running job for the next who asks; both "
+        "raise ValueError for a job that does not run."
+    ),
+    cases=cases,
+    drive=ledger_turns,
+    claim=claim,
+    numbers=numbers,
+    compared=lambda case, seen: _turns(seen),
+    praise=praise,
+    reference=Ledger,
+    wrong=(
+        WrongAnswer(
+            "forgets what is lost",
+            wrong.forgets,
+            "{when}, and {got}: the job whose worker is gone is never done. `give_up` keeps it in "
+            "`self.waiting`, and `next` gives it out again.",
+        ),
+        WrongAnswer(
+            "what is lost comes last",
+            wrong.lost_last,
+            "{when}: {got}; it should be that {want}. Jobs whose worker is gone come before those "
+            "of the search, which may wait for them.",
+        ),
+        WrongAnswer(
+            "the last one lost first",
+            wrong.last_first,
+            "{when}: {got}; it should be that {want}. Of two lost jobs the one lost first goes "
+            "first: `pop(0)`.",
+        ),
+        WrongAnswer(
+            "a lost one counts as failed",
+            wrong.as_failed,
+            "{when}, and you tell the search a loss for it: the trial is lost for good, though "
+            "only its worker failed. Keep the job for the next who asks.",
+        ),
+        WrongAnswer(
+            "believes every report",
+            wrong.believes_all,
+            "{when} once more: somebody reported this job before, and you hand the loss on a "
+            "second time. Only a job in `self.running` counts, and then it runs no more.",
+        ),
+        WrongAnswer(
+            "reported jobs run on",
+            wrong.runs_on,
+            "{when}: {got}; it should be that {want}. A job that was reported stays in "
+            "`self.running`, so that it may be reported again. Take it out.",
+        ),
+        WrongAnswer(
+            "given-up jobs run on",
+            wrong.given_up_runs_on,
+            "{when}: {got}; it should be that {want}. A job that is given up stays in "
+            "`self.running`, though nobody does it now. Take it out.",
+        ),
+        WrongAnswer(
+            "not noted again",
+            wrong.not_noted,
+            "{when}: {got}; it should be that {want}. A lost job that is given out again runs "
+            "again: it belongs in `self.running`, like any other.",
+        ),
+        WrongAnswer(
+            "lost though it was done",
+            wrong.lost_when_done,
+            "{when}: {got}; it should be that {want}. Trial {trial} was reported on rung {rung} "
+            "before its worker was gone: done again, it would count twice.",
+        ),
+        WrongAnswer(
+            "silent",
+            wrong.silent,
+            "{when}: nothing comes of it, which is right, but nobody hears of it. Refuse it by "
+            "`raise ValueError(…)`, with a sentence.",
+        ),
+        WrongAnswer(
+            "by trials",
+            wrong.by_trials,
+            "{when}: {got}; it should be that {want}. Trial {trial} runs on another rung by now: "
+            "what runs is a job, trial and rung.",
+        ),
+        WrongAnswer(
+            "None runs",
+            wrong.none_runs,
+            "when nothing is left, the search gives None, and you note that as a running job: "
+            "`done()` never comes true. Note jobs alone.",
+        ),
+        WrongAnswer("KeyError", wrong.key_error, hint="`remove` of a set raises"),
+    ),
+    mistakes=wrong.FAMILIES,
+    ranked=False,
+)

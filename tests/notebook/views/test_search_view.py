@@ -1,0 +1,64 @@
+"""Lesson 16's figures and widget say what they were given, and what the clock gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.algorithms.search.asha import Asha
+from helpers.algorithms.search.halving import Job, SuccessiveHalving
+from helpers.notebook.views import search_view as view
+from helpers.workloads.search_clock import Span
+
+SPANS = [
+    Span(0, Job(0, 0, 2), 0.0, 1.0, 0.5),
+    Span(1, Job(1, 0, 2), 0.0, 2.0, 0.7),
+    Span(0, Job(0, 1, 6), 2.0, 4.0, 0.4),
+]
+PAIR: dict[str, Any] = {"waits": SuccessiveHalving, "does not": Asha}
+
+
+def test_idle_time_is_what_no_job_fills() -> None:
+    assert view.duration(SPANS) == 4.0
+    assert view.idle(SPANS, 2) == pytest.approx(3 / 8)
+    assert view.idle(SPANS[:1], 1) == 0.0
+
+
+def test_every_figure_says_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[tuple[str, str]] = []
+    monkeypatch.setattr(view, "show", lambda figure, caption, alt: said.append((caption, alt)))
+    view.show_rates({0: (0.1, 2.0), 1: (1.0, 1.5), 2: (3.0, float("inf"))}, "rate", "loss", "R.")
+    assert said[-1][0] == "R."
+    assert "from 0.1 to 3, of 3 trials: the least, 1.5, at 1, and 1 without" in said[-1][1]
+    view.show_searches({"one": SPANS, "two": SPANS[:2]}, "S.")
+    assert "one: 3 jobs, over after 4 s, workers idle for 38 % of it" in said[-1][1]
+    assert "two: 2 jobs, over after 2 s, workers idle for 25 % of it" in said[-1][1]
+    view.show_wrong({1: [(9, 0.5), (81, 0.2)]}, [(9, 1.0), (81, 1 / 3)], "W.")
+    assert "1 worker: 50 % of n = 9, 20 % of n = 81" in said[-1][1]
+    view.show_best_of_many([(1, 0.9, 0.9), (9, 0.96, 0.93)], "right", "B.")
+    assert "best of 9: 96.0 and 93.0 %" in said[-1][1]
+
+
+@pytest.mark.parametrize("workers", [1, 4, 32])
+def test_the_widget_says_what_the_clock_gives(workers: int) -> None:
+    knobs: tuple[Any, ...] = (workers, 4.0, 3, 0.5, 27)
+    found = view.outcomes(PAIR, *knobs)
+    words = view.knobs_words(PAIR, *knobs)
+    for name, each in found.items():
+        assert f"{name} takes {view.duration(each.spans):.3g} s" in words
+        assert f"idle for {100 * each.idle:.0f} % of it" in words
+        assert f"with {100 * each.wrong:.0f} % of the first rung's promotions wrong" in words
+    assert found["waits"].wrong == 0  # it is what promotions are held against
+    figure = view.knobs_picture(PAIR, *knobs)
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    assert [title.partition(":")[0] for title in titles] == list(found)
+    assert all(
+        f"{100 * e.idle:.0f} % idle" in t for e, t in zip(found.values(), titles, strict=True)
+    )
+
+
+def test_one_worker_is_idle_in_neither(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = view.outcomes(PAIR, 1, 1.0, 3, 0.0, 27)
+    assert all(each.idle == pytest.approx(0) for each in found.values())
+    assert view.duration(found["does not"].spans) >= view.duration(found["waits"].spans)
