@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 import pytest
 import torch
+from descriptors import open_descriptors
 
 import helpers
 from helpers.engines.comm import Comm
@@ -148,7 +149,7 @@ def test_failures_name_the_rank_and_leave_nothing(
     fn: Callable[..., Any], error: type[RunError], timeout: float, words: str
 ) -> None:
     run(lambda comm: None)
-    descriptors = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
+    descriptors = open_descriptors()
     with pytest.raises(error) as caught:
         run(fn, timeout=timeout)
     report = caught.value.report
@@ -157,8 +158,7 @@ def test_failures_name_the_rank_and_leave_nothing(
     if "# the line at fault" in inspect.getsource(fn):
         assert "# the line at fault" in report, report
     assert everything_below() == []
-    if descriptors:
-        assert len(os.listdir("/proc/self/fd")) <= descriptors
+    assert open_descriptors() == descriptors
     assert not any(t.name == "communication" for t in threading.enumerate())
 
 

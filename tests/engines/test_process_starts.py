@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from descriptors import open_descriptors
 
 from helpers.engines.client import Client, client_for, close_all
 from helpers.engines.comm import Comm
@@ -22,10 +23,6 @@ def others() -> None:
     remember_others()
 
 
-def descriptors() -> int:
-    return len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
-
-
 def test_an_interrupt_before_the_ranks_start_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -34,17 +31,17 @@ def test_an_interrupt_before_the_ranks_start_leaves_nothing(
 
     run(lambda comm: comm.rank)
     close_all()
-    before = descriptors()
+    before = open_descriptors()
     run(lambda comm: comm.rank)
     monkeypatch.setattr(Client, "start", interrupted)
     with pytest.raises(RunInterrupted, match="before its ranks started"):
         run(lambda comm: comm.rank)
-    assert descriptors() <= before
+    assert open_descriptors() == before
     monkeypatch.undo()
     monkeypatch.setattr(Client, "_expect", interrupted)
     with pytest.raises(RunInterrupted, match="before its ranks started"):
         run(lambda comm: comm.rank)
-    assert descriptors() <= before
+    assert open_descriptors() == before
     monkeypatch.undo()
     assert list(run(lambda comm: comm.rank)) == [0, 1]
 
@@ -56,11 +53,11 @@ def test_ranks_that_cannot_be_forked_are_told() -> None:
     run(lambda comm: comm.rank)
     server = client_for("torch").process.pid
     resource.prlimit(server, resource.RLIMIT_NOFILE, (60, 20_000))
-    before = descriptors()
+    before = open_descriptors()
     with pytest.raises(RunError, match="8 ranks cannot be started here"):
         run(lambda comm: comm.rank, ranks=8)
     assert everything_below() == []
-    assert descriptors() <= before
+    assert open_descriptors() <= before
     assert client_for("torch").process.pid != server
     assert list(run(lambda comm: comm.rank)) == [0, 1]
 
@@ -96,9 +93,9 @@ def test_a_rank_that_prints_without_end_is_stopped_in_time(
 
 def test_values_that_came_back_hold_no_descriptor() -> None:
     run(lambda comm: comm.rank)
-    before = descriptors()
+    before = open_descriptors()
     kept = run(lambda comm: torch.full((100_000,), float(comm.rank)))
-    assert descriptors() <= before
+    assert open_descriptors() == before
     kept[1] += 1
     assert kept[1].eq(2).all() and kept[0].eq(0).all()
 
