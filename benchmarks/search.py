@@ -14,7 +14,7 @@ from itertools import pairwise
 from benchmarks.report import Report
 from helpers.algorithms.search.asha import Asha
 from helpers.algorithms.search.halving import SuccessiveHalving
-from helpers.workloads.search_crew import Nursery
+from helpers.engines.crew.workers import Nursery
 from helpers.workloads.search_kills import killed
 from helpers.workloads.search_models import FACTOR, LEAST, MOST, TRIALS, Models, Synthetic
 from helpers.workloads.search_optuna import on_optuna

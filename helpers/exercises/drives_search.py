@@ -6,12 +6,12 @@ A job stands as the tuple (trial, rung, resource). Nothing here knows what is ri
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from math import exp, log
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from helpers.algorithms.search.ranges import Choice, LogUniform, Uniform
+from helpers.algorithms.search.rungs import Job
 from helpers.exercises.drives import Function, failed, inside, made, plain, wrong_signature
 from helpers.exercises.random_states import seed_there, states_there
 from helpers.exercises.spec import Case, Observation
@@ -19,51 +19,7 @@ from helpers.exercises.spec import Case, Observation
 _CALLS = 400  # of one search: more than any needs
 
 
-# A grader's sandbox has nothing of `helpers.algorithms.search`, which this lesson builds.
-@dataclass(frozen=True)
-class Differences:
-    """As `space.Uniform`."""
-
-    low: float
-    high: float
-
-    def at(self, place: float) -> float:
-        """The value at a place from 0 up to 1."""
-        return self.low + place * (self.high - self.low)
-
-
-@dataclass(frozen=True)
-class Factors:
-    """As `space.LogUniform`."""
-
-    low: float
-    high: float
-
-    def at(self, place: float) -> float:
-        """The value at a place from 0 up to 1."""
-        return exp(log(self.low) + place * (log(self.high) - log(self.low)))
-
-
-@dataclass(frozen=True)
-class Options:
-    """As `space.Choice`."""
-
-    options: Sequence[Any]
-
-    def at(self, place: float) -> Any:
-        """The option in whose part the place lies."""
-        return self.options[min(int(place * len(self.options)), len(self.options) - 1)]
-
-
-class Job(NamedTuple):
-    """As `halving.Job`."""
-
-    trial: int
-    rung: int
-    resource: int
-
-
-_KINDS = {"linear": Differences, "log": Factors, "choice": Options}
+_KINDS = {"linear": Uniform, "log": LogUniform, "choice": Choice}
 
 
 def draws(fn: Function, case: Case) -> Observation:

@@ -77,7 +77,7 @@ def held_out(models: object, trials: Sequence[int], steps: int) -> np.ndarray:
 
     Returns: (trials, validation and test rows) of bool. Neither was trained on.
     """
-    from helpers.algorithms.search.halving import Job
+    from helpers.algorithms.search.rungs import Job
     from helpers.workloads.search_models import Models
 
     assert isinstance(models, Models)

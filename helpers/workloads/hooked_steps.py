@@ -69,7 +69,7 @@ def ours(comm: Any, count: int, name: str) -> Any:
     model = torch.nn.Linear(COLUMNS, NBYTES // 4 // COLUMNS, bias=False)
     replica = DataParallel(model, comm, REDUCERS[name](), bucket_bytes=10**8)
     rows, taken, left = torch.randn(1, COLUMNS), [], []
-    for _ in range(count + 3):
+    for _ in range(count + 1):
         comm.barrier()
         before, start = left_host(), comm.time()
         replica(rows).sum().backward()
@@ -78,7 +78,7 @@ def ours(comm: Any, count: int, name: str) -> Any:
         comm.barrier()
         left.append(left_host() - before)
         model.zero_grad()
-    return {"seconds": taken[3:], "bytes": left[3:]}
+    return {"seconds": taken[1:], "bytes": left[1:]}
 
 
 # By name: the course's reducer, and torch's hook.

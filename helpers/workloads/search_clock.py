@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from helpers.algorithms.search.halving import Job
+from helpers.algorithms.search.rungs import Job
 
 
 class Search(Protocol):

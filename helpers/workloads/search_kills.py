@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import psutil
 
-from helpers.algorithms.search.halving import Job
+from helpers.algorithms.search.rungs import Job
+from helpers.engines.crew.workers import Nursery, Train
 from helpers.workloads import search_clock
-from helpers.workloads.search_crew import Nursery, Train
 from helpers.workloads.search_processes import Run, Search, on_processes, replayed
 
 LEAST_GAP, MOST_GAP = 0.03, 0.25

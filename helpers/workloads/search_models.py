@@ -18,8 +18,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from helpers.algorithms.search.halving import Job
-from helpers.algorithms.search.space import Choice, LogUniform, Range, Uniform, draw
+from helpers.algorithms.search.ranges import Choice, LogUniform, Range, Uniform
+from helpers.algorithms.search.rungs import Job
+from helpers.algorithms.search.space import draw
 from helpers.algorithms.search.validation import folds
 from helpers.workloads.digits import CLASSES, PIXELS, batches
 from helpers.workloads.search_rows import parts, whole

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from helpers.algorithms.search.halving import Job, top
-from helpers.algorithms.search.space import Choice, LogUniform, Range, Uniform
+from helpers.algorithms.search.halving import top
+from helpers.algorithms.search.ranges import Choice, LogUniform, Range, Uniform
+from helpers.algorithms.search.rungs import Job
 from helpers.engines.comm import Comm
 from helpers.workloads.search_models import FACTOR, LEAST, MOST, SPACE, TRIALS, Models
 
@@ -90,7 +91,7 @@ def on_optuna(
     file, kept for later; one that is there already is gone on with. Raises ValueError for another
     pruner or a number that cannot be, and what `helpers.run` raises.
     """
-    from helpers.algorithms.search.halving import rungs
+    from helpers.algorithms.search.rungs import rungs
     from helpers.engines.run import run
 
     if pruner not in PRUNERS:

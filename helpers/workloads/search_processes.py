@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from helpers.algorithms.search.halving import Job, top
+from helpers.algorithms.search.halving import top
+from helpers.algorithms.search.rungs import Job
+from helpers.engines.crew.workers import Crew, Killer, Nursery, SearchFailed, Train, Worker
 from helpers.workloads import search_clock
-from helpers.workloads.search_crew import Crew, Killer, Nursery, SearchFailed, Train, Worker
 
 MOST_DEATHS, MOST_HANGS = 60, 2
 LOOK = 0.2

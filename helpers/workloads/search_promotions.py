@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from helpers.algorithms.search.asha import Asha
-from helpers.algorithms.search.halving import Job, SuccessiveHalving
+from helpers.algorithms.search.halving import SuccessiveHalving
 from helpers.algorithms.search.promotions import Promotions, wrong_promotions
+from helpers.algorithms.search.rungs import Job
 from helpers.workloads import search_clock
 from helpers.workloads.search_processes import Search
 

@@ -14,10 +14,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from helpers.algorithms.search.halving import Job, top
+from helpers.algorithms.search.halving import top
+from helpers.algorithms.search.rungs import Job
 from helpers.engines.comm import Comm, Request
+from helpers.engines.crew.workers import Train
 from helpers.workloads import search_clock
-from helpers.workloads.search_crew import Train
 from helpers.workloads.search_processes import Report, Search
 
 POLL_SECONDS = 0.0005

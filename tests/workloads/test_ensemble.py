@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.algorithms.search.halving import Job
+from helpers.algorithms.search.rungs import Job
 from helpers.algorithms.search.validation import paired_p_value
 from helpers.workloads.ensemble import (
     Member,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from helpers.algorithms.search.asha import Asha
-from helpers.algorithms.search.halving import Job, RandomSearch, SuccessiveHalving
+from helpers.algorithms.search.halving import RandomSearch, SuccessiveHalving
+from helpers.algorithms.search.rungs import Job
 from helpers.workloads.search_clock import Span, decisions, on_clock, speeds
 from helpers.workloads.search_models import Synthetic
 from helpers.workloads.search_processes import Search

@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from helpers.algorithms.search.halving import Job
-from helpers.algorithms.search.space import Choice
+from helpers.algorithms.search.ranges import Choice
+from helpers.algorithms.search.rungs import Job
 from helpers.workloads.best_of_many import alike, chosen, held_out
 from helpers.workloads.search_models import SPACE, Models, Synthetic, split
 from helpers.workloads.search_rows import parts

@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("optuna")
 
-from helpers.algorithms.search.halving import Job
-from helpers.algorithms.search.space import Choice, LogUniform, Uniform
+from helpers.algorithms.search.ranges import Choice, LogUniform, Uniform
+from helpers.algorithms.search.rungs import Job
 from helpers.workloads.search_models import SPACE, Models
 from helpers.workloads.search_optuna import (
     ask_and_tell,

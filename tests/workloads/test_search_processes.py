@@ -17,9 +17,10 @@ import pytest
 import torch
 
 from helpers.algorithms.search.asha import Asha
-from helpers.algorithms.search.halving import Job, RandomSearch, SuccessiveHalving
+from helpers.algorithms.search.halving import RandomSearch, SuccessiveHalving
+from helpers.algorithms.search.rungs import Job
+from helpers.engines.crew.workers import Crew, Nursery, SearchFailed, ended
 from helpers.workloads import search_clock, search_processes
-from helpers.workloads.search_crew import Crew, Nursery, SearchFailed, ended
 from helpers.workloads.search_kills import WAYS, killed
 from helpers.workloads.search_models import Models, Synthetic
 from helpers.workloads.search_processes import SearchTimeout, on_processes, replayed
@@ -46,7 +47,7 @@ def nothing_left() -> Iterator[None]:
 
 
 def is_shared(process: psutil.Process) -> bool:
-    return process.ppid() == os.getpid() and "search_nursery" in " ".join(process.cmdline())
+    return process.ppid() == os.getpid() and "crew.nursery" in " ".join(process.cmdline())
 
 
 def slow(seconds: float) -> Any:
@@ -133,12 +134,21 @@ def test_a_worker_that_dies_is_named_and_replaced(nursery: Nursery, tmp_path: Pa
     assert sorted(report.worker for report in run.reports) == [0, 1, 1]
 
 
-def test_an_idle_worker_that_dies_is_replaced(nursery: Nursery) -> None:
-    """Two of three have nothing to do while the last job of the rung runs."""
-    run = on_processes(
-        SuccessiveHalving(3, 1, 3), slow(0.3), 3, nursery=nursery, kills=[0.35, 0.4, 0.45, 0.5]
-    )
-    assert run.kills >= 1 and any(gone.job is None for gone in run.gone)
+def test_an_idle_worker_that_dies_is_replaced(nursery: Nursery, tmp_path: Path) -> None:
+    """Two of three have nothing to do while the last job runs, which ends them."""
+    mark = tmp_path / "mark"
+
+    def train(job: Job, state: Any) -> tuple[float, Any]:
+        if job.rung == 1 and not mark.exists():
+            mark.touch()
+            for other in psutil.Process(os.getppid()).children():
+                if other.pid != os.getpid():
+                    other.kill()
+            time.sleep(1)
+        return float(job.trial), None
+
+    run = on_processes(SuccessiveHalving(3, 1, 3), train, 3, nursery=nursery)
+    assert [(gone.job, gone.why) for gone in run.gone] == [(None, "killed by SIGKILL")] * 2
     assert [len(known) for known in run.losses] == [3, 1]
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import insort
 
-from helpers.algorithms.search.halving import Job, place, rungs
+from helpers.algorithms.search.halving import place
+from helpers.algorithms.search.rungs import Job, rungs
 
 
 class Asha:

@@ -10,4 +10,4 @@ BUILDS: tuple[str, ...] = (
 # What answers one of its exercises though no spec names it, as (module, name).
 ANSWERS: tuple[tuple[str, str], ...] = (("search.halving", "best"),)
 # The modules of helpers.algorithms that its answers stand on, and that nobody has to write.
-GIVES: tuple[str, ...] = ()
+GIVES: tuple[str, ...] = ("search.ranges", "search.rungs")

@@ -10,14 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.algorithms.search.asha import Asha
-from helpers.algorithms.search.halving import (
-    Job,
-    RandomSearch,
-    SuccessiveHalving,
-    best,
-    rungs,
-    top,
-)
+from helpers.algorithms.search.halving import RandomSearch, SuccessiveHalving, best, top
+from helpers.algorithms.search.rungs import Job, rungs
 
 SEARCHES = [SuccessiveHalving, Asha]
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from helpers.algorithms.search.asha import Asha
-from helpers.algorithms.search.halving import Job, SuccessiveHalving
+from helpers.algorithms.search.halving import SuccessiveHalving
+from helpers.algorithms.search.rungs import Job
 from helpers.notebook.views import search_view as view
 from helpers.workloads.search_clock import Span
 

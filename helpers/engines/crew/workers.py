@@ -18,9 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from helpers.algorithms.search.halving import Job
+from helpers.algorithms.search.rungs import Job
+from helpers.engines.crew.line import Line, packed
 from helpers.engines.wire import receive_message, send_message
-from helpers.workloads.search_line import Line, packed
 
 Train = Callable[[Job, Any], tuple[float, Any]]
 PRELOAD = ("torch", "helpers.workloads.search_models")
@@ -45,7 +45,7 @@ class Nursery:
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         path = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment["PYTHONPATH"] = os.pathsep.join(path)
-        command = [sys.executable, "-m", "helpers.workloads.search_nursery"]
+        command = [sys.executable, "-m", "helpers.engines.crew.nursery"]
         with theirs:
             self.process = subprocess.Popen(
                 [*command, str(theirs.fileno()), *preload],

@@ -3,7 +3,7 @@
 A worker is there in milliseconds so, where a new Python takes seconds to load torch. It ends, and
 with it all workers, when the socket to the caller closes.
 
-    python -m helpers.workloads.search_nursery SOCKET_FD MODULE...
+    python -m helpers.engines.crew.nursery SOCKET_FD MODULE...
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import sys
 import traceback
 from typing import Any, NoReturn
 
+from helpers.engines.crew.line import packed
 from helpers.engines.rank import die_with_server
 from helpers.engines.server import adopt_orphans, allow_many_files, end_descendants
 from helpers.engines.wire import receive_message, send_message
-from helpers.workloads.search_line import packed
 
 
 def main() -> None:
