@@ -63,6 +63,7 @@ def stub(exercise: Exercise) -> Callable[..., Any]:
     return undone
 
 
+@pytest.mark.patient
 @pytest.mark.parametrize("exercise", EXERCISES, ids=named)
 def test_the_reference_passes_on_the_visible_and_on_hidden_cases(exercise: Exercise) -> None:
     for seed in (0, *HIDDEN_SEEDS, 11, 12):

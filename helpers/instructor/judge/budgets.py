@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from helpers.engines.patience import patient
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,11 @@ class Budgets:
     submission: float = 180.0
     real: float = 20.0
     restarts: int = 5
+
+    def lengthened(self) -> Budgets:
+        """These, times what COURSE_PATIENCE says, where many share the machine."""
+        parts = ("step", "cells", "call", "exercise", "submission", "real")
+        return replace(self, **{part: patient(getattr(self, part)) for part in parts})
 
 
 BUDGETS = Budgets()

@@ -44,7 +44,7 @@ class Judge:
     def __init__(
         self, lesson: str, mode: Mode = "bubblewrap", slot: int = 0, budgets: Budgets = BUDGETS
     ) -> None:
-        self.lesson, self.mode, self.budgets = lesson, mode, budgets
+        self.lesson, self.mode, self.budgets = lesson, mode, budgets.lengthened()
         self.exercises = of_lesson(lesson)
         first = slot * SANDBOXES
         self.sandboxes = [Sandbox(first + i, lesson, mode) for i in range(SANDBOXES)]

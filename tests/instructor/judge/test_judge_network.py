@@ -21,7 +21,7 @@ from helpers.instructor.judge.session import Session
 from helpers.instructor.sandbox import missing, running
 
 MISSING = missing()
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
+pytestmark = [pytest.mark.skipif(bool(MISSING), reason=MISSING or ""), pytest.mark.patient]
 
 RANKED = [e for e in everything() if e.ranked]
 SMALL = 5  # ranks, so that each has a sandbox of its own
@@ -45,7 +45,7 @@ def session(
     exercise, function = request.param
     pytest.importorskip(exercise.framework)  # here, where the learner's own check runs
     path = write(tmp_path / "it.ipynb", [as_cell(exercise, function)])
-    made = Session(judge.sandboxes, code_cells(path), [exercise.function], BUDGETS)
+    made = Session(judge.sandboxes, code_cells(path), [exercise.function], BUDGETS.lengthened())
     yield exercise, made
     made.close()
 
@@ -63,7 +63,7 @@ def test_values_bytes_order_and_trace_are_those_of_the_virtual_clock(
 ) -> None:
     exercise, made = session
     for case in cases(exercise):
-        there = observe(exercise, case, made, Clock(BUDGETS))
+        there = observe(exercise, case, made, Clock(BUDGETS.lengthened()))
         (here,) = observe_here(exercise.drive, exercise.reference, [case])
         assert there.trouble == here.trouble == ""
         assert exact(there.values, here.values)
@@ -101,7 +101,7 @@ def test_a_wrong_answer_ends_as_it_does_on_the_virtual_clock(
     exercise, made = session
     function = request.node.callspec.params["session"][1]
     for case in [c for c in exercise.cases(0) if c.ranks <= SMALL]:
-        there = observe(exercise, case, made, Clock(BUDGETS))
+        there = observe(exercise, case, made, Clock(BUDGETS.lengthened()))
         (here,) = observe_here(exercise.drive, function, [case])
         assert (there.trouble, there.kind, there.rank) == (here.trouble, here.kind, here.rank)
         assert there.waiting == here.waiting
