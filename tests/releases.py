@@ -11,11 +11,15 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from helpers.engines.patience import PATIENCE
+from helpers.exercises import lessons
 from helpers.instructor.build_lesson import CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells, read
 from helpers.instructor.release import release
 from helpers.workloads.repeats import MOST_REPEATS
 
+# Everyday, each lesson runs once in its release: one in two with all answers, the others with none.
+WITH_ANSWERS = lessons()[::2]
+WITHOUT = lessons()[1::2]
 ROOT = Path(__file__).parents[1]
 
 

@@ -41,6 +41,7 @@ assert not [one.question for one in predict.made() if not one.compared]
 
 
 @pytest.mark.slow
+@pytest.mark.sample(*releases.WITH_ANSWERS)
 @pytest.mark.timeout(SECONDS + 120)
 @pytest.mark.parametrize("lesson", [path.name[:2] for path in SOLUTIONS])
 def test_with_all_answers_a_release_gives_the_stored_outputs(lesson: str, tmp_path: Path) -> None:
