@@ -168,11 +168,26 @@ def test_engine_frames_stay_out_of_a_ranks_traceback() -> None:
     assert "helpers/engines" not in caught.value.report
 
 
-def test_an_interrupt_ends_the_run_and_says_what_each_rank_did() -> None:
-    run(lambda comm: comm.rank)  # the server takes longer to start than the interrupt waits
-    threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+def test_an_interrupt_ends_the_run_and_says_what_each_rank_did(tmp_path: Path) -> None:
+    both = tmp_path / "both ranks are there"
+
+    def fn(comm: Comm) -> None:
+        if comm.rank == 0:
+            comm.send(torch.ones(1), 1)
+        else:
+            comm.recv(0)
+            both.touch()
+        never_answers(comm)
+
+    def interrupt() -> None:
+        while not both.exists():
+            time.sleep(0.01)
+        time.sleep(0.3)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(RunInterrupted) as caught:
-        run(never_answers, timeout=60)
+        run(fn, timeout=60)
     assert "Rank 1 is computing" in caught.value.report
     assert "Rank 0 waits for rank 1 to come to the barrier" in caught.value.report
     assert everything_below() == []

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -196,13 +197,22 @@ def test_a_server_that_always_dies_is_not_started_for_ever() -> None:
         train(make_rule=lambda w: Dies(w, Sgd(0.1), 3))
 
 
-def test_an_interrupt_ends_the_training() -> None:
+def test_an_interrupt_ends_the_training(tmp_path: Path) -> None:
+    here = tmp_path / "worker 1 is there"
+
     class Waits(Line):
         def at(self, worker: int, step: int) -> None:
             while step == 9 and worker == 1:
+                here.touch()
                 time.sleep(0.01)
 
-    threading.Timer(2.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    def interrupt() -> None:
+        while not here.exists():
+            time.sleep(0.01)
+        time.sleep(1)  # the server has all that came before
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(RunInterrupted, match="training was interrupted") as caught:
         train(Waits(), lambda w: Synchronous(w, Sgd(0.1), 3), timeout=100)
     if os.path.isdir("/proc/self/fd"):
