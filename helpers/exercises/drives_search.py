@@ -5,14 +5,28 @@ A job stands as the tuple (trial, rung, resource). Nothing here knows what is ri
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from helpers.algorithms.search.ranges import Choice, LogUniform, Uniform
 from helpers.algorithms.search.rungs import Job
-from helpers.exercises.drives import Function, failed, inside, made, plain, wrong_signature
+from helpers.exercises.drives import (
+    Function,
+    Remote,
+    failed,
+    inside,
+    made,
+    plain,
+    there,
+    wrong_signature,
+)
+from helpers.exercises.drives_kept import call_with_tensors
+from helpers.exercises.drives_split import CHANGED
 from helpers.exercises.random_states import seed_there, states_there
 from helpers.exercises.spec import Case, Observation
 
@@ -27,10 +41,11 @@ def draws(fn: Function, case: Case) -> Observation:
 
     A case's arguments are (ranges, trials, seed): for each name a kind and what it is made of. The
     global random states are others in each part. `values[0]` is `[first, again, turned, other,
-    {"random": alone}]`: what the trials gave in turn; some of them once more, from the last to the
-    first; the same ones from a space that names its ranges in the other order; the trials of the
-    next seed; and whether the global random states were always left alone. A trial gives
-    `[[name, value], …]` by names.
+    {"random": alone}, salted, far]`: what the trials gave in turn; some of them once more, from
+    the last to the first; the same ones from a space that names its ranges in the other order; the
+    trials of the next seed; whether the global random states were always left alone; some once
+    more where `hash` gives other numbers for text, as it does in every other process; and those of
+    `far(seed)`, pair by pair. A trial gives `[[name, value], …]` by names.
     """
     trouble = wrong_signature(fn, 3)
     if trouble:
@@ -54,9 +69,48 @@ def draws(fn: Function, case: Case) -> Observation:
         other = ask(1, space, range(trials // 2), seed + 1)
         again = ask(2, space, few, seed)
         third = ask(3, turned, few, seed)
+        there(fn, salt, True)
+        try:
+            salted = ask(4, space, few, seed)
+        finally:
+            there(fn, salt, False)
+        apart = [ask(5, space, [trial], its) for pair in far(seed) for trial, its in pair]
     except Exception as error:
         return failed(error, fn)
-    return Observation(values=[[first, again, third, other, {"random": alone}]])
+    far_ones = [one for each in apart for one in each]
+    found = [first, again, third, other, {"random": alone}, salted, far_ones]
+    return Observation(values=[found])
+
+
+_PRODUCTS = (1000, 1024, 4096, 10_000, 65_536, 100_000)
+_HASH = builtins.hash
+
+
+def far(seed: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Pairs of (trial, seed), far apart, that are easily taken for one.
+
+    The first pair are the same digits behind one another; then come those of a product of the
+    seed, and of a product of the trial.
+    """
+    glued = ((10, seed), (0, 10 * seed + 1))
+    of_seed = [((many, seed), (0, seed + 1)) for many in _PRODUCTS]
+    of_trial = [((1, seed), (0, seed + many)) for many in (100, *_PRODUCTS)]
+    return [glued, *of_seed, *of_trial]
+
+
+def salt(other: bool) -> None:
+    """Let `hash` give other numbers for what holds text, or the usual ones."""
+
+    def salted(value: Any, /) -> int:
+        return _HASH((1, value)) if _holds_text(value) else _HASH(value)
+
+    builtins.hash = salted if other else _HASH
+
+
+def _holds_text(value: Any) -> bool:
+    if isinstance(value, tuple | frozenset):
+        return any(map(_holds_text, value))
+    return isinstance(value, str | bytes)
 
 
 @inside
@@ -162,9 +216,11 @@ def ledger_turns(fn: Function, case: Case) -> Observation:
     """Drive `fn(search)` around an `InTurn`, with workers that come and go; `values[0]` is a list.
 
     A case's arguments: trials, script. The script's steps: ("next", w): worker w asks, ("report",
-    w, n, loss): it reports the n-th job that it had, ("gone", w, n): this is given up. A step of a
+    w, n, loss): it reports the n-th job that it had, ("gone", w, n): this is given up; ("stray", w,
+    "report", loss) and ("stray", w, "gone") are of a job that nobody was given. A step of an n-th
     job that it never had is left out. An item of the list is `[step, job, answer, told, done]`:
-    the step's job, what came of it, "refused" for a ValueError; what the search inside has been
+    the step's job, what came of it, "refused" for a ValueError,
+    "wordless" for one without text; what the search inside has been
     told so far; and what `done()` says.
     """
     trouble = wrong_signature(fn, 1)
@@ -181,6 +237,9 @@ def ledger_turns(fn: Function, case: Case) -> Observation:
                 job = answer = ledger.next()
                 if job is not None:
                     jobs.append(job)
+            elif kind == "stray":
+                job, loss = Job(trials + 1, 0, 1), more[1:]
+                answer = _asked(ledger.report if loss else ledger.give_up, job, loss)
             elif not -len(jobs) <= more[0] < len(jobs):
                 continue
             else:
@@ -198,6 +257,48 @@ def ledger_turns(fn: Function, case: Case) -> Observation:
 
 def _asked(call: Any, job: Any, loss: Sequence[float]) -> Any:
     try:
-        return call(job, *loss)
-    except ValueError:
-        return "refused"
+        call(job, *loss)
+    except ValueError as error:
+        return "refused" if str(error).strip() else "wordless"
+    return None
+
+
+def call_kept(fn: Function, case: Case) -> Observation:
+    """As `call_with_tensors`, with a look at lists inside lists too."""
+    if isinstance(fn, Remote):
+        return call_with_tensors(fn, case)
+    given: list[tuple[Any, Any]] = []
+
+    @wraps(fn)
+    def noting(*args: Any) -> Any:
+        given.extend((arg, deepcopy(arg)) for arg in args if isinstance(arg, list))
+        return fn(*args)
+
+    seen = call_with_tensors(noting, case)
+    if not seen.trouble and any(arg != was for arg, was in given):
+        value = seen.values[0]
+        its = type(value) is dict and CHANGED in value
+        seen.values = [value if its else {CHANGED: 0, "returned": value}]
+    return seen
+
+
+def call_rung(fn: Function, case: Case) -> Observation:
+    """As `call_kept`, of a dictionary, which is looked at in another process too, and a number."""
+    if not isinstance(fn, Remote):
+        return call_kept(fn, case)
+    trouble = wrong_signature(fn, 2)
+    if trouble:
+        return trouble
+    losses, factor = case.args[0]
+    try:
+        held = made(fn, dict, list(losses.items()))
+        value = plain(fn(held, factor))
+        alike = there(fn, items_of, held) == items_of(losses)
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[value if alike else {CHANGED: 0, "returned": value}])
+
+
+def items_of(losses: Mapping[int, float]) -> list[list[str]]:
+    """Keys and values as texts, of which NaN is one like any other."""
+    return sorted([repr(key), repr(value)] for key, value in losses.items())

@@ -144,7 +144,9 @@ REPORTS: dict[str, dict[str, str]] = {
     "15.2": {"changed": _MEMORY},
     "15.6": {"changed": _MEMORY, "linked": "whether a way leads back from the answer for autograd"},
     "16.1": {"random": _RANDOM},
-    "16.2": {"changed": _LISTS},
+    "16.2": {"changed": "a dictionary that is changed, looked at in its process after the call"},
+    "16.5": {"changed": f"{_MEMORY}; {_LISTS}"},
+    "16.6": {"changed": _LISTS},
 }
 _BY_KIND = {
     "ranks": "what it gives, each rank's messages, computing and time",

@@ -16,6 +16,8 @@ from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing, short
 from helpers.exercises.drives_search import decisions
 from helpers.exercises.lesson_16 import asha_wrong as wrong
+from helpers.exercises.lesson_16.asha_reason import why
+from helpers.exercises.lesson_16.promoted import reference as ranked
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
 Turn = list[Any]
@@ -47,8 +49,20 @@ def cases(seed: int) -> list[Case]:
         name = f"With {count(trials, 'trial')}, {count(workers, 'worker')} and η = {factor}"
         args = (*given, workers, losses, order)
         want = decisions(reference, Case(name, (args,))).values[0]
-        made.append(Case(name, (args,), facts={"want": want}))
+        facts = {"want": want, "ranks": _ranks(want, rungs)}
+        made.append(Case(name, (args,), facts=facts))
     return made
+
+
+def _ranks(turns: Sequence[Turn], rungs: int) -> list[list[list[int]]]:
+    """For each turn and rung the trials whose loss is known then, the best first."""
+    known: list[dict[int, float]] = [{} for _ in range(rungs)]
+    found = []
+    for reports, _ in turns:
+        for (trial, rung, _), loss in reports:
+            known[rung][trial] = loss
+        found.append([ranked(losses, 1) for losses in known])
+    return found
 
 
 def _apart(case: Case, seen: Observation) -> tuple[int, Turn, Turn] | None:
@@ -88,10 +102,11 @@ def claim(case: Case, seen: Observation) -> str | None:
     found = _apart(case, seen)
     if found is None:
         return None
-    _, got, want = found
+    at, got, want = found
+    reason = why(case, at, got, want)
     return (
         f"{case.name}, {_reported(case, want)} you decide {_decided(got[1])}; it should be "
-        f"{_decided(want[1])}."
+        f"{_decided(want[1])}{f': {reason}' if reason else ''}."
     )
 
 
@@ -117,13 +132,13 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     up = sum(job[1] > 0 for job in jobs)
     return (
         f"Passed with 1, 2, 3 and 5 workers. {cases[0].name}, {up} of {len(jobs)} jobs are "
-        "promotions, and no worker ever waited for a rung."
+        "promotions, and no worker waited while trials were left to begin."
     )
 
 
 EXERCISE = Exercise(
     number="16.3",
-    title="Nobody waits",
+    title="Nobody waits for a whole rung",
     stars=3,
     minutes=15,
     points=4,
@@ -187,7 +202,7 @@ EXERCISE = Exercise(
             "never begins another",
             wrong.begins_never,
             "{when} you decide {got} instead of {want}: where nobody can be promoted, a new trial "
-            "begins, for no worker waits.",
+            "begins, as long as there is one.",
         ),
         WrongAnswer(
             "one at least",

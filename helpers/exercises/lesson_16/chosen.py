@@ -9,6 +9,7 @@ error estimation when using cross-validation for model selection" (2006).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -16,9 +17,10 @@ from torch import Tensor
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, number, told_apart
-from helpers.exercises.drives import plain_call
+from helpers.exercises.drives_search import call_kept
+from helpers.exercises.drives_split import changed, returned
 from helpers.exercises.formula import wrong_number
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 Parts = Sequence[Sequence[int]]
 
@@ -75,7 +77,7 @@ def cases(seed: int) -> list[Case]:
 def _is_telling(right: Tensor, parts: Parts) -> bool:
     """Whether the answers differ here that a case of so many models is there to tell apart."""
     want, last, *others = (
-        round(float(one(right, parts)), 9) for one in (reference, _last_of_equals, *_KNOWN)
+        round(float(one(right.clone(), parts)), 9) for one in (reference, _last_of_equals, *_KNOWN)
     )
     if len(right) == 6:
         return want not in others and len(set(others)) == len(others) and last not in others
@@ -85,23 +87,37 @@ def _is_telling(right: Tensor, parts: Parts) -> bool:
 
 
 def claim(case: Case, seen: Observation) -> str | None:
-    """The share, to nine digits."""
-    got, want = number(seen.values[0]), case.facts["want"]
+    """The share, to nine digits, and what was given as it was."""
+    got, want = _number(seen), case.facts["want"]
     if got is None or not abs(got - want) <= 1e-6:
-        return wrong_number(case, seen, "")
-    return None
+        return wrong_number(case, replace(seen, values=[returned(seen.values[0])]), "")
+    return _changed(case, seen)
+
+
+def _number(seen: Observation) -> float | None:
+    """The number that was given, also by who changed the arguments."""
+    return number(returned(seen.values[0]))
+
+
+def _changed(case: Case, seen: Observation) -> str | None:
+    if changed(seen.values[0]) is None:
+        return None
+    return (
+        f"{case.name}, your function changes what it was given: whoever uses `right` or `parts` "
+        "after it finds others. Work on a copy, `right.clone()`, or on a mask of your own."
+    )
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
-    got, want = told_apart(number(seen.values[0]) or 0.0, case.facts["want"])
+    got, want = told_apart(_number(seen) or 0.0, case.facts["want"])
     models, rows = case.args[0][0].shape
     return {"got": got, "want": want, "models": models, "rows": rows}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    case, got = cases[4], float(number(seen[4].values[0]) or 0.0)
+    case, got = cases[4], float(_number(seen[4]) or 0.0)
     return (
         f"Passed: of {len(case.args[0][0])} models the best has {case.facts['best']:.3f} of the "
         f"rows right that chose it; on rows that had no say it is {got:.3f}."
@@ -125,6 +141,28 @@ _best_part = _choosing(
 )
 
 
+def _mask_once(right: Tensor, parts: Parts) -> float:
+    left, hits = torch.ones(right.shape[1], dtype=torch.bool), 0
+    for part in parts:
+        left[list(part)] = False
+        hits += int(right[right[:, left].sum(dim=1).argmax(), list(part)].sum())
+    return hits / right.shape[1]
+
+
+def _in_place(right: Tensor, parts: Parts) -> float:
+    hits = 0
+    for part in parts:
+        right[:, list(part)] = False
+        hits += int(right[right.sum(dim=1).argmax(), list(part)].sum())
+    return hits / right.shape[1]
+
+
+def _consumes(right: Tensor, parts: Any) -> float:
+    found = reference(right, parts)
+    parts.pop()
+    return found
+
+
 def _all_models(right: Tensor, parts: Parts) -> float:
     return float(right.double().mean())
 
@@ -136,7 +174,7 @@ def _first_choice(right: Tensor, parts: Parts) -> float:
 
 _KNOWN = (
     *(_optimist, _by_itself, _on_the_others, _exchanged, _worst, _of_means, _on_all),
-    *(_wrong_share, _number_right, _best_part, _all_models, _first_choice),
+    *(_mask_once, _in_place, _wrong_share, _number_right, _best_part, _all_models, _first_choice),
 )
 
 
@@ -156,10 +194,11 @@ EXERCISE = Exercise(
         "equal models the first is chosen."
     ),
     cases=cases,
-    drive=plain_call,
+    drive=call_kept,
     claim=claim,
     numbers=numbers,
-    compared=lambda case, seen: number(seen.values[0]),
+    compared=lambda case, seen: _number(seen),
+    mistakes=(Mistake("changes its arguments", _changed),),
     praise=praise,
     reference=reference,
     wrong=(
@@ -204,6 +243,20 @@ EXERCISE = Exercise(
             "the chosen model is judged on all rows, also those that chose it. Only the part that "
             "had no say judges.",
         ),
+        _known(
+            "a mask for all parts",
+            _mask_once,
+            "what you leave out for one part stays left out for the parts after it, so that in the "
+            "end no row chooses. Begin each part with all rows, inside the loop.",
+        ),
+        _known(
+            "wiped out in place",
+            _in_place,
+            "you set the part’s own columns of `right` to false, and then count on them: nothing "
+            "is right there any more, and `right` is not the caller’s either. Leave `right` as it "
+            "is, and choose by `right[:, others]`.",
+        ),
+        WrongAnswer("uses up the parts", _consumes, hint="changes what it was given"),
         _known(
             "the last of equals",
             _last_of_equals,

@@ -7,25 +7,17 @@ on its own; the global random states stay as they were.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import combinations
-from math import log, sqrt
-from typing import Any, NamedTuple
-
-import numpy as np
+from collections.abc import Sequence
+from math import sqrt
+from typing import Any
 
 from helpers.algorithms.search.space import draw as reference
 from helpers.exercises.common import rng
-from helpers.exercises.compare import count, describe, number, short
+from helpers.exercises.compare import count, short
 from helpers.exercises.drives_search import draws
 from helpers.exercises.lesson_16 import draw_wrong as wrong
+from helpers.exercises.lesson_16.draw_faults import faults, row_of
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
-
-Row = list[tuple[str, Any]]
-_MANY = 50  # trials from which on shares are looked at
-_UNEVEN = 2.8  # of Kolmogorov and Smirnov: an even one exceeds it once in three million times
-_TOGETHER = 5.5  # of √n · correlation
-_SKEWED = 30.0  # of χ²: even options exceed it once in a million times, or less often
 
 
 def cases(seed: int) -> list[Case]:
@@ -50,138 +42,6 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
-# --- what was drawn -------------------------------------------------------------------------------
-
-
-def _row(case: Case, told: Any) -> Row:
-    """A trial's values by names; raises where they are not what was asked for."""
-    if type(told) is not list or [type(each) for each in told] != [list] * len(told):
-        raise TypeError(describe(told))
-    names = sorted(case.args[0][0])
-    if [each[0] for each in told] != names:
-        gave = ", ".join(repr(each[0]) for each in told) or "none"
-        raise TypeError(f"a dictionary with the names {gave}")
-    row = []
-    for name, value in told:
-        kind = case.args[0][0][name][0]
-        held = value if kind == "choice" else number(value)
-        if type(value) is np.ndarray and kind == "choice" and value.ndim == 0:
-            held = value.item()
-        if held is None or not _inside(case.args[0][0][name], held):
-            raise TypeError(f"{describe(value)} for `{name}`")
-        row.append((name, held))
-    return row
-
-
-def _inside(its: Sequence[Any], value: Any) -> bool:
-    if its[0] == "choice":
-        return value in its[1]
-    slack = 1e-9 * (its[2] - its[1])
-    return bool(its[1] - slack <= value <= its[2] + slack)
-
-
-def _place(its: Sequence[Any], value: Any) -> float:
-    """Where a value lies in its range, from 0 to 1."""
-    if its[0] == "choice":
-        return float(its[1].index(value)) / len(its[1])
-    low, high, at = (log(v) for v in (*its[1:], value)) if its[0] == "log" else (*its[1:], value)
-    return (at - low) / (high - low)
-
-
-class Fault(NamedTuple):
-    """What is not as it should be. kind: free of numbers. at: which, such as a range's name."""
-
-    kind: str
-    at: Any
-    says: str
-
-
-def faults(case: Case, seen: Observation) -> list[Fault]:
-    """All of them, the plainest first."""
-    told = seen.values[0]
-    first, again, turned, other = ([_row(case, one) for one in part] for part in told[:4])
-    few = [first[trial] for trial in range(len(again) - 1, -1, -1)]
-    found = [*_again(again, few), *_alike(first, other)]
-    if not any(each.kind in ("again", "trials") for each in found):
-        if turned != few:
-            said = "a space that names its ranges in another order gives trial 0 other values"
-            found.append(Fault("order", None, f"{said}: go through `sorted(space)`."))
-        if len(first) >= _MANY:
-            found += _shares(case.args[0][0], first)
-    if not told[4]["random"]:
-        said = "the global random state is another one after your call, for everybody who uses it"
-        found.append(Fault("alone", None, f"{said}: make a generator of the call's own."))
-    return found
-
-
-def _again(again: list[Row], few: list[Row]) -> list[Fault]:
-    trial = next((t for t, (a, b) in enumerate(zip(again, few, strict=True)) if a != b), None)
-    if trial is None:
-        return []
-    number_of = len(few) - 1 - trial
-    name = next(a[0] for a, b in zip(again[trial], few[trial], strict=True) if a != b)
-    return [
-        Fault(
-            "again",
-            None,
-            f"trial {number_of} is asked for once more, after others, and its `{name}` is another: "
-            "nothing but the seed and the trial's number may decide it.",
-        )
-    ]
-
-
-def _alike(first: list[Row], other: list[Row]) -> list[Fault]:
-    """Trials of one seed, or of two, that got the same."""
-    places: dict[str, int] = {}
-    for trial, row in enumerate(first):
-        before = places.setdefault(repr(row), trial)
-        if before != trial:
-            return [Fault("trials", None, f"trials {before} and {trial} get the very same values.")]
-    for trial, row in enumerate(other):
-        same = places.get(repr(row))
-        if same is not None:
-            return [
-                Fault(
-                    "seeds",
-                    same - trial,
-                    f"trial {trial} of the next seed gets what trial {same} of this one got: two "
-                    "searches would try the same.",
-                )
-            ]
-    return []
-
-
-def _shares(ranges: Mapping[str, Sequence[Any]], first: list[Row]) -> list[Fault]:
-    """Ranges that are not filled evenly, and those that go together."""
-    found, n = [], len(first)
-    places = {
-        name: np.array([_place(ranges[name], dict(row)[name]) for row in first]) for name in ranges
-    }
-    for name, at in places.items():
-        its = ranges[name]
-        if its[0] == "choice":
-            held = [sum(dict(row)[name] == option for row in first) for option in its[1]]
-            even = n / len(its[1])
-            if sum((each - even) ** 2 for each in held) / even > _SKEWED:
-                said = f"the options of `{name}` came {held} times; each is as likely."
-                found.append(Fault("choice", None, said))
-            continue
-        ranked = np.sort(at)
-        edges = np.arange(n + 1) / n
-        apart = max(float(np.max(edges[1:] - ranked)), float(np.max(ranked - edges[:-1])))
-        if sqrt(n) * apart > _UNEVEN:
-            middle = float(np.median(at))
-            said = f"half of the trials have `{name}` in the part above {100 * middle:.0f} % of "
-            said += "its range" + (" of logarithms." if its[0] == "log" else ".")
-            found.append(Fault(its[0], middle > 0.8, said))
-    floats = [name for name in places if ranges[name][0] != "choice"]
-    for one, two in combinations(floats, 2):
-        if abs(float(np.corrcoef(places[one], places[two])[0, 1])) * sqrt(n) > _TOGETHER:
-            said = f"`{one}` and `{two}` go together: where one is large, so is the other."
-            return [*found, Fault("together", None, said)]
-    return found
-
-
 def claim(case: Case, seen: Observation) -> str | None:
     """Nothing of all that is amiss."""
     try:
@@ -200,13 +60,18 @@ def compared(case: Case, seen: Observation) -> Any:
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
     told = {each.kind: each for each in faults(case, seen)}
-    apart = told["seeds"].at if "seeds" in told else 0
-    return {"seed": case.args[0][2], "after": case.args[0][2] + 1, "apart": apart}
+    apart = told["seeds"].at[0] if "seeds" in told else 0
+    one, two, _ = told["together"].at[0] if "together" in told else ("", "", True)
+    seed = case.args[0][2]
+    return {
+        **{"seed": seed, "after": seed + 1, "glued": 10 * seed + 1},
+        **{"apart": apart, "one": one, "two": two},
+    }
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    rates = [float(dict(_row(cases[0], one))["rate"]) for one in seen[0].values[0][0]]
+    rates = [float(dict(row_of(cases[0], one))["rate"]) for one in seen[0].values[0][0]]
     low, high = cases[0].args[0][0]["rate"][1:]
     small = sum(rate < sqrt(low * high) for rate in rates)
     return (
@@ -267,6 +132,31 @@ EXERCISE = Exercise(
             "search has more trials than that. Give the generator both, `[seed, trial]`.",
         ),
         WrongAnswer(
+            "seed times a thousand",
+            wrong.thousands,
+            "trial 1000 of seed {seed} is trial 0 of seed {after}: such a product ends where a "
+            "search has more trials than that. Give the generator both, `[seed, trial]`.",
+        ),
+        WrongAnswer(
+            "the digits behind one another",
+            wrong.glued,
+            "trial 10 of seed {seed} is trial 0 of seed {glued}: written behind one another they "
+            "are the same digits. Give the generator both, `[seed, trial]`.",
+        ),
+        WrongAnswer(
+            "seed times trial",
+            wrong.times,
+            "trial 0 is the same in every seed, and trial {after} of seed {seed} is trial {seed} "
+            "of seed {after}: the products are equal. Give the generator both, `[seed, trial]`.",
+        ),
+        WrongAnswer(
+            "the hash of a text",
+            wrong.hashed,
+            "`hash` of a text gives another number in every process, so another worker, or you "
+            "tomorrow, gets other values for the same trial. Give the generator both numbers "
+            "themselves, `[seed, trial]`.",
+        ),
+        WrongAnswer(
             "the seed is left out",
             wrong.no_seed,
             "every seed gives the same trials: two searches with other seeds would try the same "
@@ -285,6 +175,12 @@ EXERCISE = Exercise(
             "most pairs are never tried. Draw a place for each name, from one generator.",
         ),
         WrongAnswer(
+            "by the name's length",
+            wrong.by_length,
+            "`{one}` and `{two}` get the same place in every trial, as their names are equally "
+            "long. Draw a place for each name, from one generator.",
+        ),
+        WrongAnswer(
             "linear in place of factors",
             wrong.linear,
             "nearly all values of the ranges by factors come from their upper end: between low and "
@@ -299,8 +195,8 @@ EXERCISE = Exercise(
         WrongAnswer(
             "in the dictionary's order",
             wrong.as_named,
-            "the same space with its names in another order gives the same trial other values, and "
-            "a name that somebody adds in front would change all others. Go through `sorted(…)`.",
+            "the same space with its names in another order gives the same trial other values. "
+            "Go through `sorted(…)`.",
         ),
     ),
     ranked=False,

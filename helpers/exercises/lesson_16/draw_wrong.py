@@ -54,9 +54,21 @@ unseeded = _drawing(lambda seed, trial, n: np.random.random(n))
 seeds_all = _drawing(_anew)
 adds = _drawing(_of(lambda seed, trial: seed + trial))
 hundreds = _drawing(_of(lambda seed, trial: 100 * seed + trial))
+thousands = _drawing(_of(lambda seed, trial: 1000 * seed + trial))
+glued = _drawing(_of(lambda seed, trial: int(f"{seed}{trial}")))
+times = _drawing(_of(lambda seed, trial: seed * trial))
+hashed = _drawing(_of(lambda seed, trial: hash(f"{seed}-{trial}") % 2**32))
 no_seed = _drawing(_of(lambda seed, trial: trial))
 no_trial = _drawing(_of(lambda seed, trial: seed))
 one_place = _drawing(lambda seed, trial, n: [_both(seed, trial, 1)[0]] * n)
 linear = _drawing(_both, at=_by_differences)
 rounds = _drawing(_both, at=_by_rounding)
 as_named = _drawing(_both, names=list)
+
+
+def by_length(space: Mapping[str, Any], trial: int, seed: int = 0) -> dict[str, Any]:
+    """A generator for each name, seeded with how long the name is."""
+    return {
+        name: space[name].at(float(np.random.default_rng([seed, trial, len(name)]).random()))
+        for name in space
+    }

@@ -24,6 +24,7 @@ _TOLD = (  # 3 workers and 4 trials: each of the ways in which one may be lost o
     *(("next", 1), ("report", 1, -1), ("next", 2), ("report", 0, 0), ("next", 0), ("next", 1)),
     *(("gone", 0, -1), ("gone", 2, -1), ("next", 1), ("next", 0), ("report", 0, -1), ("next", 2)),
     *(("gone", 1, -1), ("next", 2), ("report", 2, -1), ("next", 0)),
+    *(("stray", 0, "report"), ("stray", 0, "gone")),
 )
 
 
@@ -83,7 +84,7 @@ def cases(seed: int) -> list[Case]:
 
 def _case(workers: int, trials: int, script: Sequence[Step], random: Any) -> Case:
     told = [
-        (*step, round(float(random.uniform(0.1, 2.0)), 2)) if step[0] == "report" else step
+        (*step, round(float(random.uniform(0.1, 2.0)), 2)) if "report" in step else step
         for step in script
     ]
     name = f"With {count(workers, 'worker')} and {count(trials, 'trial')}"
@@ -96,7 +97,7 @@ def _turns(seen: Observation) -> list[Any]:
     """The turns; what `report` and `give_up` return is no matter."""
     found = []
     for step, job, answer, told, done in seen.values[0]:
-        kept = answer if step[0] == "next" or answer == "refused" else None
+        kept = answer if step[0] == "next" or answer in ("refused", "wordless") else None
         found.append([step, job, kept, told, bool(done) if type(done) is bool else done])
     return found
 
@@ -132,6 +133,10 @@ def _when(turn: Any) -> str:
     if kind == "next":
         return f"worker {worker} asks"
     its = f"trial {job[0]} on rung {job[1]}" if type(job) is tuple and len(job) == 3 else "its job"
+    if kind == "stray":
+        its += ", which nobody was given"
+        said = f"reports {short(more[1])} for" if more[1:] else "is gone with"
+        return f"worker {worker} {said} {its}"
     if kind == "gone":
         return f"worker {worker} is gone with {its}"
     return f"worker {worker} reports {short(more[1])} for {its}"
@@ -143,7 +148,8 @@ def _came(turn: Any) -> str:
     if kind == "next":
         is_job = type(answer) is tuple and len(answer) == 3
         return f"it gets {f'Job{answer}' if is_job else describe(answer)}"
-    return "it is refused" if answer == "refused" else "it is taken"
+    refused = {"refused": "it is refused", "wordless": "it is refused without a word"}
+    return refused.get(answer, "no ValueError comes")
 
 
 def _told(turn: Any) -> str:
@@ -251,8 +257,20 @@ EXERCISE = Exercise(
         WrongAnswer(
             "silent",
             wrong.silent,
-            "{when}: nothing comes of it, which is right, but nobody hears of it. Refuse it by "
-            "`raise ValueError(…)`, with a sentence.",
+            "{when}: no ValueError came. Nothing is changed, which is right, but nobody hears of "
+            "it: `raise ValueError(…)`, with a sentence, where you return.",
+        ),
+        WrongAnswer(
+            "without a sentence",
+            wrong.wordless,
+            "{when}: it is refused, which is right, but the ValueError says nothing. Give it a "
+            'sentence: `raise ValueError(f"{{job}} does not run.")`.',
+        ),
+        WrongAnswer(
+            "only what is over or lost",
+            wrong.known_alone,
+            "{when}: no ValueError came. You ask whether the job was reported before or waits, and "
+            "this one was never given out. Ask whether it is in `self.running`.",
         ),
         WrongAnswer(
             "by trials",

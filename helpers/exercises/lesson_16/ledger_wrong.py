@@ -114,6 +114,29 @@ runs_on = _but(reported=lambda ledger, job: None)
 given_up_runs_on = _but(lost=lambda ledger, job: None)
 not_noted = _but(note=_notes_new)
 lost_when_done = _but(give_up=_keeps)
+
+
+class _Known(_Ledger):
+    """Refuses what it knows to be over, or lost, and nothing else."""
+
+    def __init__(self, search: Any) -> None:
+        super().__init__(search)
+        self.over: set[Any] = set()
+
+    def runs(self, job: Any) -> bool:
+        return job not in self.over and job not in self.waiting
+
+    def reported(self, job: Any) -> None:
+        super().reported(job)
+        self.over.add(job)
+
+
+def _wordless(ledger: _Ledger) -> None:
+    raise ValueError
+
+
+known_alone = _Known
+wordless = _but(refuse=_wordless)
 silent = _but(refuse=lambda ledger: None)
 by_trials = _but(key=lambda ledger, job: job[0])
 none_runs = _but(next=_notes_all)

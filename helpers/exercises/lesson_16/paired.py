@@ -11,10 +11,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from helpers.algorithms.search.validation import paired_p_value as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, number, told_apart
-from helpers.exercises.drives import plain_call
+from helpers.exercises.drives_search import call_kept
+from helpers.exercises.drives_split import changed, returned
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 Rights = Sequence[bool]
@@ -42,21 +45,35 @@ def cases(seed: int) -> list[Case]:
 
 
 def claim(case: Case, seen: Observation) -> str | None:
-    """The number, to nine digits."""
-    got, want = number(seen.values[0]), case.facts["want"]
+    """The number, to nine digits, and the lists as they were."""
+    got, want = _number(seen), case.facts["want"]
     if got is None:
-        gave = describe(seen.values[0])
+        gave = describe(returned(seen.values[0]))
         return f"{case.name}, your function gave {gave}; one number from 0 to 1 was asked for."
     if abs(got - want) <= 1e-9 * want:
-        return None
+        return _changed(case, seen)
     one, other = told_apart(got, want)
     return f"{case.name}, you say {one}; it should be {other}."
+
+
+def _number(seen: Observation) -> float | None:
+    """The number that was given, also by who changed the lists."""
+    return number(returned(seen.values[0]))
+
+
+def _changed(case: Case, seen: Observation) -> str | None:
+    if changed(seen.values[0]) is None:
+        return None
+    return (
+        f"{case.name}, your function changes a list that it was given: whoever compares `first` "
+        "with another one after it finds other rows. Count without `pop` and without writing."
+    )
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
     one, two, rows = case.facts["counts"]
-    got, want = told_apart(number(seen.values[0]) or 0.0, case.facts["want"])
+    got, want = told_apart(_number(seen) or 0.0, case.facts["want"])
     few, apart = min(one, two), one + two
     return {
         **{"got": got, "want": want, "one": one, "two": two, "rows": rows},
@@ -76,7 +93,7 @@ def _no_rows(case: Case, seen: Observation) -> str | None:
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     one, two, rows = cases[0].facts["counts"]
-    got = float(number(seen[0].values[0]) or 0.0)
+    got = float(_number(seen[0]) or 0.0)
     return (
         f"Passed: {one} rows against {two} of {rows} come about in {100 * got:.1f} % of cases if "
         "both are equally good; 1 row against none always does."
@@ -134,6 +151,19 @@ def _divides(first: Rights, second: Rights) -> float:
     return min(1.0, 2 * _tail(one + two, round(share * (one + two))))
 
 
+def _overflows(first: Rights, second: Rights) -> float:
+    one, two = (np.array(a) & ~np.array(b) for a, b in ((first, second), (second, first)))
+    apart, few = one.sum() + two.sum(), min(one.sum(), two.sum())
+    ways = sum(math.comb(apart, k) for k in range(few + 1))
+    with np.errstate(all="ignore"):
+        return min(1.0, float(2 * ways / np.int64(2) ** apart))
+
+
+def _pops(first: Any, second: Any) -> float:
+    pairs = [(first.pop(), second.pop()) for _ in range(len(first))]
+    return reference([a for a, _ in pairs], [b for _, b in pairs])
+
+
 def _known(name: str, answer: Callable[..., float], what: str) -> WrongAnswer:
     return WrongAnswer(name, answer, f"you say {{got}} instead of {{want}}: {what}")
 
@@ -150,11 +180,14 @@ EXERCISE = Exercise(
         "or fewer, 1 at most; m are the rows on which just one of the two is right."
     ),
     cases=cases,
-    drive=plain_call,
+    drive=call_kept,
     claim=claim,
-    mistakes=(Mistake("divides by no rows", _no_rows, unfinished=True),),
+    mistakes=(
+        Mistake("divides by no rows", _no_rows, unfinished=True),
+        Mistake("changes a list", _changed),
+    ),
     numbers=numbers,
-    compared=lambda case, seen: number(seen.values[0]),
+    compared=lambda case, seen: _number(seen),
     praise=praise,
     reference=reference,
     wrong=(
@@ -204,16 +237,24 @@ EXERCISE = Exercise(
             "fewer.",
         ),
         _known(
+            "numpy's whole numbers",
+            _overflows,
+            "m is one of numpy’s whole numbers, and 2 to the power of {apart} is beyond its 64 "
+            "bits, where it becomes 0. Make m a Python int: `m = int(m)`.",
+        ),
+        _known(
             "the first one's rows",
             _first_alone,
             "you count the ways that give the first one {one} rows or fewer. The tail is that of "
             "the worse of the two, {few} or fewer, whichever it is.",
         ),
+        WrongAnswer("uses up the rows", _pops, hint="changes a list"),
         _known(
             "from the other end",
             _from_above,
-            "you count up to the better one’s rows, which is nearly everything. The tail ends at "
-            "the worse one’s, {few}.",
+            "what comes out as 1 or more was cut to it. A sum up to the better one’s rows is "
+            "nearly everything, and one that is not divided by 2 to the power of {apart} is far "
+            "beyond 1. The tail ends at the worse one’s, {few}, and is a share.",
         ),
         _known(
             "unpaired",

@@ -8,13 +8,14 @@ the better, and the losses stay as they were. Jamieson and Talwalkar (2016), fig
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array
-from helpers.exercises.drives_kept import call_with_tensors
+from helpers.exercises.drives_search import call_rung
 from helpers.exercises.drives_split import CHANGED
+from helpers.exercises.lesson_16 import promoted_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 Losses = Mapping[int, float]
@@ -30,29 +31,48 @@ def reference(losses: Losses, factor: int) -> list[int]:
     return sorted(losses, key=place)[: len(losses) // factor]
 
 
+_SIZES = (
+    *((15, 3), (11, 3), (6, 2), (5, 2), (4, 2), (3, 3), (2, 3), (1, 2), (0, 4)),
+    *((40, 2), (7, 2)),
+)
+
+
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 11 trials, of which 3 are no number and two equal; then 6, 5, 4, 3, 2, 1 and none."""
+    """Seed 0: 15 trials, of which 7 are no number and some equal; then 11, 6, 5, 4, 3, 2, 1 and
+    none; 40 of which a third each are as good as one another; 7 that nearly are.
+
+    With 15 trials the numbers that people take instead differ: ⌊(n − 1)/η⌋, n − η, η, n − ⌊n/η⌋,
+    and the numbers' own ⌊n/η⌋.
+    """
     random = rng(seed, "16.2")
     made = []
-    for n, factor in ((11, 3), (6, 2), (5, 2), (4, 2), (3, 3), (2, 3), (1, 2), (0, 4)):
-        n += 9 * int(random.integers(1, 4)) if seed and n == 11 else 0
+    for n, factor in _SIZES:
+        n += 9 * int(random.integers(1, 4)) if seed and n in (11, 15) else 0
         trials = random.permutation(n + 3)[:n].tolist()
         low = round(float(random.uniform(0.1, 0.4)), 2)
         values = [round(low + 0.07 * place, 2) for place in range(n)]
         random.shuffle(values)
         losses = dict(zip(trials, values, strict=True))
         ranked = sorted(losses, key=losses.__getitem__)
-        if n >= 11:  # the first that is told of is none; a tie where the rung is cut
-            for trial in {trials[0], *ranked[-2:]} if trials[0] != ranked[0] else ranked[-3:]:
-                losses[trial] = math.nan
+        if n == 40:
+            losses = {trial: values[at % 3] for at, trial in enumerate(losses)}
+        elif n == 7:  # apart by less than a rounding, and in another order as texts
+            near = [9.0 + 2e-9, 9.0 + 1e-9, 9.0, 12.0, 2e-4, 1e-5, 100.0]
+            losses = dict(zip(sorted(trials), near, strict=True))
+        elif n >= 11:  # the first that is told of is none; a tie where the rung is cut
+            many = n // 2 if n % 3 == 0 else 3
+            last = ranked[1 - many :]
+            for trial in {trials[0], *last} if trials[0] != ranked[0] else ranked[-many:]:
+                losses[trial] = float("nan")
             losses = _tied(losses, factor)
         elif n == 6:  # the cut lies between ∞ and NaN, and the trial of the latter is the earlier
             for trial in ranked[2:]:
-                losses[trial] = math.nan
+                losses[trial] = float("nan")
             losses[max(ranked[2:])] = math.inf
-        elif n == 4:
+        elif n == 4:  # each NaN an object of its own: of these the later ones are told first
             for trial in ranked[1:]:
-                losses[trial] = math.nan
+                losses[trial] = float("nan")
+            losses = dict(sorted(losses.items(), reverse=True))
         made.append(_case(losses, factor))
     return made
 
@@ -110,6 +130,22 @@ def _changed(case: Case, seen: Observation) -> str | None:
     )
 
 
+def _ties(case: Case, seen: Observation) -> str | None:
+    """Equal losses in another order than that of their numbers."""
+    losses, want = case.args[0][0], case.facts["want"]
+    got = _trials(seen.values[0])
+    if got is None or len(got) != len(want) or got == want:
+        return None
+    if any(losses.get(a) != losses[b] for a, b in zip(got, want, strict=True)):
+        return None
+    one, other = next((a, b) for a, b in zip(got, want, strict=True) if a != b)
+    return (
+        f"{case.name}, you take trial {one} before trial {other}, and their losses are equal: the "
+        'smaller number is the better. `argsort` keeps the order of equals with `kind="stable"` '
+        "alone, where the trials were sorted before."
+    )
+
+
 def compared(case: Case, seen: Observation) -> Any:
     """The trials, whatever holds them; what are none, as they are."""
     found = _trials(seen.values[0])
@@ -138,62 +174,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _ranking(
-    place: Callable[[Losses, int], Any] = lambda losses, trial: (
-        math.isnan(losses[trial]),
-        0.0 if math.isnan(losses[trial]) else losses[trial],
-        trial,
-    ),
-    of: Callable[[Losses], Iterable[int]] = list,
-    many: Callable[[Losses, int], int] = lambda losses, factor: len(losses) // factor,
-    gives: Callable[[Losses, list[int]], Any] = lambda losses, trials: trials,
-) -> Callable[[Losses, int], Any]:
-    """Promoting with a part exchanged: a trial's place, which trials, how many, what is given."""
-
-    def promoted(losses: Losses, factor: int) -> Any:
-        ranked = sorted(of(losses), key=lambda trial: place(losses, trial))
-        return gives(losses, ranked[: many(losses, factor)])
-
-    return promoted
-
-
-def _numbers_alone(losses: Losses) -> list[int]:
-    return [trial for trial in losses if not math.isnan(losses[trial])]
-
-
-def _finite(value: float, instead: float) -> float:
-    return instead if math.isnan(value) else value
-
-
-def _writes(losses: dict[int, float], factor: int) -> list[int]:
-    right = reference(losses, factor)
-    for trial in losses:
-        losses[trial] = _finite(losses[trial], math.inf)
-    return right
-
-
-_plain = _ranking(lambda losses, trial: losses[trial])
-_largest = _ranking(
-    lambda losses, t: (math.isnan(losses[t]), -_finite(losses[t], 0.0), t),
-)
-_nan_first = _ranking(lambda losses, t: (_finite(losses[t], -math.inf), t))
-_nan_infinite = _ranking(lambda losses, t: (_finite(losses[t], math.inf), t))
-_valid_count = _ranking(
-    of=_numbers_alone, many=lambda losses, factor: len(_numbers_alone(losses)) // factor
-)
-_valid_only = _ranking(of=_numbers_alone)
-_up = _ranking(many=lambda losses, factor: -(-len(losses) // factor))
-_one_at_least = _ranking(many=lambda losses, factor: max(1, len(losses) // factor))
-_the_factor = _ranking(many=lambda losses, factor: factor)
-_all_but = _ranking(many=lambda losses, factor: len(losses) - len(losses) // factor)
-_by_telling = _ranking(lambda losses, t: (math.isnan(losses[t]), _finite(losses[t], 0.0)))
-_later = _ranking(lambda losses, t: (math.isnan(losses[t]), _finite(losses[t], 0.0), -t))
-_by_number = _ranking(gives=lambda losses, trials: sorted(trials))
-_worst_first = _ranking(gives=lambda losses, trials: trials[::-1])
-_their_losses = _ranking(gives=lambda losses, trials: [losses[trial] for trial in trials])
-_positions = _ranking(gives=lambda losses, trials: [list(losses).index(t) for t in trials])
-
-
 EXERCISE = Exercise(
     number="16.2",
     title="Who goes on",
@@ -206,9 +186,9 @@ EXERCISE = Exercise(
         "number, and of equal ones the earlier trial is the better."
     ),
     cases=cases,
-    drive=call_with_tensors,
+    drive=call_rung,
     claim=claim,
-    mistakes=(Mistake("changes the losses", _changed),),
+    mistakes=(Mistake("changes the losses", _changed), Mistake("equals in some order", _ties)),
     numbers=numbers,
     compared=compared,
     praise=praise,
@@ -216,98 +196,124 @@ EXERCISE = Exercise(
     wrong=(
         WrongAnswer(
             "NaN is sorted",
-            _plain,
+            wrong.plain,
             "you promote {gave} instead of {want}: NaN is neither smaller nor larger than any "
             "number, so that `sorted` leaves the trials where they happen to stand. Sort by "
             "`(math.isnan(loss), …)` first.",
         ),
         WrongAnswer(
             "the largest losses",
-            _largest,
+            wrong.largest,
             "you promote the trials with the largest losses, {gave}.",
         ),
         WrongAnswer(
             "NaN is best",
-            _nan_first,
+            wrong.nan_first,
             "trial {nan}, whose loss is no number, is promoted first: a training that diverged is "
             "the worst of all.",
         ),
         WrongAnswer(
             "NaN is infinity",
-            _nan_infinite,
+            wrong.nan_infinite,
             "you promote {gave} instead of {want}: you take NaN for infinity. It is worse than "
             "that, too.",
         ),
         WrongAnswer(
             "counts numbers alone",
-            _valid_count,
+            wrong.valid_count,
             "{got} of {n} trials go on: you count the {valid} whose loss is a number. The {nans} "
             "that diverged were tried as well, so ⌊{n}/{factor}⌋ = {k} go on.",
         ),
         WrongAnswer(
             "numbers alone",
-            _valid_only,
+            wrong.valid_only,
             "{got} of {n} trials go on, though there is room for {k}: where too few losses are "
             "numbers, those that are none fill up the end.",
         ),
         WrongAnswer(
             "one at least",
-            _one_at_least,
+            wrong.one_at_least,
             "a trial is promoted, though ⌊{n}/{factor}⌋ is 0: of {n} nobody can be said to be "
             "among the best 1/{factor}.",
         ),
         WrongAnswer(
             "rounds up",
-            _up,
+            wrong.up,
             "{got} of {n} trials go on: {n}/{factor} is rounded down, to {k}. Rounded up, the "
             "rungs would hold more trials than the budget counts on.",
         ),
         WrongAnswer(
             "as many as the factor",
-            _the_factor,
+            wrong.the_factor,
             "{got} of {n} go on: η says of how many one goes on, not how many. It is ⌊{n}/"
             "{factor}⌋ = {k}.",
         ),
         WrongAnswer(
             "drops one part",
-            _all_but,
+            wrong.all_but,
             "{got} of {n} go on: you leave out 1/{factor} of them. Only 1/{factor} goes on.",
         ),
         WrongAnswer(
+            "NaN inside the tuple",
+            wrong.nan_inside,
+            "you promote {gave} instead of {want}: NaN is still compared inside the tuple, where "
+            "two of them are neither equal nor one the smaller, so that their numbers are never "
+            "looked at. Put a number in its place, `0.0 if bad else losses[trial]`.",
+        ),
+        WrongAnswer(
+            "as text",
+            wrong.as_text,
+            "you promote {gave} instead of {want}: the losses are compared as text, where 12.0 "
+            "comes before 9.0 and 1e-05 behind both 0.0002 and 12.0. Compare numbers.",
+        ),
+        WrongAnswer(
+            "rounded to three digits",
+            wrong.three_digits,
+            "you promote {gave} instead of {want}: two losses that differ in a late digit count as "
+            "equal. Compare them as they are, unrounded.",
+        ),
+        WrongAnswer(
+            "in single precision",
+            wrong.single,
+            "you promote {gave} instead of {want}: two losses that differ in a late digit count as "
+            "equal. Compare them as they are, unrounded.",
+        ),
+        WrongAnswer(
             "ties by who was told first",
-            _by_telling,
+            wrong.by_telling,
             "you promote {gave} instead of {want}: of two equal losses you take that which was "
             "told first, so that the order in which workers end decides. The earlier trial is "
             "the better.",
         ),
         WrongAnswer(
             "ties by the later trial",
-            _later,
+            wrong.later,
             "you promote {gave} instead of {want}: of two equal losses the trial with the smaller "
             "number is the better.",
         ),
         WrongAnswer(
             "by their numbers",
-            _by_number,
+            wrong.by_number,
             "the right trials go on, sorted by their numbers, {gave}: the best comes first, "
             "{want}, for workers take them in this order.",
         ),
         WrongAnswer(
             "the worst of them first",
-            _worst_first,
+            wrong.worst_first,
             "the right trials go on, from the worst to the best: the best comes first, {want}.",
         ),
         WrongAnswer(
             "losses in place of trials",
-            _their_losses,
+            wrong.their_losses,
             "your list holds losses. The trials that they belong to were asked for, {want}.",
         ),
         WrongAnswer(
             "places in place of trials",
-            _positions,
+            wrong.positions,
             "{gave} are places in the dictionary, counted from 0. Its keys are the trials: {want}.",
         ),
-        WrongAnswer("writes into losses", _writes, hint="changes `losses`"),
+        WrongAnswer("a sort that is not stable", wrong.unstable, hint="their losses are equal"),
+        WrongAnswer("writes into losses", wrong.writes, hint="changes `losses`"),
     ),
     ranked=False,
 )

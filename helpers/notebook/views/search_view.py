@@ -34,12 +34,12 @@ def show_rates(points: Mapping[int, tuple[float, float]], x: str, y: str, captio
     figure, ax = axes(height=3.2)
     finite = [loss for _, loss in points.values() if loss < float("inf")]
     top = 1.15 * max(finite)
-    for trial, (rate, loss) in points.items():
+    for rate, loss in points.values():
         kept = loss < float("inf")
         ax.plot(rate, loss if kept else top, "o" if kept else "^", color=BLUE if kept else RED)
-        ax.annotate(str(trial), (rate, loss if kept else top), xytext=(4, 3),
-                    textcoords="offset points", fontsize=8, color=GREY)  # fmt: skip
     ax.set(xscale="log", xlabel=x, ylabel=y)
+    at = {t: (x, y if y < float("inf") else top) for t, (x, y) in points.items()}
+    _label(ax, {str(trial): point for trial, point in at.items()})
     rate, loss = min(points.values(), key=lambda point: point[1])
     ends = (f(rate for rate, _ in points.values()) for f in (min, max))
     lost = len(points) - len(finite)
@@ -47,6 +47,36 @@ def show_rates(points: Mapping[int, tuple[float, float]], x: str, y: str, captio
     alt = f"{y} against {x}, logarithmic, from {next(ends):.2g} to {next(ends):.2g}, of "
     alt += f"{len(points)} "
     show(figure, caption, f"{alt}trials: the least, {loss:.3g}, at {rate:.2g}{told}.")
+
+
+def _label(ax: Any, points: Mapping[str, tuple[float, float]]) -> None:
+    """A name beside each point, where it covers the fewest of the other points and names."""
+    scale = 72 / ax.figure.dpi  # from pixels to text points
+    ax.autoscale_view()
+    at = {name: scale * ax.transData.transform(point) for name, point in points.items()}
+    taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in at.values()]
+    for name, (x, y) in at.items():
+        wide = 4.6 * len(name)
+        best: tuple[int, float, float] | None = None
+        for up in (0, 8, -8, 15, -15):
+            for right in (5, -5 - wide, -wide / 2):
+                if right == -wide / 2 and not up:
+                    continue  # on the point itself
+                left, low = x + right, y + up - 3.5
+                box = (left, low, left + wide, low + 7)
+                clash = sum(_overlap(box, other) for other in taken)
+                if best is None or clash < best[0]:
+                    best = clash, right, up - 3.5
+        assert best is not None
+        _, along, above = best
+        taken.append((x + along, y + above, x + along + wide, y + above + 7))
+        ax.annotate(name, points[name], xytext=(along, above), textcoords="offset points",
+                    fontsize=8, color=GREY)  # fmt: skip
+
+
+def _overlap(one: tuple[float, ...], two: tuple[float, ...]) -> bool:
+    """Whether two boxes, (left, low, right, top), share a part."""
+    return one[0] < two[2] and two[0] < one[2] and one[1] < two[3] and two[1] < one[3]
 
 
 # --- searches on the clock ------------------------------------------------------------------------
@@ -60,7 +90,7 @@ def show_searches(runs: Mapping[str, Sequence[Span]], caption: str) -> None:
     end = max(duration(spans) for spans in runs.values())
     told = []
     for ax, crew, (name, spans) in zip(panels, workers, runs.items(), strict=True):
-        _bars(ax, spans)
+        _bars(ax, spans, crew)
         for span in spans:
             if (span.end - span.begin) > 0.022 * end:
                 ax.text((span.begin + span.end) / 2, span.worker, str(span.job.trial),
@@ -77,20 +107,21 @@ def show_searches(runs: Mapping[str, Sequence[Span]], caption: str) -> None:
     )
 
 
-def _bars(ax: Any, spans: Sequence[Span]) -> None:
+def _bars(ax: Any, spans: Sequence[Span], workers: int) -> None:
     """A rectangle a job, all of a rung's in one collection: each alone would take ten times as
-    long to draw."""
+    long to draw. With many workers the white edges are thinner, or they would cover the bars."""
     from matplotlib.collections import PolyCollection
 
+    tall, edge = (0.35, 0.6) if workers <= 16 else (0.45, 4.0 / workers**1.25)
     for rung in sorted({span.job.rung for span in spans}):
         corners = [
-            [(x, span.worker + y) for x, y in ((span.begin, -0.35), (span.begin, 0.35),
-                                               (span.end, 0.35), (span.end, -0.35))]
+            [(x, span.worker + y) for x, y in ((span.begin, -tall), (span.begin, tall),
+                                               (span.end, tall), (span.end, -tall))]
             for span in spans
             if span.job.rung == rung
         ]  # fmt: skip
         fill = RUNGS[rung % len(RUNGS)]
-        bars = PolyCollection(corners, facecolor=fill, edgecolor="white", linewidth=0.6)
+        bars = PolyCollection(corners, facecolor=fill, edgecolor="white", linewidth=edge)
         bars.set_label(f"rung {rung}")
         ax.add_collection(bars, autolim=False)
 
@@ -205,8 +236,9 @@ def knobs_picture(
     figure, panels = axes(rows=len(found), height=4.6)
     end = max(duration(each.spans) for each in found.values())
     for ax, (name, each) in zip(panels, found.items(), strict=True):
-        _bars(ax, each.spans)
+        _bars(ax, each.spans, workers)
         said = f"{name}: {duration(each.spans):.1f} s, {100 * each.idle:.0f} % idle"
+        said += f", {100 * each.wrong:.0f} % of the promotions from rung 0 wrong" * bool(each.wrong)
         _finish(ax, each.spans, workers, end, said)
     panels[-1].set_xlabel("seconds of the clock")
     _legend(panels[0], {name: each.spans for name, each in found.items()})

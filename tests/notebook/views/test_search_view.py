@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ from helpers.algorithms.search.asha import Asha
 from helpers.algorithms.search.halving import SuccessiveHalving
 from helpers.algorithms.search.rungs import Job
 from helpers.notebook.views import search_view as view
+from helpers.workloads import search_promotions
 from helpers.workloads.search_clock import Span
+from helpers.workloads.search_models import Synthetic
 
 SPANS = [
     Span(0, Job(0, 0, 2), 0.0, 1.0, 0.5),
@@ -63,3 +66,40 @@ def test_one_worker_is_idle_in_neither(monkeypatch: pytest.MonkeyPatch) -> None:
     found = view.outcomes(PAIR, 1, 1.0, 3, 0.0, 27)
     assert all(each.idle == pytest.approx(0) for each in found.values())
     assert view.duration(found["does not"].spans) >= view.duration(found["waits"].spans)
+
+
+@pytest.mark.parametrize(
+    ("workers", "spread", "waits", "does_not"),
+    [(1, 4, 78.2, 106.3), (8, 4, 14.7, 18.3), (64, 16, 8.7, 6.7)],
+)
+def test_the_lessons_answer_names_what_the_clock_gives(
+    workers: int, spread: float, waits: float, does_not: float
+) -> None:
+    found = view.outcomes(PAIR, workers, spread, 3, 0.5, 81)
+    times = [round(view.duration(each.spans), 1) for each in found.values()]
+    assert times == [waits, does_not]
+
+
+def test_asha_is_over_first_from_so_many_workers_on() -> None:
+    def times(workers: int, spread: float) -> list[float]:
+        found = view.outcomes(PAIR, workers, spread, 3, 0.5, 81)
+        return [view.duration(each.spans) for each in found.values()]
+
+    for spread, first in ((4, 32), (16, 16)):
+        for workers in (1, 2, 4, 8, 16, 32, 64):
+            waits, does_not = times(workers, spread)
+            assert (does_not < waits) == (workers >= first)
+    assert all(one <= two for one, two in (times(w, 1) for w in (1, 2, 4, 8, 16, 32, 64)))
+
+
+def test_noise_moves_wrong_promotions_by_luck_alone() -> None:
+    noises = (0.0, 0.5, 1.0, 2.0)
+    one = [view.outcomes(PAIR, 8, 4, 3, noise, 81)["does not"].wrong for noise in noises]
+    assert [round(100 * share) for share in one] == [31, 25, 21, 18]
+    for noise in noises:
+
+        def losses(seed: int, noise: float = noise) -> Callable[[Job], float]:
+            return Synthetic(seed, noise).loss
+
+        many = search_promotions.shares([81], [8], losses, range(200))
+        assert many[0].share == pytest.approx(0.11, abs=0.015)
