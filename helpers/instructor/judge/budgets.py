@@ -31,8 +31,15 @@ class Budgets:
 
     def lengthened(self) -> Budgets:
         """These, times what COURSE_PATIENCE says, where many share the machine."""
-        parts = ("step", "cells", "call", "exercise", "submission", "real")
-        return replace(self, **{part: patient(getattr(self, part)) for part in parts})
+        return replace(
+            self,
+            step=patient(self.step),
+            cells=patient(self.cells),
+            call=patient(self.call),
+            exercise=patient(self.exercise),
+            submission=patient(self.submission),
+            real=patient(self.real),
+        )
 
 
 BUDGETS = Budgets()
