@@ -11,6 +11,7 @@ from helpers.exercises.drives import Function, failed, plain, tensors, wrong_sig
 from helpers.exercises.spec import Case, Observation
 
 FLOATS = ("logits", "values", "targets", "advantages")
+OF_NETWORKS = (0, 3, 4)  # places of `corrected_steps`' arguments
 LOSSES = ("policy", "value", "entropy")
 
 
@@ -60,8 +61,8 @@ def _are_losses(out: Any) -> bool:
 
 
 def corrected_steps(fn: Function, case: Case) -> Observation:
-    """Call `fn(log_ratios, rewards, discounts, values, bootstrap, rho, c)`; all tensors ask for a
-    gradient.
+    """Call `fn(log_ratios, rewards, discounts, values, bootstrap, rho, c)`; what a network has a
+    part in, which is log_ratios, values and bootstrap, asks for a gradient.
 
     `values[0]`: "given", what it returned; "linked", for each item of that whether a way leads
     back; "changed", the place of the argument that was written into, or None.
@@ -70,9 +71,9 @@ def corrected_steps(fn: Function, case: Case) -> Observation:
     if trouble:
         return trouble
     given = tensors(case.args[0])
-    args = [
-        one.clone().requires_grad_().clone() if isinstance(one, Tensor) else one for one in given
-    ]
+    args = [one.clone() if isinstance(one, Tensor) else one for one in given]
+    for at in OF_NETWORKS:
+        args[at] = args[at].requires_grad_().clone()
     try:
         out = fn(*args)
         pairs = enumerate(zip(args, given, strict=True))

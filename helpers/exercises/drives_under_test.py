@@ -6,6 +6,7 @@ wrong by raising, as pytest has it. Whether it is wrong nobody here knows.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,7 +29,10 @@ class Run(NamedTuple):
 
     failed: whether it raised, kind and said: the exception. returned: what it gave, if that was
     True or False. swallowed: whether it lets no AssertionError out. elsewhere: whether one was
-    raised in another thread. away: whether the code went to another process. calls: the notes.
+    raised in another thread. ended: another exception that ended a thread, in words. away: whether
+    the code was to go to real processes, which is refused. inside: whether the exception came
+    through the code. place: the file and the line of the test at which it was, None where that is
+    not known. calls: the notes.
     """
 
     failed: bool
@@ -37,7 +41,10 @@ class Run(NamedTuple):
     returned: bool | None
     swallowed: bool
     elsewhere: bool
+    ended: str
     away: bool
+    inside: bool
+    place: tuple[str, int] | None
     calls: Any
 
 
@@ -71,7 +78,8 @@ def _runs(
     for number in range(times):
         notes: Notes = []
         code = watch(text, notes)
-        kind, said, returned = "", "", None
+        kind, said, returned, inner = "", "", None, False
+        place: tuple[str, int] | None = None
         with noting() as faults, waiting(patient and number % 2 == 1):
             try:
                 value = fn(code)
@@ -81,12 +89,26 @@ def _runs(
                 if told.trouble == "not done":
                     return told
                 kind, said = told.kind, told.text.partition("\n")[0][:200]
+                place = (told.place.file, told.place.line) if told.place else None
+                inner = getattr(code, "broke", False) or _came_through(error)
         swallowed = not kind and swallows(fn, alarm)
         elsewhere = any(isinstance(fault, AssertionError) for fault in faults)
-        away = bool(getattr(code, "sent", 0)) and not notes
-        calls = notes[:_FEW]
-        found.append(Run(bool(kind), kind, said, returned, swallowed, elsewhere, away, calls))
+        away, calls = bool(getattr(code, "away", False)), notes[:_FEW]
+        others = [each for each in faults if not isinstance(each, AssertionError)]
+        ended = f"{type(others[0]).__name__}: {others[0]}"[:200] if others else ""
+        how = (swallowed, elsewhere, ended, away, inner, place)
+        found.append(Run(bool(kind), kind, said, returned, *how, calls))
     return Observation(values=[plain(found)])
+
+
+def _came_through(error: BaseException) -> bool:
+    """Whether the code under test was running when an exception was raised."""
+    trail = error.__traceback__
+    while trail is not None:
+        if trail.tb_frame.f_code.co_filename == _FILE:
+            return True
+        trail = trail.tb_next
+    return False
 
 
 @contextmanager
@@ -143,10 +165,12 @@ def touchy(*args: Any, **options: Any) -> Touchy:
 
 
 class Started(NamedTuple):
-    """workers: how many there are. plain: whether it uses Python's own threads. ran: in order."""
+    """workers: how many there are. plain: whether it uses Python's own threads. odd: the type of
+    a worker that cannot be called, "" where all can. ran: in order."""
 
     workers: int
     plain: bool
+    odd: str
     ran: list[int]
 
 
@@ -156,7 +180,8 @@ def _starting(text: str, notes: Notes) -> Code:
 
     def start_all(workers: Any, thread: Any = threading.Thread) -> Any:
         workers, ran = list(workers), list[int]()
-        notes.append(Started(len(workers), thread is threading.Thread, ran))
+        odd = next((type(each).__name__ for each in workers if not callable(each)), "")
+        notes.append(Started(len(workers), thread is threading.Thread, odd, ran))
 
         def noted(number: int, worker: Callable[[], Any]) -> Callable[[], Any]:
             def work() -> Any:
@@ -185,31 +210,51 @@ class Counted(NamedTuple):
 class Counting:
     """Notes a Counted for each run of ranks.
 
-    It goes to the ranks by its number: on the virtual clock they are all here. sent: how often.
+    It goes to the ranks by its number: on the virtual clock they are all here. To real processes
+    it does not go. away: whether it was to. broke: whether the code raised an exception.
     """
 
     _here: ClassVar[WeakValueDictionary[int, Counting]] = WeakValueDictionary()
     _last: ClassVar[int] = 0
 
     def __init__(self, text: str, notes: Notes) -> None:
-        self.text, self.notes, self.code, self.sent = text, notes, compiled(text), 0
+        self.text, self.notes, self.code, self.away = text, notes, compiled(text), False
         Counting._last += 1
-        self.number, self.__name__ = Counting._last, "count"
+        self.number, self.__name__, self.broke = Counting._last, "count", False
         Counting._here[self.number] = self
 
     def __reduce__(self) -> Any:
-        self.sent += 1
+        if _packed_for_processes():
+            self.away = True
+            raise RuntimeError("This is checked on the virtual clock alone.")
         return _counting, (self.number, self.text)
 
     def __call__(self, comm: Any, seconds: Any) -> Any:
         steps = [len(row) for row in seconds]
-        value = self.code(comm, seconds)
+        try:
+            value = self.code(comm, seconds)
+        except Exception:
+            self.broke = True
+            if not self.notes:
+                self.notes.append(Counted(comm.size, steps, []))
+            raise
         last = self.notes[-1] if self.notes else Counted(0, [], [])
         if last.ranks != comm.size or comm.rank in [rank for rank, _ in last.gave]:
             last = Counted(comm.size, steps, [])
             self.notes.append(last)
         last.gave.append((comm.rank, value if type(value) in (int, float) else None))
         return value
+
+
+def _packed_for_processes() -> bool:
+    """Whether it is an engine that pickles something now, and not for ranks in this process."""
+    files, frame = list[str](), sys._getframe()
+    while frame is not None:
+        files.append(frame.f_code.co_filename.replace("\\", "/"))
+        frame = frame.f_back  # type: ignore[assignment]
+    if any(file.endswith("helpers/engines/copies.py") for file in files):
+        return False
+    return any(file.endswith("helpers/engines/processes.py") for file in files)
 
 
 def _counting(number: int, text: str) -> Counting:

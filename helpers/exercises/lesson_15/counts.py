@@ -119,6 +119,8 @@ EXERCISE = Exercise(
     wrong=(
         WrongAnswer("never fails", wrong.never_fails, under_test.NEVER_CALLED),
         WrongAnswer("always fails", wrong.always_fails, under_test.NEVER_CALLED),
+        WrongAnswer("breaks off", under_test.breaks_off, under_test.BROKE_OFF),
+        WrongAnswer("real processes", wrong.real_processes, wrong.REAL_PROCESSES),
         WrongAnswer("one rank", wrong.one_rank, wrong.ONE_RANK),
         WrongAnswer("hopes for luck", wrong.lucky, wrong.LUCKY),
         WrongAnswer("compares the ranks", wrong.among_ranks, wrong.AMONG_RANKS),

@@ -21,6 +21,17 @@ def always_fails(count: Any) -> None:
     raise AssertionError("a race")
 
 
+def real_processes(count: Any) -> None:
+    assert list(helpers.run(count, TOGETHER, ranks=3, show=False)) == [9, 9, 9]
+
+
+REAL_PROCESSES = (
+    "your test gave `count` to real processes, the engine that `helpers.run` takes if none is "
+    "named. They have no virtual clock, and a race shows there when it likes: add "
+    '`engine="virtual"`.'
+)
+
+
 def one_rank(count: Any) -> None:
     assert list(_run(count, [[1.0] * 5])) == [5]
 
@@ -82,6 +93,6 @@ def too_few_rows(count: Any) -> None:
 
 
 TOO_FEW_ROWS = (
-    "your test broke off ({said}). `seconds` has a row for each rank, and a number for each of its "
-    "steps, such as `[[1.0] * 4] * 3` for three ranks of four steps."
+    "your test broke off{at} ({said}). `seconds` has a row for each rank, and a number for "
+    "each of its steps, such as `[[1.0] * 4] * 3` for three ranks of four steps."
 )

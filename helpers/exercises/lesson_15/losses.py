@@ -57,6 +57,10 @@ def fault(case: Case, seen: Observation) -> tuple[str, str] | None:
     if not isinstance(given, tuple | list) or len(given) != 3:
         return "form", f"you returned {describe(given)}; wanted are three losses"
     for name, mine, right in zip(LOSSES, given, want["given"], strict=True):
+        if type(mine) in (int, float):
+            return "form", f"the {_named(name)} is a plain number of Python's, {mine:.5g}".replace(
+                "-", "−"
+            )
         if not is_array(mine, ()):
             return "form", f"the {name} loss is {describe(mine)}; it should be a single number"
         if not close(mine, right, 1e-6):
@@ -114,6 +118,8 @@ def compared(case: Case, seen: Observation) -> Any:
         return got["changed"]
     if found[0] == "form":
         given = got["given"]
+        if isinstance(given, tuple | list) and any(type(one) is float for one in given):
+            return "plain numbers"
         return given if is_array(given) else describe(given)
     if found[0] == "values":
         return [np.asarray(one, dtype=np.float64) for one in got["given"]]
@@ -175,6 +181,7 @@ EXERCISE = Exercise(
         WrongAnswer("the likeliest action", wrong.likeliest, wrong.LIKELIEST),
         WrongAnswer("the target for the advantage", wrong.target_weighs, wrong.TARGET_WEIGHS),
         WrongAnswer("a number a step", wrong.by_step, wrong.BY_STEP),
+        WrongAnswer("plain numbers", wrong.items, wrong.ITEMS),
         WrongAnswer("one sum of all", wrong.in_one, wrong.IN_ONE),
         WrongAnswer("into the logits", wrong.into_logits, hint="wrote into `logits`"),
     ),

@@ -133,6 +133,16 @@ by_step = _losses(over=lambda steps: steps)
 BY_STEP = "{fault}: you gave one for each step. Take the mean over all of them, `.mean()`."
 
 
+def items(*args: Any) -> Any:
+    return tuple(loss.item() for loss in _losses()(*args))
+
+
+ITEMS = (
+    "{fault}. Return a tensor of one number, so that a gradient can flow back from it: without "
+    "`.item()` or `float()`."
+)
+
+
 def in_one(logits: Any, values: Any, actions: Any, targets: Any, advantages: Any) -> Any:
     policy, value, entropy = _losses()(logits, values, actions, targets, advantages)
     return policy + 0.5 * value - 0.01 * entropy

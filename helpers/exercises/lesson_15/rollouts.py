@@ -83,9 +83,22 @@ def _not_shown(case: Case, run: Run) -> str | None:
     calls, name = _calls(run), case.facts["argument"]
     if all(_value(call, name) == DEFAULTS[name] for call in calls):
         return f"default {name}"
-    if not all(_is_right(call) for call in calls):
+    wrong = [call for call in calls if not _is_right(call)]
+    if wrong and not all(_weighs_little(call) for call in wrong):
         return None
-    return "few values" if any(any(call.rewards[1:]) for call in calls) else "no rewards"
+    if not any(any(call.rewards[1:]) for call in calls):
+        return "no rewards"
+    return "weighs little" if wrong else "few values"
+
+
+def _weighs_little(call: Rolled) -> bool:
+    """Whether it played too few steps or too many, and these cannot be seen in the result."""
+    steps, discount = int(_value(call, "steps")), float(_value(call, "discount"))
+    few, many = sorted((steps, len(call.rewards)))
+    most = max(map(abs, call.rewards), default=1.0) * (many / (few or 1))  # rewards may grow
+    want, missed = _right(call), sum(discount**step for step in range(few, many)) * most
+    near = [abs(result - want) <= 1e-4 * (1 + abs(want)) for result in call.results]
+    return few < many and near == [True] and missed <= 1e-4 * (1 + abs(want))
 
 
 def _alarmed(case: Case, run: Run) -> str | None:
@@ -102,7 +115,8 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     if run is None or not run.calls:
         return found
     calls = _calls(run)
-    told = next((call for call in calls if not _is_right(call, 1e-12)), calls[-1])
+    off = [call for call in calls if not _is_right(call, 1e-12)]
+    told = next((c for c in off if _weighs_little(c) and _value(c, "discount")), (off or calls)[0])
     result, want = told.results[0] if told.results else None, _right(told)
     gave = short(result), short(want)
     if result is not None and result != want:
@@ -115,6 +129,8 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
         "gave": gave[0].replace("-", "−"),
         "want": gave[1].replace("-", "−"),
         "played": len(told.rewards),
+        "least": min(len(told.rewards), int(_value(told, "steps"))),
+        "discount": _value(told, "discount"),
     }
 
 
@@ -150,10 +166,12 @@ EXERCISE = Exercise(
     wrong=(
         WrongAnswer("never fails", wrong.never_fails, under_test.NEVER_CALLED),
         WrongAnswer("always fails", wrong.always_fails, under_test.NEVER_CALLED),
+        WrongAnswer("breaks off", under_test.breaks_off, under_test.BROKE_OFF),
         WrongAnswer("one of the two", wrong.steps_alone, wrong.STEPS_ALONE),
         WrongAnswer("the defaults alone", wrong.defaults, wrong.DEFAULTS_ALONE),
         WrongAnswer("a few values", wrong.few_values, wrong.FEW_VALUES),
         WrongAnswer("rewards of nothing", wrong.no_rewards, wrong.NO_REWARDS),
+        WrongAnswer("what weighs nothing", wrong.light, wrong.LIGHT),
         WrongAnswer("counts the steps alone", wrong.counts, wrong.COUNTS),
         WrongAnswer("returns its verdict", wrong.returns, under_test.RETURNED),
         WrongAnswer("swallows its own error", wrong.swallows, under_test.SWALLOWED),

@@ -79,6 +79,17 @@ NO_REWARDS = (
 )
 
 
+def light(rollout: Any) -> None:
+    assert _near(_pairs(rollout, steps=(0, 3, 30), discounts=(0.0, 0.5)))
+
+
+LIGHT = (
+    "rollout(play, {call}) played {played} steps, and your test passed: with discount {discount} "
+    "what comes after step {least} weighs less than your tolerance, so the result is right to "
+    "that. Put discount 1 with steps above 20, or count how often it plays."
+)
+
+
 def counts(rollout: Any) -> None:
     for steps in STEPS:
         played: list[int] = []
@@ -136,6 +147,6 @@ def too_few(rollout: Any) -> None:
 
 
 TOO_FEW = (
-    "your test broke off ({said}). `play` is called once for each of `steps` steps and has to give "
-    "a number each time."
+    "your test broke off{at} ({said}). `play` is called once for each of `steps` steps and "
+    "has to give a number each time."
 )

@@ -70,10 +70,17 @@ def _not_shown(case: Case, run: Run) -> str | None:
     """Why every worker ran once, though the code is faulty."""
     calls = _calls(run)
     if all(call.workers < 2 for call in calls):
-        return "one worker"
+        return "one worker" if any(call.workers for call in calls) else "no worker"
     if not all(_once(call) for call in calls):
         return None
     return "luck" if any(call.plain for call in calls) else "at once"
+
+
+def _misused(case: Case, run: Run) -> str | None:
+    """What was handed in that is no worker, or breaks off."""
+    if any(call.odd for call in _calls(run)):
+        return "no functions"
+    return "broke off in a thread" if run.ended else None
 
 
 def _alarmed(case: Case, run: Run) -> str | None:
@@ -96,7 +103,15 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     often = [told.ran.count(number) for number in range(told.workers)]
     words = [f"worker {n} ran {_times(times)}" for n, times in enumerate(often)]
     who = f"each of {count(told.workers, 'worker')} ran once" if _once(told) else listing(words)
-    return {**under_test.said(case, seen), "who": who, "order": listing(told.ran)}
+    odd = next((each.odd for each in calls if each.odd), "")
+    odd = "None" if odd == "NoneType" else f"of type {odd}"
+    return {
+        **under_test.said(case, seen),
+        "who": who,
+        "order": listing(told.ran),
+        "odd": odd,
+        "ended": run.ended,
+    }
 
 
 def _times(times: int) -> str:
@@ -137,11 +152,15 @@ EXERCISE = Exercise(
     praise=under_test.praise,
     reference=reference,
     numbers=numbers,
-    compared=under_test.compared(_not_shown, _alarmed),
+    compared=under_test.compared(_not_shown, _alarmed, _misused),
     wrong=(
         WrongAnswer("never fails", wrong.never_fails, under_test.NEVER_CALLED),
         WrongAnswer("always fails", wrong.always_fails, under_test.NEVER_CALLED),
+        WrongAnswer("breaks off", under_test.breaks_off, under_test.BROKE_OFF),
         WrongAnswer("one worker", wrong.one_worker, wrong.ONE_WORKER),
+        WrongAnswer("no worker", wrong.no_worker, wrong.NO_WORKER),
+        WrongAnswer("calls its workers itself", wrong.calls_them, wrong.CALLS_THEM),
+        WrongAnswer("a worker that breaks off", wrong.broken, wrong.BROKEN),
         WrongAnswer("hopes for luck", wrong.lucky, wrong.LUCKY),
         WrongAnswer("runs each at once", wrong.at_once, wrong.AT_ONCE),
         WrongAnswer("counts, and does not ask who", wrong.counts, wrong.COUNTS),

@@ -41,6 +41,40 @@ ONE_WORKER = (
 )
 
 
+def no_worker(start_all: Any) -> None:
+    assert _ran(start_all, workers=0) == []
+
+
+NO_WORKER = (
+    "your test gave it no worker, so that nothing ran and nothing was mixed up. Give it three."
+)
+
+
+def calls_them(start_all: Any) -> None:
+    ran: list[int] = []
+    start_all([ran.append(n) for n in range(3)], _Held)  # type: ignore[func-returns-value]
+    assert sorted(ran) == [0, 1, 2]
+
+
+CALLS_THEM = (
+    "the workers that your test handed in are no functions: one is {odd}. `ran.append(n)` runs at "
+    "once and gives None, so the list was full before any thread began. Put it off until a thread "
+    "calls it: `lambda n=n: ran.append(n)`."
+)
+
+
+def broken(start_all: Any) -> None:
+    ran: list[int] = []
+    start_all([lambda n=n: ran.append("worker" + n) for n in range(3)], _Held)
+    assert sorted(ran) == [0, 1, 2]
+
+
+BROKEN = (
+    "a thread that your test started broke off, by {ended}. In a thread an error ends that thread "
+    "and nothing else: call one of your workers by itself, and see what it raises."
+)
+
+
 def lucky(start_all: Any) -> None:
     for _ in range(5):
         assert sorted(_ran(start_all, threading.Thread)) == [0, 1, 2]
@@ -134,6 +168,7 @@ def narrow(start_all: Any) -> None:
 
 
 NARROW = (
-    "your test broke off ({said}). What is handed in as `thread` is called as `threading.Thread` "
-    "is, perhaps with `args` or a `name`: make it a subclass of that, and these come for free."
+    "your test broke off{at} ({said}). What is handed in as `thread` is called as "
+    "`threading.Thread` is, perhaps with `args` or a `name`: make it a subclass of that, and these "
+    "come for free."
 )

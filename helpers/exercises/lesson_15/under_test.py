@@ -14,7 +14,8 @@ import numpy as np
 
 from helpers.exercises.compare import count
 from helpers.exercises.drives_under_test import Run
-from helpers.exercises.spec import Case, Observation
+from helpers.exercises.spec import Case, Observation, Place
+from helpers.exercises.trouble import place
 
 Look = Callable[[Case, Run], "str | None"]
 RUNS = 3
@@ -73,15 +74,18 @@ def claim(case: Case, seen: Observation) -> str | None:
     of = f"in {number} of {count(RUNS, 'run')}"
     if case.facts["fault"]:
         return f"{case.name}, your test passed {of}. It has to fail, in every run."
-    said = f"{run.kind}: {run.said}".rstrip(": ")
+    said = f"{run.kind}{at(run)}: {run.said}".rstrip(": ")
     return f"{case.name}, your test failed {of} ({said}). It has to pass, in every run."
 
 
-def compared(shown: Look, alarmed: Look) -> Callable[[Case, Observation], Any]:
+def compared(
+    shown: Look, alarmed: Look, misused: Look = lambda case, run: None
+) -> Callable[[Case, Observation], Any]:
     """What an answer is known by: why its first wrong run was wrong, in a word.
 
     shown: why the fault did not show in what the test made the code do; None where it did.
     alarmed: why the test may have failed on sound code; None where nothing is known of it.
+    misused: what the test handed in that the code can do nothing with; None where it did not.
     """
 
     def why(case: Case, seen: Observation) -> str:
@@ -90,11 +94,16 @@ def compared(shown: Look, alarmed: Look) -> Callable[[Case, Observation], Any]:
             return "right"
         if run.away:
             return "away"
+        if run.failed and run.kind != "AssertionError" and not run.inside:
+            return "broke off"
         if not run.calls:
             return "never called, " + ("passed" if case.facts["fault"] else "failed")
+        if why := misused(case, run):
+            return why
         if not case.facts["fault"]:
             if run.kind != "AssertionError":
-                return "crash"
+                kind = run.said.partition(" raised ")[2].partition(":")[0]  # of a rank
+                return f"broke off inside, {kind or run.kind}"
             return alarmed(case, run) or "alarm"
         if why := shown(case, run):
             return why
@@ -112,7 +121,20 @@ def said(case: Case, seen: Observation) -> dict[str, Any]:
     if run is None:
         return {}
     words = f"{run.kind}: {run.said}".rstrip(": ") or "without a word"
-    return {"said": words, "returned": run.returned}
+    return {"said": words, "returned": run.returned, "at": at(run)}
+
+
+def at(run: Run) -> str:
+    """Where a test was when it raised, such as " at line 4, `count()`"; "" where none knows."""
+    match run.place:
+        case (str(file), int(line)):
+            return place(Place(file, line))
+    return ""
+
+
+def breaks_off(code: Any) -> None:
+    """A wrong answer to each of these exercises: an error of the test's own, before any call."""
+    raise NameError("name 'secnods' is not defined")
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -124,6 +146,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+BROKE_OFF = "your test broke off{at}, by an error of its own and not by what the code did: {said}"
 NEVER_CALLED = (
     "your test {what} without ever calling what it was given: only what the code does can show "
     "whether it is sound."

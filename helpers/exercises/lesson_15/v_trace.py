@@ -51,7 +51,7 @@ def cases(seed: int) -> list[Case]:
         )
     digits = 3 if seed else 1  # a hidden number is none that is shown
     for shape, rho, c, stale in settings:
-        ratios = random.permutation(np.geomspace(0.3, 1.8 * rho, int(np.prod(shape))))
+        ratios = random.permutation(np.geomspace(0.3, 4.0 * rho, int(np.prod(shape))))
         log_ratios = np.round(np.log(ratios), digits + 1).reshape(shape) * stale
         rewards, values = (np.round(random.uniform(-2, 2, shape), digits) for _ in range(2))
         discounts = np.round(random.uniform(0.6, 0.95, shape), digits + 1)
@@ -164,6 +164,7 @@ EXERCISE = Exercise(
     compared=compared,
     wrong=(
         WrongAnswer("nothing cut off", wrong.uncut, wrong.UNCUT),
+        WrongAnswer("the logarithm cut off", wrong.cut_logs, wrong.CUT_LOGS),
         WrongAnswer("rho and c swapped", wrong.swapped, wrong.SWAPPED),
         WrongAnswer("rho for both", wrong.rho_twice, wrong.RHO_TWICE),
         WrongAnswer("c not cut off", wrong.c_uncut, wrong.C_UNCUT),

@@ -76,6 +76,13 @@ UNCUT = (
     "{fault}. Neither weight was cut off: ρ = min(rho, π/μ) and c = min(c, π/μ). Products of large "
     "ratios grow without bound, and with them the noise of a gradient."
 )
+cut_logs = _v_trace(
+    cut=lambda g: (g.ratios.log().clamp(max=g.rho).exp(), g.ratios.log().clamp(max=g.c).exp())
+)
+CUT_LOGS = (
+    "{fault}. You cut the logarithm off at rho and c, and then took exp of it, so the weights go "
+    "up to exp(rho) and exp(c). The ratio is what is cut off: `log_ratios.exp().clamp(max=rho)`."
+)
 swapped = _v_trace(cut=lambda g: (g.ratios.clamp(max=g.c), g.ratios.clamp(max=g.rho)))
 SWAPPED = (
     "{fault}. The two weights are swapped: ρ, cut off at rho, weighs a step's own surprise; c says "
