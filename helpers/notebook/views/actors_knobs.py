@@ -60,7 +60,8 @@ def words(actors: int, learning_ms: float, fetch_every: int) -> str:
     ages, rate = clock_run(actors, learning_ms, fetch_every)
     late = np.array(ages)
     formula, limit = actors * (fetch_every + 1) / 2, 1e3 / learning_ms
-    busy = "is busy all the time" if rate > 0.97 * limit else "waits now and then"
+    idle = max(0.0, 1 - rate / limit)  # of the learner's time
+    busy = "is busy all the time" if idle < 0.03 else f"waits {100 * idle:.0f} % of the time"
     return (
         f"Left, how many updates old a rollout of {in_words(actors)} is when it is "
         f"learned from, with a fresh copy of the weights for every {_nth(fetch_every)} rollout: on "

@@ -85,11 +85,24 @@ def show_race(found: Found, again: Found, around: float = 0.04) -> None:
     show(
         figure,
         caption=f"{seed}{found.steps} steps were taken and {found.counted[0]} counted. ▽ reads the "
-        "counter, ▲ writes it; red is a count over another's that came in between. Played again "
-        f"with the same times, {'every event was the same' if same else 'it came out otherwise'}.",
+        "counter, ▲ writes it; orange is a count over another's that came in between. "
+        f"{_together(found)}Played again with the same times, "
+        f"{'every event was the same' if same else 'it came out otherwise'}.",
         alt=f"Timeline of {len(found.seconds)} ranks with the moments at which each reads the "
         f"counter and writes it; right, the same around the first loss. Lost: {words}.",
     )
+
+
+def _together(found: Found) -> str:
+    """What came first where a count was read and written at one time, before the first loss."""
+    read, write = found.overwritten[0]
+    for other in found.touches[found.touches.index(read) + 1 : found.touches.index(write)]:
+        if other.kind == "write" and abs(other.seconds - read.seconds) < 1e-9:
+            return (
+                f"At {read.seconds:.2f} s rank {read.rank} reads before rank {other.rank} writes, "
+                "though the clock shows one time for both. "
+            )
+    return ""
 
 
 def _counts(found: Found) -> list[Touch]:
@@ -122,9 +135,10 @@ def show_speedup(
     first = rates[min(rates)]
     ours = {n: rate / first for n, rate in rates.items()}
     most = max(max(paper), max(model))
-    ax.plot([1, most], [1, most], color=GREY, lw=1, label="one more actor, one more times")
+    ax.plot([1, most], [1, most], color=GREY, lw=1, label="N actors, N times")
     ax.plot(list(model), list(model.values()), **modelled(label=f"modelled, {cores} cores"))
-    ax.plot(list(ours), list(ours.values()), **measured(label=f"measured here, {cores} cores"))
+    here = {**measured(label=f"measured here, {cores} cores"), "zorder": 4}  # above the diamonds
+    ax.plot(list(ours), list(ours.values()), **here)
     ax.plot(list(paper), list(paper.values()), **published("published: A3C, 16 cores"))
     ticks = [n for n in (1, 2, 4, 8, 16, 32) if n <= most]
     ax.set(xscale="log", yscale="log", xlabel="actors", ylabel="times as quick as one")
@@ -159,8 +173,8 @@ def show_parts(
     parts: compute and data efficiency; None where the goal was not reached.
     """
     figure, ax = axes(height=3.2)
-    names = ("compute", "data efficiency", "time to the score")
-    said = []
+    names = ("compute", "data efficiency", "speedup in time (compute × data)")
+    said, slower = [], []
     for place, (actors, (compute, data)) in enumerate(parts.items()):
         bars = (compute, data or 0.0, compute * (data or 0.0))
         for at, (value, colour) in enumerate(zip(bars, (BLUE, ORANGE, GREEN), strict=True)):
@@ -173,6 +187,8 @@ def show_parts(
                         ha="center")  # fmt: skip
         told = "not reached" if data is None else f"data {data:.2f}, time {compute * data:.2f}"
         said.append(f"{in_words(actors)}: compute {compute:.2f}, {told}")
+        if data is not None and round(compute * data, 2) < 1:
+            slower.append(f"{in_words(actors)} {1 / (compute * data):.2f} times as long")
     ax.axhline(1, color=GREY, linewidth=1)
     ax.set_xticks(range(len(parts)), [in_words(n) for n in parts])
     ax.set(ylabel="over one actor")
@@ -181,7 +197,9 @@ def show_parts(
     show(
         figure,
         caption=f"Until {goal:g} {unit}: compute as measured on {cores} cores; data efficiency "
-        "(steps that one actor needs, over steps that so many need) on the virtual clock.",
+        "(steps that one actor needs, over steps that so many need) on the virtual clock. Their "
+        "product is the speedup in time to the score."
+        + (f" Here more actors took longer than one: {', '.join(slower)}." if slower else ""),
         alt=f"Bars over one actor, until {goal:g} {unit}. {'; '.join(said)}.",
     )
 
