@@ -21,7 +21,10 @@ from helpers.exercises.lesson_15 import losses_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 # Steps, games and actions, and how many actions are barred at each step; the last has no games.
+# In the third all logits of a step are shifted by −30, which is the same policy.
 _SHAPES = (((4, 3, 5), 2), ((1, 1, 2), 0), ((3, 2, 9), 4), ((2, 5, 4), 0), ((6, 3), 1))
+
+_SHIFTED = 2
 
 
 def cases(seed: int) -> list[Case]:
@@ -32,8 +35,9 @@ def cases(seed: int) -> list[Case]:
         first = tuple(int(n) for n in random.integers(3, 8, 3))
         shapes = ((first, 1), ((5, 4), 2), ((1, 2, 9), 7), ((2, 1, 3), 0))
     digits = 4 if seed else 2  # a hidden number is none that is shown
-    for shape, barred in shapes:
+    for number, (shape, barred) in enumerate(shapes):
         logits = np.round(random.uniform(-1.5, 1.5, shape), digits)
+        logits -= 30.0 if number == _SHIFTED else 0.0
         actions = np.empty(shape[:-1], dtype=np.int64)
         for at in np.ndindex(*shape[:-1]):
             order = random.permutation(shape[-1])
@@ -45,6 +49,7 @@ def cases(seed: int) -> list[Case]:
         args = ((logits, values, actions, targets, advantages),)
         name = f"With {count(int(actions.size), 'step')} of {shape[-1]} actions"
         name += f", of which {barred} may not be taken" if barred else ""
+        name += ", with logits of about −30" if number == _SHIFTED else ""
         facts = losses_there_and_back(reference, Case(name, args)).values[0]
         made.append(Case(name, args, facts=facts))
     return made
@@ -164,6 +169,7 @@ EXERCISE = Exercise(
     compared=compared,
     wrong=(
         WrongAnswer("NaN where an action is barred", wrong.nan, wrong.NAN),
+        WrongAnswer("barred by a number", wrong.by_a_number, wrong.BY_A_NUMBER),
         WrongAnswer("NaN on the way back", wrong.nan_back, wrong.NAN_BACK),
         WrongAnswer("through the advantage", wrong.by_advantage, wrong.BY_ADVANTAGE),
         WrongAnswer("through the target", wrong.by_target, wrong.BY_TARGET),

@@ -49,6 +49,15 @@ NAN = (
     "{fault}: a barred action has the probability 0 and the logarithm −∞, and 0 · (−∞) is NaN. "
     "There the product counts as 0: `logs.masked_fill(torch.isinf(logs), 0.0)` before you multiply."
 )
+by_a_number = _losses(
+    policy=lambda x, a, adv: -adv * _done(_logs(x.clamp(min=-20.0)), a),
+    entropy=lambda x, a: _entropies(x.clamp(min=-20.0)),
+)
+BY_A_NUMBER = (
+    "{fault}. You put a number in the place of −∞, and here the open actions lie lower than that: "
+    "only differences of logits count, so no number is surely low. Leave −∞ in the logits, and "
+    "put 0 in the place of the *logarithms* that are −∞, where you multiply."
+)
 nan_back = _losses(entropy=lambda x, a: -(_logs(x).exp() * _logs(x)).nansum(-1))
 NAN_BACK = (
     "{fault}. A NaN that is left out of the sum afterwards, by `nansum` or `where`, still comes "

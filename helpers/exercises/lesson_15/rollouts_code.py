@@ -82,6 +82,61 @@ def one_for_none(play: Any, steps: int = 20, discount: float = 0.99) -> float:
     return float(np.dot(rewards, gamma ** np.arange(steps))) if steps else 0.0
 
 
+def falls_back_to_twenty(play: Any, steps: int = 20, discount: float = 0.99) -> float:
+    total, factor = 0.0, 1.0
+    for _ in range(steps or 20):
+        total += factor * play()
+        factor *= discount
+    return total
+
+
+def at_most_default(play: Any, steps: int = 20, discount: float = 0.99) -> float:
+    gamma = min(discount, 0.99)
+    return float(sum(gamma**step * play() for step in range(steps)))
+
+
+def twice_a_step(play: Any, steps: int = 20, discount: float = 0.99) -> float:
+    total, factor = 0.0, 1.0
+    for _ in range(steps):
+        total += factor * play()
+        factor *= discount
+        factor *= discount
+    return total
+
+
+def at_least_a_tenth(play: Any, steps: int = 20, discount: float = 0.99) -> float:
+    gamma = max(discount, 0.1)
+    return float(sum(gamma**step * play() for step in range(steps)))
+
+
+def one_at_least(play: Any, steps: int = 20, discount: float = 0.99) -> float:
+    total, factor, left = 0.0, 1.0, steps
+    while True:
+        total += factor * play()
+        factor *= discount
+        left -= 1
+        if left <= 0:
+            return total
+
+
+def below_one(play: Any, steps: int = 20, discount: float = 0.99) -> float:
+    gamma = min(discount, 0.999)
+    return float(sum(gamma**step * play() for step in range(steps)))
+
+
+def never_below(play: Any, steps: int = 20, discount: float = 0.99) -> float:
+    gamma = discount if discount > 0.15 else 0.15
+    rewards, total = [play() for _ in range(steps)], 0.0
+    for reward in reversed(rewards):
+        total = reward + gamma * total
+    return total
+
+
+def of_the_root(play: Any, steps: int = 20, discount: float = 0.99) -> float:
+    gamma = discount**0.5
+    return float(sum(gamma**step * play() for step in range(steps)))
+
+
 # --- sound ----------------------------------------------------------------------------------------
 
 

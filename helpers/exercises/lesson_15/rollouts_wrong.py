@@ -90,6 +90,18 @@ LIGHT = (
 )
 
 
+def tolerant(rollout: Any) -> None:
+    pairs = _pairs(rollout, steps=(0, 3, 30), discounts=(0.0, 0.5, 1.0), reward=1.0)
+    assert all(abs(got - want) <= 0.5 for got, want in pairs)
+
+
+TOLERANT = (
+    "rollout(play, {call}) gave {gave} where {want} was right, and your test passed. Rounding is "
+    "far smaller: allow for one part in ten thousand, `1e-4 * (1 + abs(want))`, and compare with "
+    "what should come out."
+)
+
+
 def counts(rollout: Any) -> None:
     for steps in STEPS:
         played: list[int] = []

@@ -1,6 +1,6 @@
 """Exercise 15.3, a test for threads whose target is bound late.
 
-`test_starts(start_all)`: raises AssertionError where some worker does not run exactly once. The
+`test_starts(start_all)`: fails where some worker does not run exactly once. The
 claim: in every run, also where a thread that is started has ended before the next is made, it fails
 on code that looks its worker up late, and passes on code that does not, in whatever order the
 workers run.
@@ -13,7 +13,8 @@ from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, listing
-from helpers.exercises.drives_under_test import Run, Started, on_starts
+from helpers.exercises.drives_under_test import Run, on_starts
+from helpers.exercises.drives_watched import Started
 from helpers.exercises.lesson_15 import starts_code as code
 from helpers.exercises.lesson_15 import starts_wrong as wrong
 from helpers.exercises.lesson_15 import under_test
@@ -24,6 +25,7 @@ _FAULTY = (
     Piece(code.late_lambda, "each thread looks `worker` up when it runs"),
     Piece(code.late_number, "each thread looks `number` up when it runs"),
     Piece(code.late_attribute, "all threads look at one attribute when they run"),
+    Piece(code.once_more, "the first worker gets a second thread"),
 )
 _SOUND = (
     Piece(code.itself, "each target is its worker"),
@@ -36,6 +38,7 @@ _HIDDEN_FAULTY = (
     Piece(code.late_function, "an inner function looks its worker up late"),
     Piece(code.late_while, "an index goes on while threads wait"),
     Piece(code.late_partial, "what is handed on holds the last worker"),
+    Piece(code.twice_over, "each worker runs twice"),
     Piece(code.late_pairs, "two threads at a time, bound late"),
 )
 _HIDDEN_SOUND = (
@@ -47,7 +50,7 @@ _HIDDEN_SOUND = (
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: three faults and three sound pieces; else four others of each, in another order."""
+    """Seed 0: four faults and three sound pieces; else five and four others, in another order."""
     if not seed:
         return under_test.pieces(code.HEAD, _FAULTY, _SOUND, None)
     return under_test.pieces(code.HEAD, _HIDDEN_FAULTY, _HIDDEN_SOUND, rng(seed, "15.3"))
@@ -73,14 +76,19 @@ def _not_shown(case: Case, run: Run) -> str | None:
         return "one worker" if any(call.workers for call in calls) else "no worker"
     if not all(_once(call) for call in calls):
         return None
-    return "luck" if any(call.plain for call in calls) else "at once"
+    if any(call.plain for call in calls):
+        return "luck"
+    return "given time" if run.patient else "at once"
 
 
 def _misused(case: Case, run: Run) -> str | None:
     """What was handed in that is no worker, or breaks off."""
     if any(call.odd for call in _calls(run)):
         return "no functions"
-    return "broke off in a thread" if run.ended else None
+    if run.ended:
+        return "broke off in a thread"
+    early = any(ended < call.workers for call in _calls(run) for ended in call.ended)
+    return "not waited for" if early else None
 
 
 def _alarmed(case: Case, run: Run) -> str | None:
@@ -143,7 +151,7 @@ EXERCISE = Exercise(
     points=3,
     function="test_starts",
     asks=(
-        "it raises AssertionError, in every run, where `start_all(workers, thread)` does not run "
+        "it fails, in every run, where `start_all(workers, thread)` does not run "
         "each worker exactly once, and passes, in every run, where it does, in whatever order."
     ),
     cases=cases,
@@ -163,6 +171,9 @@ EXERCISE = Exercise(
         WrongAnswer("a worker that breaks off", wrong.broken, wrong.BROKEN),
         WrongAnswer("hopes for luck", wrong.lucky, wrong.LUCKY),
         WrongAnswer("runs each at once", wrong.at_once, wrong.AT_ONCE),
+        WrongAnswer("waits a while", wrong.waits_a_while, wrong.WAITS_A_WHILE),
+        WrongAnswer("does not wait in join", wrong.no_join, wrong.NO_JOIN),
+        WrongAnswer("asks who, and not how often", wrong.as_a_set, wrong.AS_A_SET),
         WrongAnswer("counts, and does not ask who", wrong.counts, wrong.COUNTS),
         WrongAnswer("returns its verdict", wrong.returns, under_test.RETURNED),
         WrongAnswer("swallows its own error", wrong.swallows, under_test.SWALLOWED),

@@ -101,6 +101,26 @@ def late_pairs(workers: Any, thread: Any = threading.Thread) -> None:
             one.join()
 
 
+def once_more(workers: Any, thread: Any = threading.Thread) -> None:
+    threads = [thread(target=worker) for worker in (*workers, *workers[:1])]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+
+
+def twice_over(workers: Any, thread: Any = threading.Thread) -> None:
+    def work(worker: Any) -> None:
+        worker()
+        worker()
+
+    threads = [thread(target=work, args=(worker,)) for worker in workers]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+
+
 # --- sound: each target holds its own worker ------------------------------------------------------
 
 

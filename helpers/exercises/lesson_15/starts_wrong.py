@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 
@@ -103,6 +104,52 @@ AT_ONCE = (
     "your own kind of thread ran as soon as it was started: each found its worker in time, and "
     "{who}. Hold all of them back until the loop is over: do nothing in `start`, and begin in "
     "`join`."
+)
+
+
+class _Sleepy(threading.Thread):
+    def run(self) -> None:
+        time.sleep(0.05)
+        super().run()
+
+
+def waits_a_while(start_all: Any) -> None:
+    assert sorted(_ran(start_all, _Sleepy)) == [0, 1, 2]
+
+
+WAITS_A_WHILE = (
+    "your kind of thread waits a while before it runs. In this run a while passed between two "
+    "starts, too, as it does on a busy machine: each had found its worker by then, and {who}. No "
+    "while is long enough. Begin in `join`, when the loop is over."
+)
+
+
+class _Unjoined(threading.Thread):
+    def start(self) -> None:
+        pass
+
+    def join(self, timeout: float | None = None) -> None:
+        super().start()
+
+
+def no_join(start_all: Any) -> None:
+    assert sorted(_ran(start_all, _Unjoined)) == [0, 1, 2]
+
+
+NO_JOIN = (
+    "`start_all` had returned before the workers were done: your kind of thread does not wait in "
+    "`join`, so that what your test looks at then hangs on luck. Wait there for its end, by "
+    "`super().join(timeout)`."
+)
+
+
+def as_a_set(start_all: Any) -> None:
+    assert set(_ran(start_all)) == {0, 1, 2}
+
+
+AS_A_SET = (
+    "{who}, and your test passed. In a set it makes no difference how often somebody ran: compare "
+    "`sorted(ran)`."
 )
 
 

@@ -30,11 +30,15 @@ class Piece(NamedTuple):
 
 
 def pieces(
-    head: str, faulty: Sequence[Piece], sound: Sequence[Piece], random: np.random.Generator | None
+    head: str,
+    faulty: Sequence[Piece],
+    sound: Sequence[Piece],
+    random: np.random.Generator | None,
+    runs: int = RUNS,
 ) -> list[Case]:
     """A case for each piece: a sound one, the faults, the other sound ones.
 
-    random: the pieces of each kind in another order.
+    random: the pieces of each kind in another order. runs: how often the test runs on each.
     """
     if random is not None:
         faulty, sound = (
@@ -45,7 +49,7 @@ def pieces(
         fault = piece in faulty
         name = f"On {'faulty' if fault else 'sound'} code ({piece.words})"
         facts = {"fault": fault, "argument": piece.argument}
-        made.append(Case(name, ((head + inspect.getsource(piece.code), RUNS),), facts=facts))
+        made.append(Case(name, ((head + inspect.getsource(piece.code), runs),), facts=facts))
     return made
 
 
@@ -71,7 +75,7 @@ def claim(case: Case, seen: Observation) -> str | None:
     if run is None:
         return None
     number = sum(each.failed != case.facts["fault"] for each in runs(case, seen))
-    of = f"in {number} of {count(RUNS, 'run')}"
+    of = f"in {number} of {count(case.args[0][1], 'run')}"
     if case.facts["fault"]:
         return f"{case.name}, your test passed {of}. It has to fail, in every run."
     said = f"{run.kind}{at(run)}: {run.said}".rstrip(": ")
@@ -140,8 +144,9 @@ def breaks_off(code: Any) -> None:
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     faults = sum(bool(case.facts["fault"]) for case in cases)
+    times = cases[0].args[0][1]
     return (
-        f"Passed: your test failed in all {RUNS} runs on each of {count(faults, 'fault')}, and in "
+        f"Passed: your test failed in all {times} runs on each of {count(faults, 'fault')}, and in "
         f"none on {len(cases) - faults} pieces of sound code."
     )
 

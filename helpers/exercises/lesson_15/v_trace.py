@@ -36,7 +36,7 @@ def cases(seed: int) -> list[Case]:
     """Seed 0: 3, 1, 2 and 5 games, one without an axis for games; one with nothing stale.
 
     In every longer one an episode ends on the way. Some ratios lie below c, some between c and rho,
-    some above both.
+    some above both. c is never above rho, as in the paper.
     """
     random, made = rng(seed, "15.6"), []
     settings: Sequence[tuple[tuple[int, ...], float, float, bool]] = _SETTINGS
