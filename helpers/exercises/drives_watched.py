@@ -33,14 +33,30 @@ def compiled(text: str) -> Code:
 
 class Started(NamedTuple):
     """workers: how many there are. plain: whether it uses Python's own threads. odd: the type of
-    a worker that cannot be called, "" where all can. ran: in order. ended: how many calls of
-    workers had ended when the code returned, if it did."""
+    a worker that cannot be called, "" where all can. same: whether several workers are functions
+    of one text that look up the same variables. instance: whether `thread` cannot be called. ran:
+    in order. ended: how many calls of workers had ended when the code returned, if it did."""
 
     workers: int
     plain: bool
     odd: str
+    same: bool
+    instance: bool
     ran: list[int]
     ended: list[int]
+
+
+def _look_up_the_same(workers: list[Any]) -> bool:
+    """Whether functions hold nothing of their own: one code, one closure, the same defaults."""
+    held = set()
+    for worker in workers:
+        code = getattr(worker, "__code__", None)
+        cells, defaults = (getattr(worker, key, None) for key in ("__closure__", "__defaults__"))
+        own = getattr(worker, "__kwdefaults__", None)
+        held.add((id(code), tuple(map(id, cells or ())), id(defaults), id(own)))
+        if code is None or defaults or own:
+            return False
+    return len(workers) > 1 and len(held) == 1
 
 
 def starting(text: str, notes: Notes) -> Code:
@@ -50,7 +66,8 @@ def starting(text: str, notes: Notes) -> Code:
     def start_all(workers: Any, thread: Any = threading.Thread) -> Any:
         workers, ran = list(workers), list[int]()
         odd = next((type(each).__name__ for each in workers if not callable(each)), "")
-        note = Started(len(workers), thread is threading.Thread, odd, ran, [])
+        how = odd, _look_up_the_same(workers), not callable(thread)
+        note = Started(len(workers), thread is threading.Thread, *how, ran, [])
         notes.append(note)
         done: list[int] = []
 

@@ -19,6 +19,7 @@ from helpers.exercises.lesson_15 import under_test
 from helpers.exercises.lesson_15.under_test import Piece
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
+WAITS = "waits"  # of a piece: it takes longer than its steps
 _FAULTY = (
     Piece(code.around_the_step, "reads before the step and writes after it"),
     Piece(code.after_the_step, "reads and writes after the step, with 10 ms between"),
@@ -26,7 +27,7 @@ _FAULTY = (
 )
 _SOUND = (
     Piece(code.at_once, "nobody comes between reading and writing"),
-    Piece(code.spin_lock, "reads and writes under a lock"),
+    Piece(code.spin_lock, "reads and writes under a lock", WAITS),
     Piece(code.own_counters, "each rank has a counter of its own"),
 )
 _HIDDEN_FAULTY = (
@@ -36,9 +37,9 @@ _HIDDEN_FAULTY = (
     Piece(code.lock_left_early, "opens the lock between reading and writing"),
 )
 _HIDDEN_SOUND = (
-    Piece(code.by_messages, "counts are sent to rank 0, and the sum comes back"),
-    Piece(code.lock_for_all, "one rank at a time takes a step"),
-    Piece(code.in_turns, "ranks count in turns"),
+    Piece(code.by_messages, "counts are sent to rank 0, and the sum comes back", WAITS),
+    Piece(code.lock_for_all, "one rank at a time takes a step", WAITS),
+    Piece(code.in_turns, "ranks count in turns", WAITS),
     Piece(code.in_place, "adds in place"),
 )
 
@@ -72,8 +73,8 @@ def _not_shown(case: Case, run: Run) -> str | None:
 
 
 def _alarmed(case: Case, run: Run) -> str | None:
-    """Nothing is known of why a test may fail on sound code."""
-    return None
+    """Where a test fails on sound code: that may have to do with its time."""
+    return "alarm, where it waits" if case.facts["argument"] == WAITS else None
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -86,7 +87,13 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     calls = _calls(run)
     told = next((call for call in calls if not _all_counted(call)), calls[-1])
     gave = listing(dict.fromkeys(gave for _, gave in told.gave))
-    return {**found, "steps": sum(told.steps), "ranks": told.ranks, "gave": gave}
+    return {
+        **found,
+        "steps": sum(told.steps),
+        "ranks": told.ranks,
+        "gave": gave,
+        "wanted": str([sum(told.steps)] * told.ranks),
+    }
 
 
 def reference(count: Any) -> None:
@@ -128,6 +135,7 @@ EXERCISE = Exercise(
         WrongAnswer("returns its verdict", wrong.returns, under_test.RETURNED),
         WrongAnswer("swallows its own error", wrong.swallows, under_test.SWALLOWED),
         WrongAnswer("asks for a time", wrong.in_time, wrong.IN_TIME),
+        WrongAnswer("asks for each rank's own steps", wrong.own_steps, wrong.OWN_STEPS),
         WrongAnswer("too few rows", wrong.too_few_rows, wrong.TOO_FEW_ROWS),
     ),
     ranked=False,

@@ -82,8 +82,18 @@ def in_time(count: Any) -> None:
 
 
 IN_TIME = (
-    "all {steps} steps were counted ({gave}), and your test failed ({said}). Ask for nothing but "
-    "the count: sound code may wait for a lock, or send messages, and takes longer then."
+    "all {steps} steps were counted ({gave}), and your test failed{at} ({said}). Ask for nothing "
+    "but the count: sound code may wait for a lock, or send messages, and takes longer then."
+)
+
+
+def own_steps(count: Any) -> None:
+    assert list(_run(count, TOGETHER)) == [3, 3, 3]
+
+
+OWN_STEPS = (
+    "all {steps} steps were counted, and your test failed{at} ({said}). `helpers.run` gives a "
+    "list, with the count of all ranks' steps for each rank: {wanted}. Compare with that."
 )
 
 

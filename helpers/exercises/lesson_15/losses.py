@@ -9,6 +9,7 @@ into. Source: Mnih et al. (2016), section 4 and algorithm S3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,22 @@ def wrote(case: Case, seen: Observation) -> str | None:
     )
 
 
+def turned(case: Case, seen: Observation) -> str | None:
+    """The right numbers in another order."""
+    given, want = seen.values[0]["given"], case.facts["given"]
+    if not all(is_array(one, ()) for one in given) or len(given) != len(want):
+        return None
+    for order in permutations(range(len(want))):
+        pairs = zip(given, (want[at] for at in order), strict=True)
+        if order != (0, 1, 2) and all(close(one, right, 1e-6) for one, right in pairs):
+            names = ", ".join(LOSSES[at] for at in order)
+            return (
+                f"{case.name}, the three numbers are right, and come in another order: {names}. "
+                f"Return them as `{', '.join(LOSSES)}`."
+            )
+    return None
+
+
 def compared(case: Case, seen: Observation) -> Any:
     """What is wrong first: the form, the numbers, or the gradients."""
     found, got = fault(case, seen), seen.values[0]
@@ -162,7 +179,10 @@ EXERCISE = Exercise(
     cases=cases,
     drive=losses_there_and_back,
     claim=claim,
-    mistakes=(Mistake("writes into what it is given", wrote),),
+    mistakes=(
+        Mistake("writes into what it is given", wrote),
+        Mistake("in another order", turned),
+    ),
     praise=praise,
     reference=reference,
     numbers=numbers,
@@ -185,10 +205,18 @@ EXERCISE = Exercise(
         WrongAnswer("half the square", wrong.half_square, wrong.HALF_SQUARE),
         WrongAnswer("the distance", wrong.distance, wrong.DISTANCE),
         WrongAnswer("the likeliest action", wrong.likeliest, wrong.LIKELIEST),
+        WrongAnswer("the advantage squared", wrong.squared_advantage, wrong.SQUARED_ADVANTAGE),
+        WrongAnswer("an advantage of its own", wrong.own_advantage, wrong.OWN_ADVANTAGE),
+        WrongAnswer("along the steps", wrong.along_first, wrong.ALONG_FIRST),
+        WrongAnswer("along the second axis", wrong.along_second, wrong.ALONG_SECOND),
+        WrongAnswer("log of softmax", wrong.log_of_softmax, wrong.LOG_OF_SOFTMAX),
+        WrongAnswer("entropy over open actions", wrong.over_open, wrong.OVER_OPEN),
         WrongAnswer("the target for the advantage", wrong.target_weighs, wrong.TARGET_WEIGHS),
         WrongAnswer("a number a step", wrong.by_step, wrong.BY_STEP),
         WrongAnswer("plain numbers", wrong.items, wrong.ITEMS),
         WrongAnswer("one sum of all", wrong.in_one, wrong.IN_ONE),
+        WrongAnswer("the value first", wrong.another_order, hint="order: value, policy, entropy"),
+        WrongAnswer("the entropy second", wrong.entropy_second, hint="policy, entropy, value"),
         WrongAnswer("into the logits", wrong.into_logits, hint="wrote into `logits`"),
     ),
     ranked=False,

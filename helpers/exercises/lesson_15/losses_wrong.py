@@ -17,7 +17,10 @@ def _done(logs: Any, actions: Any) -> Any:
 
 
 def _entropies(logits: Any) -> Any:
-    logs = _logs(logits)
+    return _entropies_of(_logs(logits))
+
+
+def _entropies_of(logs: Any) -> Any:
     return -(logs.exp() * logs.masked_fill(torch.isinf(logs), 0.0)).sum(-1)
 
 
@@ -121,6 +124,48 @@ HALF_SQUARE = (
 )
 distance = _losses(value=lambda v, target: (target - v).abs())
 DISTANCE = "{fault}: that is the distance |target − V|. Its square is wanted."
+squared_advantage = _losses(policy=lambda x, a, adv: -(adv**2) * _done(_logs(x), a))
+SQUARED_ADVANTAGE = (
+    "{fault}: the advantage was squared. With its sign gone, what turned out worse would be done "
+    "more often, too. The square belongs to the value's loss."
+)
+
+
+def own_advantage(logits: Any, values: Any, actions: Any, targets: Any, advantages: Any) -> Any:
+    return _losses()(logits, values, actions, targets, targets - values)
+
+
+OWN_ADVANTAGE = (
+    "{fault}: log π(a) was multiplied by targets − values. Take the `advantages` that are handed "
+    "in: where data is old, whoever calls has made them otherwise (exercise 15.6)."
+)
+along_first = _losses(
+    policy=lambda x, a, adv: -adv * _done(torch.log_softmax(x, 0), a),
+    entropy=lambda x, a: _entropies_of(torch.log_softmax(x, 0)),
+)
+along_second = _losses(
+    policy=lambda x, a, adv: -adv * _done(torch.log_softmax(x, 1), a),
+    entropy=lambda x, a: _entropies_of(torch.log_softmax(x, 1)),
+)
+ALONG = (
+    "{fault}. The softmax ran along the wrong axis, {axis}. The actions are the last one: "
+    "`torch.log_softmax(logits, dim=-1)`."
+)
+ALONG_FIRST = ALONG.replace("{axis}", "over the steps")
+ALONG_SECOND = ALONG.replace("{axis}", "`dim=1`")
+log_of_softmax = _losses(
+    policy=lambda x, a, adv: -adv * _done(torch.softmax(x, -1).log(), a),
+    entropy=lambda x, a: _entropies_of(torch.softmax(x, -1).log()),
+)
+LOG_OF_SOFTMAX = (
+    "{fault}: the logarithm of a probability that is exactly 0 has an infinite slope, and on the "
+    "way back 0 · ∞ is NaN. `torch.log_softmax(logits, dim=-1)` takes both in one, and has none."
+)
+over_open = _losses(entropy=lambda x, a: _entropies(x) / torch.isfinite(x).sum(-1))
+OVER_OPEN = (
+    "{fault}: it was divided by the number of open actions. An entropy is a sum over the actions, "
+    "`.sum(-1)`; the mean is over the steps."
+)
 likeliest = _losses(policy=lambda x, a, adv: -adv * _logs(x).max(-1).values)
 LIKELIEST = (
     "{fault}: you took the likeliest action. What is judged is the action that was done: "
@@ -150,6 +195,16 @@ ITEMS = (
     "{fault}. Return a tensor of one number, so that a gradient can flow back from it: without "
     "`.item()` or `float()`."
 )
+
+
+def another_order(*args: Any) -> Any:
+    policy, value, entropy = _losses()(*args)
+    return value, policy, entropy
+
+
+def entropy_second(*args: Any) -> Any:
+    policy, value, entropy = _losses()(*args)
+    return policy, entropy, value
 
 
 def in_one(logits: Any, values: Any, actions: Any, targets: Any, advantages: Any) -> Any:

@@ -101,6 +101,17 @@ def wrote(case: Case, seen: Observation) -> str | None:
     )
 
 
+def listed(case: Case, seen: Observation) -> str | None:
+    """A list of tensors, a row each, in the place of one tensor."""
+    got, rows = returned(seen.values[0]), len(case.args[0][0])
+    if not isinstance(got, list | tuple) or not all(map(is_array, got)) or len(got) != rows:
+        return None
+    return (
+        f"{case.name}, you returned a list of {count(rows, 'tensor')}. Make one tensor of them, "
+        "with the steps in front: `torch.stack(found)`."
+    )
+
+
 def compared(case: Case, seen: Observation) -> Any:
     """The numbers; where they are right, what was written into."""
     if fault(case, seen) is None:
@@ -137,7 +148,10 @@ EXERCISE = Exercise(
     cases=cases,
     drive=call_with_tensors,
     claim=claim,
-    mistakes=(Mistake("writes into what it is given", wrote),),
+    mistakes=(
+        Mistake("writes into what it is given", wrote),
+        Mistake("a list of tensors", listed),
+    ),
     praise=praise,
     reference=reference,
     numbers=numbers,
@@ -156,6 +170,11 @@ EXERCISE = Exercise(
         WrongAnswer("no reward at an end", wrong.loses_last, wrong.LOSES_LAST),
         WrongAnswer("not discounted", wrong.undiscounted, wrong.UNDISCOUNTED),
         WrongAnswer("one tensor for all steps", wrong.one_tensor, wrong.ONE_TENSOR),
+        WrongAnswer("one row more", wrong.one_row_more, wrong.ONE_ROW_MORE),
+        WrongAnswer("one row late", wrong.one_row_late, wrong.ONE_ROW_LATE),
+        WrongAnswer("the largest discount", wrong.largest_discount, wrong.LARGEST_DISCOUNT),
+        WrongAnswer("one number for a discount", wrong.first_number, wrong.FIRST_NUMBER),
+        WrongAnswer("a list", wrong.as_a_list, hint="`torch.stack(found)`"),
         WrongAnswer("into the rewards", wrong.into_rewards, hint="wrote into `rewards`"),
         WrongAnswer("into the bootstrap", wrong.into_bootstrap, hint="wrote into `bootstrap`"),
     ),

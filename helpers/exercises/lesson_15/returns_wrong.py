@@ -133,6 +133,48 @@ ONE_TENSOR = (
 )
 
 
+def _all_rows(rewards: Any, discounts: Any, bootstrap: Any) -> list[Any]:
+    """The returns, and the bootstrap as one more."""
+    found = [bootstrap]
+    for at in reversed(range(len(rewards))):
+        found.insert(0, rewards[at] + discounts[at] * found[0])
+    return found
+
+
+def one_row_more(rewards: Any, discounts: Any, bootstrap: Any) -> Any:
+    return torch.stack(_all_rows(rewards, discounts, bootstrap))
+
+
+ONE_ROW_MORE = (
+    "{fault}. There is a row too many, the bootstrap's: it is what comes after the last step, and "
+    "no step's return. Leave it out."
+)
+
+
+def one_row_late(rewards: Any, discounts: Any, bootstrap: Any) -> Any:
+    return torch.stack(_all_rows(rewards, discounts, bootstrap)[1:])
+
+
+ONE_ROW_LATE = (
+    "{fault}. Each row holds the return of the step after it, and the last one the bootstrap. Of "
+    "all returns and the bootstrap leave out the bootstrap, `[:-1]`, and not the first return."
+)
+largest_discount = _returns(factors=lambda d: d.max().expand_as(d))
+LARGEST_DISCOUNT = (
+    "{fault}. One discount was taken for all, the largest. Each step has its own, `discounts[t]`, "
+    "and it is 0 where an episode ended."
+)
+first_number = _returns(factors=lambda d: d.flatten()[0].expand_as(d))
+FIRST_NUMBER = (
+    "{fault}. One discount was taken for all, that of the first step of game 0. Each step of each "
+    "game has its own, `discounts[t]`, and it is 0 where an episode ended."
+)
+
+
+def as_a_list(rewards: Any, discounts: Any, bootstrap: Any) -> Any:
+    return _all_rows(rewards, discounts, bootstrap)[:-1]
+
+
 def into_rewards(rewards: Any, discounts: Any, bootstrap: Any) -> Any:
     after = bootstrap
     for at in reversed(range(len(rewards))):

@@ -7,6 +7,7 @@ at some values, and passes on code that follows both, up to the rounding of floa
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from helpers.exercises.common import rng
@@ -125,7 +126,17 @@ def _weighs_little(call: Rolled) -> bool:
 def _alarmed(case: Case, run: Run) -> str | None:
     """Why a test may fail on sound code."""
     calls = _calls(run)
+    if _goes_on([call for call in calls if call.rewards]):
+        return "goes on"
+    if calls[-1].results and calls[-1].results[0] != _right(calls[-1]):
+        return "exact"
     return "exact" if any(not _is_right(call, 1e-12) for call in calls) else None
+
+
+def _goes_on(calls: list[Rolled]) -> bool:
+    """Whether each call's rewards begin behind those of the call before, as one iterator's do."""
+    pairs = list(pairwise(calls))
+    return bool(pairs) and all(later.rewards[0] > before.rewards[-1] for before, later in pairs)
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -137,7 +148,9 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
         return found
     calls = _calls(run)
     off = [call for call in calls if not _is_right(call, 1e-12)]
-    told = next((c for c in off if _weighs_little(c) and _value(c, "discount")), (off or calls)[0])
+    told = next(
+        (c for c in off if _weighs_little(c) and _value(c, "discount")), (off or calls[-1:])[0]
+    )
     result, want = told.results[0] if told.results else None, _right(told)
     gave = short(result), short(want)
     if result is not None and result != want:
@@ -150,6 +163,7 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
         "gave": gave[0].replace("-", "−"),
         "want": gave[1].replace("-", "−"),
         "played": len(told.rewards),
+        "first": short(next((c.rewards[0] for c in reversed(calls) if c.rewards), 0.0)),
         "least": min(len(told.rewards), int(_value(told, "steps"))),
         "discount": _value(told, "discount"),
     }
@@ -197,7 +211,8 @@ EXERCISE = Exercise(
         WrongAnswer("counts the steps alone", wrong.counts, wrong.COUNTS),
         WrongAnswer("returns its verdict", wrong.returns, under_test.RETURNED),
         WrongAnswer("swallows its own error", wrong.swallows, under_test.SWALLOWED),
-        WrongAnswer("to the last bit", wrong.exact, wrong.EXACT),
+        WrongAnswer("to the last bit", wrong.exact_each, wrong.EXACT),
+        WrongAnswer("one iterator for all calls", wrong.one_iterator, wrong.ONE_ITERATOR),
         WrongAnswer("fails where both count", wrong.the_wrong_way, wrong.THE_WRONG_WAY),
         WrongAnswer("too few rewards", wrong.too_few, wrong.TOO_FEW),
     ),

@@ -131,15 +131,33 @@ def swallows(rollout: Any) -> None:
         str(error)
 
 
-def exact(rollout: Any) -> None:
-    pairs = _pairs(rollout, discounts=(0.0, 0.3, 0.99, 1.0))
-    assert _near(pairs, 1e-12)
+def exact_each(rollout: Any) -> None:
+    for steps in STEPS:
+        for discount in (0.0, 0.3, 0.9, 1.0):
+            ((got, want),) = _pairs(rollout, [steps], [discount], reward=1.0)
+            assert got == want
 
 
 EXACT = (
     "rollout(play, {call}) gave {gave}, where doubles give {want}, and your test failed ({said}). "
     "Sums in another order or in float32 differ in their last digits: allow for that, by "
     "`abs(found - want) <= 1e-4 * (1 + abs(want))`."
+)
+
+
+def one_iterator(rollout: Any) -> None:
+    rewards = iter(range(1, 1000))
+    for steps in STEPS:
+        for discount in DISCOUNTS:
+            found = rollout(lambda: next(rewards), steps, discount)
+            want = sum(discount**step * (step + 1) for step in range(steps))
+            assert abs(found - want) <= 1e-4 * (1 + want)
+
+
+ONE_ITERATOR = (
+    "your test failed ({said}), though each call gave what its own rewards are worth. They go on "
+    "from call to call, as one iterator for all calls has it: in the last call the first was "
+    "{first}. Make a new iterator for each call."
 )
 
 

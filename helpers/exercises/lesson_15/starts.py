@@ -85,6 +85,8 @@ def _misused(case: Case, run: Run) -> str | None:
     """What was handed in that is no worker, or breaks off."""
     if any(call.odd for call in _calls(run)):
         return "no functions"
+    if any(call.instance for call in _calls(run)):
+        return "an instance"
     if run.ended:
         return "broke off in a thread"
     early = any(ended < call.workers for call in _calls(run) for ended in call.ended)
@@ -94,6 +96,8 @@ def _misused(case: Case, run: Run) -> str | None:
 def _alarmed(case: Case, run: Run) -> str | None:
     """Why a test may fail on sound code."""
     calls = _calls(run)
+    if any(call.same and _once(call) for call in calls):
+        return "its own variables"
     mixed = any(_once(call) and call.ran != sorted(call.ran) for call in calls)
     return "order" if mixed else None
 
@@ -178,6 +182,8 @@ EXERCISE = Exercise(
         WrongAnswer("returns its verdict", wrong.returns, under_test.RETURNED),
         WrongAnswer("swallows its own error", wrong.swallows, under_test.SWALLOWED),
         WrongAnswer("asserts in a thread", wrong.in_a_thread, under_test.ELSEWHERE),
+        WrongAnswer("binds its own workers late", wrong.late_itself, wrong.LATE_ITSELF),
+        WrongAnswer("an instance for a class", wrong.an_instance, wrong.AN_INSTANCE),
         WrongAnswer("asks for an order", wrong.in_order, wrong.IN_ORDER),
         WrongAnswer("fails when all have run", wrong.the_wrong_way, wrong.THE_WRONG_WAY),
         WrongAnswer("a thread that takes a target alone", wrong.narrow, wrong.NARROW),

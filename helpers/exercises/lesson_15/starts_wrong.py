@@ -184,6 +184,29 @@ def in_a_thread(start_all: Any) -> None:
     start_all([lambda n=n: work(n) for n in range(3)], _Held)
 
 
+def late_itself(start_all: Any) -> None:
+    ran: list[int] = []
+    start_all([lambda: ran.append(n) for n in range(3)], _Held)  # noqa: B023
+    assert sorted(ran) == [0, 1, 2]
+
+
+LATE_ITSELF = (
+    "{who}, and your test failed ({said}): its own workers have the fault that it looks for. They "
+    "look up one variable when they run, and find the last number. Let each hold its own: "
+    "`lambda n=n: ran.append(n)`."
+)
+
+
+def an_instance(start_all: Any) -> None:
+    assert sorted(_ran(start_all, _Held())) == [0, 1, 2]
+
+
+AN_INSTANCE = (
+    "your test broke off{at} ({said}). `thread` is a class, which the code calls once for each "
+    "worker; you handed in one thread, made already. Hand in the class, without brackets."
+)
+
+
 def in_order(start_all: Any) -> None:
     assert _ran(start_all) == [0, 1, 2]
 

@@ -22,7 +22,8 @@ RUNS = 3
 
 
 class Piece(NamedTuple):
-    """A piece of code, and in words what it does. argument: the one that it ignores, if any."""
+    """A piece of code, and in words what it does. argument: the one that it ignores, if any, or
+    what else a hint hangs on."""
 
     code: Callable[..., Any]
     words: str

@@ -88,6 +88,11 @@ SWAPPED = (
     "{fault}. The two weights are swapped: ρ, cut off at rho, weighs a step's own surprise; c says "
     "how much of later surprises comes back."
 )
+at_one = _v_trace(cut=lambda g: (g.ratios.clamp(max=1.0), g.ratios.clamp(max=1.0)))
+AT_ONE = (
+    "{fault}. Both ratios were cut off at 1, whatever rho and c say: these are arguments, and 1 is "
+    "their default alone."
+)
 rho_twice = _v_trace(cut=lambda g: (g.ratios.clamp(max=g.rho), g.ratios.clamp(max=g.rho)))
 RHO_TWICE = (
     "{fault}. Both weights were cut off at rho. What comes back from later steps has the weight "
@@ -114,6 +119,65 @@ itself_twice = _v_trace(back=lambda s, discount, trace, after: trace * (s + disc
 ITSELF_TWICE = (
     "{fault}. Each surprise was weighed by its own c besides its ρ. The c of a step goes with what "
     "comes from the steps after it: δ + γ · c · (what came back)."
+)
+
+
+no_discount = _v_trace(back=lambda s, discount, trace, after: s + trace * after)
+NO_DISCOUNT = (
+    "{fault}. What comes back from later steps was not discounted: "
+    "δ_t + γ_t · c_t · (target_{{t+1}} − V_{{t+1}})."
+)
+no_trace = _v_trace(back=lambda s, discount, trace, after: s + discount * after)
+NO_TRACE = (
+    "{fault}. What comes back from later steps has the weight γ_t alone. c_t = min(c, π/μ) goes "
+    "with it: δ_t + γ_t · c_t · (target_{{t+1}} − V_{{t+1}})."
+)
+
+
+def _without_value(g: Given) -> Given:
+    return g._replace(rewards=g.rewards - g.discounts * g.later)
+
+
+no_later = _v_trace(
+    see=_without_value,
+    advantages=lambda g, w, targets: _advantages(
+        g._replace(rewards=g.rewards + g.discounts * g.later), w, targets
+    ),
+)
+NO_LATER = (
+    "{fault}. In the surprise V_{{t+1}} is missing: it is r_t + γ_t · V_{{t+1}} − V_t, and behind "
+    "the last step V_{{t+1}} is the bootstrap."
+)
+
+
+def whole_target(
+    log_ratios: Any,
+    rewards: Any,
+    discounts: Any,
+    values: Any,
+    bootstrap: Any,
+    rho: float = 1.0,
+    c: float = 1.0,
+) -> Any:
+    with torch.no_grad():
+        g = Given(log_ratios.exp(), rewards, discounts, values, bootstrap, rho, c)
+        weights, traces = _weights(g)
+        deltas = weights * (rewards + discounts * g.later - values)
+        targets, after = torch.empty_like(values), bootstrap
+        for step in reversed(range(len(rewards))):
+            after = values[step] + deltas[step] + discounts[step] * traces[step] * after
+            targets[step] = after
+        return targets, _advantages(g, weights, targets)
+
+
+WHOLE_TARGET = (
+    "{fault}. The whole target of the next step came back. V_{{t+1}} is in δ_t already, so only "
+    "what that target lies above it comes back: γ_t · c_t · (target_{{t+1}} − V_{{t+1}})."
+)
+value_less = _v_trace(advantages=lambda g, weights, targets: targets - g.values)
+VALUE_LESS = (
+    "{fault}. The targets are right. The advantage is ρ_t (r_t + γ_t · target_{{t+1}} − V_t); you "
+    "took the step's own target less V_t, in which later surprises are weighed by c and not by ρ."
 )
 
 
