@@ -8,7 +8,7 @@ On each node, and again on a node that comes back, with its own address after --
 
     TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 torchrun --nnodes=1:2 --nproc-per-node=1 \
         --max-restarts=20 --rdzv-backend=c10d --rdzv-endpoint=HOST:29400 --rdzv-id=digits \
-        --rdzv-conf=is_host=0,last_call_timeout=2,keep_alive_interval=1,keep_alive_max_attempt=5 \
+        --rdzv-conf=is_host=0,last_call_timeout=2,keep_alive_interval=1,keep_alive_max_attempt=10 \
         --local-addr=ADDRESS cluster/elastic_torch.py --folder RUN --steps 300
 
 What the options are for:
@@ -19,9 +19,11 @@ What the options are for:
                     is tried as often.
                     (pytorch/pytorch issues 108158 and 147064)
 - is_host=0         no agent keeps the store; rendezvous.py does. (issue 67742)
-- keep_alive_...    a node that is silent for 1 s x 5 is out. Nothing happens at that moment: those
+- keep_alive_...    a node that is silent for 1 s x 10 is out. Nothing happens at that moment: those
                     that are left start again when their own workers fail, here because a collective
-                    does. (issue 111646)
+                    does. (issue 111646) Rather too long than too short: a node that was only slow
+                    is not told that it is out. It trains on beside those that go on without it,
+                    and both write the same checkpoint.
 - last_call_timeout how long to wait for more nodes once there are enough (30 s otherwise).
 - TORCH_DISABLE_... a new store for each round. Agents that share one keep the address of a node
                     that is gone. (issues 135712 and 182221)

@@ -141,7 +141,16 @@ class Nodes:
         except subprocess.TimeoutExpired:
             kill_tree(self.keeper.pid)
             self.keeper.wait()
+        if self.keeper.returncode:
+            self._end_strays()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _end_strays(self) -> None:
+        """End what a killed keeper has left: its ranks name the folder in their commands."""
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if str(self.folder) in process.cmdline():
+                    process.kill()
 
     def _ask(self, **question: Any) -> Any:
         assert self.keeper.stdin is not None and self.keeper.stdout is not None

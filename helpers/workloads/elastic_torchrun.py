@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import time
@@ -17,7 +18,12 @@ LINUX = sys.platform == "linux"
 # the first of them is the first rank's again when it comes back.
 ADDRESSES = {"node-0": "127.0.0.1", "node-1": "127.0.0.2" if LINUX else "127.0.0.1"}
 START_SECONDS = 60.0
-CONFIGURATION = "is_host=0,last_call_timeout=2,keep_alive_interval=1,keep_alive_max_attempt=5"
+SILENT_SECONDS = (
+    10.0  # a node that is silent for so long is out: it must be more than a slow moment
+)
+CONFIGURATION = (
+    "is_host=0,last_call_timeout=2,keep_alive_interval=1,keep_alive_max_attempt={silent}"
+)
 SETTINGS = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "LOGLEVEL": "INFO"}
 # What tells of ranks that fail and of nodes that come, out of all that agents write.
 TELLING = re.compile(r"Error|attempts left|new nodes from|Rendezvous'ing|Rendezvous complete")
@@ -76,11 +82,12 @@ class Torchrun:
 
     def again(self, name: str) -> None:
         """What is typed on a node, the first time and every time that it comes back."""
+        configuration = CONFIGURATION.format(silent=math.ceil(patient(SILENT_SECONDS)))
         words = [
             "torchrun", "--nnodes=1:2", f"--nproc-per-node={self.ranks_per_node}",
             f"--max-restarts={self.max_restarts}", "--rdzv-backend=c10d",
             f"--rdzv-endpoint={self.endpoint}", "--rdzv-id=digits",
-            f"--rdzv-conf={CONFIGURATION}", f"--local-addr={ADDRESSES[name]}",
+            f"--rdzv-conf={configuration}", f"--local-addr={ADDRESSES[name]}",
             "cluster/elastic_torch.py", *self.options,
         ]  # fmt: skip
         self.type(name, Command(words, SETTINGS))

@@ -82,10 +82,12 @@ class Notes:
 
 
 def stack(frame: FrameType | None) -> list[Frame]:
-    """Where a thread is, without the engine's own first frames, outermost first."""
+    """Where a thread is, without the engine's own frames, outermost first; [] in this module."""
     found: list[Frame] = []
     while frame is not None:
         name = frame.f_code.co_filename
+        if name == __file__:
+            return []
         if not name.startswith(("<frozen", _HERE)):
             found.append((name, frame.f_lineno, frame.f_code.co_name))
         frame = frame.f_back
