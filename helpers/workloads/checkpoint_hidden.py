@@ -1,7 +1,8 @@
-"""What saving costs a training: nothing saved, saved while it waits, saved while it goes on.
+"""What saving costs a training: while it waits, and while it goes on.
 
-All save the same training, on real ranks, the same number of times. The disk is this machine's, or
-one of a given rate a rank: a file system that a thousand ranks share gives each of them little.
+All save the same training, on real ranks. In each run a stretch of steps without a save is followed
+by one with a save, so that what else the machine does hits both. The disk is this machine's, or one
+of a given rate a rank: a file system that a thousand ranks share gives each of them little.
 """
 
 from __future__ import annotations
@@ -20,23 +21,30 @@ from helpers.engines.comm import Comm
 from helpers.workloads.checkpoint_training import Setting, Training
 from helpers.workloads.checkpoint_ways import Background, Blocking, Saver
 
-NONE = "no saves"
-WAYS = (NONE, "blocking", "in the background", "torch", "torch, asynchronous")
-BIG = Setting(steps=24, every=8, batch=256, hidden=(512, 512), keep=1)
+WAYS = ("blocking", "in the background", "torch", "torch, asynchronous")
+BIG = Setting(steps=48, every=8, batch=256, hidden=(512, 512), keep=1)
 
 
 class Cost(NamedTuple):
-    """What a way to save costs. step: mean seconds a step, with all that saves add.
+    """What a way to save costs: medians over the stretches of one run, on rank 0.
 
-    waited: mean seconds for which a save held the training up at its call. saves: how many there
-    were. nbytes: of a rank's part.
+    quiet: seconds a step of a stretch without a save. step: of one that begins with a save and ends
+    when it is complete. waited: seconds for which the save held training up at its call. every:
+    steps of a stretch. saves: how many there were. nbytes: of a rank's part.
     """
 
     way: str
+    quiet: float
     step: float
     waited: float
+    every: int
     saves: int
     nbytes: int
+
+    @property
+    def added(self) -> float:
+        """Seconds that a save adds to the training."""
+        return (self.step - self.quiet) * self.every
 
 
 class PacedFolder(RealFolder):
@@ -53,27 +61,8 @@ class PacedFolder(RealFolder):
         time.sleep(max(0.0, len(data) / self.rate - (time.perf_counter() - begin)))
 
 
-class Nothing:
-    """Saves nothing."""
-
-    def go_on(self, training: Training) -> int | None:
-        """As in `checkpoint_ways.Saver`."""
-        return None
-
-    def save(self, step: int, state: dict[str, Any]) -> None:
-        """As in `checkpoint_ways.Saver`."""
-
-    def advance(self) -> int | None:
-        """As in `checkpoint_ways.Saver`."""
-        return None
-
-    finish = advance
-
-
 def paced_saver(way: str, comm: Comm, path: Path, keep: int, rate: float | None) -> Saver:
     """A saver of one of this module's `WAYS`. rate: bytes a second of a rank's disk, or None."""
-    if way == NONE:
-        return Nothing()
     if way.startswith("torch"):
         return _torch_saver(comm, path, way != "torch", keep, rate)
     folder = RealFolder(path) if rate is None else PacedFolder(path, rate)
@@ -109,29 +98,30 @@ def _torch_saver(comm: Comm, path: Path, asynchronous: bool, keep: int, rate: fl
     return PacedSaver(comm, path, asynchronous, keep, **options)
 
 
-def trains_paced(
-    comm: Comm, path: str, way: str, setting: Setting, rate: float | None
-) -> tuple[float, list[float], int]:
-    """Train with saves: seconds a step, those that each save held it up, bytes of the part."""
+def trains_paced(comm: Comm, path: str, way: str, setting: Setting, rate: float | None) -> Cost:
+    """Train, with a save at the begin of every second stretch: what it cost on this rank."""
     training = Training(comm, setting)
     saves = paced_saver(way, comm, Path(path), setting.keep, rate)
     training.advance()  # the first step makes the optimizer's state
+    quiet: list[float] = []
+    saving: list[float] = []
     waited: list[float] = []
-    comm.barrier()
-    begin = time.perf_counter()
-    for step in range(1, setting.steps + 1):
-        training.advance()
-        saves.advance()
-        if step % setting.every == 0 and step < setting.steps:
-            start = time.perf_counter()
-            saves.save(step, training.state())
-            waited.append(time.perf_counter() - start)
-    saves.finish()
-    comm.barrier()
-    seconds = (time.perf_counter() - begin) / setting.steps
+    for stretch in range(setting.steps // setting.every):
+        comm.barrier()
+        begin = time.perf_counter()
+        if stretch % 2:
+            saves.save(training.step, training.state())
+            waited.append(time.perf_counter() - begin)
+        for _ in range(setting.every):
+            training.advance()
+            saves.advance()
+        saves.finish()
+        seconds = (time.perf_counter() - begin) / setting.every
+        (saving if stretch % 2 else quiet).append(seconds)
     rows = training.state()["rows"].values()
     nbytes = sum(v.nbytes for row in rows for v in row["values"].values())
-    return seconds, waited, nbytes
+    calm, step, held = (statistics.median(each) for each in (quiet, saving, waited))
+    return Cost(way, calm, step, held, setting.every, len(waited), nbytes)
 
 
 def cost(
@@ -146,18 +136,22 @@ def cost(
 
     rate: bytes a second that a rank's disk takes; None for this machine's. path: a folder to write
     to, in which a folder is made and taken away again; the system's for temporary files where none
-    is given. Raises ValueError for another way.
+    is given. Raises ValueError for another way, or for steps that are too few to compare.
     """
     if way not in WAYS:
         raise ValueError(f"There is no way {way!r}; there are: {', '.join(WAYS)}.")
+    if setting.steps < 2 * setting.every:
+        raise ValueError(
+            f"{setting.steps} steps have no stretch with a save after one without: take "
+            f"{2 * setting.every} or more."
+        )
     with tempfile.TemporaryDirectory(dir=path) as folder:
         ran = helpers.run(
             trains_paced, folder, way, setting, rate, ranks=ranks, show=False, device="cpu",
             timeout=timeout,
         )  # fmt: skip
-    seconds, waited, nbytes = ran[0]
-    held_up = statistics.fmean(waited) if way != NONE else 0.0
-    return Cost(way, seconds, held_up, 0 if way == NONE else len(waited), nbytes)
+    measured: Cost = ran[0]
+    return measured
 
 
 def costs(ways: Sequence[str] = WAYS, rounds: int = 1, **options: Any) -> dict[str, list[Cost]]:
@@ -172,9 +166,8 @@ def costs(ways: Sequence[str] = WAYS, rounds: int = 1, **options: Any) -> dict[s
 def hidden(found: dict[str, list[Cost]], way: str, beside: str = "blocking") -> float:
     """The share of a blocking save's time that a way hides: 1 is all of it, 0 nothing.
 
-    Of the medians of the rounds: what `way` adds to a step, over what `beside` adds. NaN where
-    `beside` adds nothing that could be hidden.
+    Of the medians of the rounds: what a save of `way` adds, over what one of `beside` adds. NaN
+    where `beside` adds nothing that could be hidden.
     """
-    steps = {name: statistics.median(each.step for each in rows) for name, rows in found.items()}
-    added = steps[beside] - steps[NONE]
-    return 1 - (steps[way] - steps[NONE]) / added if added > 0 else math.nan
+    added = {name: statistics.median(each.added for each in rows) for name, rows in found.items()}
+    return 1 - added[way] / added[beside] if added[beside] > 0 else math.nan
