@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
+import shutil
 import signal
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +48,25 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        _own_fonts(config)
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if workers > 1:
         import torch
 
         torch.set_num_threads(max(1, torch.get_num_threads() // workers))
+
+
+def _own_fonts(config: pytest.Config) -> None:
+    """Draw with a list of fonts made now, and without the user's settings.
+
+    Whatever draws on this machine while its environment is moved or removed leaves a list without
+    matplotlib's own fonts in the home folder, and every figure after it warns of them.
+    """
+    folder = tempfile.mkdtemp(prefix="course-fonts-")
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    os.environ["MPLCONFIGDIR"] = folder
+    subprocess.run([sys.executable, "-c", "import matplotlib.font_manager"], check=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
