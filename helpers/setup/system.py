@@ -21,6 +21,8 @@ PACKAGES: dict[str, dict[str, str | None]] = {
         "chromium": "chromium",
         "bubblewrap": "bubblewrap",
         "setpriv and unshare": "util-linux",
+        "SLURM": "slurm-wlm",
+        "munge": "munge",
     },
     "dnf": {
         "a C++ compiler": "gcc-c++",
@@ -29,6 +31,8 @@ PACKAGES: dict[str, dict[str, str | None]] = {
         "chromium": "chromium",
         "bubblewrap": "bubblewrap",
         "setpriv and unshare": "util-linux",
+        "SLURM": "slurm slurm-slurmctld slurm-slurmd",
+        "munge": "munge",
     },
     "pacman": {
         "a C++ compiler": "gcc",
@@ -37,8 +41,11 @@ PACKAGES: dict[str, dict[str, str | None]] = {
         "chromium": "chromium",
         "bubblewrap": "bubblewrap",
         "setpriv and unshare": "util-linux",
+        "SLURM": None,
+        "munge": None,
     },
 }
+SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # where daemons are: not on every user's path
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -102,6 +109,17 @@ def missing_sandbox_tools() -> list[str]:
     return missing
 
 
+def missing_slurm_tools() -> list[str]:
+    """What a SLURM of one's own still needs here; only Linux has it."""
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *SBIN])
+    needed = {"SLURM": ("slurmctld", "slurmd", "sinfo", "srun", "sbatch"), "munge": ("munged",)}
+    return [
+        tool
+        for tool, commands in needed.items()
+        if not all(shutil.which(command, path=path) for command in commands)
+    ]
+
+
 def install_line(tools: Sequence[str]) -> str:
     """The one line to type that installs these tools here."""
     if "chromium" in tools and not is_debian():
@@ -109,8 +127,8 @@ def install_line(tools: Sequence[str]) -> str:
     if sys.platform == "darwin":
         return "xcode-select --install"
     for manager, names in PACKAGES.items():
-        if shutil.which(manager):
-            wanted = " ".join(_packages(names, tools))
+        wanted = " ".join(_packages(names, tools))
+        if shutil.which(manager) and wanted:
             verb = "-S" if manager == "pacman" else "install"
             return f"sudo {manager} {verb} {wanted}"
     return f"install {', '.join(tools)} with your system's package manager"
