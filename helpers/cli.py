@@ -22,6 +22,7 @@ BENCHMARKS = (
     "compress",
     "actors",
     "search",
+    "checkpoints",
     "gpu",
 )
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": True}

@@ -60,7 +60,8 @@ def status() -> int:
     if jobs := site.jobs():
         print("\n".join(["", *jobs]))
     print(f"\n{by_hand(site)}")
-    lost = [node for node, state in nodes.items() if state.startswith("down")]
+    dead = site.dead()
+    lost = [node for node, state in nodes.items() if node in dead or state.startswith("down")]
     if lost or not nodes:
         what = " and ".join(lost) if lost else "The controller"
         print(f"\n{what} does not run. ./course cluster up starts it again.")

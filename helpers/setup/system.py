@@ -45,6 +45,8 @@ PACKAGES: dict[str, dict[str, str | None]] = {
         "munge": None,
     },
 }
+# What Debian starts as soon as it is installed, and at every start of the machine from then on.
+SERVICES = {"SLURM": ("slurmctld", "slurmd"), "munge": ("munge",)}
 SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # where daemons are: not on every user's path
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -159,8 +161,11 @@ def is_root() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
-def install(tools: Sequence[str], log: Path, step: Step) -> bool:
-    """Install these tools with apt-get. Returns whether that worked."""
+def install(tools: Sequence[str], log: Path, step: Step, recommended: bool = True) -> bool:
+    """Install these tools with apt-get. Returns whether that worked.
+
+    recommended: whether to install what Debian recommends beside them.
+    """
     names = _packages(PACKAGES["apt-get"], tools)
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     step.note(f"apt-get install {' '.join(names)}")
@@ -169,8 +174,23 @@ def install(tools: Sequence[str], log: Path, step: Step) -> bool:
     # An installation that was interrupted is ended first; one at work, as after a start, is
     # waited for.
     run(["dpkg", "--configure", "-a"], log, step, env=env)
-    call = ["apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", *names]
-    return run(call, log, step, env=env) == 0
+    call = ["apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y"]
+    call += [] if recommended else ["--no-install-recommends"]
+    return run([*call, *names], log, step, env=env) == 0
+
+
+def stop_services(tools: Sequence[str], log: Path, step: Step) -> None:
+    """End the daemons that came with these tools, and keep them from starting with the machine.
+
+    The course starts its own, in a folder of theirs.
+    """
+    names = [name for tool in tools for name in SERVICES.get(tool, ())]
+    if Path("/run/systemd/system").is_dir():
+        run(["systemctl", "disable", "--now", *names], log, step)
+        return
+    for name in names:
+        if Path("/etc/init.d", name).exists() and shutil.which("service"):
+            run(["service", name, "stop"], log, step)
 
 
 def header_of(python: Path) -> Path:

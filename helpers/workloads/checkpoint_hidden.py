@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import helpers
-from helpers.algorithms.checkpoints.folder import RealFolder
+from helpers.algorithms.checkpoints.files import RealFolder
+from helpers.algorithms.checkpoints.folder import write_safely
+from helpers.algorithms.checkpoints.saving import Write
 from helpers.engines.comm import Comm
 from helpers.workloads.checkpoint_training import Setting, Training
-from helpers.workloads.checkpoint_ways import Background, Blocking, Saver
+from helpers.workloads.checkpoint_ways import Background, Blocking, Means, Saver
 
 WAYS = ("blocking", "in the background", "torch", "torch, asynchronous")
 BIG = Setting(steps=48, every=8, batch=256, hidden=(512, 512), keep=1)
@@ -61,14 +63,16 @@ class PacedFolder(RealFolder):
         time.sleep(max(0.0, len(data) / self.rate - (time.perf_counter() - begin)))
 
 
-def paced_saver(way: str, comm: Comm, path: Path, keep: int, rate: float | None) -> Saver:
+def paced_saver(
+    way: str, comm: Comm, path: Path, keep: int, rate: float | None, write: Write = write_safely
+) -> Saver:
     """A saver of one of this module's `WAYS`. rate: bytes a second of a rank's disk, or None."""
     if way.startswith("torch"):
         return _torch_saver(comm, path, way != "torch", keep, rate)
     folder = RealFolder(path) if rate is None else PacedFolder(path, rate)
-    return Blocking(comm, folder, "sharded", keep) if way == "blocking" else Background(
-        comm, folder, keep
-    )  # fmt: skip
+    if way == "blocking":
+        return Blocking(comm, folder, "sharded", keep, Means(write=write))
+    return Background(comm, folder, keep, write)
 
 
 def _torch_saver(comm: Comm, path: Path, asynchronous: bool, keep: int, rate: float | None) -> Any:
@@ -98,10 +102,12 @@ def _torch_saver(comm: Comm, path: Path, asynchronous: bool, keep: int, rate: fl
     return PacedSaver(comm, path, asynchronous, keep, **options)
 
 
-def trains_paced(comm: Comm, path: str, way: str, setting: Setting, rate: float | None) -> Cost:
+def trains_paced(
+    comm: Comm, path: str, way: str, setting: Setting, rate: float | None, write: Write
+) -> Cost:
     """Train, with a save at the begin of every second stretch: what it cost on this rank."""
     training = Training(comm, setting)
-    saves = paced_saver(way, comm, Path(path), setting.keep, rate)
+    saves = paced_saver(way, comm, Path(path), setting.keep, rate, write)
     training.advance()  # the first step makes the optimizer's state
     quiet: list[float] = []
     saving: list[float] = []
@@ -131,12 +137,14 @@ def cost(
     rate: float | None = 20e6,
     path: str | Path | None = None,
     timeout: float = 300.0,
+    write: Write = write_safely,
 ) -> Cost:
     """Measure one way on real ranks.
 
     rate: bytes a second that a rank's disk takes; None for this machine's. path: a folder to write
     to, in which a folder is made and taken away again; the system's for temporary files where none
-    is given. Raises ValueError for another way, or for steps that are too few to compare.
+    is given. write: puts a file into a folder, for the course's own ways. Raises ValueError for
+    another way, or for steps that are too few to compare.
     """
     if way not in WAYS:
         raise ValueError(f"There is no way {way!r}; there are: {', '.join(WAYS)}.")
@@ -147,8 +155,8 @@ def cost(
         )
     with tempfile.TemporaryDirectory(dir=path) as folder:
         ran = helpers.run(
-            trains_paced, folder, way, setting, rate, ranks=ranks, show=False, device="cpu",
-            timeout=timeout,
+            trains_paced, folder, way, setting, rate, write, ranks=ranks, show=False,
+            device="cpu", timeout=timeout,
         )  # fmt: skip
     measured: Cost = ran[0]
     return measured

@@ -15,12 +15,16 @@ import psutil
 import torch
 
 import helpers
-from helpers.algorithms.checkpoints.folder import RealFolder
+from helpers.algorithms.checkpoints.files import RealFolder
+from helpers.algorithms.checkpoints.folder import write_safely
 from helpers.algorithms.checkpoints.format import latest
+from helpers.algorithms.checkpoints.resharding import Cut, pieces
+from helpers.algorithms.checkpoints.saving import Write
 from helpers.engines.errors import RankDied
 from helpers.workloads.checkpoint_notes import Notes
 from helpers.workloads.checkpoint_run import USUAL, trains
 from helpers.workloads.checkpoint_training import Setting
+from helpers.workloads.checkpoint_ways import Means
 
 POLL_SECONDS, FIRST_GUESS = 0.0005, 0.02
 BEYOND = 1.5  # a kill comes within so many times what a save takes, after one has begun
@@ -105,19 +109,21 @@ def killed(
     setting: Setting = USUAL,
     seed: int = 0,
     timeout: float = 120.0,
+    write: Write = write_safely,
 ) -> Kills:
     """Train again and again until ranks were killed so often; every time go on from what is left.
 
     path: of a folder for all that is written. way: of `checkpoint_ways.WAYS`. ranks: of one run
     after the other, in turn: with one number alone, losses are those of the calm training bit for
-    bit. setting: of each training. seed: of the moments. timeout: seconds for a run. What a
-    training writes before its first step nobody disturbs: from there on there is always a
-    checkpoint to go on from. Raises what `helpers.run` raises, but for a rank that was killed.
+    bit. setting: of each training. seed: of the moments. timeout: seconds for a run. write: puts a
+    file into a folder. What a training writes before its first step nobody disturbs: from there on
+    there is always a checkpoint to go on from. Raises what `helpers.run` raises, but for a rank
+    that was killed.
     """
     folder, chance = Path(path), random.Random(seed)
     folder.mkdir(parents=True, exist_ok=True)
     calm = losses(folder / "calm", way, ranks[0], setting, timeout)
-    found = _Found(folder, way, setting, timeout, calm)
+    found = _Found(folder, way, setting, timeout, calm, Means(write=write))
     while found.kills < kills or found.notes is not None:
         if found.notes is None:
             found.begin(ranks[0])
@@ -134,10 +140,11 @@ class _Found:
     """What is counted, and the training that is under way: `notes`, None where there is none."""
 
     def __init__(
-        self, folder: Path, way: str, setting: Setting, timeout: float, calm: torch.Tensor
-    ) -> None:
+        self, folder: Path, way: str, setting: Setting, timeout: float, calm: torch.Tensor,
+        means: Means,
+    ) -> None:  # fmt: skip
         self.folder, self.way, self.setting, self.timeout = folder, way, setting, timeout
-        self.calm, self.notes = calm, None
+        self.calm, self.means, self.notes = calm, means, None
         self.runs = self.kills = self.writing = self.everybody = self.cut_off = 0
         self.unloadable = self.forgotten = self.lost = self.trainings = 0
         self.worst, self.pids = 0.0, set[int]()
@@ -158,8 +165,8 @@ class _Found:
     def _train(self, ranks: int, until: int | None = None) -> None:
         file = self.folder / f"training {self.trainings}.notes"
         helpers.run(
-            trains, self.here, self.setting, self.way, until, str(file), ranks=ranks, show=False,
-            timeout=self.timeout, device="cpu",
+            trains, self.here, self.setting, self.way, until, str(file), self.means, ranks=ranks,
+            show=False, timeout=self.timeout, device="cpu",
         )  # fmt: skip
 
     def run(self, ranks: int, chance: random.Random | None) -> None:
@@ -256,11 +263,13 @@ def resumed(
     engine: str = "processes",
     setting: Setting = USUAL,
     timeout: float = 120.0,
+    cut: Cut = pieces,
 ) -> Resumed:
     """Train on some ranks, stop at the middle checkpoint, and go on from there on others.
 
     path: of a folder for all that is written. way: of `checkpoint_ways.WAYS`. engine:
-    "processes" or "virtual"; torch's ways need real ranks. Example:
+    "processes" or "virtual"; torch's ways need real ranks. cut: says which pieces of a checkpoint a
+    rank reads. Example:
     `resumed("checkpoints", 4, on=(2, 3)).worst` is the greatest difference of a loss.
     """
     import shutil
@@ -272,8 +281,8 @@ def resumed(
 
     def run(name: str, size: int, until: int | None = None) -> list[float]:
         done = helpers.run(
-            trains, folder / name, setting, way, until, ranks=size, engine=engine, show=False,
-            timeout=timeout, **where,
+            trains, folder / name, setting, way, until, None, Means(cut=cut), ranks=size,
+            engine=engine, show=False, timeout=timeout, **where,
         )  # fmt: skip
         return list(done[0].losses)
 

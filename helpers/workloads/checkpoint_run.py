@@ -8,7 +8,7 @@ from typing import NamedTuple
 from helpers.engines.comm import Comm
 from helpers.workloads.checkpoint_notes import NoNotes, Notes
 from helpers.workloads.checkpoint_training import Setting, Training
-from helpers.workloads.checkpoint_ways import saver
+from helpers.workloads.checkpoint_ways import OWN, Means, saver
 
 USUAL = Setting()
 
@@ -27,16 +27,18 @@ def trains(
     way: str = "sharded",
     until: int | None = None,
     notes: str | None = None,
+    means: Means = OWN,
 ) -> Run:
     """Train to the end, save every few steps, and go on from what is there: on every rank.
 
     path: of the folder of checkpoints. way: of `checkpoint_ways.WAYS`. until: the step to stop at,
     as a job whose time is up. notes: the file of `checkpoint_notes.Notes`.
+    means: what files are written with, and a checkpoint cut for other ranks.
     Example: `helpers.run(trains, "checkpoints", ranks=4)`; then the same on 3 ranks goes on.
     """
     told = Notes(notes).rank(comm.rank) if notes else NoNotes()
     training = Training(comm, setting)
-    saves = saver(way, comm, path, setting.keep)
+    saves = saver(way, comm, path, setting.keep, means)
     found = saves.go_on(training)
     begin, losses = training.step, list[float]()
     last = setting.steps if until is None else min(until, setting.steps)

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import torch
 from torch.nn.functional import cross_entropy
 
-from helpers.algorithms.checkpoints.folder import Folder
+from helpers.algorithms.checkpoints.files import Folder
 from helpers.algorithms.checkpoints.format import latest, opened, read_part
 from helpers.algorithms.checkpoints.order import Order
 from helpers.algorithms.checkpoints.randomness import go_on_randomly, random_states
-from helpers.algorithms.checkpoints.resharding import resharded
+from helpers.algorithms.checkpoints.resharding import Cut, pieces, resharded
 from helpers.algorithms.checkpoints.sharded_state import load_state, state_of
 from helpers.algorithms.data_parallel.data_parallel import shard_bounds
 from helpers.algorithms.data_parallel.sharding import Sharded
@@ -92,11 +92,11 @@ class Training:
         go_on_randomly(state["common"]["random"])
 
 
-def go_on_from(training: Training, folder: Folder) -> int | None:
+def go_on_from(training: Training, folder: Folder, cut: Cut = pieces) -> int | None:
     """Go on from the latest checkpoint in a folder, whoever wrote it. All ranks call it.
 
     Returns its step; None where there is none, and the training stays at its start. Rank 0 alone
-    looks for it, and so reads every byte once more than the others.
+    looks for it, and so reads every byte once more than the others. cut: as in `resharded`.
     """
     comm, found = training.comm, torch.tensor([NOTHING])
     if comm.rank == 0:
@@ -107,5 +107,5 @@ def go_on_from(training: Training, folder: Folder) -> int | None:
         return None
     checkpoint = opened(folder, step)
     read = partial(read_part, folder, checkpoint)
-    training.go_on(resharded(read, len(checkpoint.parts), comm.rank, comm.size))
+    training.go_on(resharded(read, len(checkpoint.parts), comm.rank, comm.size, cut))
     return step

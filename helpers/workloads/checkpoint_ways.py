@@ -8,14 +8,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
-from helpers.algorithms.checkpoints import saving
-from helpers.algorithms.checkpoints.folder import Folder, RealFolder
+from helpers.algorithms.checkpoints.files import Folder, RealFolder
+from helpers.algorithms.checkpoints.folder import write_safely
 from helpers.algorithms.checkpoints.format import Part, pack
+from helpers.algorithms.checkpoints.resharding import Cut, pieces
+from helpers.algorithms.checkpoints.saving import (
+    Write,
+    check,
+    complete,
+    make_way,
+    save_sharded,
+    save_whole,
+    write_part,
+)
 from helpers.algorithms.checkpoints.sharded_state import gathered
 from helpers.algorithms.messages.collectives import all_reduce_tree
 from helpers.engines.comm import Comm
@@ -40,12 +50,25 @@ class Saver(Protocol):
         """Wait for what is under way; as `advance`."""
 
 
-def saver(way: str, comm: Comm, path: str | Path, keep: int = 2) -> Saver:
-    """A saver of one of `WAYS`, into a folder. Raises ValueError for another way."""
+class Means(NamedTuple):
+    """What a way of the course's own writes a file with, and cuts a checkpoint for other ranks."""
+
+    write: Write = write_safely
+    cut: Cut = pieces
+
+
+OWN = Means()
+
+
+def saver(way: str, comm: Comm, path: str | Path, keep: int = 2, means: Means = OWN) -> Saver:
+    """A saver of one of `WAYS`, into a folder. means: those of the course's own ways.
+
+    Raises ValueError for another way.
+    """
     if way in ("whole", "sharded"):
-        return Blocking(comm, RealFolder(path), way, keep)
+        return Blocking(comm, RealFolder(path), way, keep, means)
     if way == "in the background":
-        return Background(comm, RealFolder(path), keep)
+        return Background(comm, RealFolder(path), keep, means.write)
     if way in WAYS:
         from helpers.workloads.checkpoint_torch import TorchSaver
 
@@ -56,22 +79,30 @@ def saver(way: str, comm: Comm, path: str | Path, keep: int = 2) -> Saver:
 class Blocking:
     """Saves and comes back when the checkpoint is complete. way: "whole" or "sharded"."""
 
-    def __init__(self, comm: Comm, folder: Folder, way: str = "sharded", keep: int = 2) -> None:
+    def __init__(
+        self,
+        comm: Comm,
+        folder: Folder,
+        way: str = "sharded",
+        keep: int = 2,
+        means: Means = OWN,
+    ) -> None:
         self.comm, self.folder, self.way, self.keep = comm, folder, way, keep
+        self.means = means
         self._done: int | None = None
 
     def go_on(self, training: Training) -> int | None:
         """As in `Saver`."""
-        return go_on_from(training, self.folder)
+        return go_on_from(training, self.folder, self.means.cut)
 
     def save(self, step: int, state: dict[str, Any]) -> None:
         """As in `Saver`."""
         if self.way == "sharded":
-            saving.save_sharded(self.comm, self.folder, step, state, self.keep)
+            save_sharded(self.comm, self.folder, step, state, self.keep, self.means.write)
         else:
             whole = gathered(self.comm, state)
             if whole is not None:
-                saving.save_whole(self.folder, step, whole, self.keep)
+                save_whole(self.folder, step, whole, self.keep, self.means.write)
             self.comm.barrier()
         self._done = step
 
@@ -94,8 +125,10 @@ class Background:
     Fine-Grained DNN Checkpointing" (FAST 2021), section 4, for the copy and the writing apart.
     """
 
-    def __init__(self, comm: Comm, folder: Folder, keep: int = 2) -> None:
-        self.comm, self.folder, self.keep = comm, folder, keep
+    def __init__(
+        self, comm: Comm, folder: Folder, keep: int = 2, write: Write = write_safely
+    ) -> None:
+        self.comm, self.folder, self.keep, self.write = comm, folder, keep, write
         self._step = 0
         self._writing: Future[Part] | None = None
 
@@ -105,10 +138,10 @@ class Background:
 
     def save(self, step: int, state: dict[str, Any]) -> None:
         """As in `Saver`. Raises what the writing of the last one has raised."""
-        saving.check(step, self.keep)
+        check(step, self.keep)
         self.finish()
         if self.comm.rank == 0:
-            saving.make_way(self.folder, step)
+            make_way(self.folder, step)
         self.comm.barrier()
         thread = ThreadPoolExecutor(1, "checkpoint")
         self._step, self._writing = step, thread.submit(self._write, step, copied(state))
@@ -116,7 +149,7 @@ class Background:
 
     def _write(self, step: int, copy: Any) -> Part:
         rank, size = self.comm.rank, self.comm.size
-        return saving.write_part(self.folder, step, rank, size, pack(copy))
+        return write_part(self.folder, step, rank, size, pack(copy), self.write)
 
     def advance(self) -> int | None:
         """As in `Saver`: sends a number to the others while a save is under way."""
@@ -134,7 +167,7 @@ class Background:
             if all_reduce_tree(self.comm, ready).item() < self.comm.size:
                 return None
         part, self._writing = self._writing.result(), None
-        saving.complete(self.comm, self.folder, self._step, part, self.keep)
+        complete(self.comm, self.folder, self._step, part, self.keep, self.write)
         return self._step
 
 

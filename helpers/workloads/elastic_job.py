@@ -22,14 +22,17 @@ STEPS, LAST_STEP = "steps.jsonl", "last-step"  # files in the nodes' folder
 class Launcher(Protocol):
     """What starts a job's nodes, kills them, and starts them again.
 
-    name: of the launcher. names: of the nodes. alone: whether the job may lose its last node and
-    go on. typed: the commands so far, each after its node's name and a dollar sign.
+    name: of the launcher. alone: whether the job may lose its last node and go on. typed: the
+    commands so far, each after its node's name and a dollar sign.
     """
 
     name: str
-    names: Sequence[str]
     alone: bool
     typed: list[str]
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Those of the nodes."""
 
     def begin(self) -> None:
         """Start the job."""

@@ -195,8 +195,14 @@ class Replicas:
         return together(self.notes.steps, self.killed[-1] if self.killed else None)
 
     def end(self) -> None:
-        """Say after which average both end: one that neither has come to."""
-        ahead = len(self.notes.steps) // self.every + SYNCS_AHEAD
+        """Say after which average both end: one that neither has come to.
+
+        Where the other begins first, it averages alone, and the survivor then goes on with its
+        count.
+        """
+        steps, other = self.notes.steps, Notes(self.nodes.folder / f"{VICTIM}.jsonl")
+        before = sum(each.at < steps[0].at for each in other.look())
+        ahead = (len(steps) + before) // self.every + SYNCS_AHEAD
         new = self.last.with_suffix(".new")
         new.write_text(str(max(self.syncs, ahead)))
         new.rename(self.last)

@@ -94,14 +94,13 @@ def told(
     log: Sequence[str],
 ) -> Elastic:
     """The story of a job that has ended, from the notes of its steps."""
-    final: dict[int, Step] = {}
-    alike = True
-    for each in notes:
-        alike = alike and final.get(each.step, each).loss == each.loss
-        final[each.step] = each
-    in_order = [final[step] for step in sorted(final) if step]
+    losses: dict[int, float] = {}
+    alike = all(losses.setdefault(each.step, each.loss) == each.loss for each in notes)
     begins = [0, *(i for i, (a, b) in enumerate(pairwise(notes), 1) if b.step <= a.step)]
     taken = [each for i, each in enumerate(notes) if i not in begins]
+    # Where ranks went on from is not a step of theirs, unless nobody was left to note that step.
+    final = {each.step: each for each in [*(notes[i] for i in begins), *taken]}
+    in_order = [final[step] for step in sorted(final) if step]
     most = max(each.ranks for each in notes)
     ends = [*(kill.at for kill in killed[1:]), float("inf")]
     kills = [
@@ -120,7 +119,7 @@ def told(
         ranks=[each.ranks for each in in_order],
         kills=kills,
         restarts=len(begins) - 1,
-        redone=len(taken) - len(in_order),
+        redone=len(taken) - len({each.step for each in taken}),
         alike=alike,
         seconds=round(time.time() - began, 3),
         commands=list(commands),

@@ -1,10 +1,9 @@
 """A training that comes out the same, bit for bit, on any number of ranks, even one that changes.
 
-Sums of floats depend on their order, and the order on who adds what. So each batch is cut into a
-fixed number of parts, whoever computes them. A rank writes the gradients of its parts into a table
-of zeros, with a row for each part; an all-reduce adds the tables, in which adding a zero rounds
-nothing; and every rank sums the rows one after the other. It sends as many gradients as there are
-parts, where one would do: the price for a loss that can be compared to the last bit.
+Each batch is cut into a fixed number of parts, whoever computes them, and their gradients are added
+in a fixed order (`helpers.algorithms.failures.same_sum` says why, and how). It sends as many
+gradients as there are parts, where one would do: the price for a loss that can be compared to the
+last bit.
 """
 
 from __future__ import annotations
@@ -39,19 +38,30 @@ class Training:
         self.velocity = torch.zeros_like(self.weights)
         self.step = 0
 
+    def parts_of(self, rank: int, size: int) -> dict[int, Tensor]:
+        """The gradients of this rank's parts of the next batch, by the part's number."""
+        rows = self.task.rows(0, self.step, BATCH)
+        return {
+            part: self.task.gradient(self.weights, rows[part::PARTS])
+            for part in range(rank, PARTS, size)
+        }
+
     def gradients(self, rank: int, size: int) -> Tensor:
         """Part by part, the gradients of this rank, (parts, weights); zeros for other ranks'."""
-        rows = self.task.rows(0, self.step, BATCH)
-        table = torch.zeros(PARTS, len(self.weights), dtype=torch.float64)
-        for part in range(rank, PARTS, size):
-            table[part] = self.task.gradient(self.weights, rows[part::PARTS])
+        table = self.weights.new_zeros(PARTS, len(self.weights))
+        for part, gradient in self.parts_of(rank, size).items():
+            table[part] = gradient
         return table
 
     def update(self, table: Tensor) -> None:
-        """Take a step of SGD with momentum. table: the sum of all ranks' tables."""
-        gradient = torch.zeros_like(self.weights)
-        for row in table:  # always in the order of the parts
-            gradient += row
+        """Take a step. table: the sum of all ranks' tables."""
+        first, *others = table
+        for row in others:
+            first = first + row  # always in the order of the parts
+        self.move(first)
+
+    def move(self, gradient: Tensor) -> None:
+        """Take a step of SGD with momentum. gradient: the sum of all parts'."""
         self.velocity = MOMENTUM * self.velocity + gradient / PARTS
         self.weights = self.weights - RATE * self.velocity
         self.step += 1

@@ -17,10 +17,13 @@ SHORT = Setting(steps=6, every=2, hidden=(12,))
 pytestmark = pytest.mark.patient
 
 
-def test_dcp_goes_on_on_two_ranks_and_on_three(tmp_path: Path) -> None:
-    found = resumed(tmp_path, 4, (2, 3), "torch", setting=SHORT)
+@pytest.mark.parametrize(
+    ("ranks", "on"), [(1, (2,)), pytest.param(4, (2, 3), marks=pytest.mark.thorough)]
+)
+def test_dcp_goes_on_on_other_ranks(ranks: int, on: tuple[int, ...], tmp_path: Path) -> None:
+    found = resumed(tmp_path, ranks, on, "torch", setting=SHORT)
     assert found.goes_on and found.step == 2
-    folder = tmp_path / "on 3"
+    folder = tmp_path / f"on {on[-1]}"
     assert torch_latest(folder).step == 6 and len(list(folder.iterdir())) == SHORT.keep
     # What a kill leaves: no metadata, a file that is short, a file that is gone.
     last = folder / "step-00000006"

@@ -60,19 +60,21 @@ class Pretends:
         return ["a line"]
 
 
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("alone", [True, False])
-def test_ten_kills_take_place_and_the_end_is_the_same(alone: bool) -> None:
+def test_kills_take_place_and_the_end_is_the_same(alone: bool, kills: int) -> None:
     """Also where a job may not lose its last node: then kills wait until both are back."""
     with Nodes() as nodes:
         launcher = Pretends(nodes, alone, seed=6)
-        story = through_kills(launcher, nodes, 10, 6, 60, 2, 100.0)
-    assert len(story.kills) == 10 and {kill.node for kill in story.kills} == {"a", "b"}
-    assert story.same and story.alike and story.redone > 0 and story.restarts == 10
+        story = through_kills(launcher, nodes, kills, 6, 60, 2, 100.0)
+    assert len(story.kills) == kills and {kill.node for kill in story.kills} == {"a", "b"}
+    assert story.same and story.alike and story.restarts == kills
+    assert story.redone > 0 or kills < 10  # a few may all come right after a checkpoint
     assert story.ranks[-1] == 2 and 1 in story.ranks and len(story.losses) >= 60
     assert all(kill.lost > 0 for kill in story.kills)
-    assert len(story.commands) == 12 and story.log == ["a line"]
+    assert len(story.commands) == 2 + kills and story.log == ["a line"]
     assert launcher.worst == (0 if alone else 1)
-    assert "equal, bit for bit" in str(story) and "10 kills" in str(story)
+    assert "equal, bit for bit" in str(story) and f"{kills} kills" in str(story)
 
 
 def test_no_kill_is_an_undisturbed_job() -> None:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from helpers.algorithms.checkpoints.folder import TEMPORARY, Folder
+from helpers.algorithms.checkpoints.files import TEMPORARY, Folder
 
 _NAME = re.compile(r"step-(\d{8,})\.(whole|index|part-\d+-of-\d+)(?:\.tmp)?")
 _MARK = "course checkpoint 1"

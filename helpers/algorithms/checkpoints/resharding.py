@@ -9,7 +9,7 @@ Source: the padded row is that of Rajbhandari et al., "ZeRO" (2020), section 5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -22,6 +22,10 @@ class Piece(NamedTuple):
     part: int
     start: int
     stop: int
+
+
+Cut = Callable[[int, int, int, int], Sequence[tuple[int, int, int]]]
+"""What `pieces` is: of length, parts, rank and size."""
 
 
 def share(length: int, size: int) -> int:
@@ -48,27 +52,37 @@ def bounds(length: int, rank: int, size: int) -> tuple[int, int]:
 def pieces(length: int, parts: int, rank: int, size: int) -> list[Piece]:
     """Where rank `rank` of `size` finds its elements, of a row that `parts` ranks have saved.
 
-    In order, none empty. Example: pieces(10, 4, 1, 2) is [Piece(1, 2, 3), Piece(2, 0, 3),
-    Piece(3, 0, 1)]: elements 5 to 9, of slices that begin at 3, 6 and 9.
+    In order, none empty. Raises ValueError for a rank or a row that cannot be.
+    Example: pieces(10, 4, 1, 2) is [Piece(1, 2, 3), Piece(2, 0, 3), Piece(3, 0, 1)]: elements 5 to
+    9, of slices that begin at 3, 6 and 9.
     """
-    start, stop = bounds(length, rank, size)
+    if not (length >= 0 and parts >= 1 and 0 <= rank < size):
+        raise ValueError(
+            f"Rank {rank} of {size} finds nothing of {length} elements that {parts} ranks have."
+        )
+    new, old = -(-length // size), -(-length // parts)
+    start, stop = min(rank * new, length), min((rank + 1) * new, length)
     found = []
-    for part in range(parts):
-        first, last = bounds(length, part, parts)
-        begin, end = max(start, first), min(stop, last)
+    for part, first in enumerate(range(0, old * parts, old or 1)):
+        begin, end = max(start, first), min(stop, first + old)
         if begin < end:
             found.append(Piece(part, begin - first, end - first))
     return found
 
 
 def joined(
-    slices: Callable[[int], Tensor], length: int, parts: int, rank: int, size: int
+    slices: Callable[[int], Tensor],
+    length: int,
+    parts: int,
+    rank: int,
+    size: int,
+    cut: Cut = pieces,
 ) -> Tensor:
     """A rank's slice, of the padded length, from old slices.
 
-    slices: gives an old rank's slice, and is asked only for those that are needed.
+    slices: gives an old rank's slice, and is asked only for those that are needed. cut: says which.
     """
-    wanted = [slices(p)[begin:end] for p, begin, end in pieces(length, parts, rank, size)]
+    wanted = [slices(p)[begin:end] for p, begin, end in cut(length, parts, rank, size)]
     example = wanted[0] if wanted else slices(0)
     row = example.new_zeros(share(length, size))
     if wanted:
@@ -79,27 +93,32 @@ def joined(
 # --- all rows of a model --------------------------------------------------------------------------
 
 
-def parts_needed(rows: Mapping[str, Any], parts: int, rank: int, size: int) -> set[int]:
+def parts_needed(
+    rows: Mapping[str, Any], parts: int, rank: int, size: int, cut: Cut = pieces
+) -> set[int]:
     """Which parts a rank has to read. rows: as `resharded` finds them in part 0, which is read."""
     lengths = [row["length"] for row in rows.values()]
-    return {0} | {piece.part for n in lengths for piece in pieces(n, parts, rank, size)}
+    return {0} | {part for n in lengths for part, _, _ in cut(n, parts, rank, size)}
 
 
-def resharded(read: Callable[[int], Any], parts: int, rank: int, size: int) -> dict[str, Any]:
+def resharded(
+    read: Callable[[int], Any], parts: int, rank: int, size: int, cut: Cut = pieces
+) -> dict[str, Any]:
     """What rank `rank` of `size` needs of the state that `parts` ranks have saved.
 
     read: gives what a rank saved, as `sharded_state.state_of` makes it:
     {"rows": {name: {"length": elements without padding, "values": {key: slice}}}, "common": …}.
-    "common" is the same on all ranks, and taken from part 0. Each part is read once at most.
+    "common" is the same on all ranks, and taken from part 0. Each part is read once at most. cut:
+    says which pieces of a row a rank needs, as `pieces` does.
     Returns a state of the same shape.
     """
     first = read(0)
-    needed = parts_needed(first["rows"], parts, rank, size)
+    needed = parts_needed(first["rows"], parts, rank, size, cut)
     held = {part: first if part == 0 else read(part) for part in sorted(needed)}
     rows: dict[str, Any] = {}
     for name, row in first["rows"].items():
         values = {
-            key: joined(_slices(held, name, key), row["length"], parts, rank, size)
+            key: joined(_slices(held, name, key), row["length"], parts, rank, size, cut)
             for key in row["values"]
         }
         rows[name] = {**row, "values": values}

@@ -6,12 +6,13 @@ first, then the index, then old checkpoints go, each one's index first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from helpers.algorithms.checkpoints.folder import Folder, write_safely
+from helpers.algorithms.checkpoints.files import Folder
+from helpers.algorithms.checkpoints.folder import write_safely
 from helpers.algorithms.checkpoints.format import (
     Checkpoint,
     Damaged,
@@ -32,23 +33,36 @@ from helpers.algorithms.checkpoints.format import (
 if TYPE_CHECKING:
     from helpers.engines.comm import Comm
 
+Write = Callable[[Folder, str, bytes], None]
+"""What `write_safely` is."""
 
-def save_whole(folder: Folder, step: int, state: Any, keep: int = 2) -> Checkpoint:
+
+def save_whole(
+    folder: Folder, step: int, state: Any, keep: int = 2, write: Write = write_safely
+) -> Checkpoint:
     """Write a checkpoint that is one file; on many ranks, rank 0 does it.
 
-    state: what `pack` takes. keep: of how many steps checkpoints stay. Raises FileExistsError
+    state: what `pack` takes. keep: of how many steps checkpoints stay. write: puts a file into a
+    folder, as `write_safely` does. Raises FileExistsError
     where this step's is there and can be loaded, ValueError for a step or a number to keep that
     cannot be.
     """
     check(step, keep)
     make_way(folder, step)
     data = pack(state)
-    write_safely(folder, whole_name(step), whole_bytes(step, data))
+    write(folder, whole_name(step), whole_bytes(step, data))
     delete_old(folder, keep)
     return Checkpoint(step, (described(whole_name(step), data),))
 
 
-def save_sharded(comm: Comm, folder: Folder, step: int, state: Any, keep: int = 2) -> None:
+def save_sharded(
+    comm: Comm,
+    folder: Folder,
+    step: int,
+    state: Any,
+    keep: int = 2,
+    write: Write = write_safely,
+) -> None:
     """Write a checkpoint to which every rank gives its own part. All ranks call it.
 
     When it returns, on any rank, the checkpoint is complete. What it raises, and on which ranks the
@@ -58,10 +72,13 @@ def save_sharded(comm: Comm, folder: Folder, step: int, state: Any, keep: int = 
     if comm.rank == 0:
         make_way(folder, step)
     comm.barrier()  # a part of the old set must not be written over while rank 0 looks at it
-    complete(comm, folder, step, write_part(folder, step, comm.rank, comm.size, pack(state)), keep)
+    part = write_part(folder, step, comm.rank, comm.size, pack(state), write)
+    complete(comm, folder, step, part, keep, write)
 
 
-def complete(comm: Comm, folder: Folder, step: int, part: Part, keep: int) -> None:
+def complete(
+    comm: Comm, folder: Folder, step: int, part: Part, keep: int, write: Write = write_safely
+) -> None:
     """Make a set of the parts that all ranks have written. All ranks call it.
 
     part: this rank's. Rank 0 hears of every rank's, and writes the index.
@@ -73,21 +90,25 @@ def complete(comm: Comm, folder: Folder, step: int, part: Part, keep: int) -> No
         told = [mine, *(comm.recv(source) for source in range(1, comm.size))]
         names = [part_name(step, number, comm.size) for number in range(comm.size)]
         parts = [Part(name, *each.tolist()) for name, each in zip(names, told, strict=True)]
-        write_index(folder, step, parts)
+        write_index(folder, step, parts, write)
         delete_old(folder, keep)
     comm.barrier()
 
 
-def write_part(folder: Folder, step: int, number: int, parts: int, data: bytes) -> Part:
+def write_part(
+    folder: Folder, step: int, number: int, parts: int, data: bytes, write: Write = write_safely
+) -> Part:
     """Write part `number` of so many, as bytes, and say what the index has to know of it."""
     name = part_name(step, number, parts)
-    write_safely(folder, name, data)
+    write(folder, name, data)
     return described(name, data)
 
 
-def write_index(folder: Folder, step: int, parts: Sequence[Part]) -> None:
+def write_index(
+    folder: Folder, step: int, parts: Sequence[Part], write: Write = write_safely
+) -> None:
     """Make a checkpoint of parts that are all on the disk: the last thing that is written."""
-    write_safely(folder, index_name(step), index_bytes(Checkpoint(step, tuple(parts))))
+    write(folder, index_name(step), index_bytes(Checkpoint(step, tuple(parts))))
 
 
 # --- making room ----------------------------------------------------------------------------------

@@ -252,4 +252,5 @@ class Follower:
         hosts = [names.index(self.outcomes[rank].node) for rank in order]
         trace = Trace(with_computing(events, spans), self.plan.size)
         texts = [output.text for output in self.outputs]
-        return Results([self.values[r] for r in order], trace, Stats(stats, sent, hosts), texts)
+        values, job = [self.values[r] for r in order], str(self.folder.noted().get("job", ""))
+        return Results(values, trace, Stats(stats, sent, hosts), texts, job)

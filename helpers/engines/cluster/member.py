@@ -8,21 +8,17 @@ import os
 import sys
 import threading
 import time
-import traceback
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from helpers.engines.chatter import NOISY, keep_apart
 from helpers.engines.cluster.folder import Outcome, Plan, RunFolder
 from helpers.engines.cluster.notes import Frame, Notes
 from helpers.engines.cluster.place import Place
-from helpers.engines.rank import Failure, describe_failure, pack_answer
+from helpers.engines.rank import describe_failure, pack_answer
 from helpers.engines.real import RealComm, Recorder
 from helpers.engines.wire import Parcel, pack_value
 
 _STAY = 4.0  # seconds that a rank that failed stays, so that its end is nobody's first news
-_HERE = str(Path(__file__).parent) + os.sep
 
 
 def be_rank(here: Place, plan: Plan, folder: RunFolder, notes: Notes) -> int:
@@ -48,7 +44,7 @@ def be_rank(here: Place, plan: Plan, folder: RunFolder, notes: Notes) -> int:
 
     def fail(error: BaseException) -> None:
         others = [each for each in (comm.untold() if comm else []) if each is not error]
-        send("failure", pack_value(without_these(describe_failure(error, recorder, others))))
+        send("failure", pack_value(describe_failure(error, recorder, others)))
 
     def fail_at_once(error: BaseException) -> None:
         fail(error)
@@ -109,10 +105,3 @@ def where_it_begins(fn: Any) -> Frame:
     code = getattr(fn, "__code__", None)
     name = getattr(fn, "__name__", type(fn).__name__)
     return (code.co_filename, code.co_firstlineno, code.co_name) if code else ("", 0, name)
-
-
-def without_these(failure: Failure) -> Failure:
-    """A failure without this module's own frames, which its reader cannot know."""
-    frames = failure.frames
-    kept: Sequence[Any] = [f for f in frames if not f.filename.startswith(_HERE)]
-    return failure._replace(frames=traceback.StackSummary.from_list(kept or frames))

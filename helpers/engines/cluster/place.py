@@ -13,6 +13,8 @@ import sys
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from helpers.algorithms.launching.launchers import LAUNCHERS
+
 _ASK_SECONDS = 30.0
 
 
@@ -28,36 +30,23 @@ class Place(NamedTuple):
 
 
 def place(environ: Mapping[str, str] = os.environ) -> Place | None:
-    """This process's place in a job; None outside one.
-
-    `torchrun` and `horovodrun` say more than the SLURM around them, so they are asked first. TACC's
-    `ibrun` sets PMI_RANK, and leaves the batch script's own SLURM_PROCID in the environment.
-    """
+    """This process's place in a job; None outside one. Who is believed says `launchers`."""
     e = environ
-    if "HOROVOD_RANK" in e:
-        name = e.get("HOROVOD_HOSTNAME") or node_name(e)
-        return _place(e, "HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_RANK",
-                      int(e.get("HOROVOD_LOCAL_SIZE", "1")), name, "horovodrun")  # fmt: skip
-    if "RANK" in e and "WORLD_SIZE" in e and "MASTER_ADDR" in e:
-        return _place(e, "RANK", "WORLD_SIZE", "LOCAL_RANK",
-                      int(e.get("LOCAL_WORLD_SIZE", "1")), node_name(e), "torchrun")  # fmt: skip
-    if "PMI_RANK" in e and "PMI_SIZE" in e:
-        local = "MPI_LOCALRANKID" if "MPI_LOCALRANKID" in e else "SLURM_LOCALID"
-        beside = int(e.get("MPI_LOCALNRANKS", tasks_here(e)))
-        launcher = "srun" if "SLURM_STEP_NUM_TASKS" in e else "ibrun"
-        return _place(e, "PMI_RANK", "PMI_SIZE", local, beside, node_name(e), launcher)
-    # The batch script has SLURM_PROCID as well, but it is no rank: only srun says how many tasks
-    # its step has.
-    if "SLURM_PROCID" in e and "SLURM_STEP_NUM_TASKS" in e:
-        return _place(e, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID",
-                      tasks_here(e), node_name(e), "srun")  # fmt: skip
-    return None
-
-
-def _place(
-    e: Mapping[str, str], rank: str, size: str, local: str, beside: int, node: str, launcher: str
-) -> Place:
-    return Place(int(e[rank]), int(e[size]), int(e.get(local, "0")), beside, node, launcher)
+    said = (one for one in LAUNCHERS if one.rank in e and one.size in e)
+    launcher = next((one for one in said if not one.sure or one.sure in e), None)
+    if launcher is None:
+        return None
+    name, node = launcher.name, node_name(e)
+    if name == "horovodrun":
+        beside, node = e.get("HOROVOD_LOCAL_SIZE", "1"), e.get("HOROVOD_HOSTNAME") or node
+    elif name == "torchrun":
+        beside = e.get("LOCAL_WORLD_SIZE", "1")
+    else:
+        beside = e.get("MPI_LOCALNRANKS", str(tasks_here(e)))
+        if "SLURM_STEP_NUM_TASKS" in e:
+            name = "srun"  # it sets PMI_RANK as well where it starts MPI programs
+    rank, size = int(e[launcher.rank]), int(e[launcher.size])
+    return Place(rank, size, launcher.among_its_node(e), int(beside), node, name)
 
 
 def node_name(environ: Mapping[str, str]) -> str:

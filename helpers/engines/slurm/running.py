@@ -54,6 +54,16 @@ class Site:
         pairs = (line.split() for line in lines)
         return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
 
+    def dead(self) -> list[str]:
+        """Nodes without a slurmd, also those of which SLURM has not noticed yet."""
+        guards = self._guards()
+        return [
+            node
+            for node in settings.NODES
+            if node not in guards
+            or not any(processes.is_daemon(one, node) for one in processes.tree(guards[node]))
+        ]
+
     def jobs(self) -> list[str]:
         """Jobs that wait or run, as squeue shows them; [] where there are none."""
         told = self._ask("squeue")
@@ -98,7 +108,7 @@ class Site:
             if keeper is None:
                 break
             if len(self._guards()) == len(settings.commands(self.folder)):
-                states = self.nodes()
+                states = {} if self.dead() else self.nodes()
                 if len(states) == len(settings.NODES) and set(states.values()) <= _USABLE:
                     return
             elif time.monotonic() - asked > 1:

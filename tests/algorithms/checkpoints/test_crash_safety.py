@@ -10,7 +10,8 @@ import torch
 
 from helpers.algorithms.checkpoints import saving
 from helpers.algorithms.checkpoints.crashes import OUTCOMES, Disk, crashes
-from helpers.algorithms.checkpoints.folder import Folder, RealFolder, write_safely
+from helpers.algorithms.checkpoints.files import Folder, RealFolder
+from helpers.algorithms.checkpoints.folder import write_safely
 from helpers.algorithms.checkpoints.format import (
     Damaged,
     Latest,
@@ -26,15 +27,17 @@ from helpers.algorithms.checkpoints.format import (
 PARTS = (b"first rank", b"second", b"", b"the fourth rank's part")
 
 
-def save_parts(folder: Folder, step: int, keep: int = 2) -> None:
+def save_parts(
+    folder: Folder, step: int, keep: int = 2, write: saving.Write = write_safely
+) -> None:
     """What ranks do in turn, in one process: parts, then the index, then old ones go."""
     saving.make_way(folder, step)
     contents = [str(step).encode() + part for part in PARTS]
     parts = [
-        saving.write_part(folder, step, number, len(contents), data)
+        saving.write_part(folder, step, number, len(contents), data, write)
         for number, data in enumerate(contents)
     ]
-    saving.write_index(folder, step, parts)
+    saving.write_index(folder, step, parts, write)
     saving.delete_old(folder, keep)
 
 
@@ -162,11 +165,13 @@ def test_old_ones_removed_first_would_be_found(saved: dict[str, bytes]) -> None:
 
 
 def test_a_name_without_its_folder_synced_is_lost_with_the_old_one(
-    saved: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+    saved: dict[str, bytes],
 ) -> None:
     # No order is promised between a new name and a removal: the old one may go alone.
-    monkeypatch.setattr(saving, "write_safely", without_folder_sync)
-    ends = crashes(lambda disk: save_parts(disk, 30, keep=1), saved, ("removals alone",))
+    def action(disk: Disk) -> None:
+        save_parts(disk, 30, keep=1, write=without_folder_sync)
+
+    ends = crashes(action, saved, ("removals alone",))
     assert None in {latest(crash.disk).step for crash in ends}
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 import helpers
-from helpers.algorithms.checkpoints.folder import RealFolder
+from helpers.algorithms.checkpoints.files import RealFolder
 from helpers.algorithms.checkpoints.format import latest, opened, read_part
 from helpers.algorithms.checkpoints.order import Order
 from helpers.algorithms.checkpoints.randomness import go_on_randomly, random_states

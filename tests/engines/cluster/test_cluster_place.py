@@ -6,6 +6,7 @@ import pytest
 
 from helpers.engines.cluster import place as places
 from helpers.engines.cluster.place import Place, place, step_port, tasks_here
+from helpers.engines.places import ENGINES, is_engine
 
 SRUN = {
     "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_PROCID": "3", "SLURM_STEP_NUM_TASKS": "5",
@@ -75,3 +76,9 @@ def test_the_first_node_is_asked_of_slurm(monkeypatch: pytest.MonkeyPatch) -> No
     assert places.first_address(SRUN) == "10.0.0.5"
     assert places.first_address({**SRUN, "MASTER_ADDR": "head"}) == "head"
     assert places.first_address({}) == "127.0.0.1"
+
+
+def test_what_brings_a_function_to_its_rank_is_no_frame_of_the_users() -> None:
+    for name in ("real", "cluster/member", "cluster/training", "cluster/run", "slurm/site"):
+        assert is_engine(f"{ENGINES}/{name}.py")
+    assert not is_engine(f"{ENGINES}/servers/training.py") and not is_engine("train.py")

@@ -144,14 +144,22 @@ def test_horovod_ranks_on_two_nodes(slurm: Site, tmp_path: Path) -> None:
 
 
 @needs_slurm()
-@pytest.mark.thorough
-def test_whatever_goes_wrong_is_told_and_leaves_nothing(slurm: Site, tmp_path: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.patient
+def test_an_exception_is_told_with_its_rank_and_leaves_nothing(slurm: Site, tmp_path: Path) -> None:
     with pytest.raises(RankFailed) as failed:
-        run(fails, tmp_path / "fails")
+        run(fails, tmp_path)
     assert failed.value.ranks == (2,) and 'raise ValueError("no such layer")' in failed.value.report
+    # The traceback is of the function alone, without what brought it to the node.
+    assert "helpers/engines" not in failed.value.report
     assert nothing_left(slurm) == []
+
+
+@needs_slurm()
+@pytest.mark.thorough
+def test_a_killed_rank_is_told_and_leaves_nothing(slurm: Site, tmp_path: Path) -> None:
     with pytest.raises(RankDied) as died:
-        run(dies, tmp_path / "dies")
+        run(dies, tmp_path)
     assert died.value.ranks == (3,) and "SIGKILL" in died.value.report
     assert "Traceback of rank 3" in died.value.report
     assert nothing_left(slurm) == []
@@ -273,7 +281,7 @@ print(f"rank {comm.rank} of {comm.size} on {comm.host} of {comm.hosts}: {got.sum
 
 
 @needs_slurm()
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.patient
 def test_a_script_under_srun(slurm: Site, tmp_path: Path) -> None:
     script = tmp_path / "script.py"

@@ -50,6 +50,7 @@ def test_a_killed_node_ends_its_jobs_at_once_and_comes_back(slurm: Site) -> None
     ours = slurm.processes("n2")
     slurm.kill_node("n2")
     assert not any(processes.runs(one.pid) for one in ours)
+    assert slurm.dead() == ["n2"]  # whatever SLURM itself says just now
     assert soon(lambda: slurm.nodes()["n2"].startswith("down"))
     told = job.communicate(timeout=30)[1]
     assert job.returncode and "Node failure on n2" in told
@@ -57,6 +58,7 @@ def test_a_killed_node_ends_its_jobs_at_once_and_comes_back(slurm: Site) -> None
     with pytest.raises(ValueError, match="n2 does not run; "):
         slurm.kill_node("n2")
     slurm.revive()
+    assert slurm.dead() == []
     assert soon(lambda: slurm.nodes() == {"n1": "idle", "n2": "idle"})
 
 
