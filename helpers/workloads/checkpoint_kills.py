@@ -18,13 +18,12 @@ import helpers
 from helpers.algorithms.checkpoints.files import RealFolder
 from helpers.algorithms.checkpoints.folder import write_safely
 from helpers.algorithms.checkpoints.format import latest
-from helpers.algorithms.checkpoints.resharding import Cut, pieces
 from helpers.algorithms.checkpoints.saving import Write
 from helpers.engines.errors import RankDied
 from helpers.workloads.checkpoint_notes import Notes
 from helpers.workloads.checkpoint_run import USUAL, trains
 from helpers.workloads.checkpoint_training import Setting
-from helpers.workloads.checkpoint_ways import Means
+from helpers.workloads.checkpoint_ways import OWN, Means
 
 POLL_SECONDS, FIRST_GUESS = 0.0005, 0.02
 BEYOND = 1.5  # a kill comes within so many times what a save takes, after one has begun
@@ -122,8 +121,9 @@ def killed(
     """
     folder, chance = Path(path), random.Random(seed)
     folder.mkdir(parents=True, exist_ok=True)
-    calm = losses(folder / "calm", way, ranks[0], setting, timeout)
-    found = _Found(folder, way, setting, timeout, calm, Means(write=write))
+    means = Means(write=write)
+    calm = losses(folder / "calm", way, ranks[0], setting, timeout, means)
+    found = _Found(folder, way, setting, timeout, calm, means)
     while found.kills < kills or found.notes is not None:
         if found.notes is None:
             found.begin(ranks[0])
@@ -225,12 +225,13 @@ def newest(path: Path, way: str) -> tuple[int | None, dict[int, str]]:
 
 
 def losses(
-    path: Path, way: str, ranks: int, setting: Setting, timeout: float = 120.0
+    path: Path, way: str, ranks: int, setting: Setting, timeout: float = 120.0, means: Means = OWN
 ) -> torch.Tensor:
     """The losses of a training that nobody disturbs, (steps,)."""
     ran = helpers.run(
-        trains, path, setting, way, ranks=ranks, show=False, timeout=timeout, device="cpu"
-    )
+        trains, path, setting, way, None, None, means, ranks=ranks, show=False, timeout=timeout,
+        device="cpu",
+    )  # fmt: skip
     return torch.tensor(ran[0].losses, dtype=torch.float64)
 
 
@@ -263,13 +264,13 @@ def resumed(
     engine: str = "processes",
     setting: Setting = USUAL,
     timeout: float = 120.0,
-    cut: Cut = pieces,
+    means: Means = OWN,
 ) -> Resumed:
     """Train on some ranks, stop at the middle checkpoint, and go on from there on others.
 
     path: of a folder for all that is written. way: of `checkpoint_ways.WAYS`. engine:
-    "processes" or "virtual"; torch's ways need real ranks. cut: says which pieces of a checkpoint a
-    rank reads. Example:
+    "processes" or "virtual"; torch's ways need real ranks. means: what files
+    are written with, and a checkpoint cut for other ranks. Example:
     `resumed("checkpoints", 4, on=(2, 3)).worst` is the greatest difference of a loss.
     """
     import shutil
@@ -281,7 +282,7 @@ def resumed(
 
     def run(name: str, size: int, until: int | None = None) -> list[float]:
         done = helpers.run(
-            trains, folder / name, setting, way, until, None, Means(cut=cut), ranks=size,
+            trains, folder / name, setting, way, until, None, means, ranks=size,
             engine=engine, show=False, timeout=timeout, **where,
         )  # fmt: skip
         return list(done[0].losses)

@@ -17,6 +17,7 @@ from helpers.engines.trace import Results
 from helpers.setup.places import ROOT
 
 ASK_SECONDS = 30.0
+SITES = "course-slurm-"  # how the folders of the course's own SLURMs are called
 
 
 class Here(NamedTuple):
@@ -27,16 +28,17 @@ class Here(NamedTuple):
     words: str
 
 
-def here(nodes: int = 2, ranks_per_node: int = 2) -> Here:
+def here(nodes: int = 2, ranks_per_node: int = 2, theirs: bool = False) -> Here:
     """What takes jobs of so many nodes here, started where that can be done.
 
-    A SLURM that this machine belongs to, or that `./course cluster up` has started, is taken as it
-    is. Otherwise one of two nodes is started, which ends with this process; where that cannot be,
-    ranks run on virtual hosts, and where there are none, as processes. Raises nothing.
+    theirs: take the SLURM that this machine belongs to, whose queue may make a job wait. Otherwise
+    the one of `./course cluster up`, or one of two nodes that ends with this process; where there
+    is none, ranks run on virtual hosts, and where these cannot be had, as processes. Raises
+    nothing.
     """
     job = {"engine": "cluster", "launcher": "slurm", "nodes": nodes}
     slurm = {**job, "ranks_per_node": ranks_per_node}
-    if there := idle_nodes():
+    if (theirs or own()) and (there := answering()):
         return Here(slurm, True, f"Jobs go to SLURM, whose nodes are {there}.")
     why = sites.missing()
     if not why:
@@ -52,8 +54,14 @@ def here(nodes: int = 2, ranks_per_node: int = 2) -> Here:
     return without_slurm(why, nodes, ranks_per_node)
 
 
-def idle_nodes() -> str:
-    """The nodes of the SLURM that takes jobs, as it names them; "" where there is none."""
+def own() -> bool:
+    """Whether SLURM's commands find one that the course has started."""
+    named = os.environ.get("SLURM_CONF")
+    return Path(named).parent.name.startswith(SITES) if named else sites.found() is not None
+
+
+def answering() -> str:
+    """The nodes of the SLURM that its commands find, as it names them; "" where none answers."""
     if shutil.which("sinfo") is None:
         return ""
     command = ["sinfo", "--noheader", "--responding", "--format=%N"]

@@ -85,9 +85,8 @@ class Quorum:
         if self.kills:
             back = [kill.back for kill in self.kills]
             lines.append(
-                f"{len(back)} kills; the other replica was back after {min(back):.1f} to "
-                f"{max(back):.1f} s, and the survivor took {sum(k.alone for k in self.kills)} "
-                "steps meanwhile"
+                f"kills: {len(back)}; the other replica was back after {max(back):.1f} s at most, "
+                f"and the survivor took {sum(k.alone for k in self.kills)} steps meanwhile"
             )
         return "\n".join(lines)
 

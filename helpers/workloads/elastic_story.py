@@ -70,17 +70,16 @@ class Elastic:
         equal = "equal, bit for bit" if self.same else "NOT equal"
         fewer = sum(each < max(self.ranks) for each in self.ranks)
         lines = [
-            f"{self.launcher}: {len(self.losses)} steps in {self.seconds:.0f} s, "
-            f"{len(self.kills)} kills, {self.restarts} restarts",
+            f"{self.launcher}: {len(self.losses)} steps in {self.seconds:.0f} s; "
+            f"kills: {len(self.kills)}, restarts: {self.restarts}",
             f"loss at the end {self.losses[-1]!r}, undisturbed {self.undisturbed[-1]!r}: {equal}",
             f"{fewer} steps on fewer ranks; {self.redone} taken twice; "
             f"{self.ranks[-1]} ranks at the end",
         ]
         if self.kills:
-            lines.append(
-                f"seconds lost by a kill: {min(self.lost):.1f} to {max(self.lost):.1f}, "
-                f"in all {sum(self.lost):.0f} of {self.seconds:.0f}"
-            )
+            of = f"{min(self.lost):.1f} to " * (len(self.kills) > 1) + f"{max(self.lost):.1f}"
+            all_of = f"in all {sum(self.lost):.0f} of {self.seconds:.0f}"
+            lines.append(f"seconds until it was further than before: {of}, {all_of}")
         return "\n".join(lines)
 
 

@@ -127,7 +127,7 @@ class Compared(NamedTuple):
 
     young: Young's first approximation. best: the mean over the seeds, and spread: how far apart
     these were, as a share of it. share: on the clock with the formula's interval, and most: with
-    the best one. expected: what the formula of the share says for the formula's interval.
+    the best one.
     """
 
     setting: Setting
@@ -137,7 +137,6 @@ class Compared(NamedTuple):
     spread: float
     share: float
     most: float
-    expected: float
 
     @property
     def off(self) -> float:
@@ -153,16 +152,15 @@ class Compared(NamedTuple):
 
 def compare(
     interval: Interval | None = None,
-    effective: Share | None = None,
     failures: int = FAILURES,
     seeds: tuple[int, ...] = SEEDS,
 ) -> list[Compared]:
     """The formula's interval and the best one on the clock, for each of the `settings`.
 
-    interval, effective: the formulas as somebody else has written them, instead of the course's
-    own. failures: that each run of the clock has, with another luck for each seed.
+    interval: the formula as somebody else has written it, instead of the course's own. failures:
+    that each run of the clock has, with another luck for each seed.
     """
-    interval, effective = formulas(interval, effective)
+    interval, _ = formulas(interval, None)
     found = []
     lucks = [luck(failures, seed) for seed in seeds]
     for setting in settings():
@@ -179,7 +177,6 @@ def compare(
                 float(np.ptp(intervals) / intervals.mean()),
                 float(np.mean([share(job, chosen, each) for each in lucks])),
                 float(np.mean([top[1] for top in tops])),
-                float(effective(chosen, job.save, job.restart, job.mtbf)),
             )
         )
     return found

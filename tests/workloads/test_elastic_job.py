@@ -74,7 +74,7 @@ def test_kills_take_place_and_the_end_is_the_same(alone: bool, kills: int) -> No
     assert all(kill.lost > 0 for kill in story.kills)
     assert len(story.commands) == 2 + kills and story.log == ["a line"]
     assert launcher.worst == (0 if alone else 1)
-    assert "equal, bit for bit" in str(story) and f"{kills} kills" in str(story)
+    assert "equal, bit for bit" in str(story) and f"kills: {kills}" in str(story)
 
 
 def test_no_kill_is_an_undisturbed_job() -> None:

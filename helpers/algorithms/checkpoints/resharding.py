@@ -113,6 +113,8 @@ def resharded(
     Returns a state of the same shape.
     """
     first = read(0)
+    if parts == size:  # nothing to cut
+        return {**first, "rows": (read(rank) if rank else first)["rows"]}
     needed = parts_needed(first["rows"], parts, rank, size, cut)
     held = {part: first if part == 0 else read(part) for part in sorted(needed)}
     rows: dict[str, Any] = {}

@@ -178,7 +178,7 @@ def started(
 ) -> Job:
     """Fill the launcher's file in, show it, and start the job with it."""
     command = ["-m", "helpers.engines.cluster.rank", str(made.path)]
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     exports = {
         "PATH": f'{shlex.quote(str(Path(sys.executable).parent))}:"$PATH"',
         "PYTHONPATH": shlex.quote(os.pathsep.join(dict.fromkeys(paths))),
