@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import failure_shares
 from benchmarks.order_statistics import best, hours, mean_times_to_kth, times_to_kth
 from benchmarks.report import Claim, Report
 from benchmarks.series import Point, Series
@@ -189,6 +190,7 @@ SERIES = (
         "grow with the devices up to a batch of 64",
         pipelined,
     ),
+    *failure_shares.SERIES,
 )
 
 TRAINED = "needs their model and data, and days of training; lesson 06 measures the same on digits"
@@ -208,6 +210,7 @@ ELSEWHERE = {
     "zero_memory_gb_7.5B": "is memory, which no clock tells; " + LATER,
     "jacob2018_int8_top1": "needs ImageNet to be trained on",
     "tflite_top1_float_ptq_qat": "needs ImageNet to be trained on",
+    **failure_shares.ELSEWHERE,
 }
 
 

@@ -21,6 +21,7 @@ NAMES = {
     "compress": "benchmarks.compress",
     "actors": "benchmarks.actors",
     "search": "benchmarks.search",
+    "checkpoints": "benchmarks.checkpoints",
     "gpu": "benchmarks.gpu",
 }
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from helpers.engines.autograph import keep_in_memory
 
 if TYPE_CHECKING:
+    from helpers.engines.cluster.run import attach as attach
     from helpers.engines.job import comm as comm
     from helpers.engines.run import run as run
     from helpers.engines.servers.train import train as train
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "run": "helpers.engines.run",
+    "attach": "helpers.engines.cluster.run",
     "train": "helpers.engines.servers.train",
     "comm": "helpers.engines.job",
     "check": "helpers.exercises.check",
     "mine_or_yours": "helpers.exercises.check",
 }
 
-__all__ = ["check", "comm", "mine_or_yours", "run", "train"]
+__all__ = ["attach", "check", "comm", "mine_or_yours", "run", "train"]
 
 keep_in_memory()
 if "IPython" in sys.modules:  # before the first exercise's cell runs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -22,6 +22,7 @@ BENCHMARKS = (
     "compress",
     "actors",
     "search",
+    "checkpoints",
     "gpu",
 )
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": True}
@@ -142,6 +143,15 @@ def release(lesson: str, out: str) -> int:
     from helpers.commands.release import release as run
 
     return run(lesson, out)
+
+
+@course.command()
+@click.argument("what", type=click.Choice(["up", "down", "status"]))
+def cluster(what: Literal["up", "down", "status"]) -> int:
+    """Start or end a SLURM of two nodes on this machine, or show what it does."""
+    from helpers.commands.cluster import cluster as run
+
+    return run(what)
 
 
 @course.command()

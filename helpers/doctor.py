@@ -7,6 +7,7 @@ there it draws a table.
 from __future__ import annotations
 
 import json
+import os
 import platform
 import shutil
 import subprocess
@@ -22,6 +23,8 @@ GIB = 1024**3
 CORES_WANTED = 2
 MEMORY_WANTED = 4 * GIB
 SHARED_WANTED = GIB // 2
+LAUNCHERS = ("torchrun", "horovodrun")
+WITHOUT_SLURM = "Lesson 17 runs on virtual hosts."
 
 
 class Finding(NamedTuple):
@@ -194,6 +197,36 @@ def find_hosts() -> Finding:
     return Finding("virtual hosts", True, "network namespaces with shaped links")
 
 
+def find_slurm() -> Finding:
+    """Whether a SLURM of one's own can be started here, and whether one is up."""
+    if sys.platform != "linux":
+        return Finding("SLURM", False, f"not on {sys.platform}", WITHOUT_SLURM)
+    if missing := system.missing_slurm_tools():
+        what = f"without {' and '.join(missing)}"
+        if shutil.which("sbatch"):
+            what = "its commands, for a cluster that this machine belongs to; none of your own"
+        return Finding("SLURM", False, what, f"{WITHOUT_SLURM} {system.install_line(missing)}")
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *system.SBIN])
+    what = first_line(shutil.which("slurmctld", path=path) or "", "-V") or "there"
+    if not state.ready():
+        return Finding("SLURM", True, what)
+    from helpers.engines.slurm.site import found
+
+    site = found()
+    up = f"up in {site.folder}" if site else "./course cluster up starts two nodes"
+    return Finding("SLURM", True, f"{what}; {up}")
+
+
+def find_launchers() -> Finding:
+    """The commands that start ranks on several hosts."""
+    folder = places.scripts(places.environment())
+    there = {name: (folder / name).exists() for name in LAUNCHERS}
+    what = ", ".join(name for name, found in there.items() if found) or "none"
+    lacking = [name for name, found in there.items() if not found]
+    cost = f"Lesson 17 leaves out what {' and '.join(lacking)} start"
+    return Finding("launchers", not lacking, what, f"{cost}{'s' * (len(lacking) == 1)}.")
+
+
 LOOKS: tuple[Callable[[], Finding], ...] = (
     find_python,
     find_setup,
@@ -206,6 +239,10 @@ LOOKS: tuple[Callable[[], Finding], ...] = (
     find_package("tensorflow", "TensorFlow's ranks do not run: ./course lab"),
     find_horovod,
     find_hosts,
+    find_slurm,
+    find_launchers,
+    find_package("submitit", "No job goes to SLURM from a cell; sbatch still works: ./course lab"),
+    find_package("torchft", "Lesson 17 shows its quorum on the virtual clock only: ./course lab"),
     find_compiler,
     find_browser,
     *((find_sandbox,) if places.grades() else ()),

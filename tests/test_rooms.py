@@ -22,6 +22,9 @@ SUBJECTS = (
     "pipeline",
     "actors",
     "search",
+    "failures",
+    "checkpoints",
+    "launching",
 )
 
 

@@ -2,5 +2,5 @@
 
 In the order of the lessons, so that a later subject imports earlier ones only: `messages`,
 `data_parallel`, `servers`, `devices`, `compression`, `quantization`, `splitting`, `pipeline`,
-`actors`, `search`.
+`actors`, `search`, `failures`, `checkpoints`, `launching`.
 """

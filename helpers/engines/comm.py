@@ -29,20 +29,21 @@ class Comm(ABC):
 
     rank: this rank, 0 … size − 1. size: the number of ranks (the world size).
     device: where this rank's tensors belong, such as `torch.device("cuda:1")`.
-    hosts: the host of each rank, by rank; all 0 where there is one machine.
+    hosts: the host of each rank, by rank: a number, or a node's name on a cluster; all 0 where
+    there is one machine.
     """
 
     rank: int
     size: int
     device: Any
-    _hosts: tuple[int, ...] | None = None
+    _hosts: tuple[Any, ...] | None = None
 
     @property
-    def hosts(self) -> tuple[int, ...]:
+    def hosts(self) -> tuple[Any, ...]:
         return self._hosts or (0,) * self.size
 
     @property
-    def host(self) -> int:
+    def host(self) -> Any:
         """The host that this rank is on."""
         return self.hosts[self.rank]
 

@@ -47,6 +47,18 @@ class RankDied(RunError):
     """A rank's process ended without an answer: killed, out of memory, or `os._exit`."""
 
 
+class NodeDied(RankDied):
+    """A node of a cluster has gone, and its ranks with it. nodes: their names."""
+
+    def __init__(self, report: str, ranks: tuple[int, ...], nodes: tuple[str, ...]) -> None:
+        super().__init__(report, ranks)
+        self.nodes = nodes
+
+
+class JobCancelled(RunError):
+    """Somebody cancelled the job, or the cluster ended it, before its ranks had answered."""
+
+
 class Deadlock(RunError):
     """Ranks that wait for each other, or for a rank that has returned.
 

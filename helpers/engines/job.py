@@ -14,6 +14,7 @@ import torch
 import torch.distributed as dist
 
 from helpers.engines import tensors
+from helpers.engines.cluster.place import Place, first_address, interface_to, place, step_port
 from helpers.engines.real import BackgroundCall, RealComm, Recorder, by_one_thread, label
 
 _KINDS = ("torch", "numpy", "tensorflow")
@@ -23,29 +24,56 @@ _LOOK_SECONDS = 0.2
 
 
 def comm() -> DistributedComm:
-    """This process's rank in the job that `torchrun` or `horovodrun` has started.
+    """This process's rank in the job that `torchrun`, `horovodrun`, `srun` or `ibrun` has started.
 
-    Starts the process group where the script has not. Raises RuntimeError outside a job.
+    Starts the process group where the script has not, and then knows each rank's node as well
+    (`.host`, `.hosts`). Raises RuntimeError outside a job.
     """
+    global _nodes
     if not dist.is_initialized():
-        if "HOROVOD_RANK" in os.environ:
-            _join_horovod_job()
-        elif "RANK" in os.environ and "MASTER_ADDR" in os.environ:
-            gpus = torch.cuda.device_count()
-            enough = gpus >= int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-            dist.init_process_group("cpu:gloo,cuda:nccl" if gpus and enough else "gloo")
-        else:
+        here = place()
+        if here is None:
             raise RuntimeError(
                 "helpers.comm() works inside a running job: start the script with `torchrun "
-                "--nproc_per_node=4 script.py` or `horovodrun -np 4 python script.py`, or call "
-                "helpers.run(fn, ranks=4) from a cell."
+                "--nproc_per_node=4 script.py`, `srun -n4 python script.py` or `horovodrun -np 4 "
+                "python script.py`, or call helpers.run(fn, ranks=4) from a cell."
             )
+        _nodes = _join(here)
     device = torch.device("cpu")
     if gpus := torch.cuda.device_count():
         device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", dist.get_rank())) % gpus)
         torch.cuda.set_device(device)
     rank = dist.get_rank()
-    return DistributedComm(rank, dist.get_world_size(), device, Recorder(rank))
+    found = DistributedComm(rank, dist.get_world_size(), device, Recorder(rank))
+    found._hosts = _nodes
+    return found
+
+
+_nodes: tuple[str, ...] | None = None  # by rank, where this module has started the process group
+
+
+def _join(here: Place) -> tuple[str, ...]:
+    """Start the process group; returns the name of each rank's node."""
+    if here.launcher == "horovodrun":
+        _join_horovod_job()
+    else:
+        if here.launcher in ("srun", "ibrun"):
+            os.environ.update(
+                RANK=str(here.rank),
+                WORLD_SIZE=str(here.size),
+                LOCAL_RANK=str(here.local_rank),
+                LOCAL_WORLD_SIZE=str(here.local_size),
+                MASTER_ADDR=first_address(),
+                MASTER_PORT=str(step_port()),
+            )
+        if interface := interface_to(os.environ["MASTER_ADDR"]):
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
+        gpus = torch.cuda.device_count()
+        enough = gpus >= here.local_size
+        dist.init_process_group("cpu:gloo,cuda:nccl" if gpus and enough else "gloo")
+    names: list[Any] = [None] * here.size
+    dist.all_gather_object(names, here.node)
+    return tuple(names)
 
 
 def _join_horovod_job() -> None:

@@ -14,6 +14,8 @@ from types import FrameType, TracebackType
 
 ENGINES = os.path.dirname(os.path.abspath(__file__))
 PROJECT = os.path.dirname(os.path.dirname(ENGINES))
+# Folders of engines whose frames are between a run and the user's function, or a rank and it.
+_OWN = {ENGINES, *(os.path.join(ENGINES, name) for name in ("cluster", "slurm"))}
 
 
 def place(frame: FrameType | None) -> str:
@@ -42,7 +44,7 @@ def _words(frame: FrameType) -> str:
 
 def is_engine(filename: str) -> bool:
     """Whether a file is one of the engines', or what starts their threads."""
-    return os.path.dirname(filename) == ENGINES or filename == threading.__file__
+    return os.path.dirname(filename) in _OWN or filename == threading.__file__
 
 
 @lru_cache(maxsize=4096)

@@ -10,7 +10,7 @@ from helpers.engines.hosts.network import Network, network
 from helpers.engines.patience import patient
 from helpers.engines.trace import Results
 
-ENGINES = ("processes", "virtual", "hosts")
+ENGINES = ("processes", "virtual", "hosts", "cluster")
 FRAMEWORKS = ("torch", "tensorflow", "horovod")
 MAX_PROCESSES = 64
 MAX_VIRTUAL = 4096
@@ -27,9 +27,10 @@ def run(
 ) -> Results:
     """Run `fn(comm, *args)` on every rank and return the ranks' values in rank order.
 
-    ranks: how many; 4 where nothing says otherwise.
+    ranks: how many; 4 where nothing says otherwise, on a cluster nodes * ranks_per_node.
     engine: "processes" for real ranks on this machine, "virtual" for a virtual clock, "hosts" for
-    real ranks on virtual hosts of this machine, whose links have the bandwidth that is asked for.
+    real ranks on virtual hosts of this machine, whose links have the bandwidth that is asked for,
+    "cluster" for a job on the nodes of a cluster.
     framework: whose world the real ranks bring up: "torch", "tensorflow" or "horovod".
     timeout: seconds after which the run is ended; `patience` has what lengthens them all.
     show=False keeps the ranks' output for `.output` instead of printing it.
@@ -40,6 +41,10 @@ def run(
     Options of "hosts": hosts=4, ranks_per_host=1 (or a list, one a host), bandwidth="200mbit" or
     bytes a second or None (or a list), threads=1. The same hosts on the virtual clock, with
     switch= for what passes between all of them together: give hosts= to engine="virtual".
+    Options of "cluster": launcher="slurm", "torchrun" or "horovod", nodes=2, ranks_per_node=2,
+    folder= (on a disk that all nodes see), interface=, start_timeout=300, threads=1, file= (a copy
+    of cluster/'s), hosts= for horovodrun, and for SLURM what its sbatch takes: partition="rtx",
+    time="00:30:00", gpus=4 a node, account=. `helpers.attach(job)` takes such a run up again.
 
     Raises RankFailed, RankDied, Deadlock or RunTimeout (all RunError), which name the ranks, say
     what they were doing and show their tracebacks; RunInterrupted where the cell is interrupted.
@@ -59,8 +64,10 @@ def run(
         raise ValueError(f"There is no framework {framework!r}; there are {known}.")
     check_options(engine, framework, options)
     where = take_network(engine, ranks, options)
+    if engine == "cluster":
+        ranks = check_cluster(ranks, options)
     ranks = len(where.hosts) if where else 4 if ranks is None else int(ranks)
-    most = MAX_VIRTUAL if engine == "virtual" else MAX_PROCESSES
+    most = MAX_PROCESSES if engine in ("processes", "hosts") else MAX_VIRTUAL
     if not 1 <= ranks <= most:
         raise ValueError(f"ranks={ranks} is not possible: the {engine} engine takes 1 to {most}.")
     if isinstance(timeout, bool) or not isinstance(timeout, Real):
@@ -75,6 +82,10 @@ def run(
 
         return run_virtual(fn, args, ranks, timeout, **options)
     options["framework"] = framework
+    if engine == "cluster":
+        from helpers.engines.cluster.run import run_cluster
+
+        return run_cluster(fn, args, timeout=timeout, **options)
     if engine == "hosts":
         from helpers.engines.hosts.run import run_hosts
 
@@ -88,11 +99,18 @@ _OPTIONS = {
     "processes": ("transport", "device", "threads", "show", "names"),
     "virtual": ("latency", "bandwidth", "hosts", "ranks_per_host", "switch", "show"),
     "hosts": ("hosts", "ranks_per_host", "bandwidth", "threads", "show"),
-}
+    "cluster": (
+        "launcher", "nodes", "ranks_per_node", "folder", "interface", "start_timeout", "hosts",
+        "device", "threads", "show", "file",
+    ),
+}  # fmt: skip
+LAUNCHERS = ("slurm", "torchrun", "horovod")
 
 
 def take_network(engine: str, ranks: int | None, options: dict[str, Any]) -> Network | None:
     """The hosts that are asked for, taken out of the options; None where ranks have none."""
+    if engine == "cluster":
+        return None
     if engine != "hosts" and not {"hosts", "ranks_per_host"} & options.keys():
         if "switch" in options:
             raise ValueError("switch is what lies between hosts: give hosts= as well.")
@@ -105,7 +123,9 @@ def take_network(engine: str, ranks: int | None, options: dict[str, Any]) -> Net
 def check_options(engine: str, framework: str, options: dict[str, Any]) -> None:
     """Raise TypeError for an option that the engine does not have, and name those it has."""
     for name in options:
-        if name not in _OPTIONS[engine]:
+        # SLURM itself says which options its sbatch has.
+        slurm = engine == "cluster" and options.get("launcher", "slurm") == "slurm"
+        if name not in _OPTIONS[engine] and not slurm:
             raise TypeError(
                 f"The {engine} engine has no option {name!r}; it has {', '.join(_OPTIONS[engine])}."
             )
@@ -122,3 +142,22 @@ def check_options(engine: str, framework: str, options: dict[str, Any]) -> None:
     threads = options.get("threads", 1)
     if isinstance(threads, bool) or not hasattr(threads, "__index__") or threads < 1:
         raise ValueError(f"threads is a whole number, 1 or more, not {threads!r}.")
+
+
+def check_cluster(ranks: int | None, options: dict[str, Any]) -> int:
+    """How many ranks a cluster's run has. Raises ValueError for what cannot be."""
+    launcher = options.get("launcher", "slurm")
+    if launcher not in LAUNCHERS:
+        known = ", ".join(f'"{name}"' for name in LAUNCHERS)
+        raise ValueError(f"There is no launcher {launcher!r}; there are {known}.")
+    for name in ("nodes", "ranks_per_node"):
+        count = options.setdefault(name, 2)
+        if isinstance(count, bool) or not hasattr(count, "__index__") or count < 1:
+            raise ValueError(f"{name} is a whole number, 1 or more, not {count!r}.")
+    size = int(options["nodes"]) * int(options["ranks_per_node"])
+    if ranks is not None and ranks != size:
+        raise ValueError(
+            f"ranks={ranks} is not {options['nodes']} nodes of {options['ranks_per_node']}: leave "
+            "ranks out, or set nodes= and ranks_per_node=."
+        )
+    return size

@@ -219,13 +219,19 @@ class Results(list[Any]):
     """What the ranks returned, in rank order, with what they did on the way.
 
     trace: when each rank computed, sent and waited. stats: bytes and messages sent, seconds, by
-    rank. output: what each rank printed.
+    rank. output: what each rank printed. job: of a cluster's run, what `helpers.attach` takes.
     """
 
     def __init__(
-        self, values: Iterable[Any], trace: Trace, stats: Stats, output: Sequence[str] = ()
+        self,
+        values: Iterable[Any],
+        trace: Trace,
+        stats: Stats,
+        output: Sequence[str] = (),
+        job: str = "",
     ) -> None:
         super().__init__(values)
         self.trace = trace
         self.stats = stats
         self.output = list(output)
+        self.job = job

@@ -147,6 +147,20 @@ REPORTS: dict[str, dict[str, str]] = {
     "16.2": {"changed": "a dictionary that is changed, looked at in its process after the call"},
     "16.5": {"changed": f"{_MEMORY}; {_LISTS}"},
     "16.6": {"changed": _LISTS},
+    "17.3": {
+        "done": "every operation on the folder: the grader does it",
+        "found": "",
+        "beside": "",
+    },
+    "17.5": {
+        "changed": "variables that are changed, looked at in its process after the call",
+        "names": "",
+    },
+    "17.6": {
+        "changed": f"{_MEMORY}; a dictionary that is changed, looked at in its process after the "
+        "call",
+        "open": _OPEN,
+    },
 }
 _BY_KIND = {
     "ranks": "what it gives, each rank's messages, computing and time",

@@ -73,10 +73,11 @@ def _sees_a_gpu() -> bool:
 
 def _what_it_needs(command: str) -> None:
     """Install what only this command needs."""
-    from helpers.setup.steps import ensure_browser, ensure_sandbox
+    from helpers.setup.steps import ensure_browser, ensure_sandbox, ensure_slurm
 
     if command == "test" and (places.ROOT / "tests").is_dir():
         ensure_browser()
+        ensure_slurm()
     ensure_sandbox()
 
 

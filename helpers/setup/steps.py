@@ -158,6 +158,26 @@ def ensure_browser() -> None:
         print(f"No Chromium was found, so the browser test is left out. To have it: {line}")
 
 
+def ensure_slurm() -> None:
+    """Install what the tests' own SLURM needs where we may; elsewhere say what to type, and go on.
+
+    Only on Debian itself: that of other systems is another version, which no test has seen.
+    """
+    if sys.platform != "linux" or not (missing := system.missing_slurm_tools()):
+        return
+    if system.may_install() and system.is_debian():
+        step, log = Step(f"{' and '.join(missing)}, for the tests of lesson 17"), _log("system")
+        system.install(missing, log, step, recommended=False)
+        system.stop_services(missing, log, step)
+        missing = system.missing_slurm_tools()
+        step.done("not to be had" if missing else "installed")
+    if missing:
+        print(
+            f"There is no {' and no '.join(missing)}, so the tests on a SLURM of two nodes are "
+            f"left out. To have them: {system.install_line(missing)}"
+        )
+
+
 def ensure_sandbox() -> None:
     """Install what grading's sandbox needs where we may; elsewhere say what to type, and go on.
 

@@ -21,6 +21,8 @@ PACKAGES: dict[str, dict[str, str | None]] = {
         "chromium": "chromium",
         "bubblewrap": "bubblewrap",
         "setpriv and unshare": "util-linux",
+        "SLURM": "slurm-wlm",
+        "munge": "munge",
     },
     "dnf": {
         "a C++ compiler": "gcc-c++",
@@ -29,6 +31,8 @@ PACKAGES: dict[str, dict[str, str | None]] = {
         "chromium": "chromium",
         "bubblewrap": "bubblewrap",
         "setpriv and unshare": "util-linux",
+        "SLURM": "slurm slurm-slurmctld slurm-slurmd",
+        "munge": "munge",
     },
     "pacman": {
         "a C++ compiler": "gcc",
@@ -37,8 +41,13 @@ PACKAGES: dict[str, dict[str, str | None]] = {
         "chromium": "chromium",
         "bubblewrap": "bubblewrap",
         "setpriv and unshare": "util-linux",
+        "SLURM": None,
+        "munge": None,
     },
 }
+# What Debian starts as soon as it is installed, and at every start of the machine from then on.
+SERVICES = {"SLURM": ("slurmctld", "slurmd"), "munge": ("munge",)}
+SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # where daemons are: not on every user's path
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -102,6 +111,17 @@ def missing_sandbox_tools() -> list[str]:
     return missing
 
 
+def missing_slurm_tools() -> list[str]:
+    """What a SLURM of one's own still needs here; only Linux has it."""
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *SBIN])
+    needed = {"SLURM": ("slurmctld", "slurmd", "sinfo", "srun", "sbatch"), "munge": ("munged",)}
+    return [
+        tool
+        for tool, commands in needed.items()
+        if not all(shutil.which(command, path=path) for command in commands)
+    ]
+
+
 def install_line(tools: Sequence[str]) -> str:
     """The one line to type that installs these tools here."""
     if "chromium" in tools and not is_debian():
@@ -109,8 +129,8 @@ def install_line(tools: Sequence[str]) -> str:
     if sys.platform == "darwin":
         return "xcode-select --install"
     for manager, names in PACKAGES.items():
-        if shutil.which(manager):
-            wanted = " ".join(_packages(names, tools))
+        wanted = " ".join(_packages(names, tools))
+        if shutil.which(manager) and wanted:
             verb = "-S" if manager == "pacman" else "install"
             return f"sudo {manager} {verb} {wanted}"
     return f"install {', '.join(tools)} with your system's package manager"
@@ -141,8 +161,11 @@ def is_root() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
-def install(tools: Sequence[str], log: Path, step: Step) -> bool:
-    """Install these tools with apt-get. Returns whether that worked."""
+def install(tools: Sequence[str], log: Path, step: Step, recommended: bool = True) -> bool:
+    """Install these tools with apt-get. Returns whether that worked.
+
+    recommended: whether to install what Debian recommends beside them.
+    """
     names = _packages(PACKAGES["apt-get"], tools)
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     step.note(f"apt-get install {' '.join(names)}")
@@ -151,8 +174,23 @@ def install(tools: Sequence[str], log: Path, step: Step) -> bool:
     # An installation that was interrupted is ended first; one at work, as after a start, is
     # waited for.
     run(["dpkg", "--configure", "-a"], log, step, env=env)
-    call = ["apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", *names]
-    return run(call, log, step, env=env) == 0
+    call = ["apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y"]
+    call += [] if recommended else ["--no-install-recommends"]
+    return run([*call, *names], log, step, env=env) == 0
+
+
+def stop_services(tools: Sequence[str], log: Path, step: Step) -> None:
+    """End the daemons that came with these tools, and keep them from starting with the machine.
+
+    The course starts its own, in a folder of theirs.
+    """
+    names = [name for tool in tools for name in SERVICES.get(tool, ())]
+    if Path("/run/systemd/system").is_dir():
+        run(["systemctl", "disable", "--now", *names], log, step)
+        return
+    for name in names:
+        if Path("/etc/init.d", name).exists() and shutil.which("service"):
+            run(["service", name, "stop"], log, step)
 
 
 def header_of(python: Path) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from helpers.engines.servers.layers import LayeredTraining, layers_of
 from helpers.engines.servers.training import MakeRule, Training
 from helpers.engines.servers.virtual import StepTimes, VirtualTraining
 
-ENGINES = ("virtual", "processes", "hosts")
+ENGINES = ("virtual", "processes", "hosts", "cluster")
 
 
 def train(
@@ -64,6 +64,8 @@ def train(
     kill= and trace=; see `helpers.engines.servers.real.train_processes`.
     engine="hosts" takes these too: the processes are on virtual hosts, and what they send goes over
     links as hosts= and bandwidth= say.
+    engine="cluster" runs servers and workers as ranks of one job, on nodes=2, and takes the options
+    of `helpers.run(engine="cluster")`; a rank that dies ends the training there.
 
     Example: `helpers.train(lambda w: Asynchronous(w, Sgd(0.1), 4), workers=4, updates=500)`.
     """
@@ -80,8 +82,12 @@ def train(
         from helpers.engines.servers.on_hosts import for_the_clock, train_on_hosts
         from helpers.engines.servers.real import train_processes
 
+        trains: Callable[..., Training]
+        trains = train_processes if engine == "processes" else train_on_hosts
+        if engine == "cluster":
+            from helpers.engines.cluster.training import train_on_cluster as trains
         try:
-            return (train_processes if engine == "processes" else train_on_hosts)(
+            return trains(
                 make_rule,
                 make_client,
                 task,

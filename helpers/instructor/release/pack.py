@@ -35,6 +35,8 @@ WHOLE = (
 PACKAGES = ("commands", "engines", "frameworks", "notebook", "setup", "workloads")
 SINGLE = ("cli.py", "doctor.py", "worker/__init__.py", "worker/encoding.py")
 SCRIPTS = ("cluster", "cluster/local")
+SUFFIXES = (".py", ".slurm", ".sh", ".yaml")  # of what is typed, handed to SLURM, or filled in
+INSTRUCTORS = "grade.slurm"  # grading is left out
 ALGORITHMS = "helpers.algorithms"
 SPECS = "helpers.exercises.lesson_"
 LEFT_OUT = "from helpers.exercises.released import left_out"
@@ -128,7 +130,8 @@ def _helpers(root: Path) -> dict[str, bytes]:
     """What is there as it is: commands, engines, set-up, figures, scripts, how checks work."""
     home = root / "helpers"
     paths = [home / name for name in SINGLE] + sorted((home / "exercises").glob("*.py"))
-    paths += [p for folder in SCRIPTS for p in sorted((root / folder).glob("*.py"))]
+    scripts = [p for folder in SCRIPTS for p in sorted((root / folder).iterdir())]
+    paths += [p for p in scripts if p.suffix in SUFFIXES and p.name != INSTRUCTORS]
     for package in PACKAGES:
         paths += [p for p in sorted((home / package).rglob("*")) if p.suffix in (".py", ".json")]
     files = {p.relative_to(root).as_posix(): p.read_bytes() for p in paths}

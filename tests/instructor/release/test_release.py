@@ -46,6 +46,19 @@ def test_it_holds_no_solution_and_no_hidden_case(packed: Path) -> None:
     assert leaks(packed.read_bytes(), packed.stem) == []
 
 
+def test_what_is_typed_on_a_cluster_is_there(packed: Path) -> None:
+    """Scripts, jobs for SLURM, and a job for Kubernetes; but for what grades."""
+    with zipfile.ZipFile(packed) as archive:
+        names = {name for name in archive.namelist() if name.startswith("cluster/")}
+        held = {name: archive.read(name) for name in names}
+    folder = ROOT / "cluster"
+    ours = {p.relative_to(ROOT).as_posix(): p for p in folder.rglob("*") if p.is_file()}
+    ours = {name: path for name, path in ours.items() if "__pycache__" not in name}
+    assert {Path(name).suffix for name in names} == {".py", ".slurm", ".sh", ".yaml"}
+    assert names == ours.keys() - {"cluster/grade.slurm"}
+    assert all(held[name] == ours[name].read_bytes() for name in names)
+
+
 def with_file(data: bytes, name: str, text: str | bytes) -> bytes:
     """A ZIP with one file more."""
     held = io.BytesIO(data)

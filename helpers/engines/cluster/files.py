@@ -1,0 +1,76 @@
+"""The launchers' files of `cluster/`, filled in: what a user copies is what the engine submits."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+
+from helpers.setup.places import ROOT
+
+FOLDER = ROOT / "cluster"
+NAMES = {"slurm": "run.slurm", "torchrun": "torchrun.sh", "horovod": "horovodrun.sh"}
+TAKES = 'set -- "$@"'  # the line of a file that takes the command to run
+_SBATCH = re.compile(r"^#SBATCH --([a-z-]+)(?:=(.*?))?([ \t]+#.*)?$", re.MULTILINE)
+
+Value = str | int | bool | None
+
+
+def template(launcher: str) -> str:
+    """The text of the file for a launcher."""
+    return (FOLDER / NAMES[launcher]).read_text(encoding="utf-8")
+
+
+def filled(
+    text: str,
+    command: Sequence[str],
+    sbatch: Mapping[str, Value] | None = None,
+    variables: Mapping[str, Value] | None = None,
+    exports: Mapping[str, str] | None = None,
+) -> str:
+    """A launcher's file with its settings set, and a command given to the line `set -- "$@"`.
+
+    sbatch: #SBATCH lines by SLURM's names; True for one without a value, None for one to leave
+    out. Those that the file has are changed in their places, others follow the last. variables:
+    lines such as `nodes=2`, changed in their places. exports: words of the shell, set before the
+    first line that runs. Raises ValueError where the file lacks what is to be set.
+
+    Example: `filled('#SBATCH --nodes=2\\nset -- "$@"\\nsrun python "$@"', ["a.py"], {"nodes": 3})`
+    gives '#SBATCH --nodes=3\\nset -- a.py\\nsrun python "$@"'.
+    """
+    lines = with_sbatch(text, sbatch or {}).split("\n")
+    if TAKES not in lines:
+        raise ValueError(
+            f"The launcher's file needs a line {TAKES}, which takes the command, as the files in "
+            "cluster/ have it."
+        )
+    lines[lines.index(TAKES)] = f"set -- {shlex.join(command)}"
+    for name, value in (variables or {}).items():
+        here = [n for n, line in enumerate(lines) if line.startswith(f"{name}=")]
+        if not here:
+            raise ValueError(f"The launcher's file has no line {name}=, which is to be set.")
+        lines[here[0]] = f"{name}={shlex.quote(str(value))}"
+    at = next(n for n, line in enumerate(lines) if line and not line.startswith("#"))
+    lines[at:at] = [f"export {name}={words}" for name, words in (exports or {}).items()]
+    return "\n".join(lines)
+
+
+def with_sbatch(text: str, options: Mapping[str, Value]) -> str:
+    """The #SBATCH lines set."""
+    left = dict(options)
+
+    def line(match: re.Match[str]) -> str:
+        return sbatch_line(match[1], left.pop(match[1])) if match[1] in left else match[0]
+
+    text = _SBATCH.sub(line, text)
+    new = [each for each in (sbatch_line(*pair) for pair in left.items()) if each]
+    ends = [found.end() for found in _SBATCH.finditer(text)]
+    at = ends[-1] if ends else text.find("\n")
+    return text[:at] + "".join(f"\n{each}" for each in new) + text[at:]
+
+
+def sbatch_line(name: str, value: Value) -> str:
+    """A line of a batch file; "" for what is left out."""
+    if value is None or value is False:
+        return ""
+    return f"#SBATCH --{name}" if value is True else f"#SBATCH --{name}={value}"

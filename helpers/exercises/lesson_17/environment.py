@@ -1,0 +1,273 @@
+"""Exercise 17.5, which rank a process is, whoever started it.
+
+`rank_in(environ) -> (rank, size, local rank)`, None outside a job. The claim: these numbers, of the
+launcher nearest to the process where one was started inside another; no rank for a job's batch
+script; the variables stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from helpers.algorithms.launching.environment import rank_in as reference
+from helpers.exercises.compare import describe, is_array, listing, number
+from helpers.exercises.drives_launching import in_environment
+from helpers.exercises.drives_split import changed, returned
+from helpers.exercises.lesson_17 import environment_wrong as wrong
+from helpers.exercises.lesson_17.environment_cases import cases
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """Three whole numbers or None, and the variables as they were."""
+    value, want = seen.values[0], case.facts["want"]
+    got = returned(value)
+    if not (got is None if want is None else _whole(got) and list(map(number, got)) == [*want]):
+        asked = f"this is {_place(want)}" if want else "this is no rank of a job: None"
+        return f"{case.name}, you say {describe(got)}; {asked}."
+    return _changed(case, seen)
+
+
+def _place(want: tuple[int, int, int]) -> str:
+    rank, size, local = want
+    return f"rank {rank} of {size}, number {local} on its node: {want}"
+
+
+def _whole(got: Any) -> bool:
+    """Whether these are three whole numbers."""
+    if type(got) not in (tuple, list) or len(got) != 3:
+        return False
+    return all(type(each) is int or (is_array(each) and each.dtype.kind in "iu") for each in got)
+
+
+def _changed(case: Case, seen: Observation) -> str | None:
+    if changed(seen.values[0]) is None:
+        return None
+    names = [each for each in seen.values[0]["names"] if type(each) is str]
+    return (
+        f"{case.name}, you changed {listing(names)} in `environ`, which may be the environment of "
+        "this very process, and of all that it starts. Read it, with `environ.get(name)` or "
+        "`name in environ`."
+    )
+
+
+def _not_there(case: Case, seen: Observation) -> str | None:
+    """A variable was asked for that another launcher sets."""
+    environ = case.args[0][0]
+    name = seen.text.strip("'\"")
+    if seen.trouble != "failed":
+        return None
+    if seen.kind == "KeyError" and name in environ:
+        return (
+            f"{case.name}, you did not find {name} (KeyError), and it is in the argument: read "
+            "`environ`, not this process's `os.environ`."
+        )
+    if seen.kind == "KeyError":
+        what = f"there is no {name} (KeyError)"
+    elif seen.kind == "TypeError" and "NoneType" in seen.text:
+        what = "a variable that you make a number of is not there (TypeError: int of None)"
+    else:
+        return None
+    if case.facts["want"] is None:
+        return (
+            f"{case.name}, {what}: nobody started this as a rank of a job. Return None where no "
+            "launcher's variables are there."
+        )
+    return (
+        f"{case.name}, {what}: each launcher sets its own variables. Ask first which of them are "
+        "there, `if name in environ`."
+    )
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """The numbers, in whatever holds them; texts stay texts."""
+    got = returned(seen.values[0])
+    if type(got) not in (tuple, list):
+        return got
+    return [each if type(each) is str else number(each) for each in got]
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name."""
+    environ, want, got = case.args[0][0], case.facts["want"], returned(seen.values[0])
+    named = wrong.NAMES[case.facts["launcher"]]
+    rank, size, local = want or (None, None, None)
+    given = dict(zip(("its_rank", "its_size", "its_local"), got or (None,) * 3, strict=False))
+    return {
+        **{"got": describe(got), "want": describe(want), "rank": rank, "size": size},
+        **{"local": local, "RANK": named.rank, "SIZE": named.size, "LOCAL": named.local},
+        **{"NODE": named.node, "BESIDE": named.beside, "nodes": environ.get(named.nodes)},
+        **{"asked": environ.get("SLURM_NTASKS"), "node": environ.get(named.node)},
+        **{"its_rank": None, "its_size": None, "its_local": None, **given},
+    }
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    rank, size, local = cases[0].facts["want"]
+    return (
+        f"Passed: rank {rank} of {size}, number {local} on its node, whether torchrun, horovodrun, "
+        "srun or ibrun started it, or one of them inside another; and the batch script is no rank."
+    )
+
+
+_ITS_OWN = (
+    "you say {got}; it is {want}. {RANK} is in the argument: read `environ`, not this process's "
+    "`os.environ`."
+)
+
+EXERCISE = Exercise(
+    number="17.5",
+    title="Which rank am I?",
+    stars=1,
+    minutes=10,
+    points=2,
+    function="rank_in",
+    asks=(
+        "(rank, world size, local rank) as whole numbers, from what torchrun, horovodrun, ibrun or "
+        "srun left in `environ`, of the one nearest to the process; None outside a job, as in a "
+        "batch script."
+    ),
+    cases=cases,
+    drive=in_environment,
+    claim=claim,
+    numbers=numbers,
+    compared=compared,
+    mistakes=(
+        Mistake("changes the environment", _changed),
+        Mistake("does not look which launcher it was", _not_there, unfinished=True),
+    ),
+    praise=praise,
+    reference=reference,
+    wrong=(
+        WrongAnswer(
+            "texts",
+            wrong.texts,
+            "you say {got}, which are texts: all of an environment is text. Make whole numbers of "
+            'them, with `int`: "10" comes before "9", and rank == 0 is never true.',
+        ),
+        WrongAnswer(
+            "no local rank",
+            wrong.no_local,
+            "you say {got}; the local rank is missing, which chooses the GPU: {LOCAL}, {local}.",
+        ),
+        WrongAnswer(
+            "the number on its node for the rank",
+            wrong.local_for_rank,
+            "you say rank {its_rank}, which is {LOCAL}: the number on its own node. Every node has "
+            "a rank of that number; the one of the whole job is {RANK}.",
+        ),
+        WrongAnswer(
+            "the rank for the number on its node",
+            wrong.rank_for_local,
+            "you say that it is number {its_local} on its node; that is its rank in the whole job. "
+            "GPUs are counted on each node from 0: {LOCAL}, which is {local}.",
+        ),
+        WrongAnswer(
+            "the node's number",
+            wrong.node_for_local,
+            "you give {NODE} as the local rank: the number of the node among the nodes. Which one "
+            "of its node's ranks it is says {LOCAL}.",
+        ),
+        WrongAnswer(
+            "the ranks of one node",
+            wrong.beside_for_size,
+            "you say that there are {its_size} ranks: so many are on this node ({BESIDE}). "
+            "{SIZE} counts those of the whole job, {size}.",
+        ),
+        WrongAnswer(
+            "the number of nodes",
+            wrong.nodes_for_size,
+            "you say that there are {its_size} ranks: so many nodes there are. {SIZE} is {size}.",
+        ),
+        WrongAnswer(
+            "the local rank by dividing",
+            wrong.by_dividing,
+            "you work the local rank out as rank % {BESIDE}, which is {its_local}. That holds "
+            "where all nodes have as many ranks and are filled one after the other, which nobody "
+            "promises. {LOCAL} says it: {local}.",
+        ),
+        WrongAnswer(
+            "the local rank of four GPUs a node",
+            wrong.by_four,
+            "you work the local rank out as rank % 4, which is {its_local}. Not all nodes have "
+            "four ranks. {LOCAL} says it: {local}.",
+        ),
+        WrongAnswer(
+            "LOCAL_RANK alone",
+            wrong.local_rank_alone,
+            "you say that it is number 0 on its node, and it is number {local}: LOCAL_RANK is "
+            "torchrun's name for it. Here it is {LOCAL}.",
+        ),
+        WrongAnswer(
+            "the tasks of the job",
+            wrong.tasks_of_job,
+            "you say that there are {its_size} ranks: that is SLURM_NTASKS, what the job asked "
+            "for. This step of it has {size} tasks, by SLURM_STEP_NUM_TASKS; whoever waits for "
+            "{its_size} ranks waits for ever.",
+        ),
+        WrongAnswer(
+            "ibrun is nobody",
+            wrong.no_ibrun,
+            "you say None, and this is rank {rank} of {size}: ibrun starts ranks by PMI, without "
+            "srun. They are told PMI_RANK, PMI_SIZE and MPI_LOCALRANKID.",
+        ),
+        WrongAnswer(
+            "the batch script is a rank",
+            wrong.batch_is_rank,
+            "you say {got}, for there is SLURM_PROCID. The batch script has it too, and is no "
+            "rank: nobody would answer it. Only what srun has started has SLURM_STEP_NUM_TASKS.",
+        ),
+        WrongAnswer(
+            "the batch script's number under ibrun",
+            wrong.slurm_before_ibrun,
+            "you say {got}: that SLURM_PROCID is the batch script's, and all of ibrun's ranks have "
+            "it. Ask for PMI_RANK and PMI_SIZE first; or hold SLURM_PROCID for a rank only where "
+            "there is SLURM_STEP_NUM_TASKS as well.",
+        ),
+        WrongAnswer(
+            "alone is rank 0 of 1",
+            wrong.alone,
+            "you say {got}, as if a launcher had started one rank. There is none here: return "
+            "None, so that whoever asks can tell the two apart.",
+        ),
+        WrongAnswer(
+            "srun before torchrun",
+            wrong.srun_before_torchrun,
+            "you say {got}, which is the agent's place: srun started an agent on each node, and "
+            "the agent started the ranks. What torchrun says is nearer to the process; ask for it "
+            "before you ask for SLURM's.",
+        ),
+        WrongAnswer(
+            "srun before horovodrun",
+            wrong.srun_before_horovodrun,
+            "you say {got}, which is the place of the shell from which horovodrun was started. "
+            "What horovodrun says is nearer to the process; ask for it before you ask for SLURM's.",
+        ),
+        WrongAnswer(
+            "one rank is no job",
+            wrong.one_is_none,
+            "you say None, and {SIZE} is there: a job of one rank is a job, and {want} its place.",
+        ),
+        WrongAnswer(
+            "rank 0 is no rank",
+            wrong.zero_is_none,
+            "you say None, and {RANK} is there: rank 0 is a rank, though `if rank:` is false for "
+            "it. Ask whether the variable is there.",
+        ),
+        WrongAnswer("reads its own environment", wrong.its_own, _ITS_OWN),
+        WrongAnswer(
+            "finds nothing",
+            wrong.an_empty_one,
+            "you say None, and {RANK} is in the argument: this is {want}. Look for it in "
+            "`environ`, by this name; this process's own `os.environ` is another one.",
+        ),
+        WrongAnswer("its own, by name", wrong.own_by_name, hint="and it is in the argument"),
+        WrongAnswer("torchrun alone", wrong.torchrun_alone, hint="its own variables"),
+        WrongAnswer("never outside", wrong.never_outside, hint="Return None where no"),
+        WrongAnswer("takes variables out", wrong.takes_out, hint="you changed RANK in"),
+        WrongAnswer("sets what is missing", wrong.sets_missing, hint="LOCAL_RANK and RANK in"),
+    ),
+    ranked=False,
+)

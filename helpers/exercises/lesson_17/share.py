@@ -1,0 +1,279 @@
+"""Exercise 17.2, effective time: what saves, restarts and repeated work leave of it.
+
+`effective_share(interval, save, restart, mtbf) -> float`: interval over the mean seconds that it
+takes to get an interval and its save done, mtbf · exp(restart/mtbf) · (exp((interval + save)/mtbf)
+− 1). The claim: the share, to nine digits. Exact for failures that are exponentially distributed
+and may come during a save and a restart; Daly (2006), equation 20.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from helpers.algorithms.failures.effective import effective_share as reference
+from helpers.exercises.common import rng
+from helpers.exercises.compare import number, told_apart
+from helpers.exercises.drives import plain_call
+from helpers.exercises.formula import compared, wrong_number
+from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+
+Setting = tuple[float, float, float, float]
+Formula = Callable[[float, float, float, float], float]
+
+
+def cases(seed: int) -> list[Case]:
+    """Seed 0: a job of a failure every three hours, one that hardly gets on, no restart, a save of
+    no time, an interval longer than the time between failures; else others of these kinds."""
+    random = rng(seed, "17.2")
+    settings: list[Setting] = [
+        (1000.0, 60.0, 600.0, 10_000.0),
+        (550.0, 300.0, 600.0, 900.0),
+        (7000.0, 300.0, 0.0, 86_400.0),
+        (500.0, 0.0, 120.0, 5000.0),
+        (5000.0, 60.0, 300.0, 3600.0),
+    ]
+    if seed:
+        # In units of mtbf: none of the terms is small, whatever is left out or put in.
+        kinds = [
+            (0.1, 0.01, 0.08),
+            (0.6, 0.3, 0.6),
+            (0.1, 0.02, 0.0),
+            (0.2, 0.0, 0.1),
+            (1.5, 0.1, 0.1),
+        ]
+        settings = []
+        for kind in kinds:
+            mtbf = round(float(random.uniform(1000, 50_000)), 1)
+            parts = [round(each * mtbf * float(random.uniform(0.8, 1.25)), 1) for each in kind]
+            settings.append((parts[0], parts[1], parts[2], mtbf))
+    made = []
+    for interval, save, restart, mtbf in settings:
+        name = (
+            f"With saves of {save:g} s after {interval:g} s of work, restarts of {restart:g} s and "
+            f"a failure every {mtbf:g} s"
+        )
+        facts = {"want": reference(interval, save, restart, mtbf)}
+        made.append(Case(name, ((interval, save, restart, mtbf),), facts=facts))
+    return made
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """The share, to nine digits."""
+    return wrong_number(case, seen, " of the time")
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name."""
+    interval, save, restart, mtbf = case.args[0]
+    got, want = told_apart(number(seen.values[0]) or 0.0, case.facts["want"])
+    return {
+        **{"got": got, "want": want, "interval": f"{interval:g}", "save": f"{save:g}"},
+        **{"restart": f"{restart:g}", "mtbf": f"{mtbf:g}", "both": f"{interval + save:g}"},
+        "takes": f"{interval / case.facts['want']:.5g}",
+    }
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    first, worst = (float(number(seen[at].values[0]) or 0.0) for at in (0, 1))
+    return (
+        f"Passed: a job that fails every {cases[0].args[0][3] / 3600:.1f} hours works for "
+        f"{100 * first:.1f} % of its time, one that fails every {cases[1].args[0][3] / 60:.0f} "
+        f"minutes for {100 * worst:.1f} %."
+    )
+
+
+def _tries(length: float, mtbf: float) -> float:
+    """Mean seconds until `length` seconds have passed without a failure, tried again at once."""
+    return mtbf * math.expm1(length / mtbf)
+
+
+def _first_order(interval: float, save: float, restart: float, mtbf: float) -> float:
+    return 1 - save / interval - interval / (2 * mtbf) - restart / mtbf
+
+
+def _of_costs(interval: float, save: float, restart: float, mtbf: float) -> float:
+    return (1 - (restart + interval / 2) / mtbf) / (1 + save / interval)
+
+
+def _lost_once(interval: float, save: float, restart: float, mtbf: float) -> float:
+    failures = (interval + save) / mtbf
+    return interval / (interval + save + failures * (restart + interval / 2))
+
+
+def _no_restart(interval: float, save: float, restart: float, mtbf: float) -> float:
+    return interval / _tries(interval + save, mtbf)
+
+
+def _restart_each_time(interval: float, save: float, restart: float, mtbf: float) -> float:
+    return interval / _tries(restart + interval + save, mtbf)
+
+
+def _safe_restart(interval: float, save: float, restart: float, mtbf: float) -> float:
+    return interval / ((mtbf + restart) * math.expm1((interval + save) / mtbf))
+
+
+def _restart_once(interval: float, save: float, restart: float, mtbf: float) -> float:
+    return interval / (restart + _tries(interval + save, mtbf))
+
+
+def _restart_wins(interval: float, save: float, restart: float, mtbf: float) -> float:
+    return interval / (math.exp(-restart / mtbf) * _tries(interval + save, mtbf))
+
+
+def _safe_save(interval: float, save: float, restart: float, mtbf: float) -> float:
+    return interval / (math.exp(restart / mtbf) * _tries(interval, mtbf) + save)
+
+
+def _no_save(interval: float, save: float, restart: float, mtbf: float) -> float:
+    return interval / (math.exp(restart / mtbf) * _tries(interval, mtbf))
+
+
+def _saving_is_work(interval: float, save: float, restart: float, mtbf: float) -> float:
+    return reference(interval, save, restart, mtbf) * (interval + save) / interval
+
+
+def _comes_through(interval: float, save: float, restart: float, mtbf: float) -> float:
+    return interval / (interval + save) * math.exp(-(restart + interval + save) / mtbf)
+
+
+def _no_minus_one(interval: float, save: float, restart: float, mtbf: float) -> float:
+    return interval / (mtbf * math.exp((restart + interval + save) / mtbf))
+
+
+def _of(turn: Callable[[float, float], float]) -> Formula:
+    """The right share turned into something else; of the interval as well."""
+
+    def effective_share(interval: float, save: float, restart: float, mtbf: float) -> float:
+        return turn(reference(interval, save, restart, mtbf), interval)
+
+    return effective_share
+
+
+_upside_down = _of(lambda share, interval: 1 / share)
+_lost = _of(lambda share, interval: 1 - share)
+_seconds = _of(lambda share, interval: interval / share)
+_percent = _of(lambda share, interval: 100 * share)
+
+
+def _known(name: str, answer: Callable[..., float], what: str) -> WrongAnswer:
+    return WrongAnswer(name, answer, f"you say {{got}} instead of {{want}}: {what}")
+
+
+EXERCISE = Exercise(
+    number="17.2",
+    title="Effective time",
+    stars=2,
+    minutes=10,
+    points=2,
+    function="effective_share",
+    asks=(
+        "the share of time that is work in a checkpoint: `interval` over the mean seconds that it "
+        "takes, M · exp(restart/M) · (exp((interval + save)/M) − 1) with M = mtbf."
+    ),
+    cases=cases,
+    drive=plain_call,
+    claim=claim,
+    numbers=numbers,
+    compared=compared,
+    praise=praise,
+    reference=reference,
+    wrong=(
+        _known(
+            "each cost taken off once",
+            _first_order,
+            "you take save/interval, interval/(2 M) and restart/M off 1. That is near as long as "
+            "all three are small; what failures cost while work is done again is missing.",
+        ),
+        _known(
+            "costs of failures over costs of saves",
+            _of_costs,
+            "that is (1 − (restart + interval/2)/M) over (1 + save/interval), an estimate for few "
+            "failures. The formula counts those during saves and restarts as well.",
+        ),
+        _known(
+            "half an interval a failure",
+            _lost_once,
+            "you count half an interval and a restart for each failure, once. Work that is done "
+            "again fails again: that is what the exponential is for.",
+        ),
+        _known(
+            "no restart",
+            _no_restart,
+            "after each failure {restart} s pass before anybody works. Multiply the seconds by "
+            "exp(restart/M).",
+        ),
+        _known(
+            "a restart before every interval",
+            _restart_each_time,
+            "your restart stands with interval and save in the exponent whose 1 is taken off, as "
+            "if each interval began with one. There is one after a failure alone: exp(restart/M) "
+            "is a factor.",
+        ),
+        _known(
+            "restarts without failures",
+            _safe_restart,
+            "with M + restart for M · exp(restart/M) no failure comes during a restart. They do "
+            "not wait: a restart may fail, and begins again.",
+        ),
+        _known(
+            "one restart an interval",
+            _restart_once,
+            "you add one restart to every interval. How many there are depends on how often it "
+            "fails: multiply by exp(restart/M).",
+        ),
+        _known(
+            "restarts win time",
+            _restart_wins,
+            "with exp(−restart/M) among the seconds, longer restarts make the job quicker. The "
+            "seconds get more: exp(+restart/M).",
+        ),
+        _known(
+            "saves without failures",
+            _safe_save,
+            "you add the save behind the exponential, as if nothing failed for these {save} s. A "
+            "failure then costs the whole interval: it is exp((interval + save)/M).",
+        ),
+        _known(
+            "no saves",
+            _no_save,
+            "in your exponent stands the interval alone. Until a checkpoint is there, {both} s "
+            "have to pass without a failure, the {save} s of its save included.",
+        ),
+        _known(
+            "saving is work",
+            _saving_is_work,
+            "you count saving as work. Of the {both} s of an interval and its save {interval} are "
+            "of use.",
+        ),
+        _known(
+            "how likely it comes through",
+            _comes_through,
+            "that is how likely an interval comes through at the first try, times its share "
+            "without failures. A failed try does not take its whole length: use the mean seconds, "
+            "{takes} s.",
+        ),
+        _known(
+            "without − 1",
+            _no_minus_one,
+            "your exponential is not lessened by 1. Where nothing ever fails, M · (exp(t/M) − 1) "
+            "comes to t; without the 1 it comes to M.",
+        ),
+        _known(
+            "upside down",
+            _upside_down,
+            "that is how many seconds pass for one of work. The share is the other way round.",
+        ),
+        _known("the share that is lost", _lost, "that is what is lost; asked for is what is left."),
+        _known(
+            "seconds",
+            _seconds,
+            "that is how many seconds an interval takes, saves, restarts and repeated work "
+            "included. Divide the {interval} s of work by them.",
+        ),
+        _known("per cent", _percent, "that is in per cent; a share is between 0 and 1."),
+    ),
+    ranked=False,
+)

@@ -1,0 +1,179 @@
+"""The driver that stops what writes to a folder: what it finds is what a crash leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.algorithms.checkpoints.crashes import OUTCOMES, Disk, crashes
+from helpers.algorithms.checkpoints.files import RealFolder
+from helpers.exercises import find
+from helpers.exercises.drives_crashes import Folder, Noted, crashed, files_on, stops, text_of
+from helpers.exercises.judging import judge_all
+from helpers.exercises.lesson_17 import safely_wrong
+from helpers.exercises.spec import Case, Observation, Verdict
+
+Write = Callable[..., None]
+WRITES = [
+    each
+    for name, each in vars(safely_wrong).items()
+    if callable(each) and getattr(each, "__module__", "") == safely_wrong.__name__
+]
+CASE = find("17.3").cases(0)[0]
+
+
+def seen(write: Write, case: Case = CASE) -> dict[str, Any]:
+    observation = crashed(write, case)
+    assert not observation.trouble, observation
+    value: dict[str, Any] = observation.values[0]
+    return value
+
+
+@pytest.mark.parametrize("write", WRITES, ids=lambda write: write.__name__)
+def test_what_is_found_is_what_a_function_leaves_that_really_stops_there(write: Write) -> None:
+    if write is safely_wrong.never_the_same:
+        return  # its names are others each time
+    files, name, data = CASE.args[0][:3]
+    before = {each: text.encode() for each, text in files.items()}
+    told = [
+        [crash.at, crash.outcome, files_on(crash.disk)]
+        for crash in crashes(lambda disk: write(disk, name, data.encode()), before)
+    ]
+    assert seen(write)["found"] == told
+
+
+def test_it_is_stopped_before_and_after_each_operation_and_within_a_write() -> None:
+    value = seen(find("17.3").reference)
+    assert [each[0] for each in value["done"]] == ["write", "sync", "rename", "sync_names"]
+    assert stops(value["done"]) == [0, 7, 13, 14, 15, 16]
+    assert [at for at, _ in value["again"]] == stops(value["done"])
+    assert value["found"][-1][:2] == [16, OUTCOMES[-1]]
+    assert len(value["found"]) == 17 * len(OUTCOMES)
+
+
+@pytest.mark.parametrize("make", [lambda path: Folder(Noted({}).do), RealFolder], ids=str)
+def test_its_folder_does_what_a_real_one_does(make: Any, tmp_path: Path) -> None:
+    folder = make(tmp_path / "it")
+    folder.write("a", bytes(range(256)))
+    folder.write("b", memoryview(b"xy"))
+    assert folder.read("a") == bytes(range(256)) and folder.size("b") == 2
+    folder.sync("a")
+    folder.rename("a", "b")
+    folder.sync_names()
+    assert folder.names() == ["b"] and folder.size("b") == 256
+    folder.remove("b")
+    assert folder.names() == []
+    for ask in (folder.read, folder.size, folder.sync, folder.remove):
+        with pytest.raises(FileNotFoundError):
+            ask("b")
+    with pytest.raises(FileNotFoundError):
+        folder.rename("b", "c")
+    for what in ("text", 5, None):
+        with pytest.raises(TypeError):
+            folder.write("c", what)
+
+
+def test_only_a_folders_operations_are_done_on_the_disk() -> None:
+    noted = Noted({"a": "b"})
+    for what, *given in (("after", "killed"), ("_tick",), ("write", "a", b"c"), ("write", "a")):
+        with pytest.raises((TypeError, ValueError)):
+            noted.do(what, *given)  # type: ignore[arg-type]
+    with pytest.raises(FileNotFoundError):
+        noted.do("remove", "c")
+    assert noted.done == [] and files_on(noted.disk) == [["a", "b"]]
+    assert text_of(b"\xff\0") == "\xff\0"
+
+
+def test_a_function_that_never_ends_or_writes_without_end_is_told() -> None:
+    def waits(folder: Any, name: str, data: bytes) -> None:
+        while name + ".lock" not in folder.names():
+            pass
+
+    def grows(folder: Any, name: str, data: bytes) -> None:
+        for times in range(1, 40):
+            folder.write(name, data * times)
+
+    for write in (waits, grows):
+        said = crashed(write, CASE)
+        assert said.kind == "RuntimeError" and "takes a few operations" in said.text
+
+
+def test_a_call_after_a_kill_that_raises_is_noted_and_one_that_is_not_done_ends() -> None:
+    assert any(told == "FileExistsError: model is being written." for _, told in
+               seen(safely_wrong.refuses)["again"])  # fmt: skip
+    calls: list[str] = []
+
+    def forgets(folder: Any, name: str, data: bytes) -> None:
+        calls.append(name)
+        if len(calls) > 2:
+            raise NotImplementedError("Exercise 17.3 is not done yet")
+        folder.write(name, data)
+
+    assert crashed(forgets, CASE).trouble == "not done"
+    assert crashed(lambda folder, name: None, CASE).trouble == "signature"
+
+
+# --- what is said to answers that no spec has -----------------------------------------------------
+
+
+def said(write: Write) -> Verdict:
+    exercise = find("17.3")
+    cases = exercise.cases(0)
+    observations: list[Observation] = []
+    for case in cases:
+        observations.append(crashed(write, case))
+        if judge_all(exercise, cases[: len(observations)], observations).status != "passed":
+            break
+    return judge_all(exercise, cases, observations)
+
+
+def by_suffix(folder: Any, name: str, data: bytes) -> None:
+    safely_wrong.write(folder, name, data, str(Path(name).with_suffix(".tmp")))
+
+
+def in_place_where_none_is(folder: Any, name: str, data: bytes) -> None:
+    (safely_wrong.write if name in folder.names() else safely_wrong.in_place)(folder, name, data)
+
+
+def removes_unasked(folder: Any, name: str, data: bytes) -> None:
+    folder.remove(name)
+    safely_wrong.write(folder, name, data)
+
+
+def unsynced_under_one_name(folder: Any, name: str, data: bytes) -> None:
+    folder.write("partial", data)
+    folder.rename("partial", name)
+    folder.sync_names()
+
+
+def first_half_first(folder: Any, name: str, data: bytes) -> None:
+    folder.write(name + ".tmp", data[: len(data) // 2])
+    folder.sync(name + ".tmp")
+    folder.rename(name + ".tmp", name)
+    safely_wrong.write(folder, name, data)
+
+
+@pytest.mark.parametrize(
+    ("write", "mistake", "words"),
+    [
+        (by_suffix, "one temporary name for all", "`step-00000040.tmp` is used for"),
+        (in_place_where_none_is, "in place", "in the middle of `write`"),
+        (removes_unasked, "removes the old file first", "after a kill right after `remove`"),
+        (unsynced_under_one_name, "no sync of the bytes", "has 0 of 12 bytes"),
+        (first_half_first, "", "after a kill right after `rename`, `model` has 6 of 12 bytes."),
+    ],
+)
+def test_other_wrong_answers_are_told_what_is_true(write: Write, mistake: str, words: str) -> None:
+    verdict = said(write)
+    assert verdict.status == "wrong" and verdict.mistake == mistake and words in verdict.hint
+
+
+def test_a_name_that_is_lost_is_shown_as_it_was_found() -> None:
+    disk = Disk({"a": b"old"})
+    disk.write("a.tmp", b"new")
+    disk.rename("a.tmp", "a")
+    assert files_on(disk.after("names alone")) == [["a", ""]]
+    assert files_on(disk.after("zeros")) == [["a", "\0\0\0"]]

@@ -1,0 +1,101 @@
+"""A real SLURM of two nodes for tests: started once a session, mended for each test that has it.
+
+    from tests.slurm import needs_slurm, site_for_a_test
+
+    pytestmark = needs_slurm()
+    slurm = site_for_a_test  # the fixture
+
+    def test_a_job(slurm: Site) -> None:
+        subprocess.run(["srun", "-N2", "hostname"], check=True)
+
+SLURM_CONF names the site while a test has it. `slurm.kill_node("n2")` kills a node, and the next
+test finds it alive again. `slurm.processes()` is what jobs have running, [] where nothing is left.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from helpers.engines.slurm import site as sites
+from helpers.engines.slurm.site import Site
+from helpers.setup import places
+
+
+def needs_slurm() -> pytest.MarkDecorator:
+    """A mark that skips tests, with the reason, where no SLURM can be started."""
+    why = sites.missing()
+    return pytest.mark.skipif(bool(why), reason=f"no SLURM: {why}")
+
+
+@functools.cache
+def shared_site() -> Site:
+    """The site that the tests of this process share; it ends with the process.
+
+    Where it does not start although everything is installed, tests that need it are skipped too:
+    containers forbid many things.
+    """
+    try:
+        return sites.start(tied=True)
+    except sites.SiteFailed as error:
+        return pytest.skip(f"no SLURM: {error}")
+
+
+@pytest.fixture
+def site_for_a_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """The shared site, both nodes idle, with SLURM_CONF set; its jobs are over afterwards."""
+    site = shared_site()
+    clear(site)
+    site.revive()
+    monkeypatch.setenv("SLURM_CONF", str(site.conf))
+    yield site
+    clear(site)
+
+
+def clear(site: Site) -> None:
+    """Cancel all jobs."""
+    if site.is_up():
+        call = ["scancel", f"--user={os.geteuid()}"]
+        subprocess.run(call, env=site.environment(), timeout=60, check=True)
+
+
+def nothing_left(site: Site, within: float = 10.0) -> list[str]:
+    """What jobs have running after so many seconds, in words; [] as soon as there is nothing."""
+    end = time.monotonic() + within
+    while (left := site.processes()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return [f"{one.pid} {one.name()}" for one in left]
+
+
+def typed(lines: Sequence[str], site: Site, folder: Path, **environment: str) -> list[str]:
+    """What each line says that is typed in a shell; NUMBER stands for the job submitted last.
+
+    Files of the course are found from `folder` as from the course's own. Fails with what a line
+    said where it fails.
+    """
+    bin_ = os.path.dirname(sys.executable)
+    env = {**site.environment(), "GLOO_SOCKET_IFNAME": "lo", **environment}
+    env["PATH"] = f"{environment.get('PATH', bin_)}:{bin_}:{os.environ['PATH']}"
+    if not (folder / "cluster").exists():
+        (folder / "cluster").symlink_to(places.ROOT / "cluster")
+    said: list[str] = []
+    number = "NUMBER"
+    for line in lines:
+        call = ["bash", "-c", line.replace("NUMBER", number)]
+        done = subprocess.run(
+            call, cwd=folder, env=env, capture_output=True, text=True, timeout=200
+        )
+        logs = "\n".join(log.read_text() for log in sorted(folder.glob(f"*-{number}.log")))
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}\n{logs}"
+        if found := re.search(r"Submitted batch job (\d+)", done.stdout):
+            number = found[1]
+        said.append(done.stdout)
+    return said
