@@ -8,11 +8,12 @@ would leave, were it killed there. Nothing here knows what is right.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from helpers.algorithms.checkpoints.crashes import Disk, crashes
-from helpers.exercises.drives import Function, failed, made, wrong_signature
+from helpers.exercises.drives import Function, failed, made, there, wrong_signature
 from helpers.exercises.spec import Case, Observation
 
 READING = ("names", "read", "size")
@@ -143,6 +144,25 @@ def stops(done: Sequence[Operation]) -> list[int]:
     return sorted(set(found))
 
 
+def process_number() -> int:
+    """Of the process that calls this."""
+    return os.getpid()
+
+
+def _of_another_process(
+    left: Files, name: str, others: Iterable[str], number: int
+) -> dict[str, str]:
+    """Files as a process of another number would have left them, under temporary names for `name`
+    that hold the number."""
+    found = {}
+    for each, text in left:
+        if each not in others:
+            beside = each.split(name)  # which may hold the number itself
+            each = name.join(re.sub(rf"(?<!\d){number}(?!\d)", str(number + 1), b) for b in beside)
+        found[each] = text
+    return found
+
+
 def crashed(fn: Function, case: Case) -> Observation:
     """Call `fn(folder, name, data)`, stop it at every tick, and call it again on what that leaves.
 
@@ -150,9 +170,10 @@ def crashed(fn: Function, case: Case) -> Observation:
     texts. `values[0]` is a dictionary. "done": the call's operations. "found": `[tick, outcome,
     files]` after a crash there, with `[name, text]` for each file. "again": `[tick, files]` when
     the process was killed there, and `fn(folder, name, later)` was called on what it left; for
-    files the exception, a text, where it raised one. "beside": the operations of `fn(folder, other,
-    later)` on the files as they were at first, which is what another rank may do at the same time;
-    none where it raised an exception.
+    files the exception, a text, where it raised one. A temporary name with the number of the
+    process has another one by then, as another process would call it. "beside": the operations of
+    `fn(folder, other, later)` on the files as they were at first, which is what another rank may do
+    at the same time; none where it raised an exception.
     """
     trouble = wrong_signature(fn, 3)
     if trouble:
@@ -177,7 +198,8 @@ def crashed(fn: Function, case: Case) -> Observation:
             if at is None:
                 beside = called(files, other, later).done
             else:
-                again.append([at, files_on(called(dict(left[at]), name, later).disk)])
+                its = _of_another_process(left[at], name, files, int(there(fn, process_number)))
+                again.append([at, files_on(called(its, name, later).disk)])
         except Exception as error:
             seen = failed(error, fn)
             if seen.trouble != "failed":  # it runs no longer

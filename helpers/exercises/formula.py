@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from helpers.exercises.compare import describe, number, short
+from helpers.exercises.compare import describe, number, told_apart
 from helpers.exercises.spec import Case, Observation
 
 
@@ -15,7 +15,8 @@ def wrong_number(case: Case, seen: Observation, said: str, unit: str = "") -> st
         gave = f"the text {gave!r}" if type(seen.values[0]) is str else gave
         return f"{case.name}, your function gave {gave}; a number was asked for."
     if not abs(got - want) <= 1e-9 * want:
-        return f"{case.name}, you say {short(got)}{said}; it should be {short(want)}{unit}."
+        has, should = told_apart(got, want)
+        return f"{case.name}, you say {has}{said}; it should be {should}{unit}."
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -156,9 +157,14 @@ def first_half_first(folder: Any, name: str, data: bytes) -> None:
     safely_wrong.write(folder, name, data)
 
 
+def by_process(folder: Any, name: str, data: bytes) -> None:
+    safely_wrong.write(folder, name, data, f".{os.getpid()}-{name}")
+
+
 @pytest.mark.parametrize(
     ("write", "mistake", "words"),
     [
+        (by_process, "a temporary name never used again", "in the middle of `write`"),
         (by_suffix, "one temporary name for all", "`step-00000040.tmp` is used for"),
         (in_place_where_none_is, "in place", "in the middle of `write`"),
         (removes_unasked, "removes the old file first", "after a kill right after `remove`"),
@@ -169,6 +175,20 @@ def first_half_first(folder: Any, name: str, data: bytes) -> None:
 def test_other_wrong_answers_are_told_what_is_true(write: Write, mistake: str, words: str) -> None:
     verdict = said(write)
     assert verdict.status == "wrong" and verdict.mistake == mistake and words in verdict.hint
+
+
+def test_the_number_of_a_process_in_the_files_own_name_stays_as_it_is() -> None:
+    number = os.getpid()
+
+    def clears_its_own(folder: Any, name: str, data: bytes) -> None:
+        for each in folder.names():
+            if each.startswith(name + ".new-"):
+                folder.remove(each)
+        safely_wrong.write(folder, name, data, f"{name}.new-{os.getpid()}")
+
+    case = Case("", (({}, f"part-{number}", "new", "later", "other"),))
+    for write in (find("17.3").reference, clears_its_own):
+        assert find("17.3").claim(case, crashed(write, case)) is None
 
 
 def test_a_name_that_is_lost_is_shown_as_it_was_found() -> None:

@@ -1,8 +1,8 @@
 """Exercise 17.5, which rank a process is, whoever started it.
 
 `rank_in(environ) -> (rank, size, local rank)`, None outside a job. The claim: these numbers, of the
-launcher nearest to the process where one was started inside another; no rank for a job's batch
-script; the variables stay as they are.
+first launcher of horovodrun, torchrun, ibrun and srun of whom there is a rank; no rank for a job's
+batch script; the variables stay as they are.
 """
 
 from __future__ import annotations
@@ -11,73 +11,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from helpers.algorithms.launching.environment import rank_in as reference
-from helpers.exercises.compare import describe, is_array, listing, number
+from helpers.exercises.compare import describe, number
 from helpers.exercises.drives_launching import in_environment
-from helpers.exercises.drives_split import changed, returned
+from helpers.exercises.drives_split import returned
 from helpers.exercises.lesson_17 import environment_wrong as wrong
 from helpers.exercises.lesson_17.environment_cases import cases
+from helpers.exercises.lesson_17.environment_reason import (
+    changes_it,
+    claim,
+    floats,
+    no_local,
+    not_there,
+)
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
-
-
-def claim(case: Case, seen: Observation) -> str | None:
-    """Three whole numbers or None, and the variables as they were."""
-    value, want = seen.values[0], case.facts["want"]
-    got = returned(value)
-    if not (got is None if want is None else _whole(got) and list(map(number, got)) == [*want]):
-        asked = f"this is {_place(want)}" if want else "this is no rank of a job: None"
-        return f"{case.name}, you say {describe(got)}; {asked}."
-    return _changed(case, seen)
-
-
-def _place(want: tuple[int, int, int]) -> str:
-    rank, size, local = want
-    return f"rank {rank} of {size}, number {local} on its node: {want}"
-
-
-def _whole(got: Any) -> bool:
-    """Whether these are three whole numbers."""
-    if type(got) not in (tuple, list) or len(got) != 3:
-        return False
-    return all(type(each) is int or (is_array(each) and each.dtype.kind in "iu") for each in got)
-
-
-def _changed(case: Case, seen: Observation) -> str | None:
-    if changed(seen.values[0]) is None:
-        return None
-    names = [each for each in seen.values[0]["names"] if type(each) is str]
-    return (
-        f"{case.name}, you changed {listing(names)} in `environ`, which may be the environment of "
-        "this very process, and of all that it starts. Read it, with `environ.get(name)` or "
-        "`name in environ`."
-    )
-
-
-def _not_there(case: Case, seen: Observation) -> str | None:
-    """A variable was asked for that another launcher sets."""
-    environ = case.args[0][0]
-    name = seen.text.strip("'\"")
-    if seen.trouble != "failed":
-        return None
-    if seen.kind == "KeyError" and name in environ:
-        return (
-            f"{case.name}, you did not find {name} (KeyError), and it is in the argument: read "
-            "`environ`, not this process's `os.environ`."
-        )
-    if seen.kind == "KeyError":
-        what = f"there is no {name} (KeyError)"
-    elif seen.kind == "TypeError" and "NoneType" in seen.text:
-        what = "a variable that you make a number of is not there (TypeError: int of None)"
-    else:
-        return None
-    if case.facts["want"] is None:
-        return (
-            f"{case.name}, {what}: nobody started this as a rank of a job. Return None where no "
-            "launcher's variables are there."
-        )
-    return (
-        f"{case.name}, {what}: each launcher sets its own variables. Ask first which of them are "
-        "there, `if name in environ`."
-    )
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -125,9 +71,9 @@ EXERCISE = Exercise(
     points=2,
     function="rank_in",
     asks=(
-        "(rank, world size, local rank) as whole numbers, from what torchrun, horovodrun, ibrun or "
-        "srun left in `environ`, of the one nearest to the process; None outside a job, as in a "
-        "batch script."
+        "(rank, world size, local rank) as whole numbers, from what horovodrun, torchrun, ibrun or "
+        "srun left in `environ`, asked for in this order; a local rank that is not there is 0. "
+        "None outside a job, as in a batch script."
     ),
     cases=cases,
     drive=in_environment,
@@ -135,8 +81,10 @@ EXERCISE = Exercise(
     numbers=numbers,
     compared=compared,
     mistakes=(
-        Mistake("changes the environment", _changed),
-        Mistake("does not look which launcher it was", _not_there, unfinished=True),
+        Mistake("changes the environment", changes_it),
+        Mistake("no whole numbers", floats),
+        Mistake("no local rank is 0", no_local, unfinished=True),
+        Mistake("does not look which launcher it was", not_there, unfinished=True),
     ),
     praise=praise,
     reference=reference,
@@ -171,6 +119,12 @@ EXERCISE = Exercise(
             "of its node's ranks it is says {LOCAL}.",
         ),
         WrongAnswer(
+            "how many for which one",
+            wrong.beside_for_local,
+            "you give {BESIDE} as the local rank: how many ranks are on its node. Which one of "
+            "them it is says {LOCAL}, {local}.",
+        ),
+        WrongAnswer(
             "the ranks of one node",
             wrong.beside_for_size,
             "you say that there are {its_size} ranks: so many are on this node ({BESIDE}). "
@@ -197,8 +151,8 @@ EXERCISE = Exercise(
         WrongAnswer(
             "LOCAL_RANK alone",
             wrong.local_rank_alone,
-            "you say that it is number 0 on its node, and it is number {local}: LOCAL_RANK is "
-            "torchrun's name for it. Here it is {LOCAL}.",
+            "you say that it is number 0 on its node, and it is number {local}: that is called "
+            "{LOCAL} here. LOCAL_RANK is torchrun's name.",
         ),
         WrongAnswer(
             "the tasks of the job",
@@ -206,6 +160,18 @@ EXERCISE = Exercise(
             "you say that there are {its_size} ranks: that is SLURM_NTASKS, what the job asked "
             "for. This step of it has {size} tasks, by SLURM_STEP_NUM_TASKS; whoever waits for "
             "{its_size} ranks waits for ever.",
+        ),
+        WrongAnswer(
+            "srun before ibrun",
+            wrong.srun_before_ibrun,
+            "you say {got}, which is the place of the shell from which ibrun was started. Go by "
+            "the order of the table: ask for ibrun's variables before srun's.",
+        ),
+        WrongAnswer(
+            "nobody without a local rank",
+            wrong.nobody_without_local,
+            "you say None, and this is rank {rank} of {size}; a local rank that is not there is "
+            "0: `environ.get(name, 0)`.",
         ),
         WrongAnswer(
             "ibrun is nobody",
@@ -236,14 +202,26 @@ EXERCISE = Exercise(
             "srun before torchrun",
             wrong.srun_before_torchrun,
             "you say {got}, which is the agent's place: srun started an agent on each node, and "
-            "the agent started the ranks. What torchrun says is nearer to the process; ask for it "
-            "before you ask for SLURM's.",
+            "the agent started the ranks. Go by the order of the table: ask for torchrun's "
+            "variables before SLURM's.",
+        ),
+        WrongAnswer(
+            "torchrun before horovodrun",
+            wrong.torchrun_before_horovodrun,
+            "you say {got}, which is the place of the process that started horovodrun. Go by the "
+            "order of the table: ask for HOROVOD_RANK before RANK.",
         ),
         WrongAnswer(
             "srun before horovodrun",
             wrong.srun_before_horovodrun,
-            "you say {got}, which is the place of the shell from which horovodrun was started. "
-            "What horovodrun says is nearer to the process; ask for it before you ask for SLURM's.",
+            "you say {got}, which is the place of the shell from which horovodrun was started. Go "
+            "by the order of the table: ask for horovodrun's variables before SLURM's.",
+        ),
+        WrongAnswer(
+            "RANK without MASTER_ADDR",
+            wrong.any_rank,
+            "you say {got}, by a RANK that somebody has exported. torchrun sets MASTER_ADDR as "
+            "well, and it is not there: go on with the next launcher of the table, {want}.",
         ),
         WrongAnswer(
             "one rank is no job",
@@ -260,9 +238,13 @@ EXERCISE = Exercise(
         WrongAnswer(
             "finds nothing",
             wrong.an_empty_one,
-            "you say None, and {RANK} is in the argument: this is {want}. Look for it in "
-            "`environ`, by this name; this process's own `os.environ` is another one.",
+            "you say None, and {RANK} is in the argument: this is {want}. Look for it by this "
+            "very name, in `environ` and not in this process's own `os.environ`; of torchrun and "
+            "srun alone a second name has to be there.",
         ),
+        WrongAnswer("in floats", wrong.in_floats, hint="is no whole number"),
+        WrongAnswer("asks for the local rank", wrong.local_rank_asked_for, hint="is 0: `environ."),
+        WrongAnswer("None on its node", wrong.none_for_local, hint="is 0: `environ."),
         WrongAnswer("its own, by name", wrong.own_by_name, hint="and it is in the argument"),
         WrongAnswer("torchrun alone", wrong.torchrun_alone, hint="its own variables"),
         WrongAnswer("never outside", wrong.never_outside, hint="Return None where no"),

@@ -13,12 +13,15 @@ Numbers = dict[str, int]  # of a process: rank, size, local, node, beside, nodes
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: each launcher, a batch script, a shell, and torchrun and horovodrun inside srun, on
-    nodes of 2, 4 and 7 ranks; rank 0, and a job of one. Other seeds: nodes of other sizes."""
+    """Seed 0: each launcher, a batch script, a shell, launchers inside others, what somebody has
+    exported, no local rank, on nodes of 2, 4 and 7 ranks; rank 0, and a job of one. Other seeds:
+    nodes of other sizes."""
     random = rng(seed, "17.5")
     n, first = _some(random if seed else None)
     agent = n | {"rank": n["node"], "local": 0, "beside": 1, "size": n["nodes"]}
     one = {name: 0 for name in n} | {"size": 1, "nodes": 1, "beside": 1, "asked": 1}
+    exported = {"RANK": n["rank"] + 1, "WORLD_SIZE": n["size"] + 1}
+    no_local = {"PMI_RANK": n["rank"], "PMI_SIZE": n["size"]}
     step = f"Under srun, for {n['size']} of the job's {n['asked']} tasks"
     return [
         _case("Under torchrun", _torchrun(n), "torchrun"),
@@ -29,6 +32,10 @@ def cases(seed: int) -> list[Case]:
         _case("In a shell outside any job", {}),
         _case("Under torchrun inside srun", _srun(agent) | _torchrun(n), "torchrun"),
         _case("Under horovodrun inside srun --pty", _srun(one) | _horovodrun(n), "horovodrun"),
+        _case("Under ibrun inside srun --pty", _srun(one) | _ibrun(n), "ibrun"),
+        _case("Under horovodrun inside torchrun", _torchrun(agent) | _horovodrun(n), "horovodrun"),
+        _case("Under srun, with a RANK that somebody has exported", _srun(n) | exported),
+        _case("Under ibrun without MPI_LOCALRANKID", _batch(n) | no_local, "ibrun"),
         _case("As rank 0 under srun", _srun(first)),
         _case("As rank 0 under torchrun", _torchrun(first), "torchrun"),
         _case("As the only rank under srun", _srun(one)),

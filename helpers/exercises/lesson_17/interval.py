@@ -7,7 +7,6 @@ finds the best interval itself, of which Daly's is an estimate, is right as well
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,10 +16,10 @@ from helpers.exercises.common import rng
 from helpers.exercises.compare import count, number, told_apart
 from helpers.exercises.drives import plain_call
 from helpers.exercises.formula import compared, wrong_number
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.lesson_17 import interval_wrong as wrong
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 Setting = tuple[float, float, float, int]
-Term = Callable[[float, float], float]  # of save and mtbf
 
 
 def cases(seed: int) -> list[Case]:
@@ -74,6 +73,17 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     }
 
 
+def whole_seconds(case: Case, seen: Observation) -> str | None:
+    """The right interval, rounded or cut off."""
+    got, want = number(seen.values[0]), case.facts["want"]
+    if got is None or got != int(got) or abs(got - want) >= 1:
+        return None
+    return (
+        f"{case.name}, you say {got:g} s, which is {want:.5g} s in whole seconds. Return the "
+        "number as the formula gives it."
+    )
+
+
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     minutes = float(number(seen[0].values[0]) or 0.0) / 60
@@ -83,56 +93,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"save after {minutes:.1f} minutes of work. The {restart:g} s of a restart change nothing "
         "in that."
     )
-
-
-def _daly(
-    mtbf: Callable[[float, int], float] = lambda hours, gpus: 3600 * hours / gpus,
-    x: Term = lambda save, mtbf: save / (2 * mtbf),
-    root: Term = lambda save, mtbf: math.sqrt(2 * save * mtbf),
-    factor: Callable[[float], float] = lambda x: 1 + math.sqrt(x) / 3 + x / 9,
-    less: Term = lambda save, mtbf: save,
-    limit: float = 2.0,
-    gives: Callable[[float], float] = lambda seconds: seconds,
-) -> Callable[..., float]:
-    """The reference with a part exchanged. limit: from how many mtbf a save gives mtbf."""
-
-    def checkpoint_interval(save: float, restart: float, gpu_hours: float, gpus: int) -> float:
-        m = mtbf(gpu_hours, gpus)
-        if save >= limit * m:
-            return gives(m)
-        return gives(root(save, m) * factor(x(save, m)) - less(save, m))
-
-    return checkpoint_interval
-
-
-def _restart_too(save: float, restart: float, gpu_hours: float, gpus: int) -> float:
-    mtbf = 3600 * gpu_hours / gpus
-    return math.sqrt(2 * save * (mtbf + restart)) - save
-
-
-def _restart_as_save(save: float, restart: float, gpu_hours: float, gpus: int) -> float:
-    return reference(save + restart, restart, gpu_hours, gpus)
-
-
-def _restart_off(save: float, restart: float, gpu_hours: float, gpus: int) -> float:
-    return reference(save, restart, gpu_hours, gpus) - restart
-
-
-_young = _daly(factor=lambda x: 1, less=lambda save, mtbf: 0, limit=math.inf)
-_young_less_save = _daly(factor=lambda x: 1, limit=math.inf)
-_start_to_start = _daly(less=lambda save, mtbf: 0)
-_hours = _daly(mtbf=lambda hours, gpus: hours / gpus)
-_in_minutes = _daly(mtbf=lambda hours, gpus: 60 * hours / gpus)
-_one_gpu = _daly(mtbf=lambda hours, gpus: 3600 * hours)
-_times_gpus = _daly(mtbf=lambda hours, gpus: 3600 * hours * gpus)
-_root_gpus = _daly(mtbf=lambda hours, gpus: 3600 * hours / math.sqrt(gpus))
-_no_two = _daly(root=lambda save, mtbf: math.sqrt(save * mtbf))
-_x_of_mtbf = _daly(x=lambda save, mtbf: save / mtbf)
-_no_root_of_x = _daly(factor=lambda x: 1 + x / 3 + x / 9)
-_two_terms = _daly(factor=lambda x: 1 + math.sqrt(x) / 3)
-_no_limit = _daly(limit=math.inf)
-_limit_at_mtbf = _daly(limit=1.0)
-_gives_minutes = _daly(gives=lambda seconds: seconds / 60)
 
 
 def _known(name: str, answer: Callable[..., float], what: str) -> WrongAnswer:
@@ -157,111 +117,158 @@ EXERCISE = Exercise(
     claim=claim,
     numbers=numbers,
     compared=compared,
+    mistakes=(Mistake("whole seconds", whole_seconds),),
     praise=praise,
     reference=reference,
     wrong=(
         _known(
             "Young's approximation",
-            _young,
+            wrong.young,
             "that is Young’s first approximation, √(2 · save · M). A save takes {percent} % of the "
             "time between two failures here, so that the next terms count.",
         ),
         _known(
             "Young's approximation less a save",
-            _young_less_save,
+            wrong.young_less_save,
             "that is √(2 · save · M) − save, without the bracket 1 + √x/3 + x/9 that corrects it.",
         ),
         _known(
             "from the start of one save to the next",
-            _start_to_start,
+            wrong.start_to_start,
             "that is a save too long: it goes from the start of one save to the start of the next. "
             "Asked for is the work between them; take the {save} s off.",
         ),
         _known(
             "hours for seconds",
-            _hours,
+            wrong.hours,
             "`gpu_hours` are hours and `save` is in seconds. Turn the hours into seconds before "
             "you multiply the two.",
         ),
         _known(
             "minutes for seconds",
-            _in_minutes,
+            wrong.in_minutes,
             "you turned hours into minutes. An hour has 3600 s, and `save` is in seconds.",
         ),
         _known(
             "one GPU's failures",
-            _one_gpu,
+            wrong.one_gpu,
             "that is for a job that stops when one certain GPU fails. It stops when any of {gpus} "
             "does: it fails {gpus} times as often, every {mtbf} s.",
         ),
         _known(
             "the more GPUs, the rarer",
-            _times_gpus,
+            wrong.times_gpus,
             "you multiply the time between failures by the number of GPUs. What adds up is the "
             "number of failures, so the time between them is divided.",
         ),
         _known(
             "by the root of the GPUs",
-            _root_gpus,
+            wrong.root_gpus,
             "you divide the time between failures by √GPUs. The failures of {gpus} GPUs add up, so "
             "it is divided by {gpus}; the root comes with the interval.",
         ),
         _known(
             "the limit too early",
-            _limit_at_mtbf,
+            wrong.limit_at_mtbf,
             "you answer M from save = M on. The series holds up to 2 M, which is {twice} s; a save "
             "takes {save} s.",
         ),
         _known(
             "the restart added to the time between failures",
-            _restart_too,
+            wrong.restart_too,
             "you add the restart to the time between failures. A restart of {restart} s is lost at "
             "each failure, however often one saves, so it moves the best interval nowhere.",
         ),
         _known(
+            "the restart in M",
+            wrong.restart_in_mtbf,
+            "you add the restart to the time between failures. A restart of {restart} s is lost at "
+            "each failure, however often one saves, so it moves the best interval nowhere.",
+        ),
+        _known(
+            "the restart under the root",
+            wrong.restart_under_root,
+            "you add the restart to the save. You pay for a save at every interval, for a restart "
+            "at every failure: no interval makes that less.",
+        ),
+        _known(
             "a restart is no save",
-            _restart_as_save,
+            wrong.restart_as_save,
             "you add the restart to the save. You pay for a save at every interval, for a restart "
             "at every failure: no interval makes that less.",
         ),
         _known(
             "the restart taken off",
-            _restart_off,
+            wrong.restart_off,
             "you take the restart off the interval. It is lost at each failure, however often one "
             "saves: it does not belong in there.",
         ),
         _known(
             "without the 2",
-            _no_two,
+            wrong.no_two,
             "under your root stands save · M. On average a failure costs half an interval, which "
             "makes it 2 · save · M.",
         ),
         _known(
             "x without the 2",
-            _x_of_mtbf,
+            wrong.x_of_mtbf,
             "your x is save/M; it is half that, save/(2 M).",
         ),
         _known(
             "x for its root",
-            _no_root_of_x,
+            wrong.no_root_of_x,
             "the first term in the bracket is √x/3; yours is x/3.",
         ),
         _known(
             "without the last term",
-            _two_terms,
+            wrong.two_terms,
             "your bracket ends with √x/3. There is one term more, x/9.",
         ),
         _known(
             "no limit",
-            _no_limit,
+            wrong.no_limit,
             "a save takes {save} s, longer than 2 M, which is {twice} s. There the series says "
             "nothing any more, and the interval is M.",
         ),
         _known(
+            "2 M at the limit",
+            wrong.twice_mtbf,
+            "where a save takes 2 M or longer, the interval is M, which is {mtbf} s, and not 2 M.",
+        ),
+        _known(
+            "whole seconds between failures",
+            wrong.whole_mtbf,
+            "`//` cuts the mean time between failures to whole seconds. Divide by `/`.",
+        ),
+        _known(
+            "x by the rules of Python",
+            wrong.x_times_mtbf,
+            "your x is save/2 times M: Python goes from left to right in `save / 2 * mtbf`. Write "
+            "`save / (2 * mtbf)`.",
+        ),
+        _known(
+            "the third under the root",
+            wrong.third_in_root,
+            "your first term in the bracket is √(x/3). Take the root of x, and a third of that.",
+        ),
+        _known(
+            "the bracket forgotten",
+            wrong.no_bracket,
+            "you multiply √(2 · save · M) by 1 and add √x/3 and x/9, which are numbers without a "
+            "unit. Put 1 + √x/3 + x/9 into brackets.",
+        ),
+        _known(
+            "the bracket under the root",
+            wrong.root_of_all,
+            "your bracket stands under the root as well. The root is of 2 · save · M alone.",
+        ),
+        _known(
             "an answer in minutes",
-            _gives_minutes,
+            wrong.gives_minutes,
             "that is in minutes. The interval is wanted in seconds, as the save is given.",
         ),
+        WrongAnswer("rounded", wrong.rounded, hint="in whole seconds"),
+        WrongAnswer("cut off", wrong.cut_off, hint="in whole seconds"),
     ),
     ranked=False,
 )

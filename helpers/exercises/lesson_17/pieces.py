@@ -16,8 +16,15 @@ from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe
 from helpers.exercises.drives_pieces import on_each_rank
 from helpers.exercises.lesson_17 import pieces_wrong as wrong
-from helpers.exercises.lesson_17.pieces_reason import Piece, first_wrong, given, listed, told_of
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.lesson_17.pieces_reason import (
+    Piece,
+    backward,
+    first_wrong,
+    given,
+    listed,
+    told_of,
+)
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
 _SHAPES = (
     *((17, 5, 3), (10, 4, 2), (10, 3, 4), (11, 2, 5)),
@@ -119,6 +126,7 @@ EXERCISE = Exercise(
     claim=claim,
     numbers=numbers,
     compared=compared,
+    mistakes=(Mistake("a piece that ends before it begins", backward),),
     praise=praise,
     reference=reference,
     wrong=(
@@ -127,6 +135,13 @@ EXERCISE = Exercise(
             wrong.rounds_down,
             "{length} // {size} loses what is left over. Slices are rounded up, ⌈{length}/{size}⌉ "
             "= {new} elements, and {length} over {parts} ranks as well.",
+        ),
+        _known(
+            "rounds to the nearest",
+            wrong.rounds_to_nearest,
+            "you round {length}/{parts} and {length}/{size} to the nearest number. Slices are "
+            "rounded up: ⌈{length}/{parts}⌉ = {old} elements before and ⌈{length}/{size}⌉ = {new} "
+            "now.",
         ),
         _known(
             "even cuts",
@@ -165,6 +180,12 @@ EXERCISE = Exercise(
             "are padding: the new slices have ⌈{length}/{size}⌉ = {new} elements.",
         ),
         _known(
+            "new slices of the padded row",
+            wrong.new_slices_of_the_padded_row,
+            "your new slices are as long as if the {padding} elements of padding were to be dealt "
+            "out too. They have ⌈{length}/{size}⌉ = {new} elements.",
+        ),
+        _known(
             "counted in the whole row",
             wrong.in_the_whole_row,
             "you count in the whole row. Part p begins at element p · {old} of it; in the file of "
@@ -197,13 +218,12 @@ EXERCISE = Exercise(
         _known(
             "empty pieces from the last parts",
             wrong.keeps_parts_of_padding,
-            "there are parts that hold padding alone. There is nothing to take from them.",
+            "some parts hold padding alone, and there is nothing to take from them.",
         ),
         _known(
             "the last element counted in",
             wrong.stop_is_the_last,
-            "your stop is the last element of the piece. It is the first that is not in it, as "
-            "in `slice[start:stop]`.",
+            "your stop is the last element; it is the first one outside: `slice[start:stop]`.",
         ),
         _known(
             "the stop by its remainder",
@@ -271,8 +291,7 @@ EXERCISE = Exercise(
         _known(
             "the last first",
             wrong.backwards,
-            "these are the right pieces from the last to the first. They are joined in the order "
-            "in which you give them.",
+            "the right pieces from last to first. They are joined in the order you give them.",
         ),
         _known(
             "all ranks' pieces",
@@ -285,6 +304,8 @@ EXERCISE = Exercise(
             wrong.names_itself,
             "your first number is the rank that reads. It has to say whose file it reads.",
         ),
+        WrongAnswer("all parts", wrong.keeps_backward_ones, hint="ends before it begins"),
+        WrongAnswer("unequal ends", wrong.drops_empty_ones_alone, hint="ends before it begins"),
     ),
     ranked=False,
 )

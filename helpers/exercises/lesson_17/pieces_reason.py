@@ -37,6 +37,19 @@ def first_wrong(case: Case, seen: Observation) -> tuple[int, Any, list[Piece]] |
     return None
 
 
+def backward(case: Case, seen: Observation) -> str | None:
+    """A piece of less than no elements, from a part with which a slice has nothing in common."""
+    for rank, value in enumerate(seen.values[0][0]):
+        for part, start, stop in given(value) or []:
+            if stop < start:
+                return (
+                    f"{case.name}, rank {rank} gets {(part, start, stop)}, which ends before it "
+                    f"begins: of part {part} it needs nothing. List a piece only where its start "
+                    "is below its stop."
+                )
+    return None
+
+
 def told_of(rank: int, value: Any, want: list[Piece]) -> str:
     """What a rank gets instead of what it should."""
     pieces = given(value)

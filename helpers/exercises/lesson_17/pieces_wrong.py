@@ -70,6 +70,12 @@ def _one_more(length: int, rank: int, size: int) -> tuple[int, int]:
     return min(rank * each, length), min((rank + 1) * each, length)
 
 
+def _rounded(length: int, rank: int, size: int) -> tuple[int, int]:
+    each = round(length / size)
+    return min(rank * each, length), min((rank + 1) * each, length)
+
+
+rounds_to_nearest = _cut_by(_rounded)
 rounds_down = _cut_by(_down)
 last_gets_the_rest = _cut_by(_rest_to_last)
 one_more = _cut_by(_one_more)
@@ -81,6 +87,18 @@ with_padding = _cut_by(padded_bounds)
 def cuts_the_padded_row(length: int, parts: int, rank: int, size: int) -> list[Piece]:
     """As if the padding were part of the row."""
     return _right(-(-length // parts) * parts, parts, rank, size)
+
+
+def new_slices_of_the_padded_row(length: int, parts: int, rank: int, size: int) -> list[Piece]:
+    """The padding counts for the new slices' length, and is not read."""
+    new = -(-(-(-length // parts) * parts) // size)
+    found = []
+    for part in range(parts):
+        first, last = bounds(length, part, parts)
+        begin, end = max(rank * new, first), min((rank + 1) * new, last)
+        if begin < end:
+            found.append((part, begin - first, end - first))
+    return found
 
 
 in_the_whole_row = overlaps
@@ -110,6 +128,8 @@ def _keeping(where: Callable[[int, int], bool], clipped: bool = False) -> Asked:
     return pieces
 
 
+keeps_backward_ones = _keeping(lambda begin, end: True)
+drops_empty_ones_alone = _keeping(lambda begin, end: begin != end)
 keeps_empty_ones = _keeping(lambda begin, end: True, clipped=True)
 keeps_touching_ones = _keeping(lambda begin, end: begin <= end)
 

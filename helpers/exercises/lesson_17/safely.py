@@ -204,6 +204,12 @@ EXERCISE = Exercise(
             "`rename(old name, new name)`, from the temporary name to `{name}`.",
         ),
         _known(
+            "never renames",
+            wrong.never_renames,
+            "the new bytes went to `{temporary}`, and nothing gave that file its name: "
+            "`folder.rename(temporary, name)`.",
+        ),
+        _known(
             "never over a file",
             wrong.never_over,
             "you write nothing where a file of this name is. The new one has to take its place.",
@@ -224,7 +230,8 @@ EXERCISE = Exercise(
             "a temporary name never used again",
             wrong.never_the_same,
             "a kill leaves a file there that nobody writes over or removes, as large as a "
-            "checkpoint, each time. Make the temporary name of `name` alone.",
+            "checkpoint, each time. Make the temporary name of `name` alone: a time, or the number "
+            "of the process, is another one after a kill.",
         ),
         _known(
             "trusts what is left",

@@ -155,6 +155,13 @@ def never_the_same(folder: Any, name: str, data: bytes) -> None:
     write(folder, name, data, f"{name}.{next(_number)}.tmp")
 
 
+def never_renames(folder: Any, name: str, data: bytes) -> None:
+    """All is on the disk, under the temporary name."""
+    folder.write(name + ".tmp", data)
+    folder.sync(name + ".tmp")
+    folder.sync_names()
+
+
 def trusts_what_is_left(folder: Any, name: str, data: bytes) -> None:
     """A temporary file that is there is taken for whole."""
     if name + ".tmp" not in folder.names():

@@ -8,11 +8,8 @@ message is left open. Any way to get there is right: a table and an all-reduce, 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from helpers.algorithms.failures.same_sum import ordered_sum as reference
 from helpers.exercises.common import self_hint
@@ -21,94 +18,29 @@ from helpers.exercises.drives_launching import in_parts
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_split import returned
 from helpers.exercises.lesson_17 import same_sum_wrong as wrong
-from helpers.exercises.lesson_17.same_sum_cases import PLAIN, cases
+from helpers.exercises.lesson_17.same_sum_cases import cases
+from helpers.exercises.lesson_17.same_sum_reason import (
+    came_back_at_once,
+    changes,
+    fault_of,
+    local_sums,
+    not_its_part,
+    other_type,
+    rank_0_alone,
+    telling,
+    without_a_part,
+)
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
-
-
-def _fault(got: Any, want: np.ndarray) -> str | None:
-    """What is not so of one rank's sum."""
-    if not is_array(got) or got.shape != want.shape:
-        return f"returned {describe(got)}; a gradient has the shape ({len(want)},)"
-    if got.dtype != want.dtype:
-        return f"returned {got.dtype}; the gradients are {want.dtype}"
-    if not (got != want).any():
-        return None
-    at = _telling(got, want)
-    has, should = told_apart(float(got[at]), float(want[at]))
-    return (
-        f"has {has} as element {at}; added one by one in the order of the parts, from zeros on, it "
-        f"is {should}. {int((got != want).sum())} of {len(want)} elements have other bits"
-    )
-
-
-def _telling(got: np.ndarray, want: np.ndarray) -> int:
-    """The element that is furthest off, of those in which nothing large is left."""
-    with np.errstate(all="ignore"):
-        off = np.where(np.abs(got) < 1e6, np.abs(got - want), 0)
-    return int(off.argmax()) if off.max() > 0 else int((got != want).argmax())
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """The bits on every rank, nothing changed, no message left open."""
     want = case.facts["want"]
     for rank, value in enumerate(seen.values):
-        fault = _fault(returned(value), want)
+        fault = fault_of(returned(value), want)
         if fault:
             return f"{case.name}, rank {rank} {fault}."
-    return wrong.changes(case, seen) or not_waited(case, seen)
-
-
-def _right(case: Case, seen: Observation) -> list[bool]:
-    want = case.facts["want"]
-    return [_fault(returned(value), want) is None for value in seen.values]
-
-
-def rank_0_alone(case: Case, seen: Observation) -> str | None:
-    """Rank 0 has it, another has not."""
-    right = _right(case, seen)
-    if not right[0] or all(right):
-        return None
-    rank = right.index(False)
-    return (
-        f"{case.name}, rank 0 has the right sum, and rank {rank} returned "
-        f"{describe(returned(seen.values[rank]))}: every rank takes the step, so every rank needs "
-        "the sum."
-    )
-
-
-def other_type(case: Case, seen: Observation) -> str | None:
-    """A sum of another type than the gradients'."""
-    want = case.facts["want"].dtype
-    for rank, value in enumerate(seen.values):
-        got = returned(value)
-        if is_array(got) and got.dtype != want:
-            return (
-                f"{case.name}, rank {rank} returned {got.dtype}, and the gradients are {want}. "
-                "`torch.zeros(…)` is float32 where you give no type: `torch.zeros_like(like)` and "
-                "`like.new_zeros(…)` take the type of `like`."
-            )
-    return None
-
-
-def local_sums(case: Case, seen: Observation) -> str | None:
-    """Each rank added its own first: elements that come out so, in whatever order that went."""
-    table, owner, want = case.facts["table"], np.array(case.facts["owner"]), case.facts["want"]
-    sure = np.arange(len(want)) >= PLAIN
-    for rank in range(case.ranks):
-        own = np.abs(table[owner == rank])
-        sure &= (own < 1e6).all(axis=0) | ((own > 1e6).sum(axis=0) == (own > 0).sum(axis=0))
-    exact = np.array([math.fsum(column) for column in table.T], want.dtype)
-    told, got = sure & (exact != want), [returned(value) for value in seen.values]
-    alike = all(np.array_equal(each[told], exact[told]) for each in got)
-    if not told.any() or not alike or np.array_equal(got[0][PLAIN:], exact[PLAIN:]):
-        return None  # who sums exactly has these elements as well
-    at = int(np.where(told, np.abs(exact - want), 0).argmax())
-    has, should = told_apart(float(exact[at]), float(want[at]))
-    return (
-        f"{case.name}, each rank added its own parts first, and then the ranks' sums were added: "
-        f"element {at} is {has} instead of {should}. In which order numbers are added then depends "
-        "on who has them. Send the parts themselves, and add them in order when all are there."
-    )
+    return changes(case, seen) or not_waited(case, seen)
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -119,7 +51,7 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
         got = returned(value)
         named |= {"rank": rank, "returned": describe(got)}
         if is_array(got, want.shape) and (got != want).any():
-            at = _telling(got, want)
+            at = telling(got, want)
             has, should = told_apart(float(got[at]), float(want[at]))
             return named | {"at": at, "got": has, "want": should}
         if not is_array(got, want.shape):
@@ -164,10 +96,11 @@ EXERCISE = Exercise(
         Mistake("each rank's own first", local_sums),
         Mistake("another type", other_type),
         Mistake("not on every rank", rank_0_alone),
-        Mistake("changes what it is given", wrong.changes),
+        Mistake("changes what it is given", changes),
         Mistake("messages not waited for", not_waited),
-        Mistake("a part that it does not have", wrong.not_its_part, unfinished=True),
-        Mistake("a rank without a part", wrong.without_a_part, unfinished=True),
+        Mistake("a part that it does not have", not_its_part, unfinished=True),
+        Mistake("a rank without a part goes away", came_back_at_once, unfinished=True),
+        Mistake("a rank without a part", without_a_part, unfinished=True),
         Mistake("sends to itself", self_hint, unfinished=True),
     ),
     praise=praise,
@@ -177,7 +110,8 @@ EXERCISE = Exercise(
             "rank after rank",
             wrong.by_ranks,
             _OTHER_ORDER + "you added rank 0's parts first, then rank 1's, and so on. Which parts "
-            "these are depends on the number of ranks; go by the parts' numbers.",
+            "these are depends on the number of ranks; go by the parts' numbers. In a table, the "
+            "row is the part's number.",
         ),
         WrongAnswer(
             "in the order of arrival",
@@ -223,6 +157,30 @@ EXERCISE = Exercise(
             _OTHER_ORDER + "that is just what `sum(0)` of a table gives. torch adds the rows in an "
             "order of its own, which changes with the table's size and with the version. Add them "
             "one by one, in a loop.",
+        ),
+        WrongAnswer(
+            "rows in the order of the ranks",
+            wrong.rank_by_rank,
+            _OTHER_ORDER + "part k of rank r stands in row r · len(mine) + k of your table. The "
+            "row is the part's number, whoever has it.",
+        ),
+        WrongAnswer(
+            "rows from 0 on",
+            wrong.by_place,
+            _OTHER_ORDER + "every rank fills rows 0, 1, … of its table, so that the all-reduce "
+            "adds parts of different numbers. The row is the part's number.",
+        ),
+        WrongAnswer(
+            "the total all-reduced",
+            wrong.total_twice,
+            "rank {rank} has {got} as element {at} instead of {want}: every rank had the total, "
+            "and an all-reduce added it {n} times. One all-reduce, of the table, is enough.",
+        ),
+        WrongAnswer(
+            "the table all-reduced twice",
+            wrong.table_twice,
+            "rank {rank} has {got} as element {at} instead of {want}: after the first all-reduce "
+            "every rank had all rows, and the second added each {n} times.",
         ),
         WrongAnswer(
             "divides by the ranks",
@@ -283,6 +241,7 @@ EXERCISE = Exercise(
         WrongAnswer("does not wait", wrong.no_wait, hint="without waiting for"),
         WrongAnswer("every N-th part", wrong.every_nth, hint="Go by what is in `mine`"),
         WrongAnswer("a type of its own parts", wrong.like_its_first, hint="has no part"),
+        WrongAnswer("goes away without a part", wrong.away_without, hint="returned at once"),
         WrongAnswer("sends to itself", wrong.to_itself, hint="without sending it"),
     ),
     figure=0,

@@ -3,57 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from typing import Any
 
-from helpers.exercises.drives_split import CHANGED
-from helpers.exercises.spec import Case, Observation
-
 Rows = Callable[..., Any]
-
-
-def changes(case: Case, seen: Observation) -> str | None:
-    """The gradients, the dictionary or `like` were written into."""
-    for rank, value in enumerate(seen.values):
-        if type(value) is not dict or CHANGED not in value:
-            continue
-        what = {
-            0: "the gradients in `mine`: the total has to be a tensor of its own, which begins as "
-            "zeros",
-            1: "`mine` itself: put what comes from others into a dictionary of your own",
-            2: "`like`, such as the weights: make zeros of your own, `torch.zeros_like(like)`",
-        }[value[CHANGED]]
-        return f"{case.name}, rank {rank} changed {what}."
-    return None
-
-
-def not_its_part(case: Case, seen: Observation) -> str | None:
-    """A part was taken that is another rank's, or came from nowhere."""
-    missing = re.fullmatch(r"\d+", seen.text)
-    if seen.trouble != "failed" or seen.kind != "KeyError" or missing is None or seen.rank is None:
-        return None
-    part, owner = int(seen.text), case.facts["owner"]
-    if part >= len(owner):
-        return f"{case.name}, rank {seen.rank} looks for part {part}; there are {len(owner)}."
-    if owner[part] == seen.rank:
-        return None
-    return (
-        f"{case.name}, rank {seen.rank} looks for part {part}, which rank {owner[part]} has "
-        "(KeyError). Who has which part is not the same for ever: after a failure it may be any "
-        "rank. Go by what is in `mine`, and send the parts' numbers with them where you need them."
-    )
-
-
-def without_a_part(case: Case, seen: Observation) -> str | None:
-    """An exception of a rank that has none."""
-    if seen.trouble != "failed" or seen.rank is None or seen.rank in case.facts["owner"]:
-        return None
-    told = f"{seen.kind}: {seen.text}".rstrip(": .")
-    return (
-        f"{case.name}, rank {seen.rank} has no part, and raised {told}. Its `mine` is empty: take "
-        "the shape and the type from `like`."
-    )
 
 
 def _own_rows(mine: Any, parts: int, like: Any) -> Any:
@@ -181,6 +134,40 @@ def into_like(comm: Any, mine: Any, parts: int, like: Any) -> Any:
     for row in table:
         like += row
     return like.clone()
+
+
+def _at(row: Callable[[Any, int, int], int]) -> Callable[..., Any]:
+    """A table whose rows are not the parts' numbers. row: of comm, its parts and the place."""
+
+    def ordered_sum(comm: Any, mine: Any, parts: int, like: Any) -> Any:
+        from helpers.algorithms.messages.collectives import all_reduce_ring
+
+        table = like.new_zeros(parts, *like.shape)
+        for place, part in enumerate(sorted(mine)):
+            table[row(comm, len(mine), place)] = mine[part]
+        return _added(all_reduce_ring(comm, table), like)
+
+    return ordered_sum
+
+
+rank_by_rank = _at(lambda comm, held, place: comm.rank * held + place)
+by_place = _at(lambda comm, held, place: place)
+
+
+def table_twice(comm: Any, mine: Any, parts: int, like: Any) -> Any:
+    from helpers.algorithms.messages.collectives import all_reduce_ring
+
+    return _added(all_reduce_ring(comm, _table(comm, mine, parts, like)), like)
+
+
+def total_twice(comm: Any, mine: Any, parts: int, like: Any) -> Any:
+    from helpers.algorithms.messages.collectives import all_reduce_ring
+
+    return all_reduce_ring(comm, _added(_table(comm, mine, parts, like), like))
+
+
+def away_without(comm: Any, mine: Any, parts: int, like: Any) -> Any:
+    return _added(_table(comm, mine, parts, like), like) if mine else like.new_zeros(like.shape)
 
 
 def no_wait(comm: Any, mine: Any, parts: int, like: Any) -> Any:

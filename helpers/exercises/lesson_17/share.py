@@ -8,7 +8,6 @@ and may come during a save and a restart; Daly (2006), equation 20.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,10 +16,10 @@ from helpers.exercises.common import rng
 from helpers.exercises.compare import number, told_apart
 from helpers.exercises.drives import plain_call
 from helpers.exercises.formula import compared, wrong_number
+from helpers.exercises.lesson_17 import share_wrong as wrong
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
 
 Setting = tuple[float, float, float, float]
-Formula = Callable[[float, float, float, float], float]
 
 
 def cases(seed: int) -> list[Case]:
@@ -85,79 +84,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _tries(length: float, mtbf: float) -> float:
-    """Mean seconds until `length` seconds have passed without a failure, tried again at once."""
-    return mtbf * math.expm1(length / mtbf)
-
-
-def _first_order(interval: float, save: float, restart: float, mtbf: float) -> float:
-    return 1 - save / interval - interval / (2 * mtbf) - restart / mtbf
-
-
-def _of_costs(interval: float, save: float, restart: float, mtbf: float) -> float:
-    return (1 - (restart + interval / 2) / mtbf) / (1 + save / interval)
-
-
-def _lost_once(interval: float, save: float, restart: float, mtbf: float) -> float:
-    failures = (interval + save) / mtbf
-    return interval / (interval + save + failures * (restart + interval / 2))
-
-
-def _no_restart(interval: float, save: float, restart: float, mtbf: float) -> float:
-    return interval / _tries(interval + save, mtbf)
-
-
-def _restart_each_time(interval: float, save: float, restart: float, mtbf: float) -> float:
-    return interval / _tries(restart + interval + save, mtbf)
-
-
-def _safe_restart(interval: float, save: float, restart: float, mtbf: float) -> float:
-    return interval / ((mtbf + restart) * math.expm1((interval + save) / mtbf))
-
-
-def _restart_once(interval: float, save: float, restart: float, mtbf: float) -> float:
-    return interval / (restart + _tries(interval + save, mtbf))
-
-
-def _restart_wins(interval: float, save: float, restart: float, mtbf: float) -> float:
-    return interval / (math.exp(-restart / mtbf) * _tries(interval + save, mtbf))
-
-
-def _safe_save(interval: float, save: float, restart: float, mtbf: float) -> float:
-    return interval / (math.exp(restart / mtbf) * _tries(interval, mtbf) + save)
-
-
-def _no_save(interval: float, save: float, restart: float, mtbf: float) -> float:
-    return interval / (math.exp(restart / mtbf) * _tries(interval, mtbf))
-
-
-def _saving_is_work(interval: float, save: float, restart: float, mtbf: float) -> float:
-    return reference(interval, save, restart, mtbf) * (interval + save) / interval
-
-
-def _comes_through(interval: float, save: float, restart: float, mtbf: float) -> float:
-    return interval / (interval + save) * math.exp(-(restart + interval + save) / mtbf)
-
-
-def _no_minus_one(interval: float, save: float, restart: float, mtbf: float) -> float:
-    return interval / (mtbf * math.exp((restart + interval + save) / mtbf))
-
-
-def _of(turn: Callable[[float, float], float]) -> Formula:
-    """The right share turned into something else; of the interval as well."""
-
-    def effective_share(interval: float, save: float, restart: float, mtbf: float) -> float:
-        return turn(reference(interval, save, restart, mtbf), interval)
-
-    return effective_share
-
-
-_upside_down = _of(lambda share, interval: 1 / share)
-_lost = _of(lambda share, interval: 1 - share)
-_seconds = _of(lambda share, interval: interval / share)
-_percent = _of(lambda share, interval: 100 * share)
-
-
 def _known(name: str, answer: Callable[..., float], what: str) -> WrongAnswer:
     return WrongAnswer(name, answer, f"you say {{got}} instead of {{want}}: {what}")
 
@@ -183,97 +109,129 @@ EXERCISE = Exercise(
     wrong=(
         _known(
             "each cost taken off once",
-            _first_order,
+            wrong.first_order,
             "you take save/interval, interval/(2 M) and restart/M off 1. That is near as long as "
             "all three are small; what failures cost while work is done again is missing.",
         ),
         _known(
             "costs of failures over costs of saves",
-            _of_costs,
+            wrong.of_costs,
             "that is (1 − (restart + interval/2)/M) over (1 + save/interval), an estimate for few "
             "failures. The formula counts those during saves and restarts as well.",
         ),
         _known(
             "half an interval a failure",
-            _lost_once,
+            wrong.lost_once,
             "you count half an interval and a restart for each failure, once. Work that is done "
             "again fails again: that is what the exponential is for.",
         ),
         _known(
             "no restart",
-            _no_restart,
+            wrong.no_restart,
             "after each failure {restart} s pass before anybody works. Multiply the seconds by "
             "exp(restart/M).",
         ),
         _known(
             "a restart before every interval",
-            _restart_each_time,
+            wrong.restart_each_time,
             "your restart stands with interval and save in the exponent whose 1 is taken off, as "
             "if each interval began with one. There is one after a failure alone: exp(restart/M) "
             "is a factor.",
         ),
         _known(
             "restarts without failures",
-            _safe_restart,
+            wrong.safe_restart,
             "with M + restart for M · exp(restart/M) no failure comes during a restart. They do "
             "not wait: a restart may fail, and begins again.",
         ),
         _known(
             "one restart an interval",
-            _restart_once,
+            wrong.restart_once,
             "you add one restart to every interval. How many there are depends on how often it "
             "fails: multiply by exp(restart/M).",
         ),
         _known(
             "restarts win time",
-            _restart_wins,
+            wrong.restart_wins,
             "with exp(−restart/M) among the seconds, longer restarts make the job quicker. The "
             "seconds get more: exp(+restart/M).",
         ),
         _known(
             "saves without failures",
-            _safe_save,
+            wrong.safe_save,
             "you add the save behind the exponential, as if nothing failed for these {save} s. A "
             "failure then costs the whole interval: it is exp((interval + save)/M).",
         ),
         _known(
             "no saves",
-            _no_save,
+            wrong.no_save,
             "in your exponent stands the interval alone. Until a checkpoint is there, {both} s "
             "have to pass without a failure, the {save} s of its save included.",
         ),
         _known(
             "saving is work",
-            _saving_is_work,
+            wrong.saving_is_work,
             "you count saving as work. Of the {both} s of an interval and its save {interval} are "
             "of use.",
         ),
         _known(
             "how likely it comes through",
-            _comes_through,
+            wrong.comes_through,
             "that is how likely an interval comes through at the first try, times its share "
             "without failures. A failed try does not take its whole length: use the mean seconds, "
             "{takes} s.",
         ),
         _known(
             "without − 1",
-            _no_minus_one,
+            wrong.no_minus_one,
             "your exponential is not lessened by 1. Where nothing ever fails, M · (exp(t/M) − 1) "
             "comes to t; without the 1 it comes to M.",
         ),
         _known(
+            "− 1 in the exponent",
+            wrong.one_in_exponent,
+            "your 1 is taken off in the exponent, exp((interval + save)/M − 1). Take it off the "
+            "exponential: `math.exp(…) - 1`, or `math.expm1(…)`.",
+        ),
+        _known(
+            "brackets forgotten",
+            wrong.no_brackets,
+            "Python goes from left to right: `interval / mtbf * math.exp(…)` divides by M and "
+            "multiplies by all the rest. Put what you divide by into brackets.",
+        ),
+        _known(
+            "no exponential",
+            wrong.no_exponential,
+            "where exp((interval + save)/M) − 1 stands you have (interval + save)/M. The two are "
+            "near where failures are rare; here work is lost and done again.",
+        ),
+        _known(
+            "no exponential, and 1 off",
+            wrong.one_off_no_exponential,
+            "where exp((interval + save)/M) − 1 stands you have (interval + save)/M − 1. The "
+            "exponential is missing.",
+        ),
+        _known(
+            "the save taken off",
+            wrong.save_off,
+            "in your exponent the save is taken off the interval. Until a checkpoint is there, "
+            "{both} s have to pass without a failure: interval + save.",
+        ),
+        _known(
             "upside down",
-            _upside_down,
+            wrong.upside_down,
             "that is how many seconds pass for one of work. The share is the other way round.",
         ),
-        _known("the share that is lost", _lost, "that is what is lost; asked for is what is left."),
+        _known(
+            "the share that is lost", wrong.lost, "that is what is lost; asked for is what is left."
+        ),
         _known(
             "seconds",
-            _seconds,
+            wrong.seconds,
             "that is how many seconds an interval takes, saves, restarts and repeated work "
             "included. Divide the {interval} s of work by them.",
         ),
-        _known("per cent", _percent, "that is in per cent; a share is between 0 and 1."),
+        _known("per cent", wrong.percent, "that is in per cent; a share is between 0 and 1."),
     ),
     ranked=False,
 )
