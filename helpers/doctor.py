@@ -242,7 +242,7 @@ LOOKS: tuple[Callable[[], Finding], ...] = (
     find_slurm,
     find_launchers,
     find_package("submitit", "No job goes to SLURM from a cell; sbatch still works: ./course lab"),
-    find_package("torchft", "Lesson 17 shows its quorum on the virtual clock only: ./course lab"),
+    find_package("torchft", "Lesson 17's quorum runs on the clock, not on replicas: ./course lab"),
     find_compiler,
     find_browser,
     *((find_sandbox,) if places.grades() else ()),

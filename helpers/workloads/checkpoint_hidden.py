@@ -179,3 +179,11 @@ def hidden(found: dict[str, list[Cost]], way: str, beside: str = "blocking") -> 
     """
     added = {name: statistics.median(each.added for each in rows) for name, rows in found.items()}
     return 1 - added[way] / added[beside] if added[beside] > 0 else math.nan
+
+
+def hidden_words(found: dict[str, list[Cost]], way: str, beside: str = "blocking") -> str:
+    """`hidden` in words, "87 %": noise may take it below nothing or beyond all."""
+    share = hidden(found, way, beside)
+    if math.isnan(share):
+        return "an unknown part (the blocking save added nothing here)"
+    return f"{100 * min(1.0, share):.0f} %" if share > 0 else "nothing"

@@ -39,6 +39,7 @@ DOES: dict[str, dict[str, Any]] = {
     "restart": {"facecolor": SKY, "hatch": "\\\\\\\\"},
 }
 TICKS = (1, 10, 60, 600, 3600, 36_000, 432_000, 4_320_000)  # seconds, on an axis of intervals
+SEEN = 0.002  # of the width: what is shorter has no place in the legend
 NAMES = {
     "work": "work",
     "lost": "lost work",
@@ -130,11 +131,12 @@ def show_runs(runs: Mapping[str, Run], caption: str) -> None:
                     if span.group == group and span.what == what
                 ]
                 if bars:
-                    seen.add(what)
+                    if max(length for _, length in bars) > SEEN * end / 3600:
+                        seen.add(what)
                     ax.broken_barh(bars, (group - 0.4, 0.8), edgecolor="white", linewidth=0.3,
                                    **look)  # fmt: skip
-        ax.set(xlim=(0, end / 3600), ylim=(groups - 0.5, -0.5), ylabel="group")
-        ax.set_yticks(range(groups))
+        ax.set(xlim=(0, end / 3600), ylim=(groups - 0.5, -0.5), ylabel="group" * (groups > 1))
+        ax.set_yticks(range(groups) if groups > 1 else [])
         ax.grid(axis="y", visible=False)
         ax.set_title(f"{name}: {100 * each.share:.1f} % effective", loc="left")
         told.append(f"{name}: {100 * each.share:.1f} % of {said(each.seconds)} is effective")
@@ -219,8 +221,14 @@ def show_by_gpus(
     for number, each in enumerate(published):
         look = {**PUBLISHED, "label": "published" if number == 0 else None}
         ax.plot(each.gpus, 100 * each.published, **look)
-        ax.annotate(each.name.partition(",")[0], (each.gpus, 100 * each.published), fontsize=8,
-                    xytext=(-6, -12), textcoords="offset points", ha="right")  # fmt: skip
+        name = each.name.replace(", ", "\n")
+        if each.at_least:
+            name += f"\nmore than {100 * each.published:.0f} %"
+        at_left = each.gpus > 2 * gpus[0]  # of its point, where there is room
+        ax.annotate(name, (each.gpus, 100 * each.published), fontsize=8, textcoords="offset points",
+                    xytext=(-7 if at_left else 7, -2), ha="right" if at_left else "left", va="top",
+                    bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
+                    )  # fmt: skip
     ax.set(xscale="log", xlabel="GPUs", ylabel="effective time (%)", ylim=(0, 104))
     ax.set_xticks(gpus, [f"{each:,}".replace(",", "\u202f") for each in gpus], fontsize=8)
     ax.minorticks_off()
