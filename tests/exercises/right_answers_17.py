@@ -208,35 +208,36 @@ RIGHT += [
 
 
 def rank_by_matching(environ: Mapping[str, str]) -> Any:
-    """From the outermost launcher inwards: whoever comes later replaces the one before. A list."""
+    """From the last launcher of the table to the first: who comes later replaces who was before. A
+    list."""
     found: list[int] | None = None
-    for names in (
-        "SLURM_PROCID SLURM_STEP_NUM_TASKS SLURM_LOCALID",
-        "PMI_RANK PMI_SIZE MPI_LOCALRANKID",
-        "RANK WORLD_SIZE LOCAL_RANK",
-        "HOROVOD_RANK HOROVOD_SIZE HOROVOD_LOCAL_RANK",
+    for names, local in (
+        ("SLURM_PROCID SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"),
+        ("PMI_RANK PMI_SIZE", "MPI_LOCALRANKID"),
+        ("RANK WORLD_SIZE MASTER_ADDR", "LOCAL_RANK"),
+        ("HOROVOD_RANK HOROVOD_SIZE", "HOROVOD_LOCAL_RANK"),
     ):
         if all(name in environ for name in names.split()):
-            found = [int(environ[name]) for name in names.split()]
+            found = [int(environ[name]) for name in names.split()[:2]]
+            found.append(int(environ.get(local, "0")))
     return found
 
 
 def rank_by_trying(environ: Mapping[str, str]) -> Any:
-    """Asks forgiveness, torchrun first; numpy's numbers."""
-    for prefix, size, local in (
-        ("", "WORLD_SIZE", "LOCAL_RANK"),
-        ("HOROVOD_", "HOROVOD_SIZE", "HOROVOD_LOCAL_RANK"),
-        ("PMI_", "PMI_SIZE", "MPI_LOCALRANKID"),
+    """Asks forgiveness; numpy's numbers."""
+    for rank, size, local, sure in (
+        ("HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_RANK", "HOROVOD_SIZE"),
+        ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR"),
+        ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "PMI_SIZE"),
+        ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS"),
     ):
         try:
-            return tuple(np.int64(environ[name]) for name in (f"{prefix}RANK", size, local))
+            environ[sure]
+            place = np.int64(environ[rank]), np.int64(environ[size])
+            return *place, np.int64(environ.get(local, 0))
         except KeyError:
             continue
-    try:
-        tasks = int(environ["SLURM_STEP_NUM_TASKS"])
-        return int(environ["SLURM_PROCID"]), tasks, int(environ["SLURM_LOCALID"])
-    except KeyError:
-        return None
+    return None
 
 
 class Found(NamedTuple):
@@ -248,16 +249,16 @@ class Found(NamedTuple):
 
 
 def rank_with_names(environ: Mapping[str, str]) -> Found | None:
-    """By a copy of what is there, in a tuple with names; srun before ibrun, by the step alone."""
-    e = dict(environ)
-    if "TORCHELASTIC_RESTART_COUNT" in e:
-        return Found(int(e.pop("RANK")), int(e.pop("WORLD_SIZE")), int(e.pop("LOCAL_RANK")))
+    """By a copy of what is there, in a tuple with names; by what else each launcher leaves."""
+    e = {"LOCAL_RANK": "0", "HOROVOD_LOCAL_RANK": "0", "MPI_LOCALRANKID": "0", **environ}
     if "HOROVOD_SIZE" in e:
         names = (f"HOROVOD_{name}" for name in ("RANK", "SIZE", "LOCAL_RANK"))
-    elif "SLURM_STEP_ID" in e:
-        names = (f"SLURM_{name}" for name in ("PROCID", "STEP_NUM_TASKS", "LOCALID"))
+    elif "MASTER_ADDR" in e and "RANK" in e:
+        names = iter(("RANK", "WORLD_SIZE", "LOCAL_RANK"))
     elif "PMI_RANK" in e:
         names = iter(("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"))
+    elif "SLURM_STEP_ID" in e:
+        names = (f"SLURM_{name}" for name in ("PROCID", "STEP_NUM_TASKS", "LOCALID"))
     else:
         return None
     return Found(*(int(e.pop(name)) for name in names))

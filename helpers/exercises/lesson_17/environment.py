@@ -243,8 +243,10 @@ EXERCISE = Exercise(
             "srun alone a second name has to be there.",
         ),
         WrongAnswer("in floats", wrong.in_floats, hint="is no whole number"),
-        WrongAnswer("asks for the local rank", wrong.local_rank_asked_for, hint="is 0: `environ."),
-        WrongAnswer("None on its node", wrong.none_for_local, hint="is 0: `environ."),
+        WrongAnswer(
+            "asks for the local rank", wrong.local_rank_asked_for, hint="you ask for MPI_LOC"
+        ),
+        WrongAnswer("None on its node", wrong.none_for_local, hint="None) instead of"),
         WrongAnswer("its own, by name", wrong.own_by_name, hint="and it is in the argument"),
         WrongAnswer("torchrun alone", wrong.torchrun_alone, hint="its own variables"),
         WrongAnswer("never outside", wrong.never_outside, hint="Return None where no"),

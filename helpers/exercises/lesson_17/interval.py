@@ -79,8 +79,9 @@ def whole_seconds(case: Case, seen: Observation) -> str | None:
     if got is None or got != int(got) or abs(got - want) >= 1:
         return None
     return (
-        f"{case.name}, you say {got:g} s, which is {want:.5g} s in whole seconds. Return the "
-        "number as the formula gives it."
+        f"{case.name}, you say {got:g} s, which is {want:.5g} s "
+        f"{'rounded' if got == round(want) else 'cut off'} to whole seconds. Return the number as "
+        "the formula gives it."
     )
 
 
@@ -267,8 +268,8 @@ EXERCISE = Exercise(
             wrong.gives_minutes,
             "that is in minutes. The interval is wanted in seconds, as the save is given.",
         ),
-        WrongAnswer("rounded", wrong.rounded, hint="in whole seconds"),
-        WrongAnswer("cut off", wrong.cut_off, hint="in whole seconds"),
+        WrongAnswer("rounded", wrong.rounded, hint="s rounded to whole seconds"),
+        WrongAnswer("cut off", wrong.cut_off, hint="s cut off to whole seconds"),
     ),
     ranked=False,
 )

@@ -305,7 +305,6 @@ EXERCISE = Exercise(
             "your first number is the rank that reads. It has to say whose file it reads.",
         ),
         WrongAnswer("all parts", wrong.keeps_backward_ones, hint="ends before it begins"),
-        WrongAnswer("unequal ends", wrong.drops_empty_ones_alone, hint="ends before it begins"),
     ),
     ranked=False,
 )

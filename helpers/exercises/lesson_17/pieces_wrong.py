@@ -129,7 +129,6 @@ def _keeping(where: Callable[[int, int], bool], clipped: bool = False) -> Asked:
 
 
 keeps_backward_ones = _keeping(lambda begin, end: True)
-drops_empty_ones_alone = _keeping(lambda begin, end: begin != end)
 keeps_empty_ones = _keeping(lambda begin, end: True, clipped=True)
 keeps_touching_ones = _keeping(lambda begin, end: begin <= end)
 
