@@ -1,4 +1,4 @@
-"""Exercise 18.5, a figure that says how sure it is: means with their intervals, in units.
+"""Exercise 18.6, a figure that says how sure it is: means with their intervals, in units.
 
 `draw(ax, times)`: for each way that always arrived its mean and its 95 % interval by Student's t,
 on an axis that names seconds; for one that did not, in how many runs it arrived, as a text. The
@@ -24,7 +24,7 @@ _NAMES = ("synchronous", "asynchronous", "spare replicas", "local steps", "verti
 def cases(seed: int) -> list[Case]:
     """Seed 0: five ways on five seeds, then four of them on seven seeds, one of which was lost
     twice and one always. Other seeds: other times."""
-    random = rng(seed, "18.5")
+    random = rng(seed, "18.6")
     made = []
     for names, runs, lose in ((_NAMES, 5, False), (_NAMES[:4], 7, True)):
         table: list[list[Any]] = [
@@ -90,7 +90,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 
 EXERCISE = Exercise(
-    number="18.5",
+    number="18.6",
     title="A figure that says how sure it is",
     stars=2,
     minutes=15,

@@ -1,4 +1,4 @@
-"""What is not so in a figure of times (18.5), by what was asked of its axes."""
+"""What is not so in a figure of times (18.6), by what was asked of its axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of times with one thing wrong (18.5)."""
+"""Figures of times with one thing wrong (18.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is not so in sentences about runs (18.4): names and numbers, in whatever words.
+"""What is not so in sentences about runs (18.5): names and numbers, in whatever words.
 
 A number in a sentence stands for one of the data if it is that number, rounded to the digits that
 it is written with. Signs do not count: "3 s less" is −3 s.
@@ -240,7 +240,7 @@ def unpaired(facts: Facts, value: Any) -> str | None:
         if all(apart) and not _interval(facts, value, at, "low high"):
             return (
                 f"{WHAT[at]} gives the interval of two lists without pairs. Runs of one seed "
-                "belong together: `compare` of exercise 18.3."
+                "belong together: `compare` of exercise 18.4."
             )
     return None
 

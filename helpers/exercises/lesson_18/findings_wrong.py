@@ -1,4 +1,4 @@
-"""Sentences about runs with one thing wrong (18.4)."""
+"""Sentences about runs with one thing wrong (18.5)."""
 
 from __future__ import annotations
 

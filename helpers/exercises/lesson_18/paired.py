@@ -1,4 +1,4 @@
-"""Exercise 18.3, a paired comparison: how much two ways differ on the same seeds, and how surely.
+"""Exercise 18.4, a paired comparison: how much two ways differ on the same seeds, and how surely.
 
 `compare(a, b) -> (difference, low, high, p)`: the mean of b − a pair by pair, its 95 % interval by
 Student's t, and the two-sided p of the paired t-test. The claim: the four numbers, to six digits; a
@@ -26,7 +26,7 @@ def cases(seed: int) -> list[Case]:
     """Seed 0: five seeds whose seconds scatter more than the ways differ, errors, two seeds,
     twelve, one way twice, lists of different length, one pair, a run that never arrived; else
     others."""
-    random = rng(seed, "18.3")
+    random = rng(seed, "18.4")
 
     def some(n: int, level: float, spread: float, gain: float, noise: float) -> Pair:
         shared = level + spread * random.standard_normal(n)
@@ -132,7 +132,7 @@ def _known(name: str, answer: Any, what: str) -> WrongAnswer:
 
 
 EXERCISE = Exercise(
-    number="18.3",
+    number="18.4",
     title="On the same seeds",
     stars=2,
     minutes=15,

@@ -1,4 +1,4 @@
-"""Comparisons of two lists of runs with one thing wrong (18.3)."""
+"""Comparisons of two lists of runs with one thing wrong (18.4)."""
 
 from __future__ import annotations
 

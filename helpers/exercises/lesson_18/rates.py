@@ -1,4 +1,4 @@
-"""Exercise 18.2, a fair search: one budget of trainings for every way's learning rate.
+"""Exercise 18.3, a fair search: one budget of trainings for every way's learning rate.
 
 `best_rate(seconds_of, rates, seeds, budget) -> rate`: every rate on the first seed; then the
 quickest ones on all other seeds, as far as the budget goes; of those with all seeds the smallest
@@ -60,7 +60,7 @@ def cases(seed: int) -> list[Case]:
     """Seed 0: a rate that is lucky once, some that are lost at times, none that always arrives,
     equal ones, rates from the largest on, a small budget, one seed, a budget for all; else other
     times."""
-    random = rng(seed, "18.2")
+    random = rng(seed, "18.3")
     kinds: list[tuple[str, Seconds, tuple[float, ...], int, int]] = [
         ("With a rate that is lucky on the first seed", _LUCKY, RATES, 3, 13),
         ("With rates that do not always arrive", _LOST, RATES, 3, 13),
@@ -191,7 +191,7 @@ def _known(name: str, answer: Any, what: str) -> WrongAnswer:
 
 
 EXERCISE = Exercise(
-    number="18.2",
+    number="18.3",
     title="A fair search",
     stars=2,
     minutes=15,

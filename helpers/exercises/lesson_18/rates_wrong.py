@@ -1,4 +1,4 @@
-"""Searches of a learning rate with one thing wrong (18.2)."""
+"""Searches of a learning rate with one thing wrong (18.3)."""
 
 from __future__ import annotations
 

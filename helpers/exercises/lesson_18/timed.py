@@ -1,4 +1,4 @@
-"""Exercise 18.1, time to the target: when the clock starts, and what counts as reached.
+"""Exercise 18.2, time to the target: when the clock starts, and what counts as reached.
 
 `timed(train, target) -> (seconds, end)`: train() gives (began, looks), with looks (at, took, error)
 in order. The claim: seconds of training to the first look at which the mean of three is at or below
@@ -29,7 +29,7 @@ def cases(seed: int) -> list[Case]:
     """Seed 0: a slow start, long looks and one lucky look; a target that is met exactly; one met at
     the third look; a run that never arrives; one that ends above the target again; one that
     diverges. Other seeds: others of these kinds."""
-    random = rng(seed, "18.1")
+    random = rng(seed, "18.2")
     target = 12.0 if not seed else float(random.integers(8, 20))
     high, over = [78.0, 41.0, 24.0], [-0.5, 5.5, 2.5, 0.5, -3.5, -1.0, -2.0, 0.6]
     lucky = [*high, *(target + each for each in over)]
@@ -142,7 +142,7 @@ def _known(name: str, answer: Any, what: str) -> WrongAnswer:
 
 
 EXERCISE = Exercise(
-    number="18.1",
+    number="18.2",
     title="Time to the target",
     stars=2,
     minutes=15,

@@ -1,4 +1,4 @@
-"""Ways to time a run with one thing wrong (18.1)."""
+"""Ways to time a run with one thing wrong (18.2)."""
 
 from __future__ import annotations
 
