@@ -18,7 +18,6 @@ from helpers.algorithms.checkpoints.order import Order
 from helpers.algorithms.checkpoints.randomness import go_on_randomly, random_states
 from helpers.algorithms.checkpoints.resharding import Cut, pieces, resharded
 from helpers.algorithms.checkpoints.sharded_state import load_state, state_of
-from helpers.algorithms.data_parallel.data_parallel import shard_bounds
 from helpers.algorithms.data_parallel.sharding import Sharded
 from helpers.algorithms.messages.collectives import all_reduce_tree, broadcast_tree
 from helpers.engines.comm import Comm
@@ -64,7 +63,8 @@ class Training:
         rows = self.order.next()
         inputs = self.data.train_x[rows]
         inputs = inputs + self.setting.noise * torch.randn_like(inputs)
-        mine = slice(*shard_bounds(len(rows), self.comm.rank, self.comm.size))
+        rank, size = self.comm.rank, self.comm.size
+        mine = slice(len(rows) * rank // size, len(rows) * (rank + 1) // size)
         self.model.zero_grad()
         outputs = self.model(inputs[mine])
         targets = self.data.train_y[rows][mine]

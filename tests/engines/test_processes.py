@@ -275,7 +275,7 @@ def test_horovods_world_is_up(binding: str) -> None:
     [
         ({"ranks": 0}, "1 to 64"),
         ({"ranks": 2.5}, "whole number"),
-        ({"engine": "cloud"}, "processes, virtual and hosts"),
+        ({"engine": "cloud"}, "processes, virtual, hosts and cluster"),
         ({"framework": "jax"}, "torch, tensorflow, horovod"),
         ({"timeout": 0}, "seconds above 0"),
         ({"latency": 1e-3}, "no option 'latency'"),

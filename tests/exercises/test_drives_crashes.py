@@ -55,7 +55,9 @@ def test_it_is_stopped_before_and_after_each_operation_and_within_a_write() -> N
     assert len(value["found"]) == 17 * len(OUTCOMES)
 
 
-@pytest.mark.parametrize("make", [lambda path: Folder(Noted({}).do), RealFolder], ids=str)
+@pytest.mark.parametrize(
+    "make", [lambda path: Folder(Noted({}).do), RealFolder], ids=["in memory", "real"]
+)
 def test_its_folder_does_what_a_real_one_does(make: Any, tmp_path: Path) -> None:
     folder = make(tmp_path / "it")
     folder.write("a", bytes(range(256)))

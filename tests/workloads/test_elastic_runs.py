@@ -65,7 +65,7 @@ def test_torchrun_goes_on_through_a_kill() -> None:
 @pytest.mark.thorough
 @pytest.mark.timeout(3000)
 def test_torchrun_ends_with_the_same_loss_after_ten_kills() -> None:
-    calm = on_torchrun(kills=0, steps=200)
+    calm = on_torchrun(kills=0, seed=1, steps=200)
     holds(calm, 0)
     assert set(calm.ranks) == {2} and calm.restarts == calm.redone == 0
     story = on_torchrun(kills=10, seed=1, steps=200)
@@ -85,7 +85,7 @@ def test_torchrun_goes_on_with_several_ranks_on_a_node() -> None:
 @pytest.mark.horovod
 @pytest.mark.timeout(3000)
 def test_horovod_ends_with_the_same_loss_after_ten_kills() -> None:
-    calm = on_horovod(kills=0)
+    calm = on_horovod(kills=0, seed=1)
     holds(calm, 0)
     story = on_horovod(kills=10, seed=1)
     holds(story, 10)
