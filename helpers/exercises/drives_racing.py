@@ -66,10 +66,8 @@ def searches(fn: Function, case: Case) -> Observation:
 
 
 def tries_lists(fn: Function, case: Case) -> Observation:
-    """Call `fn(a, b)`: `values[0]` is what it gives, or the name of the ValueError that it raises.
-
-    Where it changes its lists, {"changed": …, "returned": what it gives}.
-    """
+    """Call `fn(a, b)`: `values[0]` is what it gives, or "ValueError" where the case's option
+    `refuses` says that one is to be raised, and it was."""
     trouble = wrong_signature(fn, 2)
     if trouble:
         return trouble
@@ -77,7 +75,7 @@ def tries_lists(fn: Function, case: Case) -> Observation:
     try:
         value = plain(fn(list(a), list(b)))
     except ValueError as error:
-        if not case.facts.get("refuses"):
+        if not case.options["refuses"]:
             return failed(error, fn)
         value = "ValueError"
     except Exception as error:

@@ -52,10 +52,11 @@ def cases(seed: int) -> list[Case]:
 def _case(name: str, pair: Pair) -> Case:
     a, b = pair
     try:
-        facts: dict[str, Any] = {"want": list(reference(a, b))}
-    except ValueError as error:
-        facts = {"want": "ValueError", "refuses": str(error)}
-    return Case(name, ((list(a), list(b)),), facts=facts)
+        want: Any = list(reference(a, b))
+    except ValueError:
+        want = "ValueError"
+    options = {"refuses": want == "ValueError"}
+    return Case(name, ((list(a), list(b)),), options=options, facts={"want": want})
 
 
 def claim(case: Case, seen: Observation) -> str | None:

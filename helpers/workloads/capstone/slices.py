@@ -6,6 +6,7 @@ the seconds differ.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import torch
@@ -30,12 +31,19 @@ def train_in_slices(setting: Setting, rate: float, task: WornTask) -> Run:
         options |= {"hosts": setting.workers, "bandwidth": setting.bandwidth}
     else:
         options |= {"ranks": setting.workers, "device": "cpu"}
-    run: Run = helpers.run(in_slices, setting, rate, task, **options)[0]
-    return run
+    called = time.perf_counter()
+    began, looks, took = helpers.run(in_slices, setting, rate, task, **options)[0]
+    ready = time.perf_counter() - called - took  # on this process's own clock
+    return Run(ready, [look._replace(at=look.at - began + ready) for look in looks])
 
 
-def in_slices(comm: Comm, setting: Setting, rate: float, task: WornTask) -> Run:
-    """A rank's part. All ranks look at the model together, and train on when all have."""
+def in_slices(
+    comm: Comm, setting: Setting, rate: float, task: WornTask
+) -> tuple[float, list[Look], float]:
+    """A rank's part: when all were ready, the looks, and the seconds from then to the end.
+
+    All ranks look at the model together, and train on when all have.
+    """
     from helpers.algorithms.splitting.vertical_split import VerticalSplit
 
     torch.set_num_threads(1)
@@ -52,7 +60,7 @@ def in_slices(comm: Comm, setting: Setting, rate: float, task: WornTask) -> Run:
         loss = cross_entropy(net(task.data.train_x[rows]), task.data.train_y[rows])
         for parameter, slope in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
             parameter.data -= rate * slope
-    return Run(began, looks)
+    return began, looks, comm.time() - began
 
 
 def _look(comm: Comm, net: Any, task: WornTask) -> Look:
