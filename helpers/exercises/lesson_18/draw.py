@@ -35,8 +35,13 @@ def cases(seed: int) -> list[Case]:
             table[1][1][2] = table[1][1][5] = math.inf
             table[3][1] = [math.inf] * runs
         name = f"With {len(names)} ways{', some of which do not always arrive' * lose}"
-        made.append(Case(name, ((table,),), facts={"wanted": _wanted(table)}))
+        made.append(figure_case(name, table))
     return made
+
+
+def figure_case(name: str, table: list[list[Any]]) -> Case:
+    """A case of a table of seconds, `[[way, numbers], …]`."""
+    return Case(name, ((table,),), facts={"wanted": _wanted(table)})
 
 
 def _wanted(table: Sequence[Sequence[Any]]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers.algorithms.racing.timing import Look, Run
+from helpers.algorithms.racing.runs import Look, Run
 from helpers.algorithms.racing.timing import timed as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, number, told_apart

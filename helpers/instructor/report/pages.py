@@ -23,6 +23,7 @@ SIGNS: dict[Outcome, str] = {
     "time-out": "…",
     "crashed": "†",
     "missing": "–",
+    "by hand": "✎",
 }
 
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from helpers.algorithms.racing.timing import Look, Run
+from helpers.algorithms.racing.runs import Look, Run
 from helpers.workloads.capstone.logbook import Logbook
 from helpers.workloads.capstone.settings import (
     BUDGET,

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.nn.functional import cross_entropy
 
-from helpers.algorithms.racing.timing import Look, Run
+from helpers.algorithms.racing.runs import Look, Run
 from helpers.algorithms.splitting.split_cost import Rates, dense_work
 from helpers.engines.comm import Comm
 from helpers.workloads.capstone.settings import LOOKS, Setting

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from helpers.algorithms.racing.timing import Look, Run
+from helpers.algorithms.racing.runs import Look, Run
 from helpers.algorithms.servers.clients import Client, LocalSteps
 from helpers.algorithms.servers.rule import Rule
 from helpers.algorithms.servers.server_optimizers import Sgd
