@@ -161,23 +161,25 @@ def first_of_arrived(facts: Facts, value: Any) -> str | None:
     return None
 
 
-def _as(table: Table, worth: Any, way: str, asked: Sequence[str]) -> str:
-    """A way, or the one of those asked for that has the very same number: of these either is right,
-    as slices and synchronous training end alike."""
-    if way in asked:
-        return way
-    return next((one for one in asked if worth(table[one]) == worth(table[way])), way)
+def _in_order(table: Table, worth: Any, names: Sequence[str], asked: Sequence[str]) -> int:
+    """How many of two ways stand in a sentence as asked: 0 where it begins with another one, 1
+    where the second is missing. Ways of the very same number stand for each other."""
+    values = [worth(table[way]) for way in names]
+    if values[:1] != [worth(table[asked[0]])]:
+        return 0
+    return 2 if worth(table[asked[1]]) in values[1:] else 1
 
 
 def first(facts: Facts, value: Any) -> str | None:
     """The right one first, and who came next."""
     if shape(facts, value):
         return None
-    names = [_as(facts.times, median, way, facts[3:5]) for way in named(value[0], facts.times)]
-    if names[:1] != [facts.first]:
+    names = named(value[0], facts.times)
+    found = _in_order(facts.times, median, names, (facts.first, facts.second))
+    if found == 0:
         who = f"begins with {names[0]}" if names else "names no way"
         return f"the first sentence {who}; the smallest median has {facts.first}, which is first."
-    if facts.second not in names:
+    if found == 1:
         return f"the first sentence does not name {facts.second}, which has the next median."
     return None
 
@@ -268,11 +270,12 @@ def best(facts: Facts, value: Any) -> str | None:
     """The right one, and who came next."""
     if shape(facts, value):
         return None
-    names = [_as(facts.ends, mean, way, facts[5:7]) for way in named(value[2], facts.times)]
-    if names[:1] != [facts.best]:
+    names = named(value[2], facts.times)
+    found = _in_order(facts.ends, mean, names, (facts.best, facts.other))
+    if found == 0:
         who = f"begins with {names[0]}" if names else "names no way"
         return f"the third sentence {who}; the smallest mean error at the end has {facts.best}."
-    if facts.other not in names:
+    if found == 1:
         return f"the third sentence does not name {facts.other}, which has the next mean."
     return None
 

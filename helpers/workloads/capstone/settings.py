@@ -16,7 +16,7 @@ from helpers.workloads.stragglers import FittedStragglers
 WAYS = ("synchronous", "asynchronous", "spare replicas", "local steps", "vertical slices")
 SHORT = enough(5) < 5  # the tests' budget
 SEEDS = tuple(range(enough(5)))
-STEPS = 120 if SHORT else 400
+STEPS = 120 if SHORT else 300
 TARGET = 45.0 if SHORT else 12.0  # % test error, as the mean of three looks
 INTERVAL = 10  # local steps between two averages
 RATES = (0.01, 0.03, 0.06, 0.15, 0.3, 0.6)
