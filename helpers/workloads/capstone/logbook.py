@@ -30,15 +30,15 @@ def digest(entry: Mapping[str, Any]) -> str:
 class Logbook:
     """Entries of a file, one a line, and new ones at its end.
 
-    path: made at the first entry. `entries`: dictionaries with `number` from 1, `at` (UTC, to the
-    second), `kind`, what the entry says, `before` and `digest`. Raises ValueError for a file that
-    is no logbook.
+    path: made at the first entry; None for a logbook in memory alone. `entries`: dictionaries with
+    `number` from 1, `at` (UTC, to the second), `kind`, what the entry says, `before` and `digest`.
+    Raises ValueError for a file that is no logbook.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | Path | None) -> None:
+        self.path = None if path is None else Path(path)
         self.entries: list[Entry] = []
-        if self.path.exists():
+        if self.path is not None and self.path.exists():
             lines = self.path.read_text(encoding="utf-8").splitlines()
             try:
                 self.entries = [json.loads(line) for line in lines if line.strip()]
@@ -60,8 +60,10 @@ class Logbook:
             "before": self.entries[-1]["digest"] if self.entries else BEGIN,
         }
         entry["digest"] = digest(entry)
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry, ensure_ascii=False, allow_nan=False) + "\n")
+        line = json.dumps(entry, ensure_ascii=False, allow_nan=False)
+        if self.path is not None:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(f"{line}\n")
         self.entries.append(entry)
         return entry
 

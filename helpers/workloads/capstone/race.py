@@ -36,6 +36,13 @@ class NoPredictions(RuntimeError):
     """Somebody wants to run before anything is predicted."""
 
 
+def logbook(path: str | None) -> Logbook:
+    """The logbook of this file, or, for None, one that is lost with the kernel."""
+    if path is None:
+        print("Nothing of this is kept: the logbook is a file once your own predictions are there.")
+    return Logbook(path)
+
+
 def predict(book: Logbook, predictions: Mapping[str, Any]) -> list[str]:
     """Write predictions down, unless they are; returns the questions that are still open."""
     given = {question: value for question, value in predictions.items() if value is not None}
