@@ -74,12 +74,11 @@ def tries_lists(fn: Function, case: Case) -> Observation:
     a, b = case.args[0]
     try:
         value = plain(fn(list(a), list(b)))
-    except ValueError as error:
-        if not case.options["refuses"]:
-            return failed(error, fn)
-        value = "ValueError"
     except Exception as error:
-        return failed(error, fn)
+        seen = failed(error, fn)
+        if not case.options["refuses"] or seen.kind != "ValueError":
+            return seen
+        value = "ValueError"
     return Observation(values=[value])
 
 
