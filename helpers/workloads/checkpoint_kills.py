@@ -268,9 +268,9 @@ def resumed(
 ) -> Resumed:
     """Train on some ranks, stop at the middle checkpoint, and go on from there on others.
 
-    path: of a folder for all that is written. way: of `checkpoint_ways.WAYS`. engine:
-    "processes" or "virtual"; torch's ways need real ranks. means: what files
-    are written with, and a checkpoint cut for other ranks. Example:
+    path: of a folder for all that is written. way: of `checkpoint_ways.WAYS`. engine: "processes"
+    or "virtual"; torch's ways need real ranks. means: what files are written with, and how a
+    checkpoint is cut for other ranks. Example:
     `resumed("checkpoints", 4, on=(2, 3)).worst` is the greatest difference of a loss.
     """
     import shutil

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from helpers.workloads.checkpoint_hidden import WAYS, Cost, PacedFolder, cost, costs, hidden
+from helpers.workloads.checkpoint_hidden import (
+    WAYS,
+    Cost,
+    PacedFolder,
+    cost,
+    costs,
+    hidden,
+    hidden_words,
+)
 from helpers.workloads.checkpoint_training import Setting
 
 SMALL = Setting(steps=4, every=2, hidden=(12,), keep=1)
@@ -33,6 +41,12 @@ def test_a_share_is_of_what_saving_adds() -> None:
     assert hidden(found, "in the background") == 0.75
     assert hidden(found, "blocking") == 0.0
     assert math.isnan(hidden({**found, "blocking": steps(0.5)}, "in the background"))
+    said = {
+        way: hidden_words({**found, "blocking": steps(1.5), "other": steps(each)}, "other")
+        for way, each in (("half", 1.25), ("more than all", 0.9), ("less than nothing", 1.6))
+    }
+    assert list(said.values()) == ["50 %", "100 %", "nothing"]
+    assert hidden_words({**found, "blocking": steps(0.5)}, "in the background").startswith("an unk")
 
 
 def test_a_paced_folder_writes_what_it_is_given(tmp_path: Path) -> None:
