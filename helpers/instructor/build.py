@@ -18,6 +18,8 @@ from helpers.instructor.build_notebook import code_cells, execute, normalise, re
 
 ROOT = Path(__file__).parents[2]
 
+LOGBOOK = "_logbook.jsonl"  # how the files end in which lessons keep their runs
+
 
 def build(
     check: bool = False, run: bool = False, only: Sequence[str] = (), root: Path = ROOT
@@ -95,6 +97,8 @@ def _run(solution: NotebookNode, path: Path) -> str:
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
     say(f"Running solutions/{path.name}")
+    for old in path.parent.glob(f"*{LOGBOOK}"):
+        old.unlink()  # a lesson that goes on from one would not run what it holds
     try:
         execute(solution, path.parent)
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Outcome = Literal["passed", "wrong", "not attempted", "error", "time-out", "crashed", "missing"]
+Outcome = Literal[
+    "passed", "wrong", "not attempted", "error", "time-out", "crashed", "missing", "by hand"
+]
 Mode = Literal["bubblewrap", "none"]
 
 OUTCOMES: tuple[Outcome, ...] = (
@@ -17,6 +19,7 @@ OUTCOMES: tuple[Outcome, ...] = (
     "time-out",
     "crashed",
     "missing",
+    "by hand",
 )
 
 
@@ -24,7 +27,8 @@ OUTCOMES: tuple[Outcome, ...] = (
 class ExerciseGrade:
     """One exercise of one submission.
 
-    outcome: "missing" where no cell defines the function. mistake: its name in the spec, the same
+    outcome: "missing" where no cell defines the function, "by hand" where the instructor gives the
+    points. mistake: its name in the spec, the same
     for everybody who makes it, "" where there is none. reason: one sentence. hint: what the
     learner's check says about the lesson's own cases, "" where only hidden cases are wrong; it may
     quote the answer, so it is shown as text and never as markup.

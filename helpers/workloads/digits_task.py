@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from helpers.workloads.digits import CLASSES, PIXELS, digits
+from helpers.workloads.digits import CLASSES, PIXELS, Digits, digits
 from helpers.workloads.models import mlp
 
 
@@ -22,7 +22,7 @@ class DigitsTask:
     """A network of linear layers with ReLU, trained on the digits with cross-entropy.
 
     widths: of the layers. seed: of the initial weights and of all workers' batches. A worker goes
-    through all training rows in an order of its own, then through another.
+    through all training rows in an order of its own, then through another. data: other pictures.
     """
 
     def __init__(
@@ -30,9 +30,10 @@ class DigitsTask:
         widths: Sequence[int] = (PIXELS, 128, 64, CLASSES),
         dtype: torch.dtype = torch.float32,
         seed: int = 0,
+        data: Digits | None = None,
     ) -> None:
         self.widths, self.seed, self.dtype = tuple(widths), seed, dtype
-        self.data = digits(dtype)
+        self.data = digits(dtype) if data is None else data
         self._wanted = functional.one_hot(self.data.train_y, self.widths[-1]).to(dtype)
         self._orders: dict[int, tuple[int, Tensor]] = {}
 

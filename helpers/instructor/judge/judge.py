@@ -12,6 +12,7 @@ from helpers.exercises import of_lesson
 from helpers.exercises.apart import observe_here
 from helpers.exercises.drives_built import Built
 from helpers.exercises.judging import judge
+from helpers.exercises.report import parts_of
 from helpers.exercises.spec import Case, Exercise, Observation, Verdict
 from helpers.instructor.grades import ExerciseGrade, Mode, SubmissionGrade
 from helpers.instructor.judge import verdicts
@@ -71,6 +72,7 @@ class Judge:
             sources = code_cells(path)
         except Unreadable as error:
             grades = [verdicts.unread(exercise) for exercise in self.exercises]
+            grades += self._parts(path, None, seed)
             return self._graded(grades, submission, seed, begun, note=str(error))
         functions = [exercise.function for exercise in self.exercises]
         session = Session(self.sandboxes, sources, functions, self.budgets)
@@ -88,9 +90,29 @@ class Judge:
                 grade or self._hidden(e, session, clock, seed, remarks.get(e.number))
                 for e, grade in pairs
             ]
+            grades += self._parts(path, session, seed, clock)
         finally:
             session.close()
         return self._graded(grades, submission, seed, begun, session.crashes)
+
+    def _parts(
+        self, path: Path, session: Session | None, seed: int, clock: Clock | None = None
+    ) -> list[ExerciseGrade]:
+        """The parts of a report, where the lesson has one."""
+        parts = parts_of(self.lesson)
+        if not parts:
+            return []
+        from helpers.instructor.judge.report import grade_parts
+
+        def ask(exercise: Exercise, case: Case) -> Observation:
+            if session is None or clock is None or clock.up:
+                return Observation(trouble="timeout")
+            if session.states()[exercise.function].what != "there":
+                return Observation(trouble="not done", text=f"{exercise.number} is open.")
+            clock.exercise()
+            return observe(exercise, case, session, clock)
+
+        return grade_parts(parts, path, ask, seed)
 
     def _graded(
         self,
@@ -101,7 +123,8 @@ class Judge:
         crashes: int = 0,
         note: str = "",
     ) -> Graded:
-        noted = tuple(verdicts.with_bases(self.exercises, grades))
+        count = len(self.exercises)
+        noted = (*verdicts.with_bases(self.exercises, grades[:count]), *grades[count:])
         made = SubmissionGrade(submission, self.lesson, seed, self.mode, noted, note)
         return Graded(made, time.monotonic() - begun, crashes)
 

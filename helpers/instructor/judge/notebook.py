@@ -41,6 +41,38 @@ def code_cells(path: Path) -> list[str]:
     return _sources(notebook)
 
 
+def outputs_and_texts(path: Path) -> tuple[dict[str, list[dict[str, Any]]], dict[str, str]]:
+    """The outputs of the code cells and the text of the others, by nbgrader's id or the cell's own.
+
+    They are the student's word, read as data. Raises Unreadable.
+    """
+    raw = _json(_bytes(path))
+    cells = raw.get("cells") if isinstance(raw, dict) else None
+    if not isinstance(cells, list) or len(cells) > MAX_CELLS:
+        raise Unreadable("The file is no notebook that a report could be in.")
+    outputs: dict[str, list[dict[str, Any]]] = {}
+    texts: dict[str, str] = {}
+    for cell in cells:
+        if not isinstance(cell, dict):
+            continue
+        name = _name(cell)
+        if cell.get("cell_type") == "code":
+            held = cell.get("outputs")
+            outputs[name] = [o for o in held if isinstance(o, dict)] if type(held) is list else []
+        else:
+            source = cell.get("source", "")
+            texts[name] = source if type(source) is str else "".join(map(str, source))
+    return outputs, texts
+
+
+def _name(cell: dict[str, Any]) -> str:
+    """What a cell is called; a cell without a name has an empty one."""
+    data = cell.get("metadata")
+    graded = data.get("nbgrader") if isinstance(data, dict) else None
+    name = graded.get("grade_id") if isinstance(graded, dict) else None
+    return str(name or cell.get("id") or "")
+
+
 def _sources(notebook: Any) -> list[str]:
     if len(notebook.cells) > MAX_CELLS:
         raise Unreadable(f"The notebook has more than {MAX_CELLS} cells.")

@@ -23,6 +23,7 @@ SIGNS: dict[Outcome, str] = {
     "time-out": "…",
     "crashed": "†",
     "missing": "–",
+    "by hand": "✎",
 }
 
 
@@ -40,6 +41,7 @@ def class_page(sheet: Sheet) -> bytes:
         figures=class_view.figures(sheet),
         bars=class_view.distribution(sheet),
         exercises=class_view.exercises(sheet),
+        read=any(e.outcome == "by hand" for one in sheet.entries for e in one.grade.exercises),
     )
 
 

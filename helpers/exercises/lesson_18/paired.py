@@ -1,0 +1,254 @@
+"""Exercise 18.4, a paired comparison: how much two ways differ on the same seeds, and how surely.
+
+`compare(a, b) -> (difference, low, high, p)`: the mean of b − a pair by pair, its 95 % interval by
+Student's t, and the two-sided p of the paired t-test. The claim: the four numbers, to six digits; a
+ValueError where there are no pairs, fewer than two, or a run that never arrived.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from helpers.algorithms.racing.paired import compare as reference
+from helpers.exercises.common import rng
+from helpers.exercises.compare import describe, number, told_apart
+from helpers.exercises.drives_racing import tries_lists
+from helpers.exercises.lesson_18 import paired_wrong as wrong
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+
+NAMES = ("difference", "lower end of the interval", "upper end of the interval", "p")
+Pair = tuple[list[float], list[float]]
+
+
+def cases(seed: int) -> list[Case]:
+    """Seed 0: five seeds whose seconds scatter more than the ways differ, errors, two seeds,
+    twelve, one way twice, lists of different length, one pair, a run that never arrived; else
+    others."""
+    random = rng(seed, "18.4")
+
+    def some(n: int, level: float, spread: float, gain: float, noise: float) -> Pair:
+        shared = level + spread * random.standard_normal(n)
+        first = [round(float(x), 2) for x in shared]
+        other = shared + gain + noise * random.standard_normal(n)
+        return first, [round(float(x), 2) for x in other]
+
+    kinds: list[tuple[str, Pair]] = [
+        ("With five seeds that scatter widely", some(5, 60, 15, -6, 3)),
+        ("With errors of five seeds", some(5, 9, 1, 0.2, 0.9)),
+        ("With two seeds", some(2, 4, 0.5, 0.6, 0.2)),
+        ("With twelve seeds", some(12, 300, 40, 25, 30)),
+        ("With one way twice", ([4.5, 6.25, 5.0],) * 2),
+        ("With four and five seeds", (some(4, 9, 1, 0, 1)[0], some(5, 9, 1, 0, 1)[0])),
+        ("With one seed", ([4.5], [6.5])),
+    ]
+    made = [_case(name, pair) for name, pair in kinds]
+    a, b = some(5, 60, 15, -6, 3)
+    b[int(random.integers(0, 5))] = math.inf
+    return [*made, _case("With a run that never arrived", (a, b))]
+
+
+def _case(name: str, pair: Pair) -> Case:
+    a, b = pair
+    try:
+        want: Any = list(reference(a, b))
+    except ValueError:
+        want = "ValueError"
+    options = {"refuses": want == "ValueError"}
+    return Case(name, ((list(a), list(b)),), options=options, facts={"want": want})
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """Four numbers, or a ValueError."""
+    value, want = seen.values[0], case.facts["want"]
+    if want == "ValueError":
+        return not_refused(case, seen)
+    four = _four(value)
+    if four is None:
+        return (
+            f"{case.name}, you gave {describe(value)}; (difference, low, high, p) was asked for, "
+            "four numbers."
+        )
+    for name, got, should in zip(NAMES, four, want, strict=True):
+        if not abs(got - should) <= 1e-6 * max(abs(should), 1e-3):
+            has, is_ = told_apart(got, should)
+            return f"{case.name}, your {name} is {has}; it should be {is_}."
+    return None
+
+
+def not_refused(case: Case, seen: Observation) -> str | None:
+    """Numbers where there can be none."""
+    if case.facts["want"] != "ValueError" or seen.values[0] == "ValueError":
+        return None
+    why = {
+        "With one seed": "one difference says nothing of how much differences scatter",
+        "With a run that never arrived": "infinity less a number is no mean of anything, and to "
+        "leave the pair out would leave out what speaks against that way",
+    }.get(case.name, "which seed belongs to which is lost")
+    gave = describe(seen.values[0])
+    return f"{case.name}, you gave {gave}; {why}. Raise ValueError with a sentence."
+
+
+def _four(value: Any) -> list[float] | None:
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if type(value) not in (tuple, list) or len(value) != 4:
+        return None
+    found = [number(each) for each in value]
+    return None if None in found else [float(each) for each in found if each is not None]
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: the first of the four numbers that is not right."""
+    four, want = _four(seen.values[0]), case.facts["want"]
+    named = {"what": "", "got": "", "want": "", "n": len(case.args[0][0])}
+    if four is None or want == "ValueError":
+        return named
+    for name, got, should in zip(NAMES, four, want, strict=True):
+        if not abs(got - should) <= 1e-6 * max(abs(should), 1e-3):
+            has, is_ = told_apart(got, should)
+            return named | {"what": name, "got": has, "want": is_}
+    return named
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """The four numbers."""
+    return _four(seen.values[0]) or seen.values[0]
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    difference, low, high, p = cases[0].facts["want"]
+    a, apart = cases[0].args[0][0], wrong.unpaired(*cases[0].args[0])
+    return (
+        f"Passed: {difference:+.1f} s, from {low:+.1f} to {high:+.1f}, p = {p:.3f}, on {len(a)} "
+        f"seeds that scatter by {max(a) - min(a):.0f} s. Without pairs it would be "
+        f"{apart[1]:+.1f} to {apart[2]:+.1f}, p = {apart[3]:.2f}."
+    )
+
+
+def _known(name: str, answer: Any, what: str) -> WrongAnswer:
+    return WrongAnswer(name, answer, f"your {{what}} is {{got}} instead of {{want}}: {what}")
+
+
+EXERCISE = Exercise(
+    number="18.4",
+    title="On the same seeds",
+    stars=2,
+    minutes=15,
+    points=3,
+    function="compare",
+    asks=(
+        "(difference, low, high, p): the mean of b − a over pairs, its 95 % interval with "
+        "Student's t for n − 1 degrees of freedom, and the two-sided p of the paired t-test; "
+        "ValueError where there are no pairs, fewer than two, or a run that never arrived."
+    ),
+    cases=cases,
+    drive=tries_lists,
+    claim=claim,
+    numbers=numbers,
+    compared=compared,
+    mistakes=(Mistake("does not refuse", not_refused),),
+    praise=praise,
+    reference=reference,
+    wrong=(
+        _known(
+            "without pairs",
+            wrong.unpaired,
+            "you compared the two lists as if their runs had nothing to do with each other. Runs "
+            "of one seed begin with the same weights and see the same batches: take the "
+            "difference of each pair.",
+        ),
+        _known(
+            "without pairs, Welch's",
+            wrong.welch,
+            "that is Welch's test of two lists that have nothing to do with each other. Runs of "
+            "one seed belong together: take the difference of each pair.",
+        ),
+        _known(
+            "p without pairs",
+            wrong.p_unpaired,
+            "your p is that of two lists without pairs (`ttest_ind`). Runs of one seed belong "
+            "together: `ttest_rel`, or `ttest_1samp` of the differences.",
+        ),
+        _known(
+            "the other way round",
+            wrong.reversed_,
+            "you took a − b. Asked for is b − a: how much more b takes.",
+        ),
+        _known(
+            "sorted before",
+            wrong.sorted_first,
+            "you sorted the lists, and so paired the quickest with the quickest, whatever their "
+            "seeds.",
+        ),
+        _known(
+            "the normal distribution",
+            wrong.normal,
+            "1.96 standard errors hold for many runs. With {n}, their spread is known badly "
+            "itself: Student's t with n − 1 degrees of freedom.",
+        ),
+        _known(
+            "n degrees of freedom",
+            wrong.n_degrees,
+            "you took n degrees of freedom. One is used up by the mean: n − 1.",
+        ),
+        _known(
+            "degrees of freedom of two lists",
+            wrong.two_lists_degrees,
+            "you took 2 n − 2 degrees of freedom, those of two lists. There are n differences: "
+            "n − 1.",
+        ),
+        _known(
+            "divides by n",
+            wrong.population,
+            "your standard deviation divides by n, as `numpy.std` does. From a sample it is n − 1 "
+            "(`ddof=1`).",
+        ),
+        _known(
+            "the spread for the error",
+            wrong.spread,
+            "your interval is that of single differences. Their mean is known better: the standard "
+            "deviation over √n.",
+        ),
+        _known(
+            "one-sided p",
+            wrong.one_sided,
+            "that is the p of one side. Before the runs nobody knew which way it would go: double "
+            "it.",
+        ),
+        _known(
+            "one-sided interval",
+            wrong.one_sided_interval,
+            "with t at 0.95 there are 5 % on each side, which makes 90 % between. Take t at 0.975.",
+        ),
+        _known(
+            "in per cent",
+            wrong.relative,
+            "you divided by the mean of a. Asked for is the difference itself, in the unit of the "
+            "lists.",
+        ),
+        _known(
+            "medians",
+            wrong.medians,
+            "that is the difference of the medians. Asked for is the mean of the differences, "
+            "whose interval it has to lie in.",
+        ),
+        _known(
+            "1 − p",
+            wrong.confidence,
+            "you give 1 − p. p is how likely so large a difference is where there is none.",
+        ),
+        _known(
+            "t for p",
+            wrong.statistic,
+            "your last number is t itself. p is how likely it is that |t| is as large where there "
+            "is no difference.",
+        ),
+        WrongAnswer("leaves pairs out", wrong.drops_infinite, hint="speaks against that way"),
+        WrongAnswer("cuts the longer list", wrong.cuts, hint="which seed belongs to which"),
+        WrongAnswer("one pair", wrong.one_pair, hint="one difference says nothing"),
+    ),
+    ranked=False,
+)

@@ -1,0 +1,128 @@
+"""Exercise 18.1, predictions: who will be first, and who will end best, in each setting.
+
+`predictions() -> dict`: {setting: {"first": way, "best": way}}. The claim: an answer of the names
+given to each question, whichever it is. Whether it comes true is the report's matter; that it was
+written down before the results, the logbook's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from helpers.exercises.compare import describe, listing
+from helpers.exercises.drives import plain_call
+from helpers.exercises.lesson_18 import predictions_wrong as wrong
+from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+
+WAYS = ("synchronous", "asynchronous", "spare replicas", "local steps", "vertical slices")
+SETTINGS = ("processes", "hosts", "clock")
+QUESTIONS = ("first", "best")
+
+
+def cases(seed: int) -> list[Case]:
+    """There is nothing to vary: predictions are the learner's own."""
+    return [Case("In your predictions", ((),))]
+
+
+def predictions() -> dict[str, dict[str, str]]:
+    """The reference: somebody's."""
+    return {
+        "processes": {"first": "synchronous", "best": "synchronous"},
+        "hosts": {"first": "spare replicas", "best": "synchronous"},
+        "clock": {"first": "asynchronous", "best": "spare replicas"},
+    }
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """Each question has one of the ways for an answer."""
+    said = seen.values[0]
+    if type(said) is not dict:
+        return f"{case.name}, you gave {describe(said)}; a dictionary by setting was asked for."
+    for setting in SETTINGS:
+        given = said.get(setting)
+        if type(given) is not dict:
+            return f"{case.name}, there is nothing for {setting!r}."
+        for question in QUESTIONS:
+            if given.get(question) not in WAYS:
+                return _no_way(case, setting, question, given.get(question))
+    return None
+
+
+def _no_way(case: Case, setting: str, question: str, given: Any) -> str:
+    what = f"{question!r} of {setting!r}"
+    if given is None:
+        return f"{case.name}, {what} is still open."
+    return f"{case.name}, {what} is {describe(given)}; the ways are {listing(WAYS)}."
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """What is not answered: whoever leaves the same open makes the same mistake."""
+    said = seen.values[0]
+    if type(said) is not dict:
+        return type(said).__name__
+    return [
+        setting if type(said.get(setting)) is not dict else [
+            question if said[setting].get(question) is None
+            else question.upper() * (said[setting][question] not in WAYS)
+            for question in QUESTIONS
+        ]
+        for setting in SETTINGS
+    ]  # fmt: skip
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    return "Passed: they are complete. Whether they are right nobody knows yet."
+
+
+EXERCISE = Exercise(
+    number="18.1",
+    title="Predictions",
+    stars=1,
+    minutes=10,
+    points=1,
+    function="predictions",
+    asks=(
+        "a dictionary: for each of “processes”, “hosts” and “clock” the way that you expect to be "
+        "“first” at the target, and the one that ends “best”."
+    ),
+    cases=cases,
+    drive=plain_call,
+    claim=claim,
+    compared=compared,
+    praise=praise,
+    reference=predictions,
+    wrong=(
+        WrongAnswer(
+            "one setting is left out",
+            wrong.no_clock,
+            "there is nothing for the clock. Each of the three settings wants a prediction: "
+            "processes, hosts and clock.",
+        ),
+        WrongAnswer(
+            "who ends best is open",
+            wrong.no_best,
+            "only who is first is predicted. Who ends best is another question, and often has "
+            "another answer.",
+        ),
+        WrongAnswer(
+            "short names",
+            wrong.short_names,
+            "ways have other names here. Write them as the table does: synchronous, asynchronous, "
+            "spare replicas, local steps, vertical slices.",
+        ),
+        WrongAnswer(
+            "one list",
+            wrong.one_list,
+            "you gave a list. A dictionary was asked for, by setting, so that the report can look "
+            "each prediction up.",
+        ),
+        WrongAnswer(
+            "open",
+            wrong.all_open,
+            "all of it is still open. There is no wrong prediction, only a missing one.",
+        ),
+    ),
+    ranked=False,
+)

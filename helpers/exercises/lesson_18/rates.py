@@ -1,0 +1,288 @@
+"""Exercise 18.3, a fair search: one budget of trainings for every way's learning rate.
+
+`best_rate(seconds_of, rates, seeds, budget) -> rate`: every rate on the first seed; then the
+quickest ones on all other seeds, as far as the budget goes; of those with all seeds the smallest
+mean. The claim: that rate, no training twice, none beyond the budget, and none left out of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from helpers.algorithms.racing.rates import best_rate as reference
+from helpers.exercises.common import rng
+from helpers.exercises.compare import count, describe, listing, number
+from helpers.exercises.drives_racing import searches
+from helpers.exercises.lesson_18 import rates_wrong as wrong
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+
+RATES = (0.01, 0.03, 0.1, 0.3, 1.0)
+_NEVER = math.inf
+# Seconds of each rate of RATES, by seed. The best of one run, of the first seed, of the others and
+# on average are four rates.
+Seconds = list[tuple[float, ...]]
+_NONE = (_NEVER,) * 3
+_LUCKY: Seconds = [
+    (9.0, 4.4, 5.6),
+    (4.0, 9.0, 11.0),
+    (5.0, 6.0, 5.5),
+    (7.5, 3.0, 12.0),
+    _NONE,
+]
+# The quickest are lost at times, and only the slowest is there each time.
+_LOST: Seconds = [
+    (4.1, 4.15, _NEVER),
+    (6.0, 6.5, 7.5),
+    (3.0, _NEVER, 8.0),
+    (4.0, _NEVER, 4.2),
+    _NONE,
+]
+# None arrives always, one more often than the others.
+_RARE: Seconds = [
+    _NONE,
+    (8.0, _NEVER, _NEVER),
+    (9.0, 9.5, _NEVER),
+    (_NEVER, 7.0, 6.0),
+    _NONE,
+]
+_EQUAL: Seconds = [
+    (7.0, 7.0, 7.0),
+    (5.0, 4.5, 5.5),
+    (5.0, 5.0, 5.0),
+    (8.0, 6.0, 5.0),
+    (6.0, 9.0, 9.0),
+]
+
+
+def cases(seed: int) -> list[Case]:
+    """Seed 0: a rate that is lucky once, some that are lost at times, none that always arrives,
+    equal ones, rates from the largest on, a small budget, one seed, a budget for all; else other
+    times."""
+    random = rng(seed, "18.3")
+    kinds: list[tuple[str, Seconds, tuple[float, ...], int, int]] = [
+        ("With a rate that is lucky on the first seed", _LUCKY, RATES, 3, 13),
+        ("With rates that do not always arrive", _LOST, RATES, 3, 13),
+        ("With no rate that always arrives", _RARE, RATES, 3, 11),
+        ("With two rates that are equally quick", _EQUAL, RATES, 3, 10),
+        ("With rates from the largest on", _EQUAL, RATES[::-1], 3, 10),
+        ("With a budget that does not come out even", _LUCKY, RATES, 3, 8),
+        ("With one seed", _LUCKY, RATES, 1, 5),
+        ("With a budget for all", _LUCKY, RATES, 3, 15),
+    ]
+    made = []
+    for name, table, rates, n, budget in kinds:
+        scale = 2.0 ** int(random.integers(-2, 7)) if seed else 1.0  # equal means stay so
+        seeds = (
+            [1000, 1001, 1002][:n] if not seed else sorted(random.integers(10, 9999, n).tolist())
+        )
+        rows = [
+            (rate, its, scale * table[RATES.index(rate)][k])
+            for rate in rates
+            for k, its in enumerate(seeds)
+        ]
+        asked = _asked(rows, rates, seeds, budget)
+        facts = {"want": asked[0], "allowed": len(asked[1]), "second": asked[2]}
+        made.append(Case(name, ((rows, rates, seeds, budget),), facts=facts))
+    return made
+
+
+def _asked(
+    rows: Sequence[tuple[float, int, float]],
+    rates: Sequence[float],
+    seeds: Sequence[int],
+    budget: int,
+) -> tuple[float, list[tuple[float, int]], list[float]]:
+    """The reference's rate, what it asks for, and the rates that it tries on all seeds."""
+    known = {(rate, seed): seconds for rate, seed, seconds in rows}
+    asked: list[tuple[float, int]] = []
+
+    def seconds_of(rate: float, seed: int) -> float:
+        asked.append((rate, seed))
+        return known[rate, seed]
+
+    want = reference(seconds_of, rates, seeds, budget)
+    return want, asked, [r for r in rates if sum(rate == r for rate, _ in asked) == len(seeds)]
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """The rate, and the trainings that it took."""
+    for look in (beyond, twice, too_few):
+        said = look(case, seen)
+        if said:
+            return said
+    got, want = number(seen.values[0][0]), case.facts["want"]
+    if got == want:
+        return None
+    return f"{case.name}, you chose {describe(seen.values[0][0])}; by these rules it is {want:g}."
+
+
+def beyond(case: Case, seen: Observation) -> str | None:
+    """More trainings than the budget."""
+    trainings, budget = len(seen.values[0][1]), case.args[0][3]
+    if trainings <= budget:
+        return None
+    return (
+        f"{case.name}, you trained {trainings} times, and the budget is {budget}: a way that is "
+        "searched longer than the others looks better than it is."
+    )
+
+
+def twice(case: Case, seen: Observation) -> str | None:
+    """One training asked for twice."""
+    asked = [tuple(each) for each in seen.values[0][1]]
+    again = [each for each in asked if asked.count(each) > 1]
+    if not again:
+        return None
+    rate, seed = again[0]
+    return (
+        f"{case.name}, you trained with rate {rate:g} and seed {seed} {asked.count(again[0])} "
+        "times. Keep what `seconds_of` gives: each call is a training."
+    )
+
+
+def too_few(case: Case, seen: Observation) -> str | None:
+    """Rates that could have been tried."""
+    (_, rates, seeds, budget), asked = case.args[0], [tuple(e) for e in seen.values[0][1]]
+    missing = [rate for rate in rates if (rate, seeds[0]) not in asked]
+    if missing:
+        return (
+            f"{case.name}, you did not try {listing(f'{rate:g}' for rate in missing)} on the first "
+            "seed. Every rate is tried there."
+        )
+    if len(asked) < case.facts["allowed"]:
+        return (
+            f"{case.name}, you trained {count(len(asked), 'time')} and the budget of {budget} "
+            f"allows {case.facts['allowed']}: after {len(rates)} on the first seed, as many rates "
+            "as it holds on all other seeds."
+        )
+    return None
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name."""
+    _, rates, seeds, budget = case.args[0]
+    return {
+        **{"got": describe(seen.values[0][0]), "want": f"{case.facts['want']:g}"},
+        **{"budget": budget, "rates": len(rates), "seeds": len(seeds)},
+        **{"trainings": len(seen.values[0][1]), "second": listing(f"{r:g}" for r in
+           case.facts["second"])},
+    }  # fmt: skip
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """The rate, and what was trained, in whatever order."""
+    got, asked = seen.values[0]
+    return [number(got), sorted(map(list, asked))]
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    _, rates, seeds, budget = cases[0].args[0]
+    return (
+        f"Passed: {len(rates)} rates and {len(seeds)} seeds in {len(seen[0].values[0][1])} of "
+        f"{budget} trainings; the rate that was lucky on the first seed did not win."
+    )
+
+
+def _known(name: str, answer: Any, what: str) -> WrongAnswer:
+    return WrongAnswer(name, answer, f"you chose {{got}} instead of {{want}}: {what}")
+
+
+EXERCISE = Exercise(
+    number="18.3",
+    title="A fair search",
+    stars=2,
+    minutes=15,
+    points=3,
+    function="best_rate",
+    asks=(
+        "every rate on the first seed; then the quickest of them, of equals the smaller rate, on "
+        "all other seeds, as many rates as the budget holds; of those that were tried on all "
+        "seeds the smallest mean, where none is finite the one that arrived most often, of equals "
+        "the smaller."
+    ),
+    cases=cases,
+    drive=searches,
+    claim=claim,
+    numbers=numbers,
+    compared=compared,
+    mistakes=(
+        Mistake("beyond the budget", beyond),
+        Mistake("the same again", twice),
+        Mistake("less than the budget", too_few),
+    ),
+    praise=praise,
+    reference=reference,
+    wrong=(
+        _known(
+            "the quickest single run",
+            wrong.quickest_run,
+            "that rate has the quickest single run. One run may be lucky: take the mean over the "
+            "seeds.",
+        ),
+        _known(
+            "without the runs that never arrived",
+            wrong.finite_alone,
+            "you left runs that never arrived out of the mean. Who arrives seldom, and then "
+            "quickly, wins by that: a mean with infinity in it is infinite.",
+        ),
+        _known(
+            "the median",
+            wrong.by_median,
+            "that rate has the smallest median. It does not see a run that never arrives; the "
+            "smallest mean was asked for.",
+        ),
+        _known(
+            "the first of equals",
+            wrong.first_of_equals,
+            "of equals you took the one that came first in the list. The smaller rate was asked "
+            "for: the order of the list says nothing.",
+        ),
+        _known(
+            "the larger of equals",
+            wrong.larger_of_equals,
+            "of equals you took the larger rate; the smaller one was asked for.",
+        ),
+        _known(
+            "one seed counts as all",
+            wrong.one_seed_counts,
+            "that rate was tried on the first seed alone. Only those that were tried on all seeds "
+            "can be compared.",
+        ),
+        _known(
+            "by the first seed in the end",
+            wrong.first_seed_again,
+            "you decided by the first seed after all. The other seeds were trained for the mean.",
+        ),
+        _known(
+            "without the first seed",
+            wrong.without_first,
+            "your mean leaves the first seed out. It is a run like the others.",
+        ),
+        _known(
+            "how often is not asked",
+            wrong.never_how_often,
+            "where no mean is finite, it is the rate that arrived most often; you took the "
+            "smallest or the first.",
+        ),
+        WrongAnswer(
+            "the slowest go on",
+            wrong.slowest_go_on,
+            "you tried those rates on all seeds that were slowest on the first one. The quickest "
+            "go on: {second}.",
+        ),
+        WrongAnswer(
+            "the first in the list go on",
+            wrong.first_go_on,
+            "you tried the first rates of the list on all seeds. Those go on that were quickest on "
+            "the first seed: {second}.",
+        ),
+        WrongAnswer("tries all", wrong.tries_all, hint="and the budget is"),
+        WrongAnswer("trains again", wrong.trains_again, hint="Keep what `seconds_of` gives"),
+        WrongAnswer("one seed alone", wrong.one_seed, hint="allows"),
+        WrongAnswer("stops early", wrong.stops_early, hint="Every rate is tried there"),
+    ),
+    ranked=False,
+)

@@ -1,0 +1,282 @@
+"""Exercise 18.2, time to the target: when the clock starts, and what counts as reached.
+
+`timed(train, target) -> (seconds, end)`: train() gives (began, looks), with looks (at, took, error)
+in order. The claim: seconds of training to the first look at which the mean of three is at or below
+the target, infinity for never, and the mean error of the last three looks; one training.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from helpers.algorithms.racing.runs import Look, Run
+from helpers.algorithms.racing.timing import timed as reference
+from helpers.exercises.common import rng
+from helpers.exercises.compare import describe, number, told_apart
+from helpers.exercises.drives_racing import times_a_run
+from helpers.exercises.lesson_18 import timed_wrong as wrong
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+
+Looks = list[tuple[float, float, float]]
+
+
+def cases(seed: int) -> list[Case]:
+    """Seed 0: a slow start, long looks and one lucky look; a target that is met exactly; one met at
+    the third look; a run that never arrives; one that ends above the target again; one that
+    diverges. Other seeds: others of these kinds."""
+    random = rng(seed, "18.2")
+    target = 12.0 if not seed else float(random.integers(8, 20))
+    high, over = [78.0, 41.0, 24.0], [-0.5, 5.5, 2.5, 0.5, -3.5, -1.0, -2.0, 0.6]
+    lucky = [*high, *(target + each for each in over)]
+    exact = [60.0, 30.0, target + 2, target, target - 2, target - 3]
+    early = [target - 1, target, target - 2, target - 3]
+    never = [70.0, target + 9, target + 1, target - 1, target + 4, target + 3, target + 2]
+    back = [70.0, target - 2, target - 1, target - 1, target + 6, target + 7]
+    wild = [50.0, target + 3, target - 4, math.nan, math.nan, math.nan]
+    kinds = (
+        ("With a slow start, long looks and a lucky one", lucky, 2.5, True),
+        ("With three looks whose mean is the target", exact, 0.0, False),
+        ("With the target reached at the third look", early, 1.25, True),
+        ("With a run that never arrives", never, 0.5, True),
+        ("With a run that gets worse again", back, 0.75, False),
+        ("With a run that diverges", wild, 0.25, True),
+    )
+    made = []
+    for name, errors, began, slow in kinds:
+        looks = _looks(random, [float(e) for e in errors], began, slow)
+        run = Run(began, [Look(*look) for look in looks])
+        want = reference(partial(_given, run), target)
+        facts = {"want": want, "errors": errors}
+        made.append(Case(name, (((began, looks), target),), facts=facts))
+    return made
+
+
+def _given(run: Run) -> Run:
+    return run
+
+
+def _looks(random: np.random.Generator, errors: Sequence[float], began: float, slow: bool) -> Looks:
+    """Looks at some moments after `began`."""
+    at, made = began, []
+    for error in errors:
+        took = round(float(random.uniform(0.2, 1.0)), 2) if slow else 0.0
+        made.append((round(at, 2), took, error))
+        at += took + round(float(random.uniform(0.5, 2.0)), 2)
+    return made
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """Both numbers, and one training."""
+    (got, _), want = seen.values[0], case.facts["want"]
+    pair = _pair(got)
+    if pair is None:
+        return f"{case.name}, you gave {describe(got)}; (seconds, error at the end) was asked for."
+    for what, one, other in zip(("seconds", "%"), pair, want, strict=True):
+        if not _same(one, other):
+            has, should = told_apart(one, other)
+            end = "" if what == "seconds" else " at the end"
+            return f"{case.name}, you say {has} {what}{end}; it is {should}."
+    return trained_again(case, seen)
+
+
+def trained_again(case: Case, seen: Observation) -> str | None:
+    """More than one training: the second is another run, and takes as long again."""
+    calls = seen.values[0][1]
+    if calls == 1:
+        return None
+    return (
+        f"{case.name}, you called `train` {calls} times. Each call is a whole training, and "
+        "another one: call it once, and keep what it gives."
+    )
+
+
+def _pair(got: Any) -> list[float] | None:
+    if type(got) not in (tuple, list) or len(got) != 2:
+        return None
+    both = [number(each) if each is not None else None for each in got]
+    return None if None in both else [float(each) for each in both if each is not None]
+
+
+def _same(one: float, other: float) -> bool:
+    if math.isnan(other) or math.isinf(other):
+        return one == other or (math.isnan(one) and math.isnan(other))
+    return abs(one - other) <= 1e-9 * max(1.0, abs(other))
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name."""
+    (began, looks), target = case.args[0]
+    pair = _pair(seen.values[0][0]) or [0.0, 0.0]
+    seconds, want = told_apart(pair[0], case.facts["want"][0])
+    end, want_end = told_apart(pair[1], case.facts["want"][1])
+    return {
+        **{"got": seconds, "want": want, "end": end, "want_end": want_end, "began": f"{began:g}"},
+        **{"target": f"{target:g}", "took": f"{sum(took for _, took, _ in looks):g}"},
+        "last": f"{looks[-1][0]:g}",
+    }
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """The two numbers."""
+    pair = _pair(seen.values[0][0])
+    return [repr(round(each, 9)) for each in pair] if pair else pair
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    (_, looks), _ = cases[0].args[0]
+    return (
+        f"Passed: {cases[0].facts['want'][0]:.4g} s of training, within {looks[-1][0]:.4g} s on "
+        "the wall's clock; one lucky look did not count, and a run that never arrives takes "
+        "infinitely long."
+    )
+
+
+def _known(name: str, answer: Any, what: str) -> WrongAnswer:
+    return WrongAnswer(name, answer, f"you say {{got}} s instead of {{want}}: {what}")
+
+
+EXERCISE = Exercise(
+    number="18.2",
+    title="Time to the target",
+    stars=2,
+    minutes=15,
+    points=3,
+    function="timed",
+    asks=(
+        "(seconds, error at the end): seconds of training until the mean error of a look and the "
+        "two before it is at or below the target, when that look begins; from the moment when all "
+        "are ready, without the looks; infinity for never. The end is the mean of the last three."
+    ),
+    cases=cases,
+    drive=times_a_run,
+    claim=claim,
+    numbers=numbers,
+    compared=compared,
+    mistakes=(Mistake("trains again", trained_again),),
+    praise=praise,
+    reference=reference,
+    wrong=(
+        _known(
+            "a mean of fewer",
+            wrong.fewer_than_three,
+            "you took the mean of fewer looks than three. There has to be a look and two before "
+            "it.",
+        ),
+        _known(
+            "one lucky look",
+            wrong.lucky,
+            "you took the first look at or below {target} %. One look may be lucky; the mean of "
+            "three has to be there.",
+        ),
+        _known(
+            "from the start of the processes",
+            wrong.from_start,
+            "your clock runs from the call on. Ranks were ready {began} s later; who starts "
+            "processes more slowly does not train more slowly.",
+        ),
+        _known(
+            "the looks counted",
+            wrong.with_looks,
+            "your clock runs on while the model is looked at. Take what the looks before took off: "
+            "they are the measurement, not the training.",
+        ),
+        _known(
+            "this look counted",
+            wrong.after_look,
+            "that is when the look ended. The model was as good when the look began.",
+        ),
+        _known(
+            "this look taken off",
+            wrong.this_look_off,
+            "you took off what this look takes as well. At its beginning it has taken nothing yet: "
+            "only the looks before it.",
+        ),
+        _known(
+            "from the start, with looks",
+            wrong.wall,
+            "that is the time on the wall: {began} s until all were ready and the looks are in it.",
+        ),
+        _known(
+            "the middle look",
+            wrong.middle_look,
+            "that is the look in the middle of the three. Only at the last of them is their mean "
+            "known.",
+        ),
+        _known(
+            "the first of the three",
+            wrong.first_of_three,
+            "that is the first of the three looks. Only at the last of them is their mean known.",
+        ),
+        _known(
+            "below the target",
+            wrong.strictly_below,
+            "a mean of just {target} % counts: at or below the target.",
+        ),
+        _known(
+            "three in a row",
+            wrong.three_in_a_row,
+            "you waited for three looks at or below {target} %, each of them. Asked for is that "
+            "their mean is.",
+        ),
+        _known(
+            "only where it ends there",
+            wrong.ends_there,
+            "you count a run as arrived only where it ends below the target. It was there first; "
+            "how it ends is the second number.",
+        ),
+        _known(
+            "the mean of all looks",
+            wrong.mean_of_all,
+            "you took the mean of all looks so far, in which the bad beginning never ends. Three "
+            "are asked for: this one and the two before it.",
+        ),
+        _known(
+            "the last time it was reached",
+            wrong.last_time,
+            "that is the last look at which the mean was at or below {target} %. The first counts.",
+        ),
+        _known(
+            "never is the end",
+            wrong.limit_for_never,
+            "you give the time of the last look to a run that never arrived. As a number it would "
+            "be averaged with real ones, and the longer you wait the worse it looks: math.inf.",
+        ),
+        _known(
+            "never is zero",
+            wrong.zero_for_never,
+            "you give 0 to a run that never arrived, which makes it the quickest of all: math.inf.",
+        ),
+        _known(
+            "never is not a number",
+            wrong.nan_for_never,
+            "you give NaN to a run that never arrived. No comparison with it is true, and `min` "
+            "and `sorted` put it anywhere; math.inf is larger than all.",
+        ),
+        WrongAnswer(
+            "the last look for the end",
+            wrong.last_look,
+            "you say {end} % at the end instead of {want_end}: that is the last look alone. Take "
+            "the mean of the last three.",
+        ),
+        WrongAnswer(
+            "the best for the end",
+            wrong.best_look,
+            "you say {end} % at the end instead of {want_end}: that is the best look of the run, "
+            "chosen by the test pictures. Take the mean of the last three.",
+        ),
+        WrongAnswer(
+            "where it arrived for the end",
+            wrong.at_target,
+            "you say {end} % at the end instead of {want_end}: that is when the target was "
+            "reached. Training went on; the end is the mean of the last three looks.",
+        ),
+        WrongAnswer("trains twice", wrong.twice, hint="you called `train` 2 times"),
+    ),
+    ranked=False,
+)

@@ -1,0 +1,93 @@
+"""Figures and tables of lesson 18: what the ways to train took, and what they reached."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from statistics import mean, median
+from typing import Any
+
+from helpers.notebook.figures import show
+from helpers.notebook.style import CYCLE, axes
+from helpers.notebook.tables import Table
+
+Times = Mapping[str, Sequence[float]]
+
+
+def said(seconds: float) -> str:
+    """Seconds with three digits; "never" for infinity."""
+    return f"{seconds:.3g} s" if math.isfinite(seconds) else "never"
+
+
+def race_table(
+    times: Times, ends: Times, rates: Mapping[str, float], caption: str, where: str = "measured"
+) -> Table:
+    """Each way's median time, how often it arrived, and its mean end. where: how it was found."""
+    rows = []
+    for way, seconds in times.items():
+        arrived = sum(map(math.isfinite, seconds))
+        row = [way, f"{rates[way]:g}", said(median(seconds)), f"{arrived} of {len(seconds)}"]
+        rows.append([*row, f"{mean(ends[way]):.1f} %"])
+    headings = ["way", "rate", f"median time to the target, {where}", "arrived", "error at the end"]
+    return Table(headings, rows, caption)
+
+
+def rates_table(found: Mapping[str, Mapping[str, float]], caption: str) -> Table:
+    """The rates that each setting's search chose."""
+    ways = list(next(iter(found.values())))
+    rows = [[way, *(f"{rates[way]:g}" for rates in found.values())] for way in ways]
+    return Table(["way", *found], rows, caption)
+
+
+def show_curves(
+    runs: Mapping[str, Sequence[Sequence[float]]], target: float, unit: str, caption: str
+) -> None:
+    """Test error over time. runs: of each way (seconds, error in %), one run. unit: of the time."""
+    figure, ax = axes(height=3.8)
+    for (way, looks), colour in zip(runs.items(), CYCLE, strict=False):
+        ax.plot([s for s, _ in looks], [e for _, e in looks], color=colour, label=way)
+    ax.axhline(target, color="#555555", linewidth=1, linestyle="--", label="target")
+    ax.set(xlabel=f"seconds of training{unit}", ylabel="test error (%)", ylim=(0, 100))
+    ax.legend(fontsize=8)
+    told = "; ".join(f"{way} ends at {looks[-1][1]:.0f} % after {looks[-1][0]:.3g} s"
+                     for way, looks in runs.items())  # fmt: skip
+    show(figure, caption, f"Test error over time, one run of each way. {told}.")
+
+
+def show_times(draw: Callable[[Any, Any], None], times: Times, caption: str) -> None:
+    """A figure by the learner's `draw`, with what it should say in its alternative text."""
+    figure, ax = axes(height=3.2)
+    draw(ax, {way: list(seconds) for way, seconds in times.items()})
+    told = [
+        f"{way} {mean(seconds):.3g} s on average" if all(map(math.isfinite, seconds)) else
+        f"{way} arrived in {sum(map(math.isfinite, seconds))} of {len(seconds)} runs"
+        for way, seconds in times.items()
+    ]  # fmt: skip
+    show(figure, caption, f"Time to the target with 95 % intervals: {'; '.join(told)}.")
+
+
+def predicted_table(predicted: Times, measured: Times, caption: str) -> Table:
+    """The model's medians beside the measured ones."""
+    rows = []
+    for way, seconds in predicted.items():
+        one = median(seconds)
+        other = median(measured[way]) if way in measured else math.nan
+        both = math.isfinite(one) and math.isfinite(other)
+        rows.append(
+            [way, said(one), said(other), f"{100 * (one / other - 1):+.0f} %" * both or "–"]
+        )
+    return Table(["way", "modelled", "measured", "apart"], rows, caption)
+
+
+def predictions_table(
+    predicted: Mapping[str, Mapping[str, str]], tables: Mapping[str, tuple[Times, Times]]
+) -> Table:
+    """What was predicted of each setting, and what came."""
+    rows = []
+    for setting, (times, ends) in tables.items():
+        first = min(times, key=lambda way: median(times[way]))
+        best = min(ends, key=lambda way: mean(ends[way]))
+        given = predicted.get(setting, {})
+        rows.append([setting, given.get("first", "–"), first, given.get("best", "–"), best])
+    headings = ["setting", "first, predicted", "first", "best, predicted", "best"]
+    return Table(headings, rows, "Predictions from the logbook, and what the runs gave.")

@@ -1,0 +1,46 @@
+"""The cost model: who would win with four times the machines, and links ten times as fast.
+
+It is the clock: real gradients decide how many updates a way needs, and stated seconds of computing
+and of links how long they take. First it is held against what hosts measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from statistics import median
+from typing import NamedTuple
+
+from helpers.workloads.capstone.race import Table, Timed
+from helpers.workloads.capstone.settings import ELSEWHERE, HOSTS, TARGET, WAYS, Setting
+from helpers.workloads.capstone.ways import train
+
+
+class Predicted(NamedTuple):
+    """Seconds to the target of a way, medians over the seeds; measured: None where nothing was."""
+
+    way: str
+    predicted: float
+    measured: float | None = None
+
+
+def predicted_times(
+    timed: Timed, setting: Setting, rates: Mapping[str, float], seeds: Sequence[int]
+) -> Table:
+    """Seconds to the target on the clock, by way, for each seed."""
+    clock = setting.on_clock()
+    return {
+        way: [timed(partial(train, way, clock, rates[way], seed), TARGET)[0] for seed in seeds]
+        for way in WAYS
+    }
+
+
+def beside(predicted: Table, measured: Table) -> list[Predicted]:
+    """The model's medians beside the measured ones."""
+    return [
+        Predicted(way, median(times), median(measured[way]) if way in measured else None)
+        for way, times in predicted.items()
+    ]
+
+
+HERE, THERE = HOSTS, ELSEWHERE
