@@ -38,28 +38,28 @@ def times_a_run(fn: Function, case: Case) -> Observation:
 
 
 def searches(fn: Function, case: Case) -> Observation:
-    """Call `fn(seconds_of, rates, seeds, budget)`; `values[0]` is [what it gives, trainings].
+    """Call `fn(result_of, rates, seeds, budget)`; `values[0]` is [what it gives, trainings].
 
-    A case's arguments: `[[rate, seed, seconds], …]`, rates, seeds, budget. trainings: `[[rate,
-    seed], …]` in the order in which they were asked for.
+    A case's arguments: `[[rate, seed, seconds, end], …]`, rates, seeds, budget. trainings:
+    `[[rate, seed], …]` in the order in which they were asked for.
     """
     trouble = wrong_signature(fn, 4)
     if trouble:
         return trouble
     table, rates, seeds, budget = case.args[0]
-    known = {(rate, seed): seconds for rate, seed, seconds in table}
+    known = {(rate, seed): (float(seconds), float(end)) for rate, seed, seconds, end in table}
     asked: list[list[Any]] = []
 
-    def seconds_of(rate: float, seed: int) -> float:
+    def result_of(rate: float, seed: int) -> tuple[float, float]:
         if len(asked) >= _TRAININGS:
             raise RuntimeError(f"There were {_TRAININGS} trainings, of a budget of {budget}.")
         if (rate, seed) not in known:
             raise ValueError(f"There is no rate {rate!r} or no seed {seed!r}.")
         asked.append([rate, seed])
-        return float(known[rate, seed])
+        return known[rate, seed]
 
     try:
-        value = plain(fn(seconds_of, list(rates), list(seeds), budget))
+        value = plain(fn(result_of, list(rates), list(seeds), budget))
     except Exception as error:
         return failed(error, fn)
     return Observation(values=[[value, asked]])

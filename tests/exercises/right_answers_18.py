@@ -57,39 +57,39 @@ RIGHT += [("18.2", by_arrays), ("18.2", with_a_window)]
 # --- 18.3: a fair search --------------------------------------------------------------------------
 
 
-def seed_by_seed(seconds_of: Any, rates: Any, seeds: Any, budget: int) -> float:
+def seed_by_seed(result_of: Any, rates: Any, seeds: Any, budget: int) -> float:
     """Seed after seed instead of rate after rate."""
-    found = {(rate, seeds[0]): seconds_of(rate, seeds[0]) for rate in reversed(rates)}
+    found = {(rate, seeds[0]): result_of(rate, seeds[0]) for rate in reversed(rates)}
     ranked = sorted((found[rate, seeds[0]], rate) for rate in rates)
     more = len(seeds) - 1
     chosen = [rate for _, rate in ranked][: (budget - len(rates)) // more if more else None]
     for seed in seeds[1:]:
         for rate in chosen:
-            found[rate, seed] = seconds_of(rate, seed)
+            found[rate, seed] = result_of(rate, seed)
     best = None
     for rate in sorted(chosen):
-        all_of = [found[rate, seed] for seed in seeds]
-        worth = (sum(all_of), sum(math.isinf(each) for each in all_of))
+        worth = tuple(sum(found[rate, seed][part] for seed in seeds) for part in (0, 1))
         if best is None or worth < best[0]:
             best = (worth, rate)
     assert best is not None
     return best[1]
 
 
-def by_numpy(seconds_of: Any, rates: Any, seeds: Any, budget: int) -> Any:
+def by_numpy(result_of: Any, rates: Any, seeds: Any, budget: int) -> Any:
     """A table with NaN for what was not tried."""
     rates = np.sort(np.array(rates))
-    table = np.full((len(rates), len(seeds)), np.nan)
-    table[:, 0] = [seconds_of(float(rate), seeds[0]) for rate in rates]
+    table = np.full((len(rates), len(seeds), 2), np.nan)
+    table[:, 0] = [result_of(float(rate), seeds[0]) for rate in rates]
     left = budget - len(rates)
-    for row in np.argsort(table[:, 0], kind="stable"):
+    for row in np.lexsort((table[:, 0, 1], table[:, 0, 0])):
         if left < len(seeds) - 1:
             break
-        table[row, 1:] = [seconds_of(float(rates[row]), seed) for seed in seeds[1:]]
+        if len(seeds) > 1:
+            table[row, 1:] = [result_of(float(rates[row]), seed) for seed in seeds[1:]]
         left -= len(seeds) - 1
-    whole = np.flatnonzero(~np.isnan(table).any(axis=1))
-    key = np.lexsort((-np.isfinite(table[whole]).sum(1), table[whole].mean(1)))
-    return rates[whole[key[0]]]
+    whole = np.flatnonzero(~np.isnan(table).any(axis=(1, 2)))
+    seconds, ends = table[whole].mean(axis=1).T
+    return rates[whole[np.lexsort((ends, seconds))[0]]]
 
 
 RIGHT += [("18.3", seed_by_seed), ("18.3", by_numpy)]

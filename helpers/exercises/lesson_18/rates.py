@@ -1,8 +1,9 @@
 """Exercise 18.3, a fair search: one budget of trainings for every way's learning rate.
 
-`best_rate(seconds_of, rates, seeds, budget) -> rate`: every rate on the first seed; then the
-quickest ones on all other seeds, as far as the budget goes; of those with all seeds the smallest
-mean. The claim: that rate, no training twice, none beyond the budget, and none left out of it.
+`best_rate(result_of, rates, seeds, budget) -> rate`: every rate on the first seed; then the best of
+them on all other seeds, as far as the budget goes; of those with all seeds the smallest mean of the
+seconds, then of the error at the end. The claim: that rate, no training twice, none beyond the
+budget, none left out of it, and the right ones on all seeds.
 """
 
 from __future__ import annotations
@@ -20,65 +21,53 @@ from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAn
 
 RATES = (0.01, 0.03, 0.1, 0.3, 1.0)
 _NEVER = math.inf
-# Seconds of each rate of RATES, by seed. The best of one run, of the first seed, of the others and
-# on average are four rates.
-Seconds = list[tuple[float, ...]]
+# Of each rate of RATES and seed the seconds, and the error at the end.
+Table = tuple[list[tuple[float, ...]], list[tuple[float, ...]]]
 _NONE = (_NEVER,) * 3
-_LUCKY: Seconds = [
-    (9.0, 4.4, 5.6),
-    (4.0, 9.0, 11.0),
-    (5.0, 6.0, 5.5),
-    (7.5, 3.0, 12.0),
-    _NONE,
-]
+# The best of one run, of the first seed, of the others and on average are four rates.
+_LUCKY: Table = (
+    [(9.0, 8.4, 8.6), (4.0, 9.0, 11.0), (5.0, 6.0, 5.5), (7.5, 3.0, 12.0), (7.0, 5.2, 5.6)],
+    [(8.9, 8.8, 8.9), (9.5, 9.0, 9.2), (9.7, 8.0, 8.1), (8.8, 9.1, 8.9), (9.3, 9.2, 9.4)],
+)
 # The quickest are lost at times, and only the slowest is there each time.
-_LOST: Seconds = [
-    (4.1, 4.15, _NEVER),
-    (6.0, 6.5, 7.5),
-    (3.0, _NEVER, 8.0),
-    (4.0, _NEVER, 4.2),
-    _NONE,
-]
-# None arrives always, one more often than the others.
-_RARE: Seconds = [
-    _NONE,
-    (8.0, _NEVER, _NEVER),
-    (9.0, 9.5, _NEVER),
-    (_NEVER, 7.0, 6.0),
-    _NONE,
-]
-_EQUAL: Seconds = [
-    (7.0, 7.0, 7.0),
-    (5.0, 4.5, 5.5),
-    (5.0, 5.0, 5.0),
-    (8.0, 6.0, 5.0),
-    (6.0, 9.0, 9.0),
-]
+_LOST: Table = (
+    [(4.1, 4.15, _NEVER), (6.0, 6.5, 7.5), (3.0, _NEVER, 8.0), (4.0, _NEVER, 4.2), _NONE],
+    [(9.0, 9.1, 14.0), (9.9, 9.7, 9.8), (8.5, 13.0, 9.4), (8.9, 15.0, 8.8), (80.0, 90.0, 85.0)],
+)
+# None arrives on the first seed; two come near.
+_FAR: Table = (
+    [_NONE, _NONE, _NONE, (_NEVER, 9.5, _NEVER), _NONE],
+    [(89.0,) * 3, (40.0,) * 3, (13.0, 13.5, 14.0), (14.0, 10.5, 12.6), (70.0,) * 3],
+)
+_EQUAL: Table = (
+    [(7.0, 7.0, 7.0), (5.0, 4.5, 5.5), (5.0, 5.0, 5.0), (8.0, 6.0, 5.0), (6.0, 9.0, 9.0)],
+    [(9.0, 9.5, 9.0), (9.5, 9.0, 9.5), (9.5, 9.0, 9.5), (9.0, 9.5, 9.5), (8.5, 8.5, 8.5)],
+)
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: a rate that is lucky once, some that are lost at times, none that always arrives,
-    equal ones, rates from the largest on, a small budget, one seed, a budget for all; else other
+    """Seed 0: a lucky rate, some that are lost at times, none that arrives on the first seed, equal
+    ones, rates from the largest on, a small budget, one seed, a budget for all; else other
     times."""
     random = rng(seed, "18.3")
-    kinds: list[tuple[str, Seconds, tuple[float, ...], int, int]] = [
+    kinds: list[tuple[str, Table, tuple[float, ...], int, int]] = [
         ("With a rate that is lucky on the first seed", _LUCKY, RATES, 3, 13),
         ("With rates that do not always arrive", _LOST, RATES, 3, 13),
-        ("With no rate that always arrives", _RARE, RATES, 3, 11),
-        ("With two rates that are equally quick", _EQUAL, RATES, 3, 10),
+        ("With no rate that arrives on the first seed", _FAR, RATES, 3, 11),
+        ("With two rates that are equally good", _EQUAL, RATES, 3, 10),
         ("With rates from the largest on", _EQUAL, RATES[::-1], 3, 10),
         ("With a budget that does not come out even", _LUCKY, RATES, 3, 8),
         ("With one seed", _LUCKY, RATES, 1, 5),
         ("With a budget for all", _LUCKY, RATES, 3, 15),
     ]
     made = []
-    for name, table, rates, n, budget in kinds:
+    for name, (times, ends), rates, n, budget in kinds:
         scale = 2.0 ** int(random.integers(-2, 7)) if seed else 1.0  # equal means stay so
         seeds = (
             [1000, 1001, 1002][:n] if not seed else sorted(random.integers(10, 9999, n).tolist())
         )
         rows = [
-            (rate, its, scale * table[RATES.index(rate)][k])
+            (rate, its, scale * times[RATES.index(rate)][k], ends[RATES.index(rate)][k])
             for rate in rates
             for k, its in enumerate(seeds)
         ]
@@ -89,20 +78,20 @@ def cases(seed: int) -> list[Case]:
 
 
 def _asked(
-    rows: Sequence[tuple[float, int, float]],
+    rows: Sequence[tuple[float, int, float, float]],
     rates: Sequence[float],
     seeds: Sequence[int],
     budget: int,
 ) -> tuple[float, list[tuple[float, int]], list[float]]:
     """The reference's rate, what it asks for, and the rates that it tries on all seeds."""
-    known = {(rate, seed): seconds for rate, seed, seconds in rows}
+    known = {(rate, seed): (seconds, end) for rate, seed, seconds, end in rows}
     asked: list[tuple[float, int]] = []
 
-    def seconds_of(rate: float, seed: int) -> float:
+    def result_of(rate: float, seed: int) -> tuple[float, float]:
         asked.append((rate, seed))
         return known[rate, seed]
 
-    want = reference(seconds_of, rates, seeds, budget)
+    want = reference(result_of, rates, seeds, budget)
     return want, asked, [r for r in rates if sum(rate == r for rate, _ in asked) == len(seeds)]
 
 
@@ -114,7 +103,7 @@ def claim(case: Case, seen: Observation) -> str | None:
             return said
     got, want = number(seen.values[0][0]), case.facts["want"]
     if got == want:
-        return None
+        return others_went_on(case, seen)
     return f"{case.name}, you chose {describe(seen.values[0][0])}; by these rules it is {want:g}."
 
 
@@ -138,7 +127,7 @@ def twice(case: Case, seen: Observation) -> str | None:
     rate, seed = again[0]
     return (
         f"{case.name}, you trained with rate {rate:g} and seed {seed} {asked.count(again[0])} "
-        "times. Keep what `seconds_of` gives: each call is a training."
+        "times. Keep what `result_of` gives: each call is a training."
     )
 
 
@@ -158,6 +147,18 @@ def too_few(case: Case, seen: Observation) -> str | None:
             "as it holds on all other seeds."
         )
     return None
+
+
+def others_went_on(case: Case, seen: Observation) -> str | None:
+    """Rates that were tried on all seeds and should not have been, though the right one won."""
+    tried = {rate for rate, its in seen.values[0][1] if its != case.args[0][2][0]}
+    want = case.facts["second"]
+    if tried == set(want) or len(case.args[0][2]) == 1:
+        return None
+    return (
+        f"{case.name}, you tried {listing(f'{rate:g}' for rate in sorted(tried))} on all seeds. "
+        f"Those go on that did best on the first seed: {listing(f'{rate:g}' for rate in want)}."
+    )
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -198,10 +199,10 @@ EXERCISE = Exercise(
     points=3,
     function="best_rate",
     asks=(
-        "every rate on the first seed; then the quickest of them, of equals the smaller rate, on "
-        "all other seeds, as many rates as the budget holds; of those that were tried on all "
-        "seeds the smallest mean, where none is finite the one that arrived most often, of equals "
-        "the smaller."
+        "every rate on the first seed; then the quickest of them, of equals the one that ended "
+        "lower, then the smaller, on all other seeds, as many rates as the budget holds; of those "
+        "that were tried on all seeds the smallest mean of the seconds, of equals the smallest "
+        "mean of the ends, then the smaller rate."
     ),
     cases=cases,
     drive=searches,
@@ -262,10 +263,28 @@ EXERCISE = Exercise(
             "your mean leaves the first seed out. It is a run like the others.",
         ),
         _known(
-            "how often is not asked",
-            wrong.never_how_often,
-            "where no mean is finite, it is the rate that arrived most often; you took the "
-            "smallest or the first.",
+            "the end is not asked",
+            wrong.end_is_not_asked,
+            "where no mean of seconds is finite, the smallest mean of the errors at the end "
+            "decides; you took the smaller or the first.",
+        ),
+        _known(
+            "by the end alone",
+            wrong.by_the_end,
+            "that rate has the lowest error at the end. The seconds come first; the end decides "
+            "only between rates that are equally quick, or never arrive.",
+        ),
+        WrongAnswer(
+            "the smallest go on where none arrived",
+            wrong.smallest_go_on,
+            "on the first seed no rate arrived, and you went on with the smallest. Infinity equals "
+            "infinity: those go on that ended lowest: {second}.",
+        ),
+        WrongAnswer(
+            "the lowest go on",
+            wrong.lowest_go_on,
+            "you tried those rates on all seeds that ended lowest on the first one. The seconds "
+            "come first: {second}.",
         ),
         WrongAnswer(
             "the slowest go on",
@@ -280,7 +299,7 @@ EXERCISE = Exercise(
             "the first seed: {second}.",
         ),
         WrongAnswer("tries all", wrong.tries_all, hint="and the budget is"),
-        WrongAnswer("trains again", wrong.trains_again, hint="Keep what `seconds_of` gives"),
+        WrongAnswer("trains again", wrong.trains_again, hint="Keep what `result_of` gives"),
         WrongAnswer("one seed alone", wrong.one_seed, hint="allows"),
         WrongAnswer("stops early", wrong.stops_early, hint="Every rate is tried there"),
     ),

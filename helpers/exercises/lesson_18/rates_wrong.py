@@ -7,35 +7,40 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
-SecondsOf = Callable[[float, int], float]
-Found = Sequence[float]
+Result = tuple[float, float]  # seconds, and the error at the end
+ResultOf = Callable[[float, int], Result]
+Found = Sequence[Result]
 Worth = Callable[[float, Found], Any]
 
 
+def _mean(found: Found, part: int = 0) -> float:
+    return sum(each[part] for each in found) / len(found)
+
+
 def _worth(rate: float, found: Found) -> Any:
-    return sum(found) / len(found), -sum(map(math.isfinite, found)), rate
+    return _mean(found), _mean(found, 1), rate
 
 
 def _search(
     worth: Worth = _worth,
-    order: Callable[[float, float], Any] = lambda seconds, rate: (seconds, rate),
+    order: Worth = _worth,
     whole: bool = True,
     rates_of: Callable[[Sequence[float]], Sequence[float]] = lambda rates: rates,
     most: int | None = None,
     ordered: bool = True,
-) -> Callable[[SecondsOf, Sequence[float], Sequence[int], int], float]:
+) -> Callable[[ResultOf, Sequence[float], Sequence[int], int], float]:
     """The right one with a part exchanged. order: who goes on first. whole: whether only rates with
     all seeds are compared. most: at most so many rates go on."""
 
     def best_rate(
-        seconds_of: SecondsOf, rates: Sequence[float], seeds: Sequence[int], budget: int
+        result_of: ResultOf, rates: Sequence[float], seeds: Sequence[int], budget: int
     ) -> float:
         first, *others = seeds
-        tried = {rate: [seconds_of(rate, first)] for rate in rates_of(rates)}
-        goes = sorted(tried, key=lambda r: order(tried[r][0], r)) if ordered else list(tried)
+        tried = {rate: [result_of(rate, first)] for rate in rates_of(rates)}
+        goes = sorted(tried, key=lambda r: order(r, tried[r])) if ordered else list(tried)
         room = (budget - len(tried)) // len(others) if others else len(goes)
         for rate in goes[: room if most is None else most]:
-            tried[rate] += [seconds_of(rate, seed) for seed in others]
+            tried[rate] += [result_of(rate, seed) for seed in others]
         those = [r for r in tried if len(tried[r]) == len(seeds) or not whole]
         return min(those, key=lambda rate: worth(rate, tried[rate]))
 
@@ -43,20 +48,27 @@ def _search(
 
 
 def _finite(rate: float, found: Found) -> Any:
-    kept = [each for each in found if math.isfinite(each)]
-    return (sum(kept) / len(kept) if kept else math.inf), rate
+    kept = [each for each in found if math.isfinite(each[0])]
+    return (_mean(kept) if kept else math.inf), _mean(found, 1), rate
+
+
+def _median(rate: float, found: Found) -> Any:
+    return statistics.median(seconds for seconds, _ in found), _mean(found, 1), rate
 
 
 quickest_run = _search(worth=lambda rate, found: (min(found), rate))
 finite_alone = _search(worth=_finite)
-by_median = _search(worth=lambda rate, found: (statistics.median(found), rate))
+by_median = _search(worth=_median)
 first_of_equals = _search(worth=lambda rate, found: _worth(rate, found)[:2])
 larger_of_equals = _search(worth=lambda rate, found: (*_worth(rate, found)[:2], -rate))
 one_seed_counts = _search(whole=False)
-first_seed_again = _search(worth=lambda rate, found: (found[0], rate))
+first_seed_again = _search(worth=lambda rate, found: (*found[0], rate))
 without_first = _search(worth=lambda rate, found: _worth(rate, found[1:] or found))
-never_how_often = _search(worth=lambda rate, found: (sum(found), rate))
-slowest_go_on = _search(order=lambda seconds, rate: (-seconds, rate))
+end_is_not_asked = _search(worth=lambda rate, found: (_mean(found), rate))
+by_the_end = _search(worth=lambda rate, found: (_mean(found, 1), rate))
+smallest_go_on = _search(order=lambda rate, found: (found[0][0], rate))
+slowest_go_on = _search(order=lambda rate, found: (-found[0][0], rate))
+lowest_go_on = _search(order=lambda rate, found: (found[0][1], rate))
 first_go_on = _search(ordered=False)
 tries_all = _search(most=99)
 one_seed = _search(most=0, whole=False)
@@ -64,10 +76,10 @@ stops_early = _search(rates_of=lambda rates: rates[:-1])
 
 
 def trains_again(
-    seconds_of: SecondsOf, rates: Sequence[float], seeds: Sequence[int], budget: int
+    result_of: ResultOf, rates: Sequence[float], seeds: Sequence[int], budget: int
 ) -> float:
     """Every rate on the first seed, and then some of them on all, the first once more."""
-    first = {rate: seconds_of(rate, seeds[0]) for rate in rates}
-    order = sorted(rates, key=lambda rate: (first[rate], rate))
+    first = {rate: result_of(rate, seeds[0]) for rate in rates}
+    order = sorted(rates, key=lambda rate: (*first[rate], rate))
     goes = order[: (budget - len(rates)) // len(seeds)]
-    return min(goes or order, key=lambda rate: sum(seconds_of(rate, seed) for seed in seeds))
+    return min(goes or order, key=lambda rate: sum(result_of(rate, seed)[0] for seed in seeds))

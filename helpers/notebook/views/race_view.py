@@ -10,6 +10,7 @@ from typing import Any
 from helpers.notebook.figures import show
 from helpers.notebook.style import CYCLE, axes
 from helpers.notebook.tables import Table
+from helpers.workloads.capstone.settings import RATES
 
 Times = Mapping[str, Sequence[float]]
 
@@ -33,10 +34,15 @@ def race_table(
 
 
 def rates_table(found: Mapping[str, Mapping[str, float]], caption: str) -> Table:
-    """The rates that each setting's search chose."""
+    """The rates that each setting's search chose, and whether a better one may lie beyond."""
     ways = list(next(iter(found.values())))
-    rows = [[way, *(f"{rates[way]:g}" for rates in found.values())] for way in ways]
+    rows = [[way, *(_rate(rates[way]) for rates in found.values())] for way in ways]
     return Table(["way", *found], rows, caption)
+
+
+def _rate(rate: float) -> str:
+    at_the_end = rate in (min(RATES), max(RATES))
+    return f"{rate:g}, the list ends there" if at_the_end else f"{rate:g}"
 
 
 def show_curves(
@@ -91,3 +97,15 @@ def predictions_table(
         rows.append([setting, given.get("first", "–"), first, given.get("best", "–"), best])
     headings = ["setting", "first, predicted", "first", "best, predicted", "best"]
     return Table(headings, rows, "Predictions from the logbook, and what the runs gave.")
+
+
+def factors_table(found: Mapping[str, Mapping[str, tuple[float, float]]]) -> Table:
+    """What the times are made of. found: by setting and way the share of a run's gradients that
+    the target took, infinity for never, and the seconds of all."""
+    rows = []
+    for setting, ways in found.items():
+        for way, (share, whole) in ways.items():
+            needed = f"{100 * share:.0f} %" if math.isfinite(share) else "never"
+            rows.append([setting, way, needed, said(whole), said(share * whole)])
+    headings = ["setting", "way", "gradients needed", "all gradients take", "time to the target"]
+    return Table(headings, rows, "What the median times are made of: the product of two factors.")

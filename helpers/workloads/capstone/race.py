@@ -23,7 +23,8 @@ from helpers.workloads.capstone.settings import (
 from helpers.workloads.capstone.ways import train
 
 Timed = Callable[[Callable[[], Run], float], tuple[float, float]]
-BestRate = Callable[[Callable[[float, int], float], Sequence[float], Sequence[int], int], float]
+ResultOf = Callable[[float, int], tuple[float, float]]
+BestRate = Callable[[ResultOf, Sequence[float], Sequence[int], int], float]
 Bar = Callable[[Sequence[Any], str], Iterable[Any]]  # shows how far it is, with a label
 Table = dict[str, list[float]]
 
@@ -66,14 +67,16 @@ def search(
         if known:
             found[way] = known[-1]["rate"]
             continue
-        trainings: list[tuple[float, int, float | None]] = []
+        trainings: list[tuple[float, int, float | None, float]] = []
 
-        def seconds_of(rate: float, seed: int, way: str = way, kept: Any = trainings) -> float:
-            seconds, _ = timed(lambda: train(way, setting.on_clock(), rate, seed), TARGET)
-            kept.append((rate, seed, written(seconds)))
-            return seconds
+        def result_of(
+            rate: float, seed: int, way: str = way, kept: Any = trainings
+        ) -> tuple[float, float]:
+            seconds, end = timed(lambda: train(way, setting.on_clock(), rate, seed), TARGET)
+            kept.append((rate, seed, written(seconds), end))
+            return seconds, end
 
-        found[way] = best_rate(seconds_of, RATES, TUNING_SEEDS, BUDGET)
+        found[way] = best_rate(result_of, RATES, TUNING_SEEDS, BUDGET)
         book.add("search", setting=setting.name, way=way, rate=found[way], trainings=trainings)
     return found | {WAYS[-1]: found[WAYS[0]]}
 

@@ -38,19 +38,26 @@ def test_a_search_never_trains_more_than_its_budget_nor_twice(
     random = np.random.default_rng(seed)
     asked: list[tuple[float, int]] = []
 
-    def seconds_of(rate: float, its_seed: int) -> float:
+    def result_of(rate: float, its_seed: int) -> tuple[float, float]:
         asked.append((rate, its_seed))
-        return math.inf if random.random() < 0.3 else float(random.random())
+        seconds = math.inf if random.random() < 0.3 else float(random.random())
+        return seconds, float(random.uniform(5, 90))
 
     budget = len(rates) + seeds - 1 + more
-    found = best_rate(seconds_of, rates, range(seeds), budget)
+    found = best_rate(result_of, rates, range(seeds), budget)
     assert found in rates and len(asked) <= budget and len(set(asked)) == len(asked)
     assert sum(rate == found for rate, _ in asked) == seeds
 
 
 def test_a_budget_that_is_too_small_is_refused() -> None:
     with pytest.raises(ValueError, match="3 rates, one of them on 2 seeds, take 4 trainings"):
-        best_rate(lambda rate, seed: 1.0, [0.1, 0.2, 0.3], [1, 2], 3)
+        best_rate(lambda rate, seed: (1.0, 9.0), [0.1, 0.2, 0.3], [1, 2], 3)
+
+
+def test_where_no_rate_arrives_the_nearest_is_taken() -> None:
+    ends = {0.01: 80.0, 0.1: 14.0, 0.3: 13.0, 1.0: 70.0}
+    found = best_rate(lambda rate, seed: (math.inf, ends[rate]), list(ends), [1, 2], 5)
+    assert found == 0.3
 
 
 numbers = st.floats(-1e3, 1e3).map(lambda x: round(x, 3))

@@ -1,0 +1,166 @@
+"""Whether the settings agree on the order of the ways, and what turned it where they do not.
+
+Time to the target is a product: how many gradients a way needs, times what a gradient takes it. A
+setting changes both, and not for all ways alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import mean, median
+from typing import NamedTuple
+
+from helpers.algorithms.racing.runs import Run
+from helpers.workloads.capstone.logbook import Logbook
+from helpers.workloads.capstone.race import Table, run_of, tables
+
+Compare = Callable[[list[float], list[float]], tuple[float, float, float, float]]
+Results = Mapping[str, tuple[Table, Table]]  # by setting: seconds to the target, and ends
+
+
+def lasted(book: Logbook, setting: str) -> Table:
+    """Seconds that each way trained for in its whole run, without the looks, by seed."""
+    latest = {(e["way"], e["seed"]): run_of(e) for e in book.of("run", setting=setting)}
+    times, _ = tables(book, setting)
+    seeds = sorted({seed for _, seed in latest})
+    return {way: [_trained(latest[way, seed]) for seed in seeds] for way in times}
+
+
+def _trained(run: Run) -> float:
+    return run.looks[-1].at - run.began - sum(look.took for look in run.looks[:-1])
+
+
+class Factors(NamedTuple):
+    """What the median time of a way to the target is made of. gradients: the share of a run's that
+    was used, infinity for never. whole: seconds of all of them, in the median."""
+
+    gradients: float
+    whole: float
+
+
+def factors(times: Table, whole: Table) -> dict[str, Factors]:
+    """The two factors of each way; their product is the median time."""
+    middle = {way: median(seconds) for way, seconds in whole.items()}
+    return {way: Factors(median(times[way]) / middle[way], middle[way]) for way in times}
+
+
+@dataclass(frozen=True)
+class Turned:
+    """Two ways in another order in one setting than in another: `a` before `b` in `here`, and
+    behind it `there`.
+
+    gradients, seconds: of `b`, as a multiple of `a`'s, here and there: gradients needed, and what
+    one takes. sure: whether the difference of times differs from 0 in both.
+    """
+
+    a: str
+    b: str
+    here: str
+    there: str
+    gradients: tuple[float, float]
+    seconds: tuple[float, float]
+    sure: bool
+
+    @property
+    def by_gradients(self) -> bool:
+        """Whether gradients changed more than what one takes did."""
+        before, after = self.gradients
+        if not (0 < before < math.inf and 0 < after < math.inf):
+            return True
+        return abs(math.log(after / before)) > abs(math.log(self.seconds[1] / self.seconds[0]))
+
+
+def order(table: Table, worth: Callable[[Sequence[float]], float]) -> list[str]:
+    """The ways from the smallest on."""
+    return sorted(table, key=lambda way: worth(table[way]))
+
+
+def turned(results: Results, whole: Mapping[str, Table], compare: Compare) -> list[Turned]:
+    """Each pair of ways whose times are in different orders in two settings, once: with the
+    settings in which the difference is surest. Pairs of equal medians have no order."""
+    made = {name: factors(times, whole[name]) for name, (times, _) in results.items()}
+    found: dict[tuple[str, str], Turned] = {}
+    for here, there in combinations(results, 2):
+        times, others = results[here][0], results[there][0]
+        for a, b in combinations([way for way in times if way in others], 2):
+            first, second = (a, b) if median(times[a]) <= median(times[b]) else (b, a)
+            if not median(others[second]) < median(others[first]):
+                continue
+            sure = all(differs(of[first], of[second], compare) for of in (times, others))
+            one = [made[name][first] for name in (here, there)]
+            other = [made[name][second] for name in (here, there)]
+            gradients = [y.gradients / x.gradients for x, y in zip(one, other, strict=True)]
+            seconds = [y.whole / x.whole for x, y in zip(one, other, strict=True)]
+            new = Turned(first, second, here, there, (gradients[0], gradients[1]),
+                         (seconds[0], seconds[1]), sure)  # fmt: skip
+            if (a, b) not in found or (sure and not found[a, b].sure):
+                found[a, b] = new
+    return list(found.values())
+
+
+def differs(a: list[float], b: list[float], compare: Compare) -> bool:
+    """Whether the 95 % interval of the paired difference is on one side of 0.
+
+    Where one did not always arrive: whether the other always did, and this one never.
+    """
+    arrived = [sum(map(math.isfinite, each)) for each in (a, b)]
+    if arrived == [len(a), len(b)]:
+        _, low, high, _ = compare(a, b)
+        return low > 0 or high < 0
+    return sorted(arrived) == [0, len(a)]
+
+
+def agreement(results: Results, whole: Mapping[str, Table], compare: Compare) -> list[str]:
+    """Sentences for the report: each setting's order, and why they differ where they do."""
+    settings = list(results)
+    said = []
+    for what, part, worth in (
+        ("By time to the target", 0, median),
+        ("By the error at the end", 1, mean),
+    ):
+        orders = {name: order(results[name][part], worth) for name in settings}
+        told = "; ".join(f"{name}: {', '.join(ways)}" for name, ways in orders.items())
+        same = len({tuple(ways) for ways in orders.values()}) == 1
+        said.append(f"{what} the settings {'agree' if same else 'do not agree'}. {told}.")
+    changed = turned(results, whole, compare)
+    said += [_why(pair) for pair in changed if pair.sure]
+    open_ones = [f"{pair.a} and {pair.b}" for pair in changed if not pair.sure]
+    if open_ones:
+        said.append(
+            f"Not told apart in at least one of the settings that differ: {'; '.join(open_ones)}."
+        )
+    said.append(_ends(results, compare))
+    return said
+
+
+def _why(pair: Turned) -> str:
+    """What turned a pair round."""
+    a, b, here, there = pair.a, pair.b, pair.here, pair.there
+    said = f"{a} is before {b} in {here}, and behind it in {there}"
+    for name, ratio in zip((here, there), pair.gradients, strict=True):
+        if not 0 < ratio < math.inf:
+            return f"{said}: in {name} {b if ratio else a} does not arrive."
+    by = "gradients it needs" if pair.by_gradients else "time a gradient takes"
+    return (
+        f"{said}. {b} needs {pair.gradients[0]:.2f} times the gradients of {a} in {here} and "
+        f"{pair.gradients[1]:.2f} times in {there}; each takes {pair.seconds[0]:.2f} and "
+        f"{pair.seconds[1]:.2f} times as long. It is the {by} that changed more."
+    )
+
+
+def _ends(results: Results, compare: Compare) -> str:
+    """Whether any order of ends differs surely between settings."""
+    sure = []
+    for here, there in combinations(results, 2):
+        ends, others = results[here][1], results[there][1]
+        for a, b in combinations([way for way in ends if way in others], 2):
+            one, other = mean(ends[a]) - mean(ends[b]), mean(others[a]) - mean(others[b])
+            if one * other < 0 and all(differs(of[a], of[b], compare) for of in (ends, others)):
+                lower, higher = (a, b) if one < 0 else (b, a)
+                sure.append(f"{lower} ended lower than {higher} in {here}, and higher in {there}")
+    if not sure:
+        return "No order of two ends turns surely between two settings."
+    return f"Ends that surely turn: {'; '.join(sure)}."

@@ -1,0 +1,85 @@
+"""The page that maps the chapter's exercises to this course's: its links lead somewhere, and what
+they lead to is passed by the solutions."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from helpers.exercises import find
+from helpers.exercises.judging import judge
+
+SOLUTIONS = Path(__file__).parents[2] / "solutions"
+CAPSTONE = "18_capstone.ipynb"
+
+
+@cache
+def cells(name: str) -> dict[str, Any]:
+    return {cell.id: cell for cell in nbformat.read(SOLUTIONS / name, 4).cells}
+
+
+def rows() -> dict[str, str]:
+    """The rows of the table, by the number of the chapter's exercise."""
+    lines = [re.match(r"\| (\d+) \|.*", line) for line in
+             cells(CAPSTONE)["exercises"].source.splitlines()]  # fmt: skip
+    return {found[1]: found[0] for found in lines if found}
+
+
+def links() -> list[tuple[str, str, str]]:
+    """The links: of each the exercise's number, the notebook and the heading."""
+    found = re.findall(r"\[(\d\d\.\d+)\]\(([^#)]*)#([^)]+)\)", "\n".join(rows().values()))
+    made = [(number, name or CAPSTONE, anchor) for number, name, anchor in found]
+    return list(dict.fromkeys(made))
+
+
+def test_all_ten_are_there_and_each_has_its_links_and_both_times() -> None:
+    assert list(rows()) == [str(number) for number in range(1, 11)]
+    for row in rows().values():
+        assert re.search(r"\]\([^)]*#Exercise-", row), row
+        assert all(len(cell.strip()) > 5 for cell in row.split("|")[2:-1]), row
+
+
+@pytest.mark.parametrize(("number", "name", "anchor"), links())
+def test_a_link_leads_to_an_exercise_that_the_solution_passes(
+    number: str, name: str, anchor: str
+) -> None:
+    headings = [
+        line.lstrip("# ").replace(" ", "-")
+        for cell in cells(name).values()
+        if cell.cell_type == "markdown"
+        for line in cell.source.splitlines()
+        if line.startswith("#")
+    ]
+    assert anchor in headings
+    slug = number.replace(".", "-")
+    check = cells(name)[f"check-{slug}"]
+    assert f'helpers.check("{number}"' in check.source
+    shown = "".join(str(o.get("data", {}).get("text/plain", "")) for o in check.outputs)
+    assert f"✓ Exercise {number}" in shown and ": passed" in shown
+
+
+@pytest.mark.parametrize("number", sorted({number for number, _, _ in links()}))
+def test_its_check_passes_the_solutions_own_function(number: str) -> None:
+    exercise = find(number)
+    if exercise.framework != "torch":
+        pytest.skip(f"{number} needs {exercise.framework}: the tests of its own lesson load that")
+    (name,) = {name for each, name, _ in links() if each == number}
+    scope: dict[str, Any] = {}
+    slug = number.replace(".", "-")
+    for before in exercise.builds_on:
+        exec(cells(name)[f"exercise-{before.replace('.', '-')}"].source, scope)
+    exec(_imports(cells(name)["setup"].source), scope)
+    exec(cells(name)[f"exercise-{slug}"].source, scope)
+    for case in exercise.cases(5):
+        verdict = judge(exercise, case, exercise.drive(scope[exercise.function], case))
+        assert verdict.status == "passed", verdict.hint
+
+
+def _imports(source: str) -> str:
+    """The imports of a set-up cell."""
+    return "\n".join(line for line in source.splitlines() if line.startswith(("import ", "from ")))
