@@ -11,12 +11,17 @@ Train = Callable[[], tuple[float, Looks]]
 MOST = 3
 
 
+def _took(looks: Looks) -> float:
+    """Seconds of these looks."""
+    return sum(took for _, took, _ in looks)
+
+
 def _timed(
     reached: Callable[[Sequence[float], float], bool] = lambda errors, target: (
         len(errors) >= MOST and sum(errors[-MOST:]) / MOST <= target
     ),
     clock: Callable[[float, Looks, int], float] = lambda began, looks, at: (
-        looks[at][0] - began - sum(look[1] for look in looks[:at])
+        looks[at][0] - began - _took(looks[:at])
     ),
     never: Callable[[float, Looks], float] = lambda began, looks: math.inf,
     end: Callable[[Sequence[float], int | None], float] = lambda errors, at: (

@@ -71,11 +71,11 @@ def _free(name: str, taken: dict[str, Person | None]) -> str:
 def columns(lesson: str) -> tuple[Column, ...]:
     """The lesson's exercises. Raises GradingError where it has none."""
     from helpers.exercises import of_lesson
-    from helpers.exercises.report import parts_of
+    from helpers.exercises.report import Part, parts_of
+    from helpers.exercises.spec import Exercise
 
-    made = tuple(
-        Column(e.number, e.title, float(e.points)) for e in (*of_lesson(lesson), *parts_of(lesson))
-    )
+    graded: list[Exercise | Part] = [*of_lesson(lesson), *parts_of(lesson)]
+    made = tuple(Column(one.number, one.title, float(one.points)) for one in graded)
     if not made:
         raise GradingError(f"Lesson {lesson} has no exercises, so there is nothing to grade.")
     return made

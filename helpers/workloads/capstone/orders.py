@@ -143,11 +143,11 @@ def _why(pair: Turned) -> str:
     for name, ratio in zip((here, there), pair.gradients, strict=True):
         if not 0 < ratio < math.inf:
             return f"{said}: in {name} {b if ratio else a} does not arrive."
-    by = "gradients it needs" if pair.by_gradients else "time a gradient takes"
+    by = "number of gradients" if pair.by_gradients else "time of a gradient"
     return (
-        f"{said}. {b} needs {pair.gradients[0]:.2f} times the gradients of {a} in {here} and "
-        f"{pair.gradients[1]:.2f} times in {there}; each takes {pair.seconds[0]:.2f} and "
-        f"{pair.seconds[1]:.2f} times as long. It is the {by} that changed more."
+        f"{said}. {b.capitalize()} needs {pair.gradients[0]:.2f} times the gradients of {a} in "
+        f"{here} and {pair.gradients[1]:.2f} times in {there}; each takes {pair.seconds[0]:.2f} "
+        f"and {pair.seconds[1]:.2f} times as long. The {by} changed more."
     )
 
 
