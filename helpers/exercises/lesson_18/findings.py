@@ -60,12 +60,12 @@ def cases(seed: int) -> list[Case]:
 def case_of(name: str, times: Table, ends: Table) -> Case:
     """A case of two tables, `[[way, numbers], …]`."""
     facts = facts_of({w: v for w, v in times}, {w: v for w, v in ends})
-    return Case(name, ((times, ends),), facts={"facts": facts})
+    return Case(name, ((times, ends),), facts=facts._asdict())
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """Every look of `findings_reason` holds."""
-    facts: Facts = case.facts["facts"]
+    facts = Facts(**case.facts)
     value = seen.values[0]
     for look in reason.LOOKS:
         said = look(facts, value)
@@ -76,7 +76,7 @@ def claim(case: Case, seen: Observation) -> str | None:
 
 def _mistake(name: str, look: Any) -> Mistake:
     def told(case: Case, seen: Observation) -> str | None:
-        said = look(case.facts["facts"], seen.values[0])
+        said = look(Facts(**case.facts), seen.values[0])
         return f"{case.name}, {said}" if said else None
 
     return Mistake(name, told)

@@ -10,7 +10,7 @@ from typing import Any
 from helpers.notebook.figures import show
 from helpers.notebook.style import CYCLE, axes
 from helpers.notebook.tables import Table
-from helpers.workloads.capstone.settings import RATES
+from helpers.workloads.capstone.settings import SEARCHED
 
 Times = Mapping[str, Sequence[float]]
 
@@ -41,7 +41,7 @@ def rates_table(found: Mapping[str, Mapping[str, float]], caption: str) -> Table
 
 
 def _rate(rate: float) -> str:
-    at_the_end = rate in (min(RATES), max(RATES))
+    at_the_end = rate in (min(SEARCHED), max(SEARCHED))
     return f"{rate:g}, the list ends there" if at_the_end else f"{rate:g}"
 
 

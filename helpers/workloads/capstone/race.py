@@ -14,7 +14,7 @@ from helpers.algorithms.racing.runs import Look, Run
 from helpers.workloads.capstone.logbook import Logbook
 from helpers.workloads.capstone.settings import (
     BUDGET,
-    RATES,
+    SEARCHED,
     TARGET,
     TUNING_SEEDS,
     WAYS,
@@ -76,7 +76,7 @@ def search(
             kept.append((rate, seed, written(seconds), end))
             return seconds, end
 
-        found[way] = best_rate(result_of, RATES, TUNING_SEEDS, BUDGET)
+        found[way] = best_rate(result_of, SEARCHED, TUNING_SEEDS, BUDGET)
         book.add("search", setting=setting.name, way=way, rate=found[way], trainings=trainings)
     return found | {WAYS[-1]: found[WAYS[0]]}
 
