@@ -90,11 +90,14 @@ def predictions_table(
 ) -> Table:
     """What was predicted of each setting, and what came."""
     rows = []
-    for setting, (times, ends) in tables.items():
+    for setting, given in predicted.items():
+        if setting not in tables:
+            rows.append([setting, given["first"], "–", given["best"], "–"])
+            continue
+        times, ends = tables[setting]
         first = min(times, key=lambda way: median(times[way]))
         best = min(ends, key=lambda way: mean(ends[way]))
-        given = predicted.get(setting, {})
-        rows.append([setting, given.get("first", "–"), first, given.get("best", "–"), best])
+        rows.append([setting, given["first"], first, given["best"], best])
     headings = ["setting", "first, predicted", "first", "best, predicted", "best"]
     return Table(headings, rows, "Predictions from the logbook, and what the runs gave.")
 

@@ -76,8 +76,8 @@ class Logbook:
         ]
 
     def __repr__(self) -> str:
-        rows = [f"{kind}: {len(self.of(kind))}" for kind in dict.fromkeys(self._kinds())]
-        return f"A logbook of {len(self.entries)} entries. {', '.join(rows)}."
+        rows = [f"{kind} {len(self.of(kind))}" for kind in dict.fromkeys(self._kinds())]
+        return f"Entries in the logbook: {', '.join(rows) or 'none yet'}."
 
     def _kinds(self) -> list[str]:
         return [str(entry["kind"]) for entry in self.entries]

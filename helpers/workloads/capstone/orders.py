@@ -116,6 +116,8 @@ def differs(a: list[float], b: list[float], compare: Compare) -> bool:
 def agreement(results: Results, whole: Mapping[str, Table], compare: Compare) -> list[str]:
     """Sentences for the report: each setting's order, and why they differ where they do."""
     settings = list(results)
+    if len(settings) < 2:
+        return ["Fewer than two settings have run: there is nothing to compare yet."]
     said = []
     for what, part, worth in (
         ("By time to the target", 0, median),

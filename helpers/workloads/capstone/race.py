@@ -15,6 +15,7 @@ from helpers.workloads.capstone.logbook import Logbook
 from helpers.workloads.capstone.settings import (
     BUDGET,
     SEARCHED,
+    SETTINGS,
     TARGET,
     TUNING_SEEDS,
     WAYS,
@@ -126,9 +127,21 @@ def tables(book: Logbook, setting: str) -> tuple[Table, Table]:
     a seed counts."""
     latest = {(e["way"], e["seed"]): e for e in book.of("run", setting=setting)}
     seeds = sorted({seed for _, seed in latest})
-    ways = [w for w in WAYS if all((w, seed) in latest for seed in seeds)]
+    ways = [w for w in WAYS if seeds and all((w, seed) in latest for seed in seeds)]
     times = {way: [_seconds(latest[way, seed]) for seed in seeds] for way in ways}
     return times, {way: [float(latest[way, seed]["end"]) for seed in seeds] for way in ways}
+
+
+def results(
+    book: Logbook, settings: Sequence[str] = tuple(SETTINGS)
+) -> dict[str, tuple[Table, Table]]:
+    """The tables of the settings in which two ways or more ran; says which others are missing."""
+    found = {name: tables(book, name) for name in settings}
+    ran = {name: both for name, both in found.items() if len(both[0]) > 1}
+    missing = [name for name in found if name not in ran]
+    if missing:
+        print(f"Not in the logbook yet: runs in the setting {', '.join(missing)}.")
+    return ran
 
 
 def run_of(entry: Mapping[str, Any]) -> Run:
