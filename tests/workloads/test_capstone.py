@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -16,7 +17,7 @@ from helpers.algorithms.racing.rates import best_rate
 from helpers.algorithms.racing.runs import Run
 from helpers.algorithms.racing.timing import timed
 from helpers.workloads.capstone import race
-from helpers.workloads.capstone.elsewhere import beside, predicted_times
+from helpers.workloads.capstone.elsewhere import predicted_times
 from helpers.workloads.capstone.logbook import MIME, Logbook, broken
 from helpers.workloads.capstone.settings import CLOCK, HOSTS, PROCESSES, WAYS, Setting
 from helpers.workloads.capstone.ways import train, updates_of
@@ -138,9 +139,20 @@ def test_a_damaged_logbook_is_told(tmp_path: Path, change: Any, words: str) -> N
         Logbook(path)
 
 
-def test_the_model_stands_beside_what_was_measured() -> None:
+def test_the_model_predicts_each_way_on_the_clock() -> None:
     few = replace(FEW, steps=30)
-    found = predicted_times(timed, few, dict.fromkeys(WAYS, 0.3), [1])
-    assert set(found) == set(WAYS) and all(len(seconds) == 1 for seconds in found.values())
-    rows = beside(found, {WAYS[0]: [1.0, 3.0, 2.0]})
-    assert rows[0].measured == 2.0 and rows[1].measured is None
+    found = predicted_times(timed, few, dict.fromkeys(WAYS, 0.3), [1, 2])
+    assert set(found) == set(WAYS) and all(len(seconds) == 2 for seconds in found.values())
+
+
+def test_a_setting_may_take_its_pictures_from_mnist(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    pictures = {f"x_{part}": random.integers(0, 256, (30, 28, 28), dtype=np.uint8)
+                for part in ("train", "test")}  # fmt: skip
+    digits = {f"y_{part}": random.integers(0, 10, 30, dtype=np.uint8) for part in ("train", "test")}
+    np.savez(tmp_path / "mnist.npz", **pictures, **digits)
+    setting = replace(FEW, name="MNIST", steps=6, mnist_at=str(tmp_path / "mnist.npz"))
+    assert train("vertical slices", setting, 0.1, 1) != train("vertical slices", FEW, 0.1, 1)
+    on_ranks = replace(setting, engine="processes", workers=2)
+    assert len(train("vertical slices", on_ranks, 0.1, 1).looks) == 7
+    assert len(train("asynchronous", on_ranks, 0.1, 1).looks) > 3

@@ -8,20 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from statistics import median
-from typing import NamedTuple
 
 from helpers.workloads.capstone.race import Table, Timed
-from helpers.workloads.capstone.settings import ELSEWHERE, HOSTS, TARGET, WAYS, Setting
+from helpers.workloads.capstone.settings import TARGET, WAYS, Setting
 from helpers.workloads.capstone.ways import train
-
-
-class Predicted(NamedTuple):
-    """Seconds to the target of a way, medians over the seeds; measured: None where nothing was."""
-
-    way: str
-    predicted: float
-    measured: float | None = None
 
 
 def predicted_times(
@@ -33,14 +23,3 @@ def predicted_times(
         way: [timed(partial(train, way, clock, rates[way], seed), TARGET)[0] for seed in seeds]
         for way in WAYS
     }
-
-
-def beside(predicted: Table, measured: Table) -> list[Predicted]:
-    """The model's medians beside the measured ones."""
-    return [
-        Predicted(way, median(times), median(measured[way]) if way in measured else None)
-        for way, times in predicted.items()
-    ]
-
-
-HERE, THERE = HOSTS, ELSEWHERE

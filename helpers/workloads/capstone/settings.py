@@ -34,7 +34,8 @@ class Setting:
     all, in a run, however a way makes updates of them. compute: seconds of a gradient. slow: that
     many times as long takes the last worker. bandwidth: bytes a second of each link, in each
     direction, None for as quick as the machine is. aggregate: gradients of a step with spare
-    replicas. latency: seconds of a message, on the clock.
+    replicas. latency: seconds of a message, on the clock. mnist_at: pictures are made of
+    MNIST's, which lie there (see `digits`), instead of scikit-learn's.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Setting:
     slow: float = 1.0
     bandwidth: float | None = None
     latency: float = 50e-6
+    mnist_at: str | None = None
 
     @property
     def times(self) -> StepTimes:

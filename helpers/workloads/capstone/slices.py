@@ -83,7 +83,7 @@ def _on_clock(setting: Setting, rate: float, task: WornTask) -> Run:
     """
     from helpers.workloads.capstone.ways import train
 
-    errors = train("synchronous", setting, rate, task.seed, task.mnist_at).looks
+    errors = train("synchronous", setting, rate, task.seed).looks
     slowest = setting.times.table(setting.steps, setting.workers, task.seed).max(axis=1)
     work = dense_work(setting.rows * setting.workers, WIDTHS, setting.workers)
     beta = 1 / setting.bandwidth if setting.bandwidth else 0.0

@@ -40,11 +40,11 @@ def updates_of(way: str, setting: Setting) -> int:
     return round(setting.steps * each)
 
 
-def train(way: str, setting: Setting, rate: float, seed: int, mnist_at: str | None = None) -> Run:
+def train(way: str, setting: Setting, rate: float, seed: int) -> Run:
     """Train once. Raises ValueError for another way; what `helpers.train` raises."""
     if way not in WAYS:
         raise ValueError(f"There is no way {way!r}; there are: {', '.join(WAYS)}.")
-    task = WornTask(seed, mnist_at)
+    task = WornTask(seed, setting.mnist_at)
     if way == "vertical slices":
         from helpers.workloads.capstone.slices import train_in_slices
 

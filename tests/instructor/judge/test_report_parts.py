@@ -47,8 +47,8 @@ def a_book(folder: Path, ways: tuple[str, ...] = WAYS, late: bool = False) -> Lo
     for name, setting in SETTINGS.items():
         for seed in range(5):
             for way in ways:
-                run = a_run(way, setting, 0.3, seed)
-                what = {"setting": name, "way": way, "seed": seed, "rate": 0.3}
+                run = a_run(way, setting, 0.25, seed)
+                what = {"setting": name, "way": way, "seed": seed, "rate": 0.25}
                 seconds = written(run.looks[-2].at)
                 end = sum(look.error for look in run.looks[-3:]) / 3
                 book.add("run", **what, seconds=seconds, end=end, began=0.0,
