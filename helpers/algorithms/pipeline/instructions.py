@@ -3,7 +3,7 @@
 A schedule is a sequence of instructions for one stage, in the order in which the stage carries
 them out. It says nothing about messages: whoever runs it receives what an instruction needs before
 it, and sends what it made afterwards (Huang et al. 2019, section 2.3, and Narayanan et al. 2021,
-section 2.2, draw such schedules).
+section 2.2, draw such schedules; Qi et al. 2024, section 2, those that cut backward in two).
 """
 
 from __future__ import annotations
@@ -34,7 +34,31 @@ class Backward:
     chunk: int = 0
 
 
-Instruction = Forward | Backward
+@dataclass(frozen=True)
+class BackwardInput:
+    """The first half of a backward: the gradient of the stage's input, which the stage before
+    waits for.
+
+    microbatch and chunk: as for `Forward`. Qi et al. (2024), section 2, call it B.
+    """
+
+    microbatch: int
+    chunk: int = 0
+
+
+@dataclass(frozen=True)
+class BackwardWeights:
+    """The other half: the gradients of the stage's weights, which nobody waits for.
+
+    microbatch and chunk: as for `Forward`; after its `BackwardInput`, at any time. Qi et al. call
+    it W.
+    """
+
+    microbatch: int
+    chunk: int = 0
+
+
+Instruction = Forward | Backward | BackwardInput | BackwardWeights
 
 
 def check_stage(stage: int, stages: int, microbatches: int) -> None:

@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from helpers.algorithms.pipeline.instructions import Backward, Forward, Instruction
+from helpers.algorithms.pipeline.deferred import Later, PutOff
+from helpers.algorithms.pipeline.instructions import (
+    Backward,
+    BackwardInput,
+    BackwardWeights,
+    Forward,
+    Instruction,
+)
 from helpers.algorithms.pipeline.recompute import RandomState
 from helpers.algorithms.pipeline.schedules import Schedule, orders, validate
 from helpers.algorithms.pipeline.timetable import Span
@@ -93,6 +100,7 @@ class Pipeline:
         self.chunks = nn.ModuleList(stages[comm.rank :: comm.size]).to(comm.device)
         self.spans: list[Span] = []  # of the last step, by this rank's clock
         self._streams: dict[int, list[list[Instruction]]] = {}
+        self.put_off: PutOff | None = None  # made by the first schedule that cuts backward in two
         self._ties = [
             Tie(comm, ranks, self.chunks[mine[0] // comm.size].get_parameter(mine[1]))
             for ranks, mine in shared_parameters(stages, comm.rank, comm.size)
@@ -132,6 +140,9 @@ class Pipeline:
         if count not in self._streams:
             streams = orders(self.schedule, self.comm.size, count)
             validate(streams, count, len(self.chunks))
+            halves = any(isinstance(i, BackwardWeights) for i in streams[self.comm.rank])
+            if halves and self.put_off is None:
+                self.put_off = PutOff(self.chunks)
             self._streams[count] = streams
         return self._streams[count]
 
@@ -172,6 +183,7 @@ class _Step:
         self.streams = pipeline.streams(count)
         self.rows = sum(len(target) for target in self.targets)
         self.held: dict[Forward, Held] = {}
+        self.later: dict[Forward, list[Later]] = {}  # weight gradients that are put off
         self.spans: list[Span] = []
         self.sending: list[Request] = []
         self.loss: Tensor | None = None
@@ -185,8 +197,13 @@ class _Step:
         mine = self.streams[self.comm.rank]
         for instruction, after in zip(mine, [*mine[1:], None], strict=True):
             if isinstance(instruction, Forward):
-                at_once = after == Backward(instruction.microbatch, instruction.chunk)
+                at_once = after in (
+                    Backward(instruction.microbatch, instruction.chunk),
+                    BackwardInput(instruction.microbatch, instruction.chunk),
+                )
                 self.forward(instruction, keep=at_once or not self.pipeline.recompute)
+            elif isinstance(instruction, BackwardWeights):
+                self.weights(instruction)
             else:
                 self.backward(instruction)
 
@@ -209,8 +226,11 @@ class _Step:
         else:
             self._send(output.detach(), (Forward, now.microbatch, stage + 1))
 
-    def backward(self, now: Backward) -> None:
-        """Receive the gradient from the stage after, compute, send to the stage before."""
+    def backward(self, now: Backward | BackwardInput) -> None:
+        """Receive the gradient from the stage after, compute, send to the stage before.
+
+        Of a backward that is cut in two, the products for the weights are kept for later.
+        """
         again = Forward(now.microbatch, now.chunk)
         stage = self._stage(now)
         x, output, random = self.held.pop(again)
@@ -224,12 +244,22 @@ class _Step:
         if stage < self.pipeline.last:
             gradient = self._receive((Backward, now.microbatch, stage), stage + 1)
         start = self.comm.time()
+        if self.pipeline.put_off is not None:
+            kept = self.later.setdefault(again, []) if isinstance(now, BackwardInput) else None
+            self.pipeline.put_off.into = kept
         if output.requires_grad:  # not where all that came before is frozen
             torch.autograd.backward(output, gradient)
         self._passes(now, start)
         if stage > 0:
             gradient = torch.zeros_like(x) if x.grad is None else x.grad
             self._send(gradient, (Backward, now.microbatch, stage - 1))
+
+    def weights(self, now: BackwardWeights) -> None:
+        """The other half of a backward: what was put off."""
+        start = self.comm.time()
+        for product in self.later.pop(Forward(now.microbatch, now.chunk)):
+            product()
+        self._passes(now, start)
 
     def _compute(self, now: Forward, x: Tensor) -> Tensor:
         """The stage's output; of the last stage, this microbatch's part of the loss."""
@@ -262,10 +292,13 @@ class _Step:
         """What rank `source` sends to rank `to`, in order."""
         size = self.comm.size
         for instruction in self.streams[source]:
+            if isinstance(instruction, BackwardWeights):
+                continue
             ahead = 1 if isinstance(instruction, Forward) else -1
             stage = instruction.chunk * size + source + ahead
             if 0 <= stage <= self.pipeline.last and stage % size == to != source:
-                yield type(instruction), instruction.microbatch, stage
+                kind = Forward if isinstance(instruction, Forward) else Backward
+                yield kind, instruction.microbatch, stage
 
     def _send(self, tensor: Tensor, key: Key) -> None:
         to = key[2] % self.comm.size

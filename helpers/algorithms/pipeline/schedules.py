@@ -1,7 +1,8 @@
 """Schedules of a pipeline: what each stage does with each microbatch, in which order.
 
-A schedule is a generator of `Forward` and `Backward`, for one stage. It sends nothing and computes
-nothing, so it can be drawn, tested and timed without a process; `pipeline.Pipeline` carries it out.
+A schedule is a generator of instructions, `Forward` and `Backward`, for one stage. It sends nothing
+and computes nothing, so it can be drawn, tested and timed without a process; `pipeline.Pipeline`
+carries it out.
 Write p for the number of stages (one on each rank) and m for the number of microbatches.
 
 Sources: Huang et al., "GPipe: Efficient Training of Giant Neural Networks using Pipeline
@@ -14,8 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from helpers.algorithms.pipeline.instructions import Backward, Forward, Instruction, check_stage
-from helpers.algorithms.pipeline.timetable import timetable
+from helpers.algorithms.pipeline.instructions import (
+    Backward,
+    BackwardInput,
+    BackwardWeights,
+    Forward,
+    Instruction,
+    check_stage,
+)
+from helpers.algorithms.pipeline.timetable import Place, in_turn, timetable
 
 Schedule = Callable[[int, int, int], Iterable[Instruction]]
 """A schedule: (stage, stages, microbatches) to the instructions of that stage."""
@@ -124,11 +132,15 @@ def bubble(
 def live_activations(instructions: Iterable[Instruction]) -> int:
     """The most forwards whose backward is still to come: the activations held at once.
 
-    instructions: of one stage. With several chunks, each forward of a chunk counts as one.
+    instructions: of one stage. With several chunks, each forward of a chunk counts as one. Where
+    backward is cut in two, its second half frees them.
     """
     held = most = 0
     for instruction in instructions:
-        held += 1 if isinstance(instruction, Forward) else -1
+        if isinstance(instruction, Forward):
+            held += 1
+        elif not isinstance(instruction, BackwardInput):
+            held -= 1
         most = max(most, held)
     return most
 
@@ -138,19 +150,28 @@ def orders(schedule: Schedule, stages: int, microbatches: int) -> list[list[Inst
     return [list(schedule(stage, stages, microbatches)) for stage in range(stages)]
 
 
-def validate(streams: Sequence[Sequence[Instruction]], microbatches: int, chunks: int = 1) -> None:
+def validate(
+    streams: Sequence[Sequence[Instruction]],
+    microbatches: int,
+    chunks: int = 1,
+    place: Place = in_turn,
+) -> None:
     """Raise ValueError with a sentence where a schedule cannot be carried out, or is not complete.
 
     streams: the instructions of every rank, as from `orders`. Every rank does each microbatch of
-    each chunk forward once and then backward once, and no rank waits for what never comes.
+    each chunk forward once and then backward once, in one piece or in two, and no rank waits for
+    what never comes. place: as for `timetable`.
     """
-    wanted = {(m, c) for m in range(microbatches) for c in range(chunks)}
+    wanted = [(m, c) for c in range(chunks) for m in range(microbatches)]
     for rank, stream in enumerate(streams):
-        for kind in (Forward, Backward):
+        whole = [(i.microbatch, i.chunk) for i in stream if isinstance(i, Backward)]
+        for kind in (Forward, BackwardInput, BackwardWeights):
             done = [(i.microbatch, i.chunk) for i in stream if isinstance(i, kind)]
-            if len(done) != len(set(done)) or set(done) != wanted:
+            if sorted([*done, *(whole if kind is not Forward else ())]) != sorted(wanted):
+                name = "Forward" if kind is Forward else "Backward"
+                there = len(done) if kind is Forward else len(whole) + len(done)
                 raise ValueError(
-                    f"Rank {rank}'s schedule has {len(done)} {kind.__name__} instructions, but "
-                    f"needs one for each of {microbatches} microbatches and {chunks} chunks."
+                    f"Rank {rank}'s schedule has {there} {name} instructions, but needs one for "
+                    f"each of {microbatches} microbatches and {chunks} chunks."
                 )
-    timetable(streams)
+    timetable(streams, place=place)

@@ -10,7 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from helpers.algorithms.pipeline.instructions import Backward, Forward, Instruction
+from helpers.algorithms.pipeline.instructions import (
+    Backward,
+    BackwardInput,
+    BackwardWeights,
+    Forward,
+    Instruction,
+)
 
 
 class Span(NamedTuple):
@@ -21,42 +27,56 @@ class Span(NamedTuple):
     end: float
 
 
-Done = dict[tuple[type, int, int], float]  # (Forward or Backward, microbatch, stage): when
+Done = dict[tuple[type, int, int], float]  # (kind, microbatch, stage): when
+Place = Callable[[int, int, int], int]
+"""(rank, chunk, ranks) to the stage of the model that this chunk is."""
+
+
+def in_turn(rank: int, chunk: int, ranks: int) -> int:
+    """Chunks go round the ranks: stage c·p + r."""
+    return chunk * ranks + rank
+
+
+def in_a_v(rank: int, chunk: int, ranks: int) -> int:
+    """Odd chunks come back the way that even ones went, so that a chunk and the next one meet."""
+    return chunk * ranks + (ranks - 1 - rank if chunk % 2 else rank)
 
 
 def timetable(
     streams: Sequence[Sequence[Instruction]],
     seconds: Callable[[int, Instruction], float] | None = None,
     message: float = 0.0,
+    place: Place = in_turn,
 ) -> list[list[Span]]:
     """When each rank does what, with all stages starting at 0.
 
-    streams: the instructions of every rank, in rank order. Chunk c of rank r of p is stage c·p + r
-    of the model; what a stage computes goes to the next, and gradients go back.
-    seconds: (rank, instruction) to how long it takes; by default 1 forward and 2 backward.
+    streams: the instructions of every rank, in rank order. What a stage computes goes to the next,
+    and gradients go back. place: which stage a chunk of a rank is.
+    seconds: (rank, instruction) to how long it takes; by default 1 forward and 2 backward, 1 for
+    either half of it.
     message: seconds that a message takes between two ranks, beside the computing of both.
     Raises ValueError where the ranks end up waiting for each other, and says for what.
     """
     size = len(streams)
-    last = size * (1 + max((i.chunk for stream in streams for i in stream), default=0)) - 1
+    chunks = 1 + max((i.chunk for stream in streams for i in stream), default=0)
+    waits = _Waits({place(r, c, size): r for r in range(size) for c in range(chunks)}, message)
     cost = _one_and_two if seconds is None else seconds
     table: list[list[Span]] = [[] for _ in streams]
     free = [0.0] * size
-    done: Done = {}
     moved = True
     while moved:
         moved = False
         for rank, stream in enumerate(streams):
             while len(table[rank]) < len(stream):
                 instruction = stream[len(table[rank])]
-                ready = _ready(instruction, rank, size, last, done, message)
+                stage = place(rank, instruction.chunk, size)
+                ready = waits.until(instruction, stage)
                 if ready is None:
                     break
                 start = max(free[rank], ready)
                 free[rank] = start + cost(rank, instruction)
                 table[rank].append(Span(instruction, start, free[rank]))
-                stage = instruction.chunk * size + rank
-                done[type(instruction), instruction.microbatch, stage] = free[rank]
+                waits.done[_made(instruction), instruction.microbatch, stage] = free[rank]
                 moved = True
     _check_finished(streams, table)
     return table
@@ -77,27 +97,40 @@ def idle_share(table: Sequence[Sequence[Span]]) -> float:
     return 1 - busy / (len(table) * makespan(table))
 
 
-def _ready(
-    instruction: Instruction, rank: int, size: int, last: int, done: Done, message: float
-) -> float | None:
-    """When what an instruction needs has come; None where that is not known yet."""
-    number, stage = instruction.microbatch, instruction.chunk * size + rank
-    travels = message if size > 1 else 0.0
-    if isinstance(instruction, Forward):
-        if stage == 0:
-            return 0.0
-        before = done.get((Forward, number, stage - 1))
-        return None if before is None else before + travels
-    own = done.get((Forward, number, stage))
-    if own is None or stage == last:
-        return own
-    after = done.get((Backward, number, stage + 1))
-    return None if after is None else max(own, after + travels)
+def _made(instruction: Instruction) -> type:
+    """What an instruction makes: the half of a backward that others wait for is as good as all."""
+    return Backward if isinstance(instruction, BackwardInput) else type(instruction)
+
+
+class _Waits:
+    """What is done, and until when an instruction waits. ranks: of each stage the rank it is on."""
+
+    def __init__(self, ranks: dict[int, int], message: float) -> None:
+        self.ranks, self.message, self.last = ranks, message, len(ranks) - 1
+        self.done: Done = {}
+
+    def until(self, instruction: Instruction, stage: int) -> float | None:
+        """When what an instruction needs has come; None where that is not known yet."""
+        number = instruction.microbatch
+        if isinstance(instruction, BackwardWeights):
+            return self.done.get((Backward, number, stage))
+        if isinstance(instruction, Forward):
+            return 0.0 if stage == 0 else self._from(Forward, number, stage - 1, stage)
+        own = self.done.get((Forward, number, stage))
+        if own is None or stage == self.last:
+            return own
+        after = self._from(Backward, number, stage + 1, stage)
+        return None if after is None else max(own, after)
+
+    def _from(self, kind: type, number: int, source: int, stage: int) -> float | None:
+        made = self.done.get((kind, number, source))
+        travels = self.message if self.ranks[source] != self.ranks[stage] else 0.0
+        return None if made is None else made + travels
 
 
 def _one_and_two(rank: int, instruction: Instruction) -> float:
     """A backward has two matrix products for the forward's one."""
-    return 1.0 if isinstance(instruction, Forward) else 2.0
+    return 2.0 if isinstance(instruction, Backward) else 1.0
 
 
 def _check_finished(

@@ -22,6 +22,7 @@ from helpers.algorithms.pipeline.schedules import (
     orders,
 )
 from helpers.algorithms.pipeline.timetable import idle_share, timetable
+from helpers.algorithms.pipeline.zero_bubble import zero_bubble
 from helpers.algorithms.splitting.stages import balanced
 from helpers.workloads.transformer import text, token_loss, transformer
 
@@ -30,6 +31,8 @@ SCHEDULES = {
     "GPipe": gpipe,
     "1F1B": one_forward_one_backward,
     "interleaved": interleaved,
+    "ZB-H1": zero_bubble,
+    "ZB-H2": partial(zero_bubble, times=2),
 }
 STEPS, ROWS, CLOSE = 5, 13, {"rtol": 1e-10, "atol": 1e-12}
 
