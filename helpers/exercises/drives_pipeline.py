@@ -1,13 +1,14 @@
 """Drivers for lesson 13: schedules as lists, and a stage of a pipeline on every rank.
 
-An instruction stands as a tuple in plain values: `("F", microbatch, chunk)` or `("B", …)`.
+An instruction stands as a tuple in plain values: `("F", microbatch, chunk)` or `("B", …)`; of a
+backward that is cut in two `("I", …)` is the half for the input and `("W", …)` that for weights.
 """
 
 from __future__ import annotations
 
 import operator
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import wraps
 from itertools import islice
 from numbers import Real
@@ -16,7 +17,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.algorithms.pipeline.instructions import Backward, Forward, Instruction
+from helpers.algorithms.pipeline.instructions import (
+    Backward,
+    BackwardInput,
+    BackwardWeights,
+    Forward,
+    Instruction,
+)
 from helpers.exercises.drives import (
     Elsewhere,
     Function,
@@ -30,7 +37,8 @@ from helpers.exercises.drives import (
 from helpers.exercises.drives_requests import Requests
 from helpers.exercises.spec import Case, Observation
 
-_SHORT = {Forward: "F", Backward: "B"}
+_SHORT: dict[type, str] = {Forward: "F", Backward: "B"}
+_HALVES: dict[type, str] = {**_SHORT, BackwardInput: "I", BackwardWeights: "W"}
 _LONG: dict[str, type[Forward] | type[Backward]] = {"F": Forward, "B": Backward}
 
 
@@ -65,21 +73,40 @@ def schedules(fn: Function, case: Case) -> Observation:
     return Observation(values=[told])
 
 
-def _told(given: Any, most: int) -> dict[str, Any]:
+def halves(fn: Function, case: Case) -> Observation:
+    """Call `fn(stage, stages, microbatches, times)` for every stage, as `schedules` does.
+
+    A case's arguments are (stages, microbatches, times). Halves of a backward are instructions too.
+    """
+    trouble = wrong_signature(fn, 4)
+    if trouble:
+        return trouble
+    stages, microbatches, times = case.args[0]
+    most = 6 * microbatches + 16
+    try:
+        told = [
+            _told(fn(stage, stages, microbatches, times), most, _HALVES) for stage in range(stages)
+        ]
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[told])
+
+
+def _told(given: Any, most: int, short: Mapping[type, str] = _SHORT) -> dict[str, Any]:
     if not isinstance(given, Iterable):
         return {"gave": plain(given)}
-    items = [spelled(item) for item in islice(given, most + 1)]
+    items = [spelled(item, short) for item in islice(given, most + 1)]
     if len(items) > most:
         return {"told": items[:most], "endless": True}
     return {"told": items}
 
 
-def spelled(item: Any) -> tuple[Any, ...]:
+def spelled(item: Any, short: Mapping[type, str] = _SHORT) -> tuple[Any, ...]:
     """An instruction in plain values; anything else as `("?", value)`."""
-    short = _SHORT.get(type(item))
-    if short is None:
+    letter = short.get(type(item))
+    if letter is None:
         return ("?", plain(item))
-    return (short, _whole(item.microbatch), _whole(item.chunk))
+    return (letter, _whole(item.microbatch), _whole(item.chunk))
 
 
 def _whole(value: Any) -> Any:

@@ -78,7 +78,7 @@ def tries_lists(fn: Function, case: Case) -> Observation:
         seen = failed(error, fn)
         if not case.options["refuses"] or seen.kind != "ValueError":
             return seen
-        value = "ValueError"
+        value = "ValueError" if seen.text.strip() else "ValueError without a sentence"
     return Observation(values=[value])
 
 

@@ -18,6 +18,7 @@ SCHEDULES = {
     "GPipe": "ScheduleGPipe",
     "1F1B": "Schedule1F1B",
     "interleaved": "ScheduleInterleaved1F1B",
+    "zero bubble": "ScheduleInterleavedZeroBubble",
 }
 """What torch calls each schedule."""
 
@@ -49,7 +50,8 @@ class TorchPipeline:
             for index, chunk in enumerate(self.chunks)
         ]
         make: Any = getattr(pipelining, SCHEDULES[name])
-        given = parts if name == "interleaved" else parts[0]
+        several = name in ("interleaved", "zero bubble")  # torch's zero bubble is interleaved too
+        given = parts if several else parts[0]
         self.schedule = make(given, n_microbatches=count, loss_fn=loss)
 
     def parameters(self) -> Iterator[nn.Parameter]:

@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from helpers.algorithms.pipeline.instructions import Backward, Forward
+from helpers.algorithms.pipeline.instructions import (
+    Backward,
+    BackwardInput,
+    BackwardWeights,
+    Forward,
+)
 
 
 def bubble_in_seconds(
@@ -245,6 +250,46 @@ def recompute_with_torch(fn: Any, x: Any) -> Any:
     return checkpoint(fn, x, use_reentrant=False)
 
 
+def zero_bubble_by_counting(stage: int, stages: int, microbatches: int, times: int = 1) -> Any:
+    """Whatever comes next: W as soon as more are held than may be."""
+    forward = gradient = weights = 0
+    most = times * stages - (times - 1)
+    out: list[Any] = []
+    while weights < microbatches:
+        ahead = times * (stages - 1 - stage)
+        if forward < microbatches and forward - gradient <= ahead and forward - weights < most:
+            out.append(Forward(np.int64(forward)))
+            forward += 1
+        elif gradient < microbatches and gradient < forward:
+            out.append(BackwardInput(gradient))
+            gradient += 1
+            if gradient - weights > times * stage:
+                out.append(BackwardWeights(weights))
+                weights += 1
+        else:
+            out.append(BackwardWeights(weights))
+            weights += 1
+    return out
+
+
+def zero_bubble_last_first(
+    stage: int, stages: int, microbatches: int, times: int = 1
+) -> Iterator[Any]:
+    """Of the halves that wait the last one first."""
+    ahead = min(times * (stages - 1 - stage), microbatches)
+    yield from (Forward(i) for i in range(ahead))
+    waiting: list[int] = []
+    for i in range(microbatches):
+        if i + ahead < microbatches:
+            yield Forward(i + ahead)
+        yield BackwardInput(i)
+        waiting.append(i)
+        if len(waiting) > times * stage:
+            yield BackwardWeights(waiting.pop())
+    while waiting:
+        yield BackwardWeights(waiting.pop())
+
+
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("13.1", bubble_in_seconds),
     ("13.1", bubble_by_playing),
@@ -260,4 +305,6 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("13.5", recompute_from_a_copy),
     ("13.5", recompute_by_a_hook),
     ("13.5", recompute_with_torch),
+    ("13.6", zero_bubble_by_counting),
+    ("13.6", zero_bubble_last_first),
 ]

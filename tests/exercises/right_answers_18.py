@@ -207,3 +207,48 @@ def dots_and_lines(ax: Any, times: Any) -> None:
 
 
 RIGHT += [("18.6", upright_bars), ("18.6", dots_and_lines)]
+
+
+def boxes_and_areas(ax: Any, times: Any) -> None:
+    """A bar from end to end, a point, and NaN where there is no mean."""
+    from scipy import stats
+
+    for y, seconds in enumerate(times.values()):
+        arrived = sum(map(math.isfinite, seconds))
+        if arrived < len(seconds):
+            ax.plot([np.nan], [y], "o")
+            note = "never arrived" if not arrived else f"{arrived} of {len(seconds)}"
+            ax.text(0.02, y, note, transform=ax.get_yaxis_transform())
+            continue
+        m, r = mean(seconds), stats.sem(seconds) * stats.t.ppf(0.975, len(seconds) - 1)
+        if y % 3 == 0:
+            ax.broken_barh([(m - r, 2 * r)], (y - 0.1, 0.2))
+        elif y % 3 == 1:
+            ax.barh(y, 2 * r, left=m - r, height=0.2)
+        else:
+            ax.fill_betweenx([y - 0.1, y + 0.1], m - r, m + r)
+            ax.fill_between([m - r, m + r], y - 0.1, y + 0.1)
+        ax.plot([m - r, m, m + r], [y] * 3, "k|")
+    ax.set_yticks(range(len(times)), labels=list(times))
+    ax.set_xlabel("time to the target, s")
+
+
+def with_a_half(times: Any, ends: Any) -> list[str]:
+    """Intervals as a difference and a half, and a small p as below a bound."""
+
+    def told(a: Any, b: Any, unit: str) -> str:
+        more, low, _, p = by_scipy(a, b)
+        shown = f"p = {p:.2g}" if p >= 0.001 else "p < 0.001"
+        return f"{more:.3f} ± {more - low:.3f} {unit} ({shown})"
+
+    said = in_other_words(times, ends)
+    first, second = sorted(times, key=lambda way: median(times[way]))[:2]
+    if all(map(math.isfinite, [*times[first], *times[second]])):
+        said[1] = f"{second} needed more: {told(times[first], times[second], 's')}."
+    best, other = sorted(ends, key=lambda way: mean(ends[way]))[:2]
+    said[2] = f"{best} ended at {mean(ends[best]):.3f} %, {other} higher by "
+    said[2] += told(ends[best], ends[other], "points") + "."
+    return said
+
+
+RIGHT += [("18.6", boxes_and_areas), ("18.5", with_a_half)]

@@ -22,9 +22,9 @@ def settings(here: dict[str, list[float]], there: dict[str, list[float]]) -> Res
     return {"hosts": (here, ENDS), "clock": (there, ENDS)}
 
 
-def whole(here: float, there: float) -> dict[str, dict[str, list[float]]]:
-    """Seconds of all gradients: of `A` ten, of `B` so many."""
-    return {"hosts": {A: [10.0] * 3, B: [here] * 3}, "clock": {A: [10.0] * 3, B: [there] * 3}}
+def shares(here: float, there: float) -> dict[str, dict[str, list[float]]]:
+    """Shares of the gradients that were needed: by `A` 0.4, by `B` so many."""
+    return {"hosts": {A: [0.4] * 3, B: [here] * 3}, "clock": {A: [0.4] * 3, B: [there] * 3}}
 
 
 def test_a_time_is_the_product_of_its_factors() -> None:
@@ -34,49 +34,53 @@ def test_a_time_is_the_product_of_its_factors() -> None:
         seconds, end = timed(lambda: (1.0, looks), 50.0)  # type: ignore[arg-type, return-value]
         book.add("run", setting="hosts", way=way, seed=0, rate=0.1, seconds=seconds, end=end,
                  began=1.0, looks=looks)  # fmt: skip
-    lasted = orders.lasted(book, "hosts")
-    assert lasted == {way: [10.0 - 1.0 - 3.0] for way in WAYS}
-    found = orders.factors(tables(book, "hosts")[0], lasted)[A]
-    assert found.gradients * found.whole == 3.0 and found.gradients == 0.5
+    shares = orders.needed(book, "hosts")
+    assert shares == {way: [2 / 3] for way in WAYS}  # the third look of 0, 1, 2, 3
+    found = orders.factors(tables(book, "hosts")[0], shares)[A]
+    assert found.gradients * found.pace == pytest.approx(3.0) and found.gradients == 2 / 3
 
 
 @pytest.mark.parametrize(
     ("there", "words"),
     [
-        (2.0, "The time of a gradient changed more."),
-        (20.0, "The number of gradients changed more."),
+        (0.4, "The time of a gradient changed more."),
+        (0.05, "The number of gradients changed more."),
     ],
 )
 def test_what_turned_a_pair_is_told(there: float, words: str) -> None:
-    # Before: 4 of 10 s against 8 of 20 s. There 2 s: a tenth of the seconds, or of the gradients.
+    # 8 s for 0.4 of the gradients; there 1 s for as many, or for an eighth of them.
     results = settings({A: [4.0, 4.1, 3.9], B: [8.0, 8.1, 8.2]}, {A: [4.0, 4.1, 3.9], B: [1, 1, 1]})
-    said = orders.agreement(results, whole(20.0, there), compare)
+    said = orders.agreement(results, shares(0.4, there), compare)
     assert said[0].startswith("By time to the target the settings do not agree.")
     (why,) = [one for one in said if "is before" in one]
     assert why.startswith(
-        f"{A} is before {B} in hosts, and behind it in clock. {B.capitalize()} needs 1.01"
+        f"{A} is before {B} in hosts, and behind it in clock. {B.capitalize()} needs 1.00"
     )
     assert why.endswith(words)
 
 
 def test_settings_that_agree_need_no_reason() -> None:
     times = {A: [4.0, 4.1, 3.9], B: [8.0, 8.1, 8.2]}
-    said = orders.agreement(settings(times, times), whole(20.0, 20.0), compare)
+    said = orders.agreement(settings(times, times), shares(0.4, 0.4), compare)
     assert said[0].startswith("By time to the target the settings agree.") and len(said) == 3
     assert said[2] == "No order of two ends turns surely between two settings."
 
 
 def test_an_order_that_may_be_luck_is_no_order() -> None:
     results = settings({A: [4.0, 9.0, 2.0], B: [5.0, 3.0, 6.0]}, {A: [4.0] * 3, B: [1.0] * 3})
-    said = orders.agreement(results, whole(20.0, 20.0), compare)
-    assert f"Not told apart in at least one of the settings that differ: {A} and {B}." in said
+    said = orders.agreement(results, shares(0.4, 0.4), compare)
+    assert (
+        f"In another order, but not told apart in at least one of the settings: {A} and {B}."
+        in said
+    )
 
 
 def test_who_never_arrives_has_no_factor() -> None:
     results = settings({A: [4.0] * 3, B: [8.0, 8.1, 8.2]}, {A: [math.inf] * 3, B: [9.0] * 3})
-    said = orders.agreement(results, whole(20.0, 20.0), compare)
-    assert f"{A} is before {B} in hosts, and behind it in clock: in clock {A} does not arrive." in (
-        said
+    lost = {**shares(0.4, 0.4), "clock": {A: [math.inf] * 3, B: [0.4] * 3}}
+    said = orders.agreement(results, lost, compare)
+    assert (
+        f"{A} does not arrive in clock, and so is behind {B} there; in hosts it is before." in said
     )
 
 
@@ -87,7 +91,8 @@ def test_ends_that_turn_surely_are_told() -> None:
         "hosts": (times, {A: low, B: high}),
         "clock": (times, {A: high, B: low}),
     }
-    said = orders.agreement(results, whole(20.0, 20.0), compare)[-1]
+    assert orders.orders_of(results)[0] == ["time to the target", "hosts", f"{A}, {B}"]
+    said = orders.agreement(results, shares(0.4, 0.4), compare)[-1]
     assert said == (
         f"Ends that surely turn: {A} ended lower than {B} in hosts, and higher in clock."
     )

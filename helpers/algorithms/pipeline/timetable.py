@@ -97,6 +97,11 @@ def idle_share(table: Sequence[Sequence[Span]]) -> float:
     return 1 - busy / (len(table) * makespan(table))
 
 
+def own_idle(row: Sequence[Span]) -> float:
+    """Seconds that a rank idles between its first instruction and its last."""
+    return row[-1].end - row[0].start - sum(span.end - span.start for span in row)
+
+
 def _made(instruction: Instruction) -> type:
     """What an instruction makes: the half of a backward that others wait for is as good as all."""
     return Backward if isinstance(instruction, BackwardInput) else type(instruction)

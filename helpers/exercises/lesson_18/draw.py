@@ -63,7 +63,7 @@ def draw(ax: Any, times: dict[str, list[float]]) -> None:
             ax.text(0, place, f" {arrived} of {len(seconds)} arrived", va="center")
             continue
         reach = t.ppf(0.975, len(seconds) - 1) * stdev(seconds) / math.sqrt(len(seconds))
-        ax.errorbar(mean(seconds), place, xerr=reach, fmt="o", capsize=4)
+        ax.errorbar(mean(seconds), place, xerr=reach, fmt="o", capsize=4, color=f"C{place}")
     ax.set_yticks(range(len(times)), list(times))
     ax.set_xlabel("time to the target (s)")
     ax.set_xlim(left=0)
@@ -115,9 +115,13 @@ EXERCISE = Exercise(
         _mistake("standard deviations", reason.deviations),
         _mistake("standard errors", reason.errors),
         _mistake("the normal distribution", reason.normal),
+        _mistake("divides by n", reason.population),
+        _mistake("t for one side", reason.one_sided),
+        _mistake("medians", reason.medians),
         _mistake("from the least to the largest", reason.extremes),
         _mistake("no unit", reason.unit),
         _mistake("no names", reason.names),
+        _mistake("a name at another's mean", reason.exchanged),
         _mistake("not arrived is not told", reason.lost),
         _mistake("a mean of those that arrived", reason.left_out),
     ),
@@ -126,9 +130,15 @@ EXERCISE = Exercise(
     wrong=(
         WrongAnswer("nothing", wrong.nothing, hint="nothing was drawn"),
         WrongAnswer("bars alone", wrong.bars_alone, hint="no intervals"),
-        WrongAnswer("standard deviations", wrong.deviations, hint="standard deviation"),
+        WrongAnswer(
+            "standard deviations", wrong.deviations, hint="one standard deviation to each side"
+        ),
         WrongAnswer("standard errors", wrong.errors, hint="one standard error"),
         WrongAnswer("1.96", wrong.normal, hint="1.96 standard errors"),
+        WrongAnswer("divides by n", wrong.population, hint="as `numpy.std` does"),
+        WrongAnswer("t at 0.95", wrong.one_sided, hint="90 % between"),
+        WrongAnswer("medians", wrong.medians, hint="marked at its median"),
+        WrongAnswer("names the other way round", wrong.turned_round, hint="stands at the mean of"),
         WrongAnswer("the extremes", wrong.extremes, hint="slowest run"),
         WrongAnswer("no unit", wrong.no_unit, hint="names no unit"),
         WrongAnswer("no names", wrong.no_names, hint="does not stand in the figure"),

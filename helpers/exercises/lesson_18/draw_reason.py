@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from statistics import mean, stdev
+from collections.abc import Mapping, Sequence
+from statistics import mean, median, stdev
 from typing import Any
 
-Calls = Sequence[Sequence[Any]]
+from helpers.exercises.lesson_18.draw_read import (
+    Calls,
+    labels,
+    marks,
+    points,
+    segments,
+    texts,
+    words,
+)
+
 Wanted = Mapping[str, Any]  # of each way (mean, low, high), or how many of its runs arrived
 Table = Sequence[Sequence[Any]]
-_UNIT = re.compile(r"[(\[](s|sec|seconds)[)\]]|\bseconds\b|\bin s\b|/ ?s\b")
+_UNIT = re.compile(r"[(\[](s|sec|seconds)[)\]]|\bseconds\b|\bin s\b|[/,] ?s\b")
 
 
 def interval(seconds: Sequence[float], reach: float | None = None) -> tuple[float, float, float]:
@@ -22,89 +31,6 @@ def interval(seconds: Sequence[float], reach: float | None = None) -> tuple[floa
     reach = float(t.ppf(0.975, n - 1)) if reach is None else reach
     error = stdev(seconds) / math.sqrt(n) * reach
     return center, center - error, center + error
-
-
-# --- what stands in the figure ------------------------------------------------------------------
-
-
-def _numbers(value: Any) -> list[float]:
-    """All numbers in a value, in their order; texts are none."""
-    if isinstance(value, bool | str) or value is None:
-        return []
-    if isinstance(value, int | float):
-        return [float(value)]
-    return [n for each in value for n in _numbers(each)] if isinstance(value, list) else []
-
-
-def _args(call: Sequence[Any], names: str) -> dict[str, Any]:
-    """A call's arguments by name."""
-    _, args, options = call
-    return {**dict(zip(names.split(), args, strict=False)), **options}
-
-
-def segments(calls: Calls) -> Iterator[tuple[float, float]]:
-    """The lines that may stand for intervals: their lower and upper ends."""
-    for call in calls:
-        name = call[0]
-        if name in ("errorbar", "bar", "barh"):
-            given = _args(call, {"errorbar": "x y yerr xerr", "bar": "x y", "barh": "y x"}[name])
-            given["y" if name == "bar" else "x"] = given.get(
-                {"bar": "height", "barh": "width"}.get(name, ""),
-                given.get("y" if name == "bar" else "x"),
-            )
-            for axis in ("x", "y"):
-                err = given.get(f"{axis}err")
-                if err is not None:
-                    yield from _around(_numbers(given.get(axis)), err)
-        elif name in ("vlines", "hlines"):
-            given = _args(call, "at low high")
-            low = given.get("ymin" if name == "vlines" else "xmin", given.get("low"))
-            high = given.get("ymax" if name == "vlines" else "xmax", given.get("high"))
-            yield from zip(_numbers(low), _numbers(high), strict=False)
-        elif name == "plot":
-            for each in call[1][:2]:
-                ends = _numbers(each)
-                if len(ends) == 2 and ends[0] != ends[1]:
-                    yield min(ends), max(ends)
-        elif name == "fill_between":
-            given = _args(call, "x low high")
-            yield from zip(_numbers(given.get("low")), _numbers(given.get("high")), strict=False)
-
-
-def _around(centers: list[float], err: Any) -> Iterator[tuple[float, float]]:
-    two = isinstance(err, list) and len(err) == 2 and isinstance(err[0], list)
-    below, above = (_numbers(err[0]), _numbers(err[1])) if two else (_numbers(err),) * 2
-    for place, center in enumerate(centers):
-        if below and above:
-            yield (
-                center - below[min(place, len(below) - 1)],
-                center + above[min(place, len(above) - 1)],
-            )
-
-
-def marks(calls: Calls) -> list[float]:
-    """All numbers at which something is drawn."""
-    drawn = ("errorbar", "bar", "barh", "plot", "scatter", "hlines", "vlines", "step", "stem")
-    return [n for name, args, options in calls if name in drawn
-            for n in _numbers([*args, *options.values()])]  # fmt: skip
-
-
-def texts(calls: Calls) -> list[str]:
-    """All texts in the figure but those that say how something looks."""
-    looks = {"fmt", "color", "c", "marker", "linestyle", "ls", "va", "ha", "loc", "which", "axis",
-             "fontsize", "transform", "label"}  # fmt: skip
-    found: list[str] = []
-    for name, args, options in calls:
-        label = [options["label"]] if isinstance(options.get("label"), str) else []
-        kept = [value for key, value in options.items() if key not in looks]
-        found += _texts([*args, *kept] if name not in ("plot", "errorbar") else args) + label
-    return found
-
-
-def _texts(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    return [t for each in value for t in _texts(each)] if isinstance(value, list) else []
 
 
 def _near(one: float, other: float) -> bool:
@@ -122,7 +48,10 @@ def nothing(wanted: Wanted, calls: Calls, table: Table) -> str | None:
     """An empty figure."""
     if marks(calls):
         return None
-    return "nothing was drawn on `ax`: `ax.errorbar(…)` draws a mean and its interval."
+    return (
+        "nothing was drawn on `ax` that could be read as means: `ax.errorbar(…)` draws a mean and "
+        "its interval; bars, points and lines can be read as well."
+    )
 
 
 def _instead(wanted: Wanted, calls: Calls, table: Table, reach: Any) -> str | None:
@@ -173,6 +102,64 @@ def normal(wanted: Wanted, calls: Calls, table: Table) -> str | None:
     )
 
 
+def population(wanted: Wanted, calls: Calls, table: Table) -> str | None:
+    """A standard deviation that divides by n."""
+    way = _instead(wanted, calls, table, lambda s: _shrunk(s, math.sqrt((len(s) - 1) / len(s))))
+    return way and (
+        f"the interval of {way} is too short: its standard deviation divides by n, as `numpy.std` "
+        "does. From a sample it is n − 1 (`ddof=1`, or `statistics.stdev`)."
+    )
+
+
+def one_sided(wanted: Wanted, calls: Calls, table: Table) -> str | None:
+    """t for one side."""
+    from scipy.stats import t
+
+    way = _instead(wanted, calls, table, lambda s: interval(s, float(t.ppf(0.95, len(s) - 1))))
+    return way and (
+        f"the interval of {way} leaves 5 % at each side, which makes 90 % between: take t at 0.975."
+    )
+
+
+def medians(wanted: Wanted, calls: Calls, table: Table) -> str | None:
+    """The median in the place of the mean."""
+    for way, seconds in table:
+        if isinstance(wanted[way], tuple) and not any(
+            _near(n, wanted[way][0]) for n in marks(calls)
+        ):
+            if any(_near(n, median(seconds)) for n in marks(calls)):
+                return (
+                    f"{way} is marked at its median, {median(seconds):.4g} s. The interval is that "
+                    f"of the mean, {wanted[way][0]:.4g} s: draw that."
+                )
+            return None
+    return None
+
+
+def _shrunk(seconds: Sequence[float], factor: float) -> tuple[float, float, float]:
+    center, low, high = interval(seconds)
+    return center, center - factor * (center - low), center + factor * (high - center)
+
+
+def exchanged(wanted: Wanted, calls: Calls, table: Table) -> str | None:
+    """A name at another way's mean."""
+    said = labels(calls)
+    for way, ends in wanted.items():
+        if not isinstance(ends, tuple):
+            continue
+        for pair in points(calls):
+            for value, place in (pair, pair[::-1]):
+                if isinstance(value, str) or not _near(value, ends[0]):
+                    continue
+                there = said.get(place, "") if not isinstance(place, str) else place
+                if there in wanted and there != way:
+                    return (
+                        f"the name {there} stands at the mean of {way}, {ends[0]:.4g} s. Names and "
+                        "numbers have to go in one order."
+                    )
+    return None
+
+
 def extremes(wanted: Wanted, calls: Calls, table: Table) -> str | None:
     """From the quickest to the slowest."""
     way = _instead(wanted, calls, table, lambda s: (mean(s), min(s), max(s)))
@@ -184,11 +171,7 @@ def extremes(wanted: Wanted, calls: Calls, table: Table) -> str | None:
 
 def unit(wanted: Wanted, calls: Calls, table: Table) -> str | None:
     """The unit of the times."""
-    labels = [t for name, args, options in calls if name in ("set_xlabel", "set_ylabel", "set")
-              for t in _texts([*args, *options.values()])]  # fmt: skip
-    if any(
-        re.search(r"\((s|sec|seconds)\)|\[(s|sec|seconds)\]|\bseconds\b|/ ?s\b", t) for t in labels
-    ):
+    if any(_UNIT.search(label) for label in words(calls)):
         return None
     return 'the axis of the times names no unit: `ax.set_xlabel("… (s)")`.'
 
@@ -206,8 +189,9 @@ def lost(wanted: Wanted, calls: Calls, table: Table) -> str | None:
     """How many arrived, where not all did."""
     said = texts(calls)
     for way, arrived in wanted.items():
+        none = "|never|none" if arrived == 0 else ""
         if not isinstance(arrived, tuple) and not any(
-            re.search(rf"(?<!\d){arrived}(?!\d)", text) for text in said
+            re.search(rf"(?<!\d){arrived}(?!\d){none}", text) for text in said
         ):
             return (
                 f"{way} did not always arrive, and the figure does not say that {arrived} of its "
@@ -239,10 +223,10 @@ def exact(wanted: Wanted, calls: Calls, table: Table) -> str | None:
             )
         if isinstance(ends, tuple) and not any(_near(n, ends[0]) for n in drawn):
             return f"the mean of {way}, {ends[0]:.4g} s, is not marked."
-    if not all(map(math.isfinite, drawn)):
+    if any(map(math.isinf, drawn)):  # NaN is not drawn at all
         return "something is drawn at infinity, where nobody sees it: say how many runs arrived."
     return None
 
 
-LOOKS = (nothing, no_intervals, exact, unit, names, lost, left_out)
+LOOKS = (nothing, no_intervals, exact, unit, names, exchanged, lost, left_out)
 """What the claim holds."""

@@ -134,7 +134,7 @@ EXERCISE = Exercise(
     wrong=(
         WrongAnswer("one text", wrong.one_text, hint="a list of four sentences"),
         WrongAnswer("printed", wrong.printed, hint="`return` them"),
-        WrongAnswer("by the mean", wrong.by_mean, hint="run that was held up"),
+        WrongAnswer("by the mean", wrong.by_mean, hint="since a run of another one was held up"),
         WrongAnswer("by the quickest", wrong.by_quickest, hint="quickest single run"),
         WrongAnswer("left out", wrong.left_out, hint="as if the runs that never arrived"),
         WrongAnswer("the slowest", wrong.by_largest, hint="which is first."),
@@ -145,7 +145,7 @@ EXERCISE = Exercise(
         WrongAnswer("the best single end", wrong.best_single, hint="best single run at the end"),
         WrongAnswer("ended last", wrong.ended_last, hint="error at the end has"),
         WrongAnswer("nothing of the lost", wrong.nothing_lost, hint="did not arrive in"),
-        WrongAnswer("typed", wrong.typed, hint="is none of these runs'"),
+        WrongAnswer("typed", wrong.typed, hint="is none of the numbers that were"),
         WrongAnswer("first alone", wrong.first_alone, hint="should hold"),
     ),
     ranked=False,

@@ -134,7 +134,7 @@ def _first_is(facts: Facts, value: Any, other: str, why: str) -> str | None:
 def first_by_mean(facts: Facts, value: Any) -> str | None:
     """Who has the smallest mean."""
     way = _ranked({way: mean(each) for way, each in facts.times.items()})[0]
-    why = "which has the smallest mean: one run that was held up decides that"
+    why = "which has the smallest mean, since a run of another one was held up"
     return _first_is(facts, value, way, why)
 
 
@@ -197,7 +197,15 @@ def infinite(facts: Facts, value: Any) -> str | None:
 
 
 def _interval(facts: Facts, value: Any, at: int, name: str) -> bool:
-    return all(holds(value[at], facts, facts.wanted[at][each], each) for each in name.split())
+    return all(_told(facts, value[at], at, each) for each in name.split())
+
+
+def _told(facts: Facts, sentence: str, at: int, name: str) -> bool:
+    """Whether a sentence holds a number, or an end of the interval as the difference ± a half."""
+    want = facts.wanted[at]
+    if name in ("low", "high") and re.search(r"±|\+/-", sentence):
+        return holds(sentence, facts, (want["high"] - want["low"]) / 2)
+    return holds(sentence, facts, want[name], name)
 
 
 def no_interval(facts: Facts, value: Any) -> str | None:
@@ -208,7 +216,7 @@ def no_interval(facts: Facts, value: Any) -> str | None:
         want = facts.wanted[at]
         if "low" not in want or not _interval(facts, value, at, "difference"):
             continue
-        if not (holds(value[at], facts, want["low"]) or holds(value[at], facts, want["high"])):
+        if not any(_told(facts, value[at], at, end) for end in ("low", "high")):
             return (
                 f"the 95 % interval is missing from {WHAT[at]}: {want['low']:.3g} to "
                 f"{want['high']:.3g}. Without it nobody knows whether the difference would be "
@@ -306,7 +314,7 @@ def missing(facts: Facts, value: Any) -> str | None:
         return None
     for at, want in enumerate(facts.wanted):
         for name, number in want.items():
-            if not holds(value[at], facts, number, name):
+            if not _told(facts, value[at], at, name):
                 return f"{WHAT[at]} should hold {name}, {number:.4g}: {value[at]!r}."
     return None
 
@@ -331,13 +339,14 @@ def stray(facts: Facts, value: Any) -> str | None:
     middles = [median(each) for each in facts.times.values()]
     means = [mean(each) for each in facts.ends.values()]
     numbers = [n for want in facts.wanted for n in want.values()]
-    numbers += [100 * n for n in numbers] + common + counts + middles + means
+    halves = [(want["high"] - want["low"]) / 2 for want in facts.wanted if "high" in want]
+    numbers += [100 * n for n in numbers] + common + counts + middles + means + halves
     for at, sentence in enumerate(value):
         for token in tokens(sentence, facts.times):
             if not any(stands_for(token, number) for number in numbers):
                 return (
-                    f"{WHAT[at]} holds {token}, which is none of these runs' numbers: "
-                    f"{sentence!r}. Work each number out from `times` and `ends`."
+                    f"{WHAT[at]} holds {token}, which is none of the numbers that were asked for: "
+                    f"{sentence!r}."
                 )
     return None
 

@@ -88,6 +88,8 @@ def not_refused(case: Case, seen: Observation) -> str | None:
         "With a run that never arrived": "infinity less a number is no mean of anything, and to "
         "leave the pair out would leave out what speaks against that way",
     }.get(case.name, "which seed belongs to which is lost")
+    if seen.values[0] == "ValueError without a sentence":
+        return f"{case.name}, your ValueError says nothing. Give it a sentence that says why."
     gave = describe(seen.values[0])
     return f"{case.name}, you gave {gave}; {why}. Raise ValueError with a sentence."
 

@@ -41,8 +41,13 @@ def claim(case: Case, seen: Observation) -> str | None:
         return f"{case.name}, you gave {describe(said)}; a dictionary by setting was asked for."
     for setting in SETTINGS:
         given = said.get(setting)
-        if type(given) is not dict:
+        if given is None:
             return f"{case.name}, there is nothing for {setting!r}."
+        if type(given) is not dict:
+            return (
+                f"{case.name}, {setting!r} has {describe(given)}; a dictionary was asked for, with "
+                "'first' and 'best'."
+            )
         for question in QUESTIONS:
             if given.get(question) not in WAYS:
                 return _no_way(case, setting, question, given.get(question))
@@ -53,7 +58,8 @@ def _no_way(case: Case, setting: str, question: str, given: Any) -> str:
     what = f"{question!r} of {setting!r}"
     if given is None:
         return f"{case.name}, {what} is still open."
-    return f"{case.name}, {what} is {describe(given)}; the ways are {listing(WAYS)}."
+    gave = repr(given) if isinstance(given, str) else describe(given)
+    return f"{case.name}, {what} is {gave}; the ways are {listing(WAYS)}."
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -62,7 +68,7 @@ def compared(case: Case, seen: Observation) -> Any:
     if type(said) is not dict:
         return type(said).__name__
     return [
-        setting if type(said.get(setting)) is not dict else [
+        type(said.get(setting)).__name__ if type(said.get(setting)) is not dict else [
             question if said[setting].get(question) is None
             else question.upper() * (said[setting][question] not in WAYS)
             for question in QUESTIONS

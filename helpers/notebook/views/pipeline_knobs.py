@@ -6,22 +6,32 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from helpers.algorithms.pipeline.instructions import Forward, Instruction
+from helpers.algorithms.pipeline.instructions import Backward, Instruction
 from helpers.algorithms.pipeline.schedules import Schedule, live_activations, orders
-from helpers.algorithms.pipeline.timetable import Span, idle_share, makespan, timetable
+from helpers.algorithms.pipeline.timetable import (
+    Place,
+    Span,
+    idle_share,
+    in_turn,
+    makespan,
+    timetable,
+)
 from helpers.notebook.style import BLUE, RED, axes
 from helpers.notebook.views.pipeline_view import draw_table, legend
 
 INTERLEAVED = "interleaved, 2 chunks"
 
 
-def played(schedule: Schedule, stages: int, microbatches: int, chunks: int = 1) -> list[list[Span]]:
-    """When each rank does what: a stage takes 1 s forward and 2 s backward, messages nothing."""
+def played(
+    schedule: Schedule, stages: int, microbatches: int, chunks: int = 1, place: Place = in_turn
+) -> list[list[Span]]:
+    """When each rank does what: a stage takes 1 s forward and 2 s backward, 1 s for either half of
+    it, and messages take nothing."""
 
     def seconds(rank: int, now: Instruction) -> float:
-        return (1.0 if isinstance(now, Forward) else 2.0) / chunks
+        return (2.0 if isinstance(now, Backward) else 1.0) / chunks
 
-    return timetable(orders(schedule, stages, microbatches), seconds)
+    return timetable(orders(schedule, stages, microbatches), seconds, place=place)
 
 
 def fitting(name: str, stages: int, microbatches: int) -> int:

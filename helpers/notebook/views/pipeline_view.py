@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from helpers.algorithms.pipeline.instructions import Forward
+from helpers.algorithms.pipeline.instructions import BackwardWeights, Forward
 from helpers.algorithms.pipeline.timetable import Span, idle_share, makespan
 from helpers.notebook.figures import show
 from helpers.notebook.style import (
@@ -21,7 +21,8 @@ from helpers.notebook.style import (
 
 Table = Sequence[Sequence[Span]]
 
-CHUNKS = ("#8CCDF1", "#D3ECFA"), ("#E69F00", "#F6D79A")  # by chunk: of forward, of backward
+# By chunk: of forward, of backward or its half that others wait for, and of the other half.
+CHUNKS = ("#8CCDF1", "#D3ECFA"), ("#E69F00", "#F6D79A"), ("#7FC6A4", "#CDE8DB")
 IDLE = "#EFEFEF"
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
@@ -46,7 +47,8 @@ def show_schedules(tables: Mapping[str, Table], caption: str, alt: str) -> None:
         ax.set_title(said, loc="left")
         ax.set_xlim(0, longest / scale * 1.005)
         ax.set_xlabel(f"time ({word})" if ax is panels[-1] else "")
-    legend(panels[-1], below=True)
+    kinds = {type(span.instruction) for table in tables.values() for row in table for span in row}
+    legend(panels[-1], below=True, halves=BackwardWeights in kinds)
     show(figure, caption, alt)
 
 
@@ -64,7 +66,8 @@ def draw_table(ax: Any, table: Table, begin: float = 0.0, scale: float = 1.0) ->
         left, right = (span.start - begin) / scale, (span.end - begin) / scale
         low, high = rank - 0.36, rank + 0.36
         polygons.append([(left, low), (right, low), (right, high), (left, high)])
-        kind = CHUNKS[0] if isinstance(span.instruction, Forward) else CHUNKS[1]
+        kinds = {Forward: CHUNKS[0], BackwardWeights: CHUNKS[2]}
+        kind = kinds.get(type(span.instruction), CHUNKS[1])
         colours.append(kind[span.instruction.chunk % 2])
         if len(boxes) <= 130 and (right - left) / end > 0.014:
             middle, number = (left + right) / 2, str(span.instruction.microbatch)
@@ -77,17 +80,22 @@ def draw_table(ax: Any, table: Table, begin: float = 0.0, scale: float = 1.0) ->
     ax.grid(visible=False)
 
 
-def legend(ax: Any, below: bool = False) -> None:
-    """What the colours mean: above a panel at its right, or below it beside the axis's label."""
+def legend(ax: Any, below: bool = False, halves: bool = False) -> None:
+    """What the colours mean: above a panel at its right, or below it beside the axis's label.
+
+    halves: a backward is cut in two.
+    """
     from matplotlib.patches import Patch
 
     words = [("forward", CHUNKS[0][0]), ("backward", CHUNKS[1][0]), ("idle", IDLE)]
+    if halves:
+        words.insert(2, ("for weights", CHUNKS[2][0]))
     handles = [Patch(facecolor=c, edgecolor="#444444", label=word) for word, c in words]
     place: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0)}
     if below:
         place = {"loc": "upper right", "bbox_to_anchor": (1.0, -0.22)}
     looks = {"frameon": False, "handlelength": 1.2, "columnspacing": 1.0, "borderaxespad": 0.1}
-    ax.legend(handles=handles, ncols=3, fontsize=9, **looks, **place)
+    ax.legend(handles=handles, ncols=len(words), fontsize=9, **looks, **place)
 
 
 def show_bubble(

@@ -85,6 +85,20 @@ def predicted_table(predicted: Times, measured: Times, caption: str) -> Table:
     return Table(["way", "modelled", "measured", "apart"], rows, caption)
 
 
+def _least(values: Mapping[str, float]) -> str:
+    """Who has the smallest value; all of them where several do."""
+    return " and ".join(way for way, value in values.items() if value == min(values.values()))
+
+
+def same_orders(one: Times, other: Times) -> str:
+    """In how many pairs of ways two tables agree on who is first in the median."""
+    ways = [way for way in one if way in other]
+    pairs = [(a, b) for k, a in enumerate(ways) for b in ways[k + 1 :]]
+    same = sum((median(one[a]) < median(one[b])) == (median(other[a]) < median(other[b]))
+               for a, b in pairs)  # fmt: skip
+    return f"The model has {same} of {len(pairs)} orders of two ways as they were measured."
+
+
 def predictions_table(
     predicted: Mapping[str, Mapping[str, str]], tables: Mapping[str, tuple[Times, Times]]
 ) -> Table:
@@ -95,20 +109,58 @@ def predictions_table(
             rows.append([setting, given["first"], "–", given["best"], "–"])
             continue
         times, ends = tables[setting]
-        first = min(times, key=lambda way: median(times[way]))
-        best = min(ends, key=lambda way: mean(ends[way]))
+        first = _least({way: median(seconds) for way, seconds in times.items()})
+        best = _least({way: mean(errors) for way, errors in ends.items()})
         rows.append([setting, given["first"], first, given["best"], best])
     headings = ["setting", "first, predicted", "first", "best, predicted", "best"]
     return Table(headings, rows, "Predictions from the logbook, and what the runs gave.")
 
 
 def factors_table(found: Mapping[str, Mapping[str, tuple[float, float]]]) -> Table:
-    """What the times are made of. found: by setting and way the share of a run's gradients that
-    the target took, infinity for never, and the seconds of all."""
+    """What times are made of. found: by setting and way the share of a run's gradients that the
+    target took, and the seconds of all at that pace; infinity for never."""
     rows = []
     for setting, ways in found.items():
-        for way, (share, whole) in ways.items():
-            needed = f"{100 * share:.0f} %" if math.isfinite(share) else "never"
-            rows.append([setting, way, needed, said(whole), said(share * whole)])
-    headings = ["setting", "way", "gradients needed", "all gradients take", "time to the target"]
-    return Table(headings, rows, "What the median times are made of: the product of two factors.")
+        for way, (share, pace) in ways.items():
+            needed = f"{100 * share:.0f} %" if math.isfinite(share) else "–"
+            rows.append([setting, way, needed, said(pace) if math.isfinite(pace) else "–"])
+    headings = ["setting", "way", "gradients needed", "all of a run would take"]
+    return Table(headings, rows, "The two factors of a time to the target, each in the median.")
+
+
+def orders_table(rows: Sequence[Sequence[str]]) -> Table:
+    """The ways in order, by setting."""
+    return Table(["by", "setting", "from the first to the last"], rows, "The order of the ways.")
+
+
+def settings_table(settings: Sequence[Any], target: float) -> Table:
+    """What the settings are, in numbers."""
+    rows = []
+    for one in settings:
+        computing = f"{1e3 * one.compute:g} ms" if one.compute else "as measured in 2017"
+        slow = f", the last {one.slow:g}×" if one.slow != 1 else ""
+        link = f"{one.bandwidth * 8 / 1e6:g} Mbit/s" if one.bandwidth else "the machine's memory"
+        spare = f"{one.aggregate} of {one.workers}"
+        rows.append(
+            [
+                one.name,
+                str(one.workers),
+                str(one.rows),
+                str(one.steps),
+                spare,
+                computing + slow,
+                link,
+            ]
+        )
+    heads = [
+        "setting",
+        "workers",
+        "rows a gradient",
+        "steps",
+        "spare replicas use",
+        "a gradient takes",
+        "links",
+    ]
+    return Table(
+        heads, rows, f"The settings. The target is a test error of {target:g} %; plain SGD."
+    )

@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import mean, median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from helpers.algorithms.racing.runs import Run
 from helpers.workloads.capstone.logbook import Logbook
 from helpers.workloads.capstone.race import Table, run_of, tables
 
@@ -21,30 +20,50 @@ Compare = Callable[[list[float], list[float]], tuple[float, float, float, float]
 Results = Mapping[str, tuple[Table, Table]]  # by setting: seconds to the target, and ends
 
 
-def lasted(book: Logbook, setting: str) -> Table:
-    """Seconds that each way trained for in its whole run, without the looks, by seed."""
-    latest = {(e["way"], e["seed"]): run_of(e) for e in book.of("run", setting=setting)}
+def needed(book: Logbook, setting: str) -> Table:
+    """The share of a run's gradients that was made when the target was reached, by way and seed;
+    infinity for never. A look is at the target if training had taken the logbook's seconds then."""
+    latest = {(e["way"], e["seed"]): e for e in book.of("run", setting=setting)}
     times, _ = tables(book, setting)
     seeds = sorted({seed for _, seed in latest})
-    return {way: [_trained(latest[way, seed]) for seed in seeds] for way in times}
+    return {way: [_share(latest[way, seed]) for seed in seeds] for way in times}
 
 
-def _trained(run: Run) -> float:
-    return run.looks[-1].at - run.began - sum(look.took for look in run.looks[:-1])
+def _share(entry: Mapping[str, Any]) -> float:
+    if entry["seconds"] is None:
+        return math.inf
+    looks = run_of(entry).looks
+    stood = [sum(look.took for look in looks[:n]) for n in range(len(looks))]
+    off = [
+        abs(look.at - entry["began"] - still - entry["seconds"])
+        for look, still in zip(looks, stood, strict=True)
+    ]
+    return off.index(min(off)) / (len(looks) - 1)
 
 
 class Factors(NamedTuple):
-    """What the median time of a way to the target is made of. gradients: the share of a run's that
-    was used, infinity for never. whole: seconds of all of them, in the median."""
+    """What a way's time to the target is made of, in the median over seeds.
+
+    gradients: the share of a run's that was needed, infinity for never. pace: the seconds that all
+    of a run's would take as quickly as those, infinity likewise.
+    """
 
     gradients: float
-    whole: float
+    pace: float
 
 
-def factors(times: Table, whole: Table) -> dict[str, Factors]:
-    """The two factors of each way; their product is the median time."""
-    middle = {way: median(seconds) for way, seconds in whole.items()}
-    return {way: Factors(median(times[way]) / middle[way], middle[way]) for way in times}
+def factors(times: Table, shares: Table) -> dict[str, Factors]:
+    """The two factors of each way."""
+    return {
+        way: Factors(
+            median(shares[way]),
+            median(
+                seconds / share if math.isfinite(share) else math.inf
+                for seconds, share in zip(times[way], shares[way], strict=True)
+            ),
+        )
+        for way in times
+    }
 
 
 @dataclass(frozen=True)
@@ -65,11 +84,14 @@ class Turned:
     sure: bool
 
     @property
+    def both_arrive(self) -> bool:
+        """Whether both have factors in both settings."""
+        return all(0 < ratio < math.inf for ratio in self.gradients)
+
+    @property
     def by_gradients(self) -> bool:
         """Whether gradients changed more than what one takes did."""
         before, after = self.gradients
-        if not (0 < before < math.inf and 0 < after < math.inf):
-            return True
         return abs(math.log(after / before)) > abs(math.log(self.seconds[1] / self.seconds[0]))
 
 
@@ -78,10 +100,10 @@ def order(table: Table, worth: Callable[[Sequence[float]], float]) -> list[str]:
     return sorted(table, key=lambda way: worth(table[way]))
 
 
-def turned(results: Results, whole: Mapping[str, Table], compare: Compare) -> list[Turned]:
+def turned(results: Results, shares: Mapping[str, Table], compare: Compare) -> list[Turned]:
     """Each pair of ways whose times are in different orders in two settings, once: with the
     settings in which the difference is surest. Pairs of equal medians have no order."""
-    made = {name: factors(times, whole[name]) for name, (times, _) in results.items()}
+    made = {name: factors(times, shares[name]) for name, (times, _) in results.items()}
     found: dict[tuple[str, str], Turned] = {}
     for here, there in combinations(results, 2):
         times, others = results[here][0], results[there][0]
@@ -93,7 +115,7 @@ def turned(results: Results, whole: Mapping[str, Table], compare: Compare) -> li
             one = [made[name][first] for name in (here, there)]
             other = [made[name][second] for name in (here, there)]
             gradients = [y.gradients / x.gradients for x, y in zip(one, other, strict=True)]
-            seconds = [y.whole / x.whole for x, y in zip(one, other, strict=True)]
+            seconds = [y.pace / x.pace for x, y in zip(one, other, strict=True)]
             new = Turned(first, second, here, there, (gradients[0], gradients[1]),
                          (seconds[0], seconds[1]), sure)  # fmt: skip
             if (a, b) not in found or (sure and not found[a, b].sure):
@@ -113,7 +135,7 @@ def differs(a: list[float], b: list[float], compare: Compare) -> bool:
     return sorted(arrived) == [0, len(a)]
 
 
-def agreement(results: Results, whole: Mapping[str, Table], compare: Compare) -> list[str]:
+def agreement(results: Results, shares: Mapping[str, Table], compare: Compare) -> list[str]:
     """Sentences for the report: each setting's order, and why they differ where they do."""
     settings = list(results)
     if len(settings) < 2:
@@ -123,28 +145,51 @@ def agreement(results: Results, whole: Mapping[str, Table], compare: Compare) ->
         ("By time to the target", 0, median),
         ("By the error at the end", 1, mean),
     ):
-        orders = {name: order(results[name][part], worth) for name in settings}
-        told = "; ".join(f"{name}: {', '.join(ways)}" for name, ways in orders.items())
-        same = len({tuple(ways) for ways in orders.values()}) == 1
-        said.append(f"{what} the settings {'agree' if same else 'do not agree'}. {told}.")
-    changed = turned(results, whole, compare)
-    said += [_why(pair) for pair in changed if pair.sure]
+        orders = {tuple(order(results[name][part], worth)) for name in settings}
+        said.append(f"{what} the settings {'agree' if len(orders) == 1 else 'do not agree'}.")
+    changed = turned(results, shares, compare)
+    sure = [pair for pair in changed if pair.sure]
+    said += _lost([pair for pair in sure if not pair.both_arrive])
+    said += [_why(pair) for pair in sure if pair.both_arrive]
     open_ones = [f"{pair.a} and {pair.b}" for pair in changed if not pair.sure]
     if open_ones:
         said.append(
-            f"Not told apart in at least one of the settings that differ: {'; '.join(open_ones)}."
+            "In another order, but not told apart in at least one of the settings: "
+            f"{'; '.join(open_ones)}."
         )
     said.append(_ends(results, compare))
     return said
+
+
+def orders_of(results: Results) -> list[list[str]]:
+    """Rows of a table: what is ordered, the setting, and the ways from the first on."""
+    rows = []
+    for what, part, worth in (("time to the target", 0, median), ("error at the end", 1, mean)):
+        for name, both in results.items():
+            rows.append([what, name, ", ".join(order(both[part], worth))])
+    return rows
+
+
+def _lost(pairs: Sequence[Turned]) -> list[str]:
+    """One sentence for each way that arrives in one setting and not in another."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for pair in pairs:
+        at_first = not 0 < pair.gradients[0] < math.inf
+        where = (pair.here, pair.there) if at_first else (pair.there, pair.here)
+        ratio = pair.gradients[0] if at_first else pair.gradients[1]
+        lost, other = (pair.b, pair.a) if ratio else (pair.a, pair.b)
+        found.setdefault((lost, *where), []).append(other)
+    return [
+        f"{lost} does not arrive in {where}, and so is behind {', '.join(others)} there; in "
+        f"{elsewhere} it is before."
+        for (lost, where, elsewhere), others in found.items()
+    ]
 
 
 def _why(pair: Turned) -> str:
     """What turned a pair round."""
     a, b, here, there = pair.a, pair.b, pair.here, pair.there
     said = f"{a} is before {b} in {here}, and behind it in {there}"
-    for name, ratio in zip((here, there), pair.gradients, strict=True):
-        if not 0 < ratio < math.inf:
-            return f"{said}: in {name} {b if ratio else a} does not arrive."
     by = "number of gradients" if pair.by_gradients else "time of a gradient"
     return (
         f"{said}. {b.capitalize()} needs {pair.gradients[0]:.2f} times the gradients of {a} in "

@@ -1,7 +1,7 @@
 """Train one of the five ways in a setting: the course's own parts of lessons 05 to 07, 10 and 12.
 
-All begin with the same weights and see as many pictures in a run, so that their ends can be
-compared. Only the learning rate is searched; there is no momentum, which stale gradients upset.
+All begin with the same weights and are given as many gradients, so that their ends can be compared.
+Only the learning rate is searched; there is no momentum, which stale gradients upset.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ def rule_of(way: str, setting: Setting, rate: float) -> Callable[[Any], Rule]:
 
 
 def updates_of(way: str, setting: Setting) -> int:
-    """Updates of a run: all ways are given as many gradients to make of them what they will."""
+    """Updates of a run: each way is given as many gradients to make of them what it will.
+
+    Of spare replicas they are steps, however many gradients the slow ones have made by then.
+    """
     each = {"asynchronous": setting.workers, "local steps": 1 / INTERVAL}.get(way, 1)
     return round(setting.steps * each)
 

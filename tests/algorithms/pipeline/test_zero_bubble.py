@@ -24,7 +24,7 @@ from helpers.algorithms.pipeline.schedules import (
     orders,
     validate,
 )
-from helpers.algorithms.pipeline.timetable import Span, idle_share, in_a_v, makespan, timetable
+from helpers.algorithms.pipeline.timetable import idle_share, in_a_v, makespan, own_idle, timetable
 from helpers.algorithms.pipeline.zero_bubble import split_bubble, zb_v, zero_bubble
 
 zb_h2 = partial(zero_bubble, times=2)
@@ -35,11 +35,6 @@ TIMES = st.sampled_from([0.5, 1.0, 1.5, 2.0, 3.0])  # sums are exact
 def clock(f: float, b: float, w: float, chunks: int = 1):
     kinds = {Forward: f, BackwardInput: b, BackwardWeights: w, Backward: b + w}
     return lambda rank, now: kinds[type(now)] / chunks
-
-
-def own_idle(row: list[Span]) -> float:
-    """Seconds that a rank idles between its first instruction and its last."""
-    return row[-1].end - row[0].start - sum(span.end - span.start for span in row)
 
 
 @given(st.sampled_from([zero_bubble, zb_h2]), STAGES, MANY)
