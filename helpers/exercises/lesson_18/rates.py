@@ -269,6 +269,12 @@ EXERCISE = Exercise(
             "decides; you took the smaller or the first.",
         ),
         _known(
+            "the end is asked nowhere",
+            wrong.end_nowhere,
+            "where no rate arrives, infinity equals infinity, and you took the smallest rates. The "
+            "error at the end decides between equals, in step 2 and in step 3.",
+        ),
+        _known(
             "by the end alone",
             wrong.by_the_end,
             "that rate has the lowest error at the end. The seconds come first; the end decides "
