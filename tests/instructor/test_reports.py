@@ -247,8 +247,8 @@ def keys_of(value: Any) -> Iterator[str]:
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.number)
 def test_every_key_that_a_driver_gives_is_a_report_or_was_asked_for(exercise: Exercise) -> None:
-    if exercise.number == "01.2":
-        return  # its keys are the learner's own
+    if exercise.number in ("01.2", "18.1", "18.6"):
+        return  # the keys are the learner's own, or those of the calls that a learner makes
     seen = seen_by_a_check(exercise, exercise.reference, exercise.cases(0)[0])
     assert set(keys_of(seen.values)) <= set(REPORTS.get(exercise.number, ())) | ASKED
     assert set(exercise.unseen) <= set(REPORTS.get(exercise.number, ()))
