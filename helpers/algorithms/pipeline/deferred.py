@@ -60,9 +60,10 @@ class _Dense(torch.autograd.Function):
             return of_weight, rows.sum(0) if needs_bias else None
 
         def later() -> None:
-            for parameter, found in zip((ctx.weight, ctx.bias), products(), strict=True):
-                if found is not None:
-                    _add(parameter, found)
+            with torch.no_grad():  # as in a backward: the products have no history
+                for parameter, found in zip((ctx.weight, ctx.bias), products(), strict=True):
+                    if found is not None:
+                        _add(parameter, found)
 
         of_input = gradient @ weight if ctx.needs_input_grad[0] else None
         if ctx.put_off.into is None:

@@ -158,6 +158,7 @@ def test_what_is_put_off_is_what_backward_gives(frozen):
         mine = model.get_parameter(name)
         assert (mine.grad is None) == (parameter.grad is None), name
         if parameter.grad is not None:
+            assert not mine.grad.requires_grad
             torch.testing.assert_close(mine.grad, parameter.grad, rtol=1e-12, atol=1e-12)
 
 
