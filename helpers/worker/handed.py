@@ -29,6 +29,7 @@ from helpers.worker.stand_ins import ANCHOR, Elsewhere, Enter, Entry, stand_in
 
 _DEEPEST = 8  # as `drives.plain`
 _RULES, _STAGES = "helpers.algorithms.servers.rule", "helpers.algorithms.pipeline.instructions"
+_INSTRUCTIONS = {"F": "Forward", "B": "Backward", "I": "BackwardInput", "W": "BackwardWeights"}
 
 
 class Handed:
@@ -226,7 +227,7 @@ class Handed:
             return {"decision": [self.tell(part, linked, depth + 1) for part in parts]}
         if _is_a(value, _RULES, "Push"):
             return {"push": [self.tell(part, linked, depth + 1) for part in value]}
-        for short, name in (("F", "Forward"), ("B", "Backward")):
+        for short, name in _INSTRUCTIONS.items():
             if _is_a(value, _STAGES, name):
                 parts = (short, value.microbatch, value.chunk)
                 return {"instruction": [self.tell(part, linked, depth + 1) for part in parts]}

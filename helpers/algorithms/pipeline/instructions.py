@@ -59,6 +59,7 @@ class BackwardWeights:
 
 
 Instruction = Forward | Backward | BackwardInput | BackwardWeights
+Kind = type[Forward] | type[Backward] | type[BackwardInput] | type[BackwardWeights]
 
 
 def check_stage(stage: int, stages: int, microbatches: int) -> None:

@@ -18,10 +18,9 @@ from helpers.algorithms.pipeline.instructions import (
     BackwardWeights,
     Forward,
     Instruction,
+    Kind,
     check_stage,
 )
-
-Kind = type[Forward] | type[BackwardInput] | type[BackwardWeights]
 
 
 def zero_bubble(

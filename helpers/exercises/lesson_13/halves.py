@@ -132,6 +132,7 @@ EXERCISE = Exercise(
         WrongAnswer("in one piece", wrong.in_one_piece, hint="a Backward in one piece"),
         WrongAnswer("forgets the rest", wrong.forgets_the_rest, hint="never gets BackwardWeights"),
         WrongAnswer("weights first", wrong.weights_first, hint="before BackwardInput"),
+        WrongAnswer("most at the end", wrong.most_at_the_end, hint="nobody moves any more"),
         WrongAnswer(
             "W at once",
             wrong.at_once,

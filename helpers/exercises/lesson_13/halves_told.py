@@ -11,9 +11,13 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from helpers.algorithms.pipeline.instructions import BackwardInput, BackwardWeights, Forward
+from helpers.algorithms.pipeline.instructions import (
+    BackwardInput,
+    BackwardWeights,
+    Forward,
+    Kind,
+)
 from helpers.algorithms.pipeline.timetable import Span, timetable
-from helpers.algorithms.pipeline.zero_bubble import Kind
 from helpers.exercises.compare import Other, count
 from helpers.exercises.spec import Case, Mistake, Observation
 

@@ -47,6 +47,7 @@ once = _order(ahead=lambda s, p, times: p - 1 - s, late=lambda s, p, times: s)
 ahead_alone = _order(late=lambda s, p, times: s)
 late_alone = _order(ahead=lambda s, p, times: p - 1 - s)
 one_too_many = _order(ahead=lambda s, p, times: times * (p - 1 - s) + 1)
+most_at_the_end = _order(ahead=lambda s, p, times: times * s)
 too_few = _order(ahead=lambda s, p, times: 0)
 no_difference = _order(ahead=lambda s, p, times: times * (p - 1))
 

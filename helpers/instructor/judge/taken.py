@@ -10,14 +10,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.algorithms.pipeline.instructions import Backward, Forward
+from helpers.algorithms.pipeline.instructions import (
+    Backward,
+    BackwardInput,
+    BackwardWeights,
+    Forward,
+)
 from helpers.algorithms.servers.rule import Decision, Push
 from helpers.exercises.compare import Other
 from helpers.instructor.judge.channel import Violation
 from helpers.instructor.judge.messages import ITEMS, shape_of
 from helpers.worker.encoding import Decoder, Malformed, unbase64
 
-_INSTRUCTIONS = {"F": Forward, "B": Backward}
+_INSTRUCTIONS = {"F": Forward, "B": Backward, "I": BackwardInput, "W": BackwardWeights}
 # Numbers that a callback, or an object in turn, may give: two of them are multiplied.
 MOST = 2**13
 
@@ -96,7 +101,9 @@ class Taken(Decoder):
         return Push(*[self.value(each, depth) for each in inner])
 
     def _as_instruction(self, inner: Any, depth: int) -> Any:
-        if type(inner) is not list or len(inner) != 3 or inner[0] not in ("F", "B"):
+        if type(inner) is not list or len(inner) != 3 or type(inner[0]) is not str:
+            raise Malformed("no instruction")
+        if inner[0] not in _INSTRUCTIONS:
             raise Malformed("no instruction")
         return _INSTRUCTIONS[inner[0]](*[self.value(each, depth) for each in inner[1:]])
 

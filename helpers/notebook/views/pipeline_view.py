@@ -93,7 +93,7 @@ def legend(ax: Any, below: bool = False, halves: bool = False) -> None:
     handles = [Patch(facecolor=c, edgecolor="#444444", label=word) for word, c in words]
     place: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0)}
     if below:
-        place = {"loc": "upper right", "bbox_to_anchor": (1.0, -0.22)}
+        place = {"loc": "upper right", "bbox_to_anchor": (1.0, -0.4 if halves else -0.22)}
     looks = {"frameon": False, "handlelength": 1.2, "columnspacing": 1.0, "borderaxespad": 0.1}
     ax.legend(handles=handles, ncols=len(words), fontsize=9, **looks, **place)
 
