@@ -69,6 +69,8 @@ def _candidates(tensorflow: bool, ranked: bool) -> Iterator[tuple[str, Callable[
         for member in list(vars(module).values()):
             if getattr(member, "__module__", "") != name or not callable(member):
                 continue
+            if inspect.isclass(member) and issubclass(member, BaseException):
+                continue  # no answer is one, and to make `StoppedHard` traces this thread for good
             yield f"{name}.{getattr(member, '__name__', member)}", member
             if inspect.isclass(member):
                 yield from _static(f"{name}.{member.__name__}", member)

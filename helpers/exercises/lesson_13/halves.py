@@ -129,6 +129,7 @@ EXERCISE = Exercise(
     reference=reference,
     wrong=(
         WrongAnswer("returns nothing", wrong.returns_nothing, hint="got None instead of"),
+        WrongAnswer("for ever", wrong.for_ever, hint="stop after the last BackwardWeights"),
         WrongAnswer("in one piece", wrong.in_one_piece, hint="a Backward in one piece"),
         WrongAnswer("forgets the rest", wrong.forgets_the_rest, hint="never gets BackwardWeights"),
         WrongAnswer("weights first", wrong.weights_first, hint="before BackwardInput"),

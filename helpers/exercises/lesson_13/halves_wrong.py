@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from helpers.algorithms.pipeline.instructions import (
@@ -71,6 +71,12 @@ def weights_first(stage: int, stages: int, microbatches: int, times: int = 1) ->
     swap: dict[type, Any] = {BackwardInput: BackwardWeights, BackwardWeights: BackwardInput}
     made = _order()(stage, stages, microbatches, times)
     return [swap.get(type(each), type(each))(each.microbatch) for each in made]
+
+
+def for_ever(stage: int, stages: int, microbatches: int, times: int = 1) -> Iterator[Any]:
+    yield from _order()(stage, stages, microbatches, times)
+    while True:
+        yield BackwardWeights(0)
 
 
 def returns_nothing(stage: int, stages: int, microbatches: int, times: int = 1) -> None:
