@@ -25,6 +25,7 @@ SUBJECTS = (
     "failures",
     "checkpoints",
     "launching",
+    "racing",
 )
 
 

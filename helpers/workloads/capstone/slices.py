@@ -21,9 +21,7 @@ from helpers.workloads.worn_digits import WIDTHS, WornTask
 
 
 def train_in_slices(setting: Setting, rate: float, task: WornTask) -> Run:
-    """Train on ranks of an engine; on the clock, as synchronous training with other seconds."""
-    if setting.engine == "virtual":
-        return _on_clock(setting, rate, task)
+    """Train on ranks of an engine."""
     import helpers
 
     options: dict[str, Any] = {"engine": setting.engine, "timeout": 120.0, "show": False}
@@ -75,16 +73,14 @@ def _look(comm: Comm, net: Any, task: WornTask) -> Look:
     return Look(at, comm.time() - at, error)
 
 
-def _on_clock(setting: Setting, rate: float, task: WornTask) -> Run:
-    """Synchronous training's errors, at the seconds that slices take.
+def on_clock(setting: Setting, whole: Run, seed: int) -> Run:
+    """Synchronous training's errors, at the seconds that slices take. whole: that training.
 
     In a step each rank computes as long as for a gradient of its own rows: 1/N of the network for
     N times the rows. All wait for the slowest, and exchange activations (`split_cost.dense_work`).
     """
-    from helpers.workloads.capstone.ways import train
-
-    errors = train("synchronous", setting, rate, task.seed).looks
-    slowest = setting.times.table(setting.steps, setting.workers, task.seed).max(axis=1)
+    errors = whole.looks
+    slowest = setting.times.table(setting.steps, setting.workers, seed).max(axis=1)
     work = dense_work(setting.rows * setting.workers, WIDTHS, setting.workers)
     beta = 1 / setting.bandwidth if setting.bandwidth else 0.0
     sends = work._replace(flops=0.0).seconds(Rates(1.0, setting.latency, beta))

@@ -49,9 +49,11 @@ def train(way: str, setting: Setting, rate: float, seed: int) -> Run:
         raise ValueError(f"There is no way {way!r}; there are: {', '.join(WAYS)}.")
     task = WornTask(seed, setting.mnist_at)
     if way == "vertical slices":
-        from helpers.workloads.capstone.slices import train_in_slices
+        from helpers.workloads.capstone.slices import on_clock, train_in_slices
 
-        return train_in_slices(setting, rate, task)
+        if setting.engine != "virtual":
+            return train_in_slices(setting, rate, task)
+        return on_clock(setting, train("synchronous", setting, rate, seed), seed)
     import helpers
 
     updates = updates_of(way, setting)
