@@ -66,6 +66,12 @@ def test_settings_that_agree_need_no_reason() -> None:
     assert said[2] == "No order of two ends turns surely between two settings."
 
 
+def test_equal_medians_have_no_order_that_could_turn() -> None:
+    same = {A: [4.0, 4.1, 3.9], B: [4.0, 4.2, 3.8]}
+    results = settings(same, {A: [4.0, 4.1, 3.9], B: [1.0, 1.1, 0.9]})
+    assert orders.turned(results, shares(0.4, 0.4), compare) == []
+
+
 def test_an_order_that_may_be_luck_is_no_order() -> None:
     results = settings({A: [4.0, 9.0, 2.0], B: [5.0, 3.0, 6.0]}, {A: [4.0] * 3, B: [1.0] * 3})
     said = orders.agreement(results, shares(0.4, 0.4), compare)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ def _numbers(value: Any) -> list[float]:
     if isinstance(value, bool | str) or value is None:
         return []
     if isinstance(value, int | float):
-        return [float(value)]
+        return [float(value)] if abs(value) < 1e300 or value != value else [math.inf]
     return [n for each in value for n in _numbers(each)] if isinstance(value, list) else []
 
 
@@ -73,8 +74,8 @@ def _lines(call: Sequence[Any]) -> Iterator[tuple[float, float]]:
         if len(along) == 2:
             yield min(along), max(along)
     elif name == "broken_barh":
-        for start, width in call[1][0] if call[1] and isinstance(call[1][0], list) else ():
-            yield start, start + width
+        ends = _numbers(call[1][0]) if call[1] else []
+        yield from ((one, one + width) for one, width in zip(ends[::2], ends[1::2], strict=False))
     elif name in ("bar", "barh"):
         given = _args(call, "at size")
         start = _numbers(given.get("bottom" if name == "bar" else "left"))
@@ -121,9 +122,9 @@ def points(calls: Calls) -> Iterator[tuple[Any, Any]]:
 
 
 def _items(value: Any) -> list[Any]:
-    if isinstance(value, list):
-        return value
-    return [] if value is None else [value]
+    """Numbers and names; whatever else stands there is no place."""
+    several = value if isinstance(value, list) else [value]
+    return [one if type(one) is str else (_numbers(one) or [math.nan])[0] for one in several]
 
 
 def labels(calls: Calls) -> dict[float, str]:

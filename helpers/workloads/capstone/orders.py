@@ -109,6 +109,8 @@ def turned(results: Results, shares: Mapping[str, Table], compare: Compare) -> l
         times, others = results[here][0], results[there][0]
         for a, b in combinations([way for way in times if way in others], 2):
             first, second = (a, b) if median(times[a]) <= median(times[b]) else (b, a)
+            if median(times[first]) == median(times[second]):
+                continue
             if not median(others[second]) < median(others[first]):
                 continue
             sure = all(differs(of[first], of[second], compare) for of in (times, others))
