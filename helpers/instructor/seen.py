@@ -15,7 +15,8 @@ _OPEN = "messages that nobody waits for"
 _RANDOM = "random states, in the memory of its process that they lie in"
 _LISTS = "a list that is changed, if a second call with it gives something else"
 
-# The keys of what each driver gives that tell of an answer and were not asked for, in words.
+# The keys of what each driver gives that tell of an answer and were not asked for, in words; under
+# "" what no key tells.
 REPORTS: dict[str, dict[str, str]] = {
     "00.1": {"open": _OPEN},
     "01.1": {"widths": _LISTS},
@@ -161,6 +162,11 @@ REPORTS: dict[str, dict[str, str]] = {
         "call",
         "open": _OPEN,
     },
+    "18.2": {"": "how often it trains: the grader does it"},
+    "18.3": {"": "every training that it asks for: the grader does it"},
+    "18.4": {"": "whether it raises ValueError"},
+    "18.5": {"": "on hidden tables and on the runs in the submission's own logbook"},
+    "18.6": {"": "what it asks of the axes, as its own process says"},
 }
 _BY_KIND = {
     "ranks": "what it gives, each rank's messages, computing and time",
