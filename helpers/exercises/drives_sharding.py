@@ -14,7 +14,7 @@ from helpers.exercises.drives_memory import LARGE, Kept
 from helpers.exercises.drives_requests import OPEN, Requests
 
 
-class _Watch:
+class Watch:
     """A rank's messages: the bytes they take, how many nobody waited for, copies where asked."""
 
     def __init__(self, comm: Any, copies: bool = False) -> None:
@@ -72,7 +72,7 @@ def _on_steps(
     """
     seen = []
     for gradient in gradients:
-        watch, before = _Watch(comm, copies=True), momentum.clone()
+        watch, before = Watch(comm, copies=True), momentum.clone()
         fn(comm, parameters, gradient.clone(), momentum, rate, beta)
         watch.take()
         comm.isend = watch.isend
@@ -145,7 +145,7 @@ def _once(
     fn: Function, comm: Any, x: Tensor, own: Tensor, shape: tuple[int, int], weights: Tensor
 ) -> Any:
     elsewhere = isinstance(fn, Remote)
-    watch, saved, size = _Watch(comm), dict[int, int](), shape[0] * shape[1]
+    watch, saved, size = Watch(comm), dict[int, int](), shape[0] * shape[1]
     before, before_x = own.clone(), x.clone()
     x.requires_grad_()
     own.requires_grad_()

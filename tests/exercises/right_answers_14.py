@@ -15,6 +15,7 @@ from helpers.algorithms.messages.collectives import (
     all_reduce_tree,
 )
 from helpers.algorithms.messages.maximum import all_reduce_max
+from tests.exercises.right_answers_14_sequence import OF_SEQUENCES
 from tests.exercises.right_answers_14_sharding import OF_SHARDING
 
 
@@ -185,4 +186,4 @@ OF_TENSOR_PARALLEL: list[tuple[str, Callable[..., Any]]] = [
     ("14.3", loss_through_rank_0),
 ]
 
-RIGHT: list[tuple[str, Callable[..., Any]]] = [*OF_TENSOR_PARALLEL, *OF_SHARDING]
+RIGHT: list[tuple[str, Callable[..., Any]]] = [*OF_TENSOR_PARALLEL, *OF_SHARDING, *OF_SEQUENCES]

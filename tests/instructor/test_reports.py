@@ -74,7 +74,7 @@ def lie(answer):
         },
         "helpers.exercises.drives_sharding": {
             "_Held": {"largest": zero},
-            "_Watch": {"take": zero, "with_slice": zero},
+            "Watch": {"take": zero, "with_slice": zero},
         },
         "helpers.exercises.drives_rules_inside": {"Given": {"use": lambda *a: "as decided"}},
         "helpers.exercises.drives_quantization": {"_FloatProducts": {"look": nothing}},

@@ -11,8 +11,19 @@ BUILDS: tuple[str, ...] = (
     "data_parallel.sharded_sum",
     "data_parallel.sharded_unit",
     "data_parallel.memory",
+    "splitting.ring_attention",
+    "splitting.experts",
 )
 # What answers one of its exercises though no spec names it, as (module, name).
-ANSWERS: tuple[tuple[str, str], ...] = (("splitting.vocabulary_parallel", "loss_and_gradient"),)
+ANSWERS: tuple[tuple[str, str], ...] = (
+    ("splitting.vocabulary_parallel", "loss_and_gradient"),
+    ("splitting.ring_attention", "ring_attention"),
+    ("splitting.experts", "to_experts"),
+)
 # What its answers may use and nobody has to write.
-GIVES: tuple[str, ...] = ("messages.mesh", "messages.maximum")
+GIVES: tuple[str, ...] = (
+    "messages.mesh",
+    "messages.maximum",
+    "messages.all_to_all",
+    "splitting.sequence_places",
+)
