@@ -33,7 +33,7 @@ def striped(length: int, ranks: int) -> list[Tensor]:
     Raises ValueError as `contiguous` does.
     """
     chunk_bounds(length, ranks)
-    return [torch.arange(length)[rank::ranks] for rank in range(ranks)]
+    return [torch.arange(length)[rank::ranks].contiguous() for rank in range(ranks)]
 
 
 def pairs(places: Sequence[Tensor], causal: bool = True) -> Tensor:
@@ -47,6 +47,7 @@ def pairs(places: Sequence[Tensor], causal: bool = True) -> Tensor:
     for rank, queries in enumerate(places):
         for step in range(ranks):
             keys = places[(rank - step) % ranks]
-            seen = keys[None, :] <= queries[:, None]
-            counts[rank, step] = seen.sum() if causal else seen.numel()
+            # For each query, how many keys are not later.
+            seen = torch.searchsorted(keys.sort().values, queries.contiguous(), right=True)
+            counts[rank, step] = seen.sum() if causal else len(queries) * len(keys)
     return counts
