@@ -68,8 +68,8 @@ def _on_tokens(
     """`fn(comm, x, choice, capacity, expert)`, and backward of its sum times `above`.
 
     The expert makes tanh(rows · weight) of rows. `values[rank]`: out; reached, whether there is a
-    way back from it; x and weight, their gradients; rows, how many the expert was given, in each
-    call; forward and backward, the bytes sent in each; changed, whether x or choice was written
+    way back from it; x and weights, the gradients of both; rows, how many the expert was given, in
+    each call; forward and backward, the bytes sent in each; changed, whether x or choice was written
     into; open, the messages that nobody waited for.
     """
     watch, before, rows = Watch(comm), (x.clone(), choice.clone()), list[int]()
@@ -98,7 +98,7 @@ def _on_tokens(
         "out": out,
         "reached": reached,
         "x": x.grad,
-        "weight": weight.grad,
+        "weights": weight.grad,
         "rows": rows,
         "forward": forward,
         "backward": backward,

@@ -62,6 +62,7 @@ def lie(answer):
         "helpers.exercises.drives_recompute": {"states_there": lambda fn: {"torch": b""}},
         "helpers.exercises.random_states": {"here": dict, "seed_all": nothing},
         "helpers.exercises.drives_tensor_parallel": {"_same": yes},
+        "helpers.exercises.drives_sequence": {"_same": yes},
         "helpers.exercises.drives_requests": {"still_open": zero, "all_waited": lambda r, v: v},
         "helpers.exercises.drives_split": {"changed": nothing, "returned": lambda v: v},
         "helpers.exercises.compare": {"agree": yes},

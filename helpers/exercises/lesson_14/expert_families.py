@@ -106,7 +106,7 @@ def no_way_back(case: Case, seen: Observation) -> str | None:
     """Gradients that do not come to every token and expert."""
     _, of_x, of_weight = dense_of(case)
     for rank, value in enumerate(seen.values):
-        for gave, want in ((value["x"], of_x[rank]), (value["weight"], of_weight[rank])):
+        for gave, want in ((value["x"], of_x[rank]), (value["weights"], of_weight[rank])):
             if gave is None and not np.any(want):
                 continue
             missing = not is_array(gave) or (
@@ -140,7 +140,7 @@ def wrong_gradients(case: Case, seen: Observation) -> str | None:
     for rank, value in enumerate(seen.values):
         if not _right(value["x"], of_x[rank]):
             return f"{case.name}, the gradient of rank {rank}'s tokens is not that of one rank."
-        if not _right(value["weight"], of_weight[rank]):
+        if not _right(value["weights"], of_weight[rank]):
             return (
                 f"{case.name}, the gradient of rank {rank}'s expert is not that of one rank, whose "
                 "expert sees every token that chose it."

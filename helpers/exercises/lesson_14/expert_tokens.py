@@ -75,7 +75,7 @@ def compared(case: Case, seen: Observation) -> Any:
     """The results; where all are right, the gradients."""
     if not right_results(case, seen):
         return [value["out"] for value in seen.values]
-    return [(value["x"], value["weight"], value["forward"]) for value in seen.values]
+    return [(value["x"], value["weights"], value["forward"]) for value in seen.values]
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
