@@ -69,8 +69,8 @@ def _on_tokens(
 
     The expert makes tanh(rows · weight) of rows. `values[rank]`: out; reached, whether there is a
     way back from it; x and weights, the gradients of both; rows, how many the expert was given, in
-    each call; forward and backward, the bytes sent in each; changed, whether x or choice was written
-    into; open, the messages that nobody waited for.
+    each call; forward and backward, the bytes sent in each; changed, whether x or choice was
+    written into; open, the messages that nobody waited for.
     """
     watch, before, rows = Watch(comm), (x.clone(), choice.clone()), list[int]()
     x.requires_grad_()
