@@ -61,7 +61,7 @@ def shares(runs: Mapping[str, Sequence[Sequence[float]]]) -> Any:
             ax.plot([100 * each for each in line], color=BLUE, linewidth=1.1)
         equal = 100 / len(steps[0])
         ax.axhline(equal, color=RED, linestyle="--", linewidth=1.4, label="an equal share")
-        ax.set(title=name, xlabel="step", ylim=(0, 80))
+        ax.set(title=name, xlabel="step", ylim=(0, 60))
     panels[0].set_ylabel("tokens that chose it, %")
     panels[-1].legend(loc="upper right", fontsize=9)
     return figure
