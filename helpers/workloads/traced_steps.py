@@ -15,7 +15,7 @@ from helpers.engines.servers.training import Training
 from helpers.engines.trace import Event, Trace
 
 
-def steps_of(trace: Trace, first: int = 0) -> tuple[Tensor, Tensor]:
+def begun_and_ready(trace: Trace, first: int = 0) -> tuple[Tensor, Tensor]:
     """begun: (steps + 1, workers) and ready: (steps, workers), in seconds.
 
     Each stretch of computing of a worker is a step, as in synchronous training that waits for all.
@@ -51,7 +51,7 @@ def _stretches(events: list[Event]) -> list[tuple[float, float]]:
     return found
 
 
-def spare_steps_of(run: Training) -> Operations:
+def operations_of(run: Training) -> Operations:
     """The operations of a run of N of N + b under one server, by the version computed on.
 
     Needs the run's trace. Steps without an update, at its end, are left out.

@@ -6,7 +6,8 @@ of Lin et al., OSDI 2025, and of the program that belongs to it
 (github.com/ByteDance-Seed/StragglerAnalysis), which numbers them as the paper's equations:
 
 - S, the slowdown (equation 1): the run's time over its time with all workers fixed;
-- S_w, what worker w alone costs (4): the time with all workers *but w* fixed, over that with all fixed;
+- S_w, what worker w alone costs (4): the time with all workers *but w* fixed, over that with all
+  fixed;
 - M_W, what some workers explain (5): the part of the lost time that is back once these alone are
   fixed. The paper takes the slowest 3 % of all workers for them.
 """
