@@ -34,9 +34,10 @@ from torch import Tensor
 class Operations(NamedTuple):
     """What each worker's operations took, in seconds, without any waiting.
 
-    computing: (steps, workers), nan where a worker gave no gradient for that step. sending:
-    (steps, workers), from the last gradient that the step needed until the worker goes on; for a
-    gradient that came too late, from that gradient itself.
+    computing: (steps, workers), nan where a worker gave no gradient for that step, inf where it
+    was still computing one when the run ended. sending: (steps, workers), from the last gradient
+    that the step needed until the worker goes on; for a gradient that came too late, from that
+    gradient itself.
     """
 
     computing: Tensor

@@ -82,7 +82,8 @@ def show_blame(blame: Blame) -> None:
     named = " and ".join(map(str, sorted(late)))
     show(
         figure,
-        caption=f"Left: the slowdown if this worker alone were late. Right: repair one, or all that "
-        f"are late (blue: workers {named}). Alone they bring back {alone}, together {together:.0f} %.",
+        caption="Left: the slowdown if this worker alone were late. Right: repair one, or all that "
+        f"are late (blue: workers {named}). Alone they bring back {alone}, together "
+        f"{together:.0f} %.",
         alt=f"Bars for each worker. {'; '.join(words)}. All late ones together: {together:.0f} %.",
     )
