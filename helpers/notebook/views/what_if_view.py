@@ -35,8 +35,8 @@ def _draw(ax: Any, begun: Any, ready: Any, scale: float) -> None:
     for step, moments in enumerate(ready):
         last = float(moments.max())
         for worker in range(len(moments)):
-            edges = float(begun[step][worker]), float(moments[worker]), last
-            edges = (*edges, float(begun[step + 1][worker]))
+            starts, ends = float(begun[step][worker]), float(begun[step + 1][worker])
+            edges = (starts, float(moments[worker]), last, ends)
             for kind, left, right in zip(
                 ("computing", "waiting", "sending"), edges, edges[1:], strict=False
             ):
