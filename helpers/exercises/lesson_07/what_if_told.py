@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers.exercises.compare import close, count, describe, listing, short
+from helpers.exercises.compare import close, count, describe, is_array, listing, number, short
 from helpers.exercises.drives_split import changed
 from helpers.exercises.spec import Case, Mistake, Observation
 
@@ -88,9 +88,15 @@ def _not_two(case: Case, seen: Observation) -> str | None:
     try:
         answer(seen)
     except Exception:  # whatever a stranger's function gives
+        value = seen.values[0]
+        what = f"gave {describe(value)}"
+        if is_array(value) and value.ndim == 2:
+            what = "gave one table"
+        elif number(value) is not None:
+            what = f"gave one number, {describe(value)}"
         return (
-            f"{case.name}, your function gave {describe(seen.values[0])}; return begun and ready "
-            "of the run that would have been, two tables of seconds."
+            f"{case.name}, your function {what}; return begun and ready of the run that would "
+            "have been, both tables of seconds."
         )
     return None
 
