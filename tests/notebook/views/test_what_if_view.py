@@ -39,7 +39,7 @@ def test_a_run_is_drawn_in_what_it_is_made_of(shown: list[dict[str, Any]]) -> No
     widths = [round(bar.get_width(), 6) for bar in above.patches]
     # Computing, waiting and sending by worker; the last one has nobody to wait for.
     assert widths == [1, 3, 1, 2, 2, 1, 4, 2]
-    assert above.get_title(loc="left") == "one: 6 s for 1 steps"
+    assert above.get_title(loc="left") == "one: 6 s for 1 step"
     assert [round(bar.get_width(), 6) for bar in below.patches] == [1, 1, 1, 2, 1, 2, 2]
 
 
