@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from helpers.algorithms.servers.blame import Blame, lasted
-from helpers.exercises.compare import count
 from helpers.notebook.figures import show
 from helpers.notebook.style import ACTIVITY, BLUE, GREY, axes, style
 
@@ -24,8 +23,8 @@ def show_runs(runs: Mapping[str, Run], steps: int, caption: str, alt: str) -> No
     for ax, (name, (begun, ready)) in zip(rows, shown.items(), strict=True):
         with style():
             _draw(ax, begun, ready, scale)
-            taken = f"{lasted(begun) / scale:.4g} {unit}"
-            ax.set_title(f"{name}: {taken} for {count(len(ready), 'step')}")
+            many = f"{len(ready)} step{'s' * (len(ready) != 1)}"
+            ax.set_title(f"{name}: {lasted(begun) / scale:.4g} {unit} for {many}")
             ax.set_xlim(0, 1.01 * until / scale)
     rows[-1].set_xlabel(f"time ({unit})")
     _legend(figure)
