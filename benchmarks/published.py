@@ -210,6 +210,8 @@ ELSEWHERE = {
     "zero_memory_gb_7.5B": "is memory, which no clock tells; " + LATER,
     "jacob2018_int8_top1": "needs ImageNet to be trained on",
     "tflite_top1_float_ptq_qat": "needs ImageNet to be trained on",
+    "lin2025_stragglers": "needs the traces of that cluster",
+    "lin2025_injected": "needs the traces of that cluster",
     **failure_shares.ELSEWHERE,
 }
 

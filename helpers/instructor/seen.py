@@ -73,6 +73,7 @@ REPORTS: dict[str, dict[str, str]] = {
         "asked": "every mean that is asked for: the grader gives it",
         "changed": _MEMORY,
     },
+    "07.6": {"changed": f"{_MEMORY}; {_LISTS}"},
     "09.4": {"returned": "where the answer lies, in the argument's memory", "open": _OPEN},
     "09.5": {"changed": _MEMORY, "open": _OPEN},
     "10.1": {"returned": "where the answer lies, in the argument's memory", "open": _OPEN},
