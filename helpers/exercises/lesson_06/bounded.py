@@ -186,16 +186,15 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 
 _SAYS = {
-    "one too strict": "at turn {turn} {came}; {missing} may go on, being {short} ahead of the "
-    "slowest with a bound of {bound}, and you let it wait: exactly at the bound it goes on "
-    "(≤, not <).",
+    "one too strict": "at turn {turn} {came}; you do not release {missing}, {short} ahead of the "
+    "slowest with a bound of {bound}: exactly at the bound a worker goes on (≤, not <).",
     "one too lenient": "at turn {turn} {came}; you release {extra}, {lead} ahead of the slowest, "
     "one more than the bound of {bound}.",
     "before it counts": "at turn {turn} {came}; you compare before you count its gradient, so that "
     "its clock is one behind: `self.clocks[worker]` goes up first.",
     "nobody waits": "at turn {turn} {came} and is then {ahead} ahead of the slowest, with a bound "
-    "of {bound}, and goes on at once, as everybody does in your class. Its own clock goes up, and no "
-    "other; what it is ahead of is the slowest clock of all, of those too who are computing.",
+    "of {bound}, and goes on at once, as everybody does in your class. Its own clock goes up, and "
+    "no other; it is compared with the slowest clock of all, of those too who are computing.",
     "the quickest": "at turn {turn} {came}; you measure the distance from the quickest, so that "
     "those behind wait and those ahead go on: in the end the slowest waits, and nobody can help "
     "it. The slowest never waits.",
@@ -205,14 +204,14 @@ _SAYS = {
     "updates. A worker's clock counts its own gradients, and is compared with the slowest clock.",
     "all updates": "at turn {turn} {came}; its clock is the number of all updates, not of its own "
     "gradients: `self.clocks[worker] += 1`.",
-    "always a barrier": "at turn {turn} {came}; {missing} may go on, {short} ahead with a bound of "
-    "{bound}: you wait as if the bound were 0.",
+    "always a barrier": "at turn {turn} {came}; you do not release {missing}, {short} ahead with a "
+    "bound of {bound}: you wait as if the bound were 0.",
     "only itself": "at turn {turn} {came}, and with it {missing} need not wait any longer: you ask "
     "only whether the one that came may go on, and nobody wakes those who wait.",
     "one of them": "at turn {turn} {came}, and {missing} may go on as well: you wake one of those "
-    "who wait and leave the others asleep. Ask all of them.",
-    "woken twice": "at turn {turn} {came}; you release {extra} again, who waits no longer: take "
-    "from `self.waiting` those who go on.",
+    "who wait and leave the others asleep. Ask each of them.",
+    "woken twice": "at turn {turn} {came}; you release {extra} once more, long since on the way: "
+    "take from `self.waiting` those who go on.",
     "clock of one that left": "at turn {turn} {came}; {missing} may go on now. You still wait for "
     "a worker that has left: its clock stands still for ever. Take it out of `self.clocks`.",
     "nobody woken": "at turn {turn} {came}, and {missing} waited for it alone. `leave` returns a "
