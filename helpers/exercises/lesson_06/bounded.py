@@ -115,14 +115,10 @@ def arrivals(random: np.random.Generator, workers: int, bound: float, everybody:
 def claim(case: Case, seen: Observation) -> str | None:
     """Every turn as wanted, and with a second rule of the class again."""
     number, got, want = turns.first_difference(case, seen) if _is_list(seen) else (0, None, None)
-    if got is None or want is None or not (want.get("gone") or "again" in want):
+    if got is not None and want is not None and "again" in want:
+        return f"{case.name}, a second rule of your class, driven alike, does something else."
+    if got is None or want is None or not want.get("gone"):
         return turns.fault(case, seen)
-    if "again" in want:
-        return (
-            f"{case.name}, all is as it should be; but a second rule of your class, driven alike, "
-            "does something else: what the first one counted is still there. Keep it in `self`, "
-            "made anew in `__init__`."
-        )
     where = f"{case.name}, worker {want['worker']} leaves at turn {number}"
     if "release" not in got:
         return f"{where}; `leave` has to return a Decision that names who may go on now."
@@ -216,6 +212,8 @@ _SAYS = {
     "a worker that has left: its clock stands still for ever. Take it out of `self.clocks`.",
     "nobody woken": "at turn {turn} {came}, and {missing} waited for it alone. `leave` returns a "
     "decision too: release who may go on now.",
+    "not a word of it": "at turn {turn} {came}, and `leave` returns nothing: it gives a Decision, "
+    "which names who may go on now, `Decision(self.may_go())`.",
     "left and released": "at turn {turn} {came}; you release {extra}, who has left: take it out of "
     "`self.waiting`, too.",
     "drops": "at turn {turn} {came} and is too far ahead, and you throw its gradient away. It "
@@ -231,6 +229,17 @@ _SAYS = {
 
 def _says(name: str, function: Any) -> WrongAnswer:
     return WrongAnswer(name, function, _SAYS[name])
+
+
+def _kept(case: Case, seen: Observation) -> str | None:
+    number, got, want = turns.first_difference(case, seen)
+    if not number or got is None or want is None or "again" not in want:
+        return None
+    return (
+        f"{case.name}, all is as it should be; but a second rule of your class, driven alike, does "
+        "something else: what the first one counted is still there. Keep it in `self`, made anew "
+        "in `__init__`."
+    )
 
 
 def _nobody_left(case: Case, seen: Observation) -> str | None:
@@ -264,6 +273,7 @@ EXERCISE = Exercise(
     mistakes=(
         *turns.KINDS,
         turns.WRITTEN_INTO,
+        Mistake("kept between rules", _kept),
         Mistake("nobody is left", _nobody_left, unfinished=True),
     ),
     numbers=numbers,
@@ -271,14 +281,11 @@ EXERCISE = Exercise(
     reference=reference,
     wrong=(
         *(_says(name, function) for name, function in wrong.TOLD.items()),
-        *(
-            WrongAnswer(name, one, _SAYS["nobody waits"])
-            for name, one in wrong.NOBODY_WAITS.items()
+        WrongAnswer(
+            "kept between rules", wrong.Shared, hint="what the first one counted is still there"
         ),
-        WrongAnswer("kept between rules", wrong.Shared, hint="a second rule of your class"),
         WrongAnswer("nobody is left", wrong.SmallestOfNone, hint="the smallest of no clocks"),
         WrongAnswer("changes the weights in place", wrong.InPlace, hint="were written into"),
-        WrongAnswer("leave says nothing", wrong.NoWord, hint="`leave` has to return a Decision"),
         WrongAnswer("no comma", wrong.NoComma, hint="are tuples"),
         WrongAnswer("one push", wrong.OnePush, hint="a comma makes it one"),
     ),

@@ -74,11 +74,6 @@ _mean = _where(
         rule.clocks[worker] - sum(rule.clocks.values()) / len(rule.clocks) <= rule.bound
     )
 )
-_of_waiting = _where(
-    lambda rule, worker: (
-        rule.clocks[worker] - min(rule.clocks[each] for each in rule.waiting) <= rule.bound
-    )
-)
 
 
 class _BeforeItCounts(_Parts):
@@ -105,19 +100,6 @@ class _ByStaleness(_Parts):
 class _AllUpdates(_Parts):
     def count(self, worker: int) -> None:
         self.clocks[worker] = self.version
-
-
-class _ClockForAll(_Parts):
-    def count(self, worker: int) -> None:
-        self.clocks = {each: clock + 1 for each, clock in self.clocks.items()}
-
-
-class _ForgetsClocks(_Parts):
-    def ready(self) -> tuple[int, ...]:
-        found = super().ready()
-        for worker in found:
-            self.clocks[worker] = int(self.measure())
-        return found
 
 
 class _OnlyItself(_Parts):
@@ -205,6 +187,11 @@ class _CountsItself(_Parts):
         return push._replace(staleness=push.staleness + 1)
 
 
+class _NoWord(_Parts):
+    def leave(self, worker: int) -> Any:
+        self.forget(worker)
+
+
 TOLD: dict[str, type[Rule]] = {
     "one too strict": _too_strict,
     "one too lenient": _too_lenient,
@@ -220,17 +207,12 @@ TOLD: dict[str, type[Rule]] = {
     "woken twice": _WokenTwice,
     "clock of one that left": _KeepsClock,
     "nobody woken": _NobodyWoken,
+    "not a word of it": _NoWord,
     "left and released": _LeftAndReleased,
     "drops": _Drops,
     "held back": _HeldBack,
     "never applied": _NeverApplies,
     "counts itself": _CountsItself,
-}
-# They do the same: nobody is ever ahead of anybody.
-NOBODY_WAITS: dict[str, type[Rule]] = {
-    "of those who wait": _of_waiting,
-    "a clock for all": _ClockForAll,
-    "forgets the clocks": _ForgetsClocks,
 }
 
 
@@ -268,13 +250,6 @@ class InPlace(_Parts):
         before = self.weights
         super().apply(gradient)
         self.weights = before.copy_(self.weights)
-
-
-class NoWord(_Parts):
-    """`leave` gives nothing."""
-
-    def leave(self, worker: int) -> Any:
-        self.forget(worker)
 
 
 class NoComma(_Parts):

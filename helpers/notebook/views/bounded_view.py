@@ -19,13 +19,15 @@ def named(bound: float) -> str:
 
 def show_timelines(runs: Mapping[float, Training], slow: int, seconds: float) -> None:
     """The workers' timelines, a panel a bound. slow: the worker that takes longer."""
-    figure, panels = axes(rows=len(runs), width=8.2, height=1.75 * len(runs))
+    figure, panels = axes(rows=len(runs), width=8.2, height=1.6 * len(runs))
     said = []
     for ax, (bound, run) in zip(panels, runs.items(), strict=True):
         assert run.trace is not None
         given = len(run.staleness)
         words = f"s = {named(bound)}: {given} gradients, at most {run.staleness.max()} updates late"
         run.trace.plot(ax=ax, title=words, arrows=False)
+        if ax is not panels[0]:
+            ax.get_legend().remove()
         ax.set_xlim(0, seconds)
         ax.set_xlabel("time on the clock (s)" if ax is panels[-1] else "")
         said.append(words)
@@ -84,8 +86,8 @@ def mean(seconds: Sequence[float], limit: float) -> float:
 
 
 def quickest(times: Times, limit: float) -> float:
-    """The bound with the least time; of equal ones the smallest."""
-    return min(times, key=lambda bound: (mean(times[bound], limit), bound))
+    """The bound with the least time; of equal ones the largest."""
+    return min(times, key=lambda bound: (mean(times[bound], limit), -bound))
 
 
 def where(bound: float, bounds: Sequence[float]) -> str:
