@@ -53,18 +53,18 @@ def rule_turns(fn: Function, case: Case) -> Observation:
 def rules_in_a_row(fn: Function, case: Case) -> Observation:
     """The same with two rules, one made after the other and driven alike.
 
-    The turns are those of the first, and in them `release` is in the order of numbers; the last
-    one is `{"again"}`: whether the second did the same. There is none if the first failed or stuck.
+    The turns are those of the first; the last one is `{"again"}`, the turns of the second. There is
+    none if the first failed or stuck. `release` is in the order of numbers.
     """
     first, second = rule_turns(fn, case), rule_turns(fn, case)
-    if first.text or type(first.values[0]) is not list:
+    if first.trouble or type(first.values[0]) is not list:
         return first
-    turns: list[Any] = first.values[0]
-    if turns and "made" in turns[-1]:
-        turns.append({"again": repr(turns) == repr(second.values[0])})
-    for turn in turns:
+    turns, again = first.values[0], [] if second.trouble else second.values[0]
+    for turn in [*turns, *again]:
         if "release" in turn:
             turn["release"].sort()
+    if turns and "made" in turns[-1]:
+        turns.append({"again": again})
     return Observation(values=[turns])
 
 
@@ -199,7 +199,8 @@ def _turns(
         if place is None:
             turns.append({"stuck": len(goals)})
             break
-        worker, gone = left.pop(place), {}
+        worker = left.pop(place)
+        gone: dict[str, bool] = {}
         if worker < 0:
             worker, gone = -1 - worker, {"gone": True}
             pulled.pop(worker, None)

@@ -37,9 +37,7 @@ def cases(seed: int) -> list[Case]:
         words = ", inside a cure that keeps what it hands on," if heavier else ""
         name = turns.named(workers, f"{words} and a bound of {bound}")
         given = (name, rules_in_a_row, random, order, workers, (bound,), reference, heavier)
-        case = turns.case(*given)
-        case.facts["bound"] = bound
-        made.append(case)
+        made.append(turns.case(*given))
     return made
 
 
@@ -150,7 +148,7 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
         return {}
     found, given = turns.numbers(case, seen), clocks(case, number)
     slowest = min(given.values(), default=0)
-    found["bound"] = case.facts["bound"]
+    found["bound"] = case.args[0][2][0]
     found["ahead"] = given.get(want["worker"], slowest) - slowest
     found["came"] = f"worker {want['worker']} {'leaves' if want.get('gone') else 'comes'}"
     if got is not None and "release" in got:
