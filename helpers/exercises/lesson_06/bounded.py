@@ -225,10 +225,6 @@ _SAYS = {
 }
 
 
-def _says(name: str, function: Any) -> WrongAnswer:
-    return WrongAnswer(name, function, _SAYS[name])
-
-
 def _kept(case: Case, seen: Observation) -> str | None:
     number, got, want = turns.first_difference(case, seen)
     if not number or got is None or want is None or "again" not in want:
@@ -278,7 +274,26 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     wrong=(
-        *(_says(name, function) for name, function in wrong.TOLD.items()),
+        WrongAnswer("one too strict", wrong.too_strict, _SAYS["one too strict"]),
+        WrongAnswer("one too lenient", wrong.too_lenient, _SAYS["one too lenient"]),
+        WrongAnswer("before it counts", wrong.BeforeItCounts, _SAYS["before it counts"]),
+        WrongAnswer("nobody waits", wrong.nobody_waits, _SAYS["nobody waits"]),
+        WrongAnswer("the quickest", wrong.quickest, _SAYS["the quickest"]),
+        WrongAnswer("the mean", wrong.mean, _SAYS["the mean"]),
+        WrongAnswer("staleness", wrong.ByStaleness, _SAYS["staleness"]),
+        WrongAnswer("all updates", wrong.AllUpdates, _SAYS["all updates"]),
+        WrongAnswer("always a barrier", wrong.barrier, _SAYS["always a barrier"]),
+        WrongAnswer("only itself", wrong.OnlyItself, _SAYS["only itself"]),
+        WrongAnswer("one of them", wrong.OneOfThem, _SAYS["one of them"]),
+        WrongAnswer("woken twice", wrong.WokenTwice, _SAYS["woken twice"]),
+        WrongAnswer("clock of one that left", wrong.KeepsClock, _SAYS["clock of one that left"]),
+        WrongAnswer("nobody woken", wrong.NobodyWoken, _SAYS["nobody woken"]),
+        WrongAnswer("not a word of it", wrong.NoWord, _SAYS["not a word of it"]),
+        WrongAnswer("left and released", wrong.LeftAndReleased, _SAYS["left and released"]),
+        WrongAnswer("drops", wrong.Drops, _SAYS["drops"]),
+        WrongAnswer("held back", wrong.HeldBack, _SAYS["held back"]),
+        WrongAnswer("never applied", wrong.NeverApplies, _SAYS["never applied"]),
+        WrongAnswer("counts itself", wrong.CountsItself, _SAYS["counts itself"]),
         WrongAnswer(
             "kept between rules", wrong.Shared, hint="what the first one counted is still there"
         ),

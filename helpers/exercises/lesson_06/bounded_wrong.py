@@ -62,21 +62,23 @@ def _ahead(rule: _Parts, worker: int) -> float:
     return rule.clocks[worker] - rule.measure()
 
 
-_too_strict = _where(lambda rule, worker: _ahead(rule, worker) < rule.bound)
-_too_lenient = _where(lambda rule, worker: _ahead(rule, worker) <= rule.bound + 1)
-_barrier = _where(lambda rule, worker: _ahead(rule, worker) <= 0)
-_nobody_waits = _where(lambda rule, worker: True)
-_quickest = _where(
+too_strict = _where(lambda rule, worker: _ahead(rule, worker) < rule.bound)
+too_lenient = _where(lambda rule, worker: _ahead(rule, worker) <= rule.bound + 1)
+barrier = _where(lambda rule, worker: _ahead(rule, worker) <= 0)
+nobody_waits = _where(lambda rule, worker: True)
+quickest = _where(
     lambda rule, worker: max(rule.clocks.values()) - rule.clocks[worker] <= rule.bound
 )
-_mean = _where(
+mean = _where(
     lambda rule, worker: (
         rule.clocks[worker] - sum(rule.clocks.values()) / len(rule.clocks) <= rule.bound
     )
 )
 
 
-class _BeforeItCounts(_Parts):
+class BeforeItCounts(_Parts):
+    """Asks before the clock has gone up."""
+
     def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
         push = self.push(worker, version)
         self.apply(gradient)
@@ -86,7 +88,9 @@ class _BeforeItCounts(_Parts):
         return Decision(ready, (push,))
 
 
-class _ByStaleness(_Parts):
+class ByStaleness(_Parts):
+    """Judges by how late the gradient was."""
+
     late = 0
 
     def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
@@ -97,12 +101,16 @@ class _ByStaleness(_Parts):
         return self.late <= self.bound
 
 
-class _AllUpdates(_Parts):
+class AllUpdates(_Parts):
+    """A clock of everybody's updates."""
+
     def count(self, worker: int) -> None:
         self.clocks[worker] = self.version
 
 
-class _OnlyItself(_Parts):
+class OnlyItself(_Parts):
+    """Asks only for the one that came."""
+
     def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
         push = self.push(worker, version)
         self.apply(gradient)
@@ -110,31 +118,41 @@ class _OnlyItself(_Parts):
         return Decision((worker,) if self.may(worker) else (), (push,))
 
 
-class _OneOfThem(_Parts):
+class OneOfThem(_Parts):
+    """Wakes one of those who may go."""
+
     def ready(self) -> tuple[int, ...]:
         found = [worker for worker in sorted(self.waiting) if self.may(worker)][:1]
         self.waiting -= set(found)
         return tuple(found)
 
 
-class _WokenTwice(_Parts):
+class WokenTwice(_Parts):
+    """Forgets who has gone on."""
+
     def ready(self) -> tuple[int, ...]:
         return tuple(worker for worker in sorted(self.waiting) if self.may(worker))
 
 
-class _KeepsClock(_Parts):
+class KeepsClock(_Parts):
+    """Waits for one that has left."""
+
     def forget(self, worker: int) -> None:
         self.workers.discard(worker)
         self.waiting.discard(worker)
 
 
-class _NobodyWoken(_Parts):
+class NobodyWoken(_Parts):
+    """Wakes nobody when one leaves."""
+
     def leave(self, worker: int) -> Any:
         self.forget(worker)
         return Decision()
 
 
-class _LeftAndReleased(_Parts):
+class LeftAndReleased(_Parts):
+    """Lets one go that has left."""
+
     def forget(self, worker: int) -> None:
         self.workers.discard(worker)
         self.clocks.pop(worker, None)
@@ -143,7 +161,9 @@ class _LeftAndReleased(_Parts):
         return self.clocks.get(worker, 0) - self.measure() <= self.bound
 
 
-class _Drops(_Parts):
+class Drops(_Parts):
+    """Throws away what is too far ahead."""
+
     def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
         push = self.push(worker, version)
         if self.clocks[worker] + 1 - self.measure() > self.bound:
@@ -151,7 +171,9 @@ class _Drops(_Parts):
         return super().arrive(worker, gradient, version)
 
 
-class _HeldBack(_Parts):
+class HeldBack(_Parts):
+    """Applies a gradient when its worker may go on."""
+
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self.held: dict[int, tuple[Any, int]] = {}
@@ -176,44 +198,26 @@ class _HeldBack(_Parts):
         return Decision(ready, tuple(pushes))
 
 
-class _NeverApplies(_Parts):
+class NeverApplies(_Parts):
+    """Counts, and makes no update."""
+
     def apply(self, gradient: Any) -> None:
         self.version += 1
 
 
-class _CountsItself(_Parts):
+class CountsItself(_Parts):
+    """A push that is one too late."""
+
     def push(self, worker: int, version: int) -> Push:
         push = super().push(worker, version)
         return push._replace(staleness=push.staleness + 1)
 
 
-class _NoWord(_Parts):
+class NoWord(_Parts):
+    """`leave` gives nothing."""
+
     def leave(self, worker: int) -> Any:
         self.forget(worker)
-
-
-TOLD: dict[str, type[Rule]] = {
-    "one too strict": _too_strict,
-    "one too lenient": _too_lenient,
-    "before it counts": _BeforeItCounts,
-    "nobody waits": _nobody_waits,
-    "the quickest": _quickest,
-    "the mean": _mean,
-    "staleness": _ByStaleness,
-    "all updates": _AllUpdates,
-    "always a barrier": _barrier,
-    "only itself": _OnlyItself,
-    "one of them": _OneOfThem,
-    "woken twice": _WokenTwice,
-    "clock of one that left": _KeepsClock,
-    "nobody woken": _NobodyWoken,
-    "not a word of it": _NoWord,
-    "left and released": _LeftAndReleased,
-    "drops": _Drops,
-    "held back": _HeldBack,
-    "never applied": _NeverApplies,
-    "counts itself": _CountsItself,
-}
 
 
 class Shared(_Parts):
