@@ -3,7 +3,8 @@
 A case's arguments are `(goals, rate, extra, order)`. goals: (workers, weights), float64; worker w
 minimises half the squared distance to its goal, so its gradient at weights p is p − goal.
 rate: of plain SGD. extra: further arguments of the learner's class. order: numbers of workers;
-at each turn the next one in it that has pulled and not yet pushed arrives.
+at each turn the next one in it that has pulled and not yet pushed arrives. −1 − w stands for
+worker w that leaves for good.
 """
 
 from __future__ import annotations
@@ -42,9 +43,29 @@ def rule_turns(fn: Function, case: Case) -> Observation:
     A turn is `{"worker", "version", "weights", "made", "release", "applied", "dropped"}`: who came
     with a gradient of which version, the weights and the number of updates afterwards, and the
     decision. A decision that is none stands as `{"worker", "decision"}` and ends the list, and so
-    does `{"stuck": workers}` where everybody waits for ever.
+    does `{"stuck": workers}` where everybody waits for ever. The turn of one that leaves has "gone"
+    as well.
     """
     return _drive(fn, case, _parts_of_a_rule, 3)
+
+
+@inside
+def rules_in_a_row(fn: Function, case: Case) -> Observation:
+    """The same with two rules, one made after the other and driven alike.
+
+    The turns are those of the first; the last one is `{"again"}`, the turns of the second. There is
+    none if the first failed or stuck. `release` is in the order of numbers.
+    """
+    first, second = rule_turns(fn, case), rule_turns(fn, case)
+    if first.trouble or type(first.values[0]) is not list:
+        return first
+    turns, again = first.values[0], [] if second.trouble else second.values[0]
+    for turn in [*turns, *again]:
+        if "release" in turn:
+            turn["release"].sort()
+    if turns and "made" in turns[-1]:
+        turns.append({"again": again})
+    return Observation(values=[turns])
 
 
 @inside
@@ -151,7 +172,15 @@ def start(rule: Any) -> dict[int, Any]:
 
 def arrive(rule: Any, worker: int, gradient: Tensor, version: int) -> dict[str, Any]:
     """What a rule makes of an arrival; where it decides, what is there afterwards and is pulled."""
-    decision = rule.arrive(worker, gradient, version)
+    return _after(rule, rule.arrive(worker, gradient, version))
+
+
+def leave(rule: Any, worker: int) -> dict[str, Any]:
+    """The same of a worker that leaves."""
+    return _after(rule, rule.leave(worker))
+
+
+def _after(rule: Any, decision: Any) -> dict[str, Any]:
     if not isinstance(decision, Decision):
         return {"decision": decision}
     found = {"decision": decision, "weights": rule.weights, "made": rule.version}
@@ -166,15 +195,22 @@ def _turns(
     turns: list[Any] = []
     left = list(order)
     while left:
-        place = next((i for i, worker in enumerate(left) if worker in pulled), None)
+        place = next((i for i, worker in enumerate(left) if worker in pulled or worker < 0), None)
         if place is None:
             turns.append({"stuck": len(goals)})
             break
         worker = left.pop(place)
-        weights, version = pulled.pop(worker)
-        _unwritten(worker, weights, as_pulled[worker][0])
-        gradient = _gradient(weights, goals[worker])
-        found = there(fn, arrive, rule, worker, gradient, version)
+        gone: dict[str, bool] = {}
+        if worker < 0:
+            worker, gone = -1 - worker, {"gone": True}
+            pulled.pop(worker, None)
+            found = there(fn, leave, rule, worker)
+            version = found.get("made", 0)
+        else:
+            weights, version = pulled.pop(worker)
+            _unwritten(worker, weights, as_pulled[worker][0])
+            gradient = _gradient(weights, goals[worker])
+            found = there(fn, arrive, rule, worker, gradient, version)
         decision = found["decision"]
         if not isinstance(decision, Decision):
             turns.append({"worker": worker, "decision": plain(decision)})
@@ -188,6 +224,7 @@ def _turns(
                 "release": [int(w) for w in decision.release],
                 "applied": [_push(push) for push in decision.applied],
                 "dropped": [_push(push) for push in decision.dropped],
+                **gone,
             }
         )
         if more is not None:

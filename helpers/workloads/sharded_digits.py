@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
+from helpers.workloads.digits import CLASSES, PIXELS
 from helpers.workloads.digits_task import DigitsTask
 
 
@@ -13,10 +16,17 @@ class ShardedDigits(DigitsTask):
 
     workers: how many parts. by_digit: the rows are sorted before they are cut, so that a worker
     knows one or two digits only; otherwise they are mixed. A batch is drawn from the part.
+    widths: of the network's layers.
     """
 
-    def __init__(self, workers: int, by_digit: bool = False, seed: int = 0) -> None:
-        super().__init__(seed=seed)
+    def __init__(
+        self,
+        workers: int,
+        by_digit: bool = False,
+        seed: int = 0,
+        widths: Sequence[int] = (PIXELS, 128, 64, CLASSES),
+    ) -> None:
+        super().__init__(widths, seed=seed)
         if workers < 1:
             raise ValueError(f"The rows are dealt to at least one worker, not {workers}.")
         order = torch.argsort(self.data.train_y, stable=True)

@@ -40,7 +40,7 @@ ASKED = {
     *("given", "after", "gradients", "weights", "returned", "worker", "pushed", "made", "release"),
     *("push", "wants", "version", "applied", "dropped", "moves", "gave", "step", "start", "turns"),
     *("tokens", "out", "gradient", "told", "loss", "input", "x", "scale", "parts", "parameters"),
-    *("momentum", "own", "again"),
+    *("momentum", "own", "again", "gone"),
 }
 WRONG = everyday(
     [pytest.param(e, w, id=f"{e.number}-{w.name}") for e in EXERCISES for w in e.wrong], 6

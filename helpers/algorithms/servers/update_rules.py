@@ -185,8 +185,10 @@ class SoftSync(Rule):
 class BoundedStaleness(Rule):
     """Stale synchronous parallel: apply at once, but nobody runs far ahead of the slowest.
 
-    bound: s; a worker that has given more than s gradients more than the slowest one waits. So a
-    gradient misses at most (2s + 1)(λ − 1) updates of λ workers. Source: Ho et al., "More
+    bound: s; a worker that has given more than s gradients more than the slowest one waits. So one
+    that has given c pulls weights in which the first c − s of everybody's are, and all of its own,
+    and a gradient misses at most (2s + 1)(λ − 1) updates of λ workers. s = 0 is bulk-synchronous,
+    s = ∞ is `Asynchronous`. Who leaves is no longer waited for. Source: Ho et al., "More
     Effective Distributed ML via a Stale Synchronous Parallel Parameter Server" (2013), section 2.
     """
 
@@ -195,7 +197,7 @@ class BoundedStaleness(Rule):
         weights: Array,
         optimizer: Optimizer | None,
         workers: int | Iterable[int],
-        bound: int,
+        bound: float,
     ) -> None:
         super().__init__(weights, optimizer, workers)
         if bound < 0:
@@ -224,14 +226,15 @@ class BoundedStaleness(Rule):
         super().leave(worker)
         self.clocks.pop(worker, None)
         self.waiting.discard(worker)
-        return Decision(release=self._may_go())
+        return Decision(release=self.may_go())
 
     def _tick(self, worker: int) -> tuple[int, ...]:
         self.clocks[worker] += 1
         self.waiting.add(worker)
-        return self._may_go()
+        return self.may_go()
 
-    def _may_go(self) -> tuple[int, ...]:
+    def may_go(self) -> tuple[int, ...]:
+        """Those who waited and may go on now; they wait no longer."""
         if not self.clocks:
             return ()
         slowest = min(self.clocks.values())

@@ -74,6 +74,8 @@ def same(got: Turn | None, want: Turn | None) -> bool:
     """
     if got is None or want is None or got.keys() != want.keys() or "decision" in got:
         return False
+    if "again" in got:
+        return all(same(*pair) for pair in zip_longest(got["again"], want["again"]))
     if "stuck" in got:
         return got == want
     for key, value in want.items():
