@@ -13,10 +13,12 @@ import copy
 import importlib
 import inspect
 import os
+import resource
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -39,6 +41,7 @@ SECONDS = 0.01  # of computing, for one call
 IN_ALL = 0.015  # for all the ways to call one function: what computes long in vain is no answer
 TRIED = 2  # ways of one function that are tried in the exercise itself
 WAITS = 0.5  # for a call that waits for something
+MEMORY = 2**31  # bytes that the search may take on top of what its process has
 # They act on the machine or carry values, and hold nothing that an exercise asks for.
 LEFT_ALONE = tuple(f"helpers.{n}" for n in ("setup", "commands", "cli", "doctor", "worker"))
 
@@ -300,7 +303,12 @@ def limited(function: Callable[..., Any], args: Sequence[Any]) -> Any:
 
 
 def harmless() -> None:
-    """From here on nothing in this process starts, ends, removes or writes anything."""
+    """From here on nothing in this process starts, ends, removes or writes anything, nor takes
+    much more memory than it has: a count of parameters may be taken for a number of bytes."""
+    if sys.platform == "linux":
+        pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0])
+        most = pages * resource.getpagesize() + MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
     def refused(*args: Any, **options: Any) -> Any:
         raise PermissionError("not in a search")
