@@ -122,7 +122,8 @@ def reference(comm: Any, query: Any, key: Any, value: Any, places: Any) -> Any:
     two messages."""
     import torch
 
-    mixed, log_sums = None, None
+    mixed = torch.zeros_like(query)
+    log_sums = torch.full_like(query[..., 0], -torch.inf)
     for step in range(comm.size):
         source = (comm.rank - step) % comm.size
         sending = []
@@ -131,16 +132,10 @@ def reference(comm: Any, query: Any, key: Any, value: Any, places: Any) -> Any:
         scores = torch.einsum("hqd,hkd->hqk", query, key) * query.shape[-1] ** -0.5
         if places is not None:
             scores[:, places[comm.rank][:, None] < places[source]] = -torch.inf
-        part = torch.nan_to_num(scores.softmax(-1)) @ value
-        sums = scores.logsumexp(-1)
-        if mixed is None:
-            mixed, log_sums = part, sums
-        else:
-            both = torch.logaddexp(log_sums, sums)
-            mixed = (
-                mixed * (log_sums - both).exp()[..., None] + part * (sums - both).exp()[..., None]
-            )
-            log_sums = both
+        part, sums = torch.nan_to_num(scores.softmax(-1)) @ value, scores.logsumexp(-1)
+        both = torch.logaddexp(log_sums, sums)
+        old, new = ((each - both).exp()[..., None] for each in (log_sums, sums))
+        mixed, log_sums = mixed * old + part * new, both
         if sending:
             key, value = (comm.recv((comm.rank - 1) % comm.size) for _ in range(2))
             for request in sending:

@@ -172,7 +172,8 @@ with_queries = _ring(queries=True)
 def no_maximum(comm: Any, query: Any, key: Any, value: Any, places: Any) -> Any:
     import torch
 
-    block, total, mixed = torch.stack([key, value]), 0.0, 0.0
+    block, mixed = torch.stack([key, value]), torch.zeros_like(query)
+    total = torch.zeros_like(query[..., 0])
     for step in range(comm.size):
         scores = query @ block[0].transpose(-1, -2) / math.sqrt(query.shape[-1])
         weights = _masked(comm, scores, places, (comm.rank - step) % comm.size).exp()
