@@ -15,6 +15,7 @@ BUILDS: tuple[str, ...] = (
     "quantization.weight_only",
     "quantization.requantize",
     "quantization.packing",
+    "quantization.block_formats",
 )
 # What its answers may use and nobody has to write.
 GIVES: tuple[str, ...] = (
