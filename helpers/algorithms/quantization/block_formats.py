@@ -147,13 +147,3 @@ def _decode(codes: Tensor, element: Element) -> Tensor:
     if element.nan:
         value = value.masked_fill(magnitude == 2 ** (element.bits - 1) - 1, torch.nan)
     return torch.where(negative > 0, -value, value)
-
-
-def mxfp4(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Blocks of MXFP4 as numbers: the exponents of their scales, and their elements.
-
-    x: (blocks, 32), finite. Returns int32 (blocks,) and numbers (blocks, 32) from −6 to 6, like x;
-    elements · 2^exponent is what is left of x. Raises ValueError as `to_blocks` does.
-    """
-    scales, codes, element = to_blocks(x, MXFP4)
-    return scales[:, 0].int() - SCALE_BIAS, _decode(codes, element)[:, 0].to(x.dtype)

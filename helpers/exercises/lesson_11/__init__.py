@@ -16,6 +16,7 @@ BUILDS: tuple[str, ...] = (
     "quantization.requantize",
     "quantization.packing",
     "quantization.block_formats",
+    "quantization.mxfp4",
 )
 # What its answers may use and nobody has to write.
 GIVES: tuple[str, ...] = (

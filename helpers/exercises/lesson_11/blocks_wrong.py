@@ -62,6 +62,11 @@ WITHOUT_TOP = (
     "{block} has the exponent {got}: that is ⌊log2⌋ of its largest magnitude. The largest element, "
     "6, has an exponent of its own, 2: take it off, {want}."
 )
+as_frexp_has_it = _with(exponents=lambda x: torch.frexp(x.abs().amax(-1)).exponent - 2)
+AS_FREXP_HAS_IT = (
+    "{block} has the exponent {got}, one too many: `torch.frexp` gives mantissas below 1, so that "
+    "its exponent is ⌊log2⌋ + 1. It is {want}."
+)
 rounded_log = _with(exponents=lambda x: torch.round(_log2(x)).int() - 2)
 ROUNDED_LOG = (
     "{block} has the exponent {got}: log2 was rounded to the nearest whole number. It is rounded "
@@ -79,6 +84,35 @@ THAT_FITS = (
     "{block} has the exponent {got}: the smallest with which its largest magnitude is 6 at most. "
     "The standard takes ⌊log2⌋ − 2, {want}, and cuts what is beyond 6."
 )
+over_six_rounded = _with(exponents=lambda x: torch.round(_log2(x / 6)).int())
+over_six = _with(exponents=lambda x: torch.floor(_log2(x / 6)).int())
+OVER_SIX = (
+    "{block} has the exponent {got}: 6 was divided by before the logarithm was rounded. The "
+    "exponent of 6, which is 2, is taken off afterwards: {want}."
+)
+not_rounded = _with(exponents=lambda x: _log2(x) - 2)
+NOT_ROUNDED = (
+    "{block} has the exponent {got}: a scale is a power of two, and of log2 only the whole part "
+    "counts, rounded down: {want}."
+)
+natural = _with(exponents=lambda x: torch.floor(x.abs().amax(-1).clamp(min=1e-30).log()).int() - 2)
+NATURAL = (
+    "{block} has the exponent {got}: that is of the natural logarithm. Take the one to the base 2: "
+    "{want}."
+)
+log_in_float32 = _with(
+    exponents=lambda x: torch.where(x.any(-1), torch.floor(_log2(x)).int() - 2, -127)
+)
+LOG_IN_FLOAT32 = (
+    "{block} has the exponent {got}: its largest magnitude lies just below a power of two, and "
+    "float32 rounded the logarithm up to a whole number before you rounded it down. `torch.frexp` "
+    "takes the number itself apart: {want}."
+)
+of_the_mean = _with(exponents=lambda x: torch.frexp(x.abs().mean(-1)).exponent - 3)
+OF_THE_MEAN = (
+    "{block} has the exponent {got}: that is of the mean magnitude. The largest decides, or all "
+    "that is far above the mean is cut: {want}."
+)
 for_all = _with(exponents=lambda x: _exponents(x.reshape(1, -1)).expand(len(x)))
 FOR_ALL = (
     "{block} has the exponent {got}, as all blocks do: that of the largest magnitude of all. Each "
@@ -94,12 +128,27 @@ NO_ZERO = (
     "{block} holds zeros alone, and has the exponent {got}. log2 of 0 says nothing: take the "
     "smallest, −127, as was asked for."
 )
+biased = _with(last=lambda x, e, v: (e + 127, v))
+BIASED = (
+    "{block} has the exponent {got}: that is the code that it is held as, 127 more. Give the "
+    "exponent itself, {want}."
+)
+column = _with(last=lambda x, e, v: (e[:, None], v))
+COLUMN = "the exponents came as a column, ({rows}, 1): give one number a block, ({rows},)."
 scales = _with(last=lambda x, e, v: (torch.ldexp(torch.ones(len(x)), e), v))
 SCALES = "you gave scales: give their exponents, whole numbers, which is what a block holds."
 products = _with(last=lambda x, e, v: (e, torch.ldexp(v, e[:, None])))
 PRODUCTS = (
     "{number} of {block} is {element} instead of {right}: these are the elements times the scale. "
     "Give the elements alone, between −6 and 6."
+)
+TIMES = (
+    "{number} of {block} is {element} instead of {right}: it was multiplied by the scale. Divide "
+    "by 2^exponent: `torch.ldexp(x, -exponents[:, None])`."
+)
+CODES = (
+    "{number} of {block} is {element} instead of {right}: these are codes of 4 bits. Give the "
+    "numbers that they stand for."
 )
 lower_tie = _with(nearest=_closest_in_the_list)
 TIE = (
@@ -143,6 +192,17 @@ NO_HALF = (
 )
 no_sign = _with(nearest=lambda x: _nearest(x).abs())
 NO_SIGN = "{number} of {block} is {element} instead of {right}: the sign is gone."
+
+
+def times(x: Any) -> Any:
+    exponents = _exponents(x)
+    return exponents, _nearest(torch.ldexp(x, exponents[:, None]))
+
+
+def codes(x: Any) -> Any:
+    exponents, elements = _with()(x)
+    places = torch.searchsorted(VALUES, elements.abs())
+    return exponents, places + 8 * torch.signbit(elements)
 
 
 def in_place(x: Any) -> Any:
