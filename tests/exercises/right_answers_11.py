@@ -1,4 +1,4 @@
-"""Right answers to exercises 11.1, 11.2 and 11.4 that differ from the references."""
+"""Right answers to exercises 11.1, 11.2, 11.4 and 11.7 that differ from the references."""
 
 from __future__ import annotations
 
@@ -168,6 +168,26 @@ def mxfp4_in_numpy(x: Any) -> Any:
     return torch.from_numpy(exponents), torch.from_numpy(np.where(blocks < 0, -elements, elements))
 
 
+def mxfp4_in_plain_lists(x: Any) -> Any:
+    """Numbers of Python throughout: lists of lists, and exponents as a tuple."""
+    exponents, elements = [], []
+    for block in x.tolist():
+        largest = max(map(abs, block))
+        exponents.append(math.frexp(largest)[1] - 3 if largest else -127)
+        elements.append([])
+        for number in block:
+            over = math.ldexp(abs(number), -exponents[-1])
+            step = 2.0 ** (min(max(math.frexp(over)[1], 1), 3) - 2)
+            elements[-1].append(math.copysign(min(round(over / step) * step, 6.0), number))
+    return [tuple(exponents), elements]
+
+
+def mxfp4_as_torch_floats(x: Any) -> Any:
+    """The elements in a type of torch of 8 bits, which holds them all."""
+    exponents, elements = mxfp4_in_numpy(x)
+    return exponents.to(torch.int8), elements.to(torch.float8_e4m3fn)
+
+
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("11.1", quantize_by_looking),
     ("11.1", quantize_with_torch),
@@ -177,6 +197,8 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("11.2", quantize_weight_with_torch),
     ("11.7", mxfp4_by_looking),
     ("11.7", mxfp4_in_numpy),
+    ("11.7", mxfp4_in_plain_lists),
+    ("11.7", mxfp4_as_torch_floats),
     ("11.4", RecipeOfCounts),
     ("11.4", RecipeByChance),
     ("11.4", RecipeEndByEnd),

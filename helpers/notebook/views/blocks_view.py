@@ -18,7 +18,7 @@ def one_row(weights: Tensor, left: Mapping[str, Tensor], block: int = 32) -> Any
     weights: (n,). left: by name, (n,). A block ends at each dashed line; what is far outside of the
     others' range is told in words at the upper edge.
     """
-    reach = 3.6
+    reach = 4.0
     figure, panels = axes(rows=len(left), width=8.2, height=1.9 * len(left) + 0.5)
     places = list(range(len(weights)))
     for ax, (name, kept) in zip(panels, left.items(), strict=True):
@@ -52,7 +52,7 @@ def errors(
     places = list(range(len(counts)))
     for (colour, mark, line), (name, values) in zip(LOOKS, by_format.items(), strict=False):
         ax.plot(places, values, color=colour, linestyle=line, linewidth=1)
-        ax.plot(places, values, **measured(colour, f"{name}: {bits[name]:.2f} bits", mark))
+        ax.plot(places, values, **measured(colour, f"{name}: {bits[name]:.2f}", mark))
         note = {"textcoords": "offset points", "fontsize": 9, "color": colour, "va": "center"}
         ax.annotate(f"{values[-1]:.1f}", (places[-1], values[-1]), (8, 0), **note)
     ticks = [
@@ -65,5 +65,8 @@ def errors(
     ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set_xlim(-0.3, len(counts) - 0.5)
     ax.minorticks_off()
-    ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    ax.legend(
+        frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5),
+        title="bits a weight, with scales", title_fontsize=9, alignment="left",
+    )  # fmt: skip
     return figure
