@@ -345,5 +345,6 @@ def plain(value: Any, depth: int = 0) -> Any:
 
     if isinstance(value, torch.Tensor):
         held = value.detach().cpu()
-        return (held.float() if held.dtype == torch.bfloat16 else held).numpy().copy()
+        floats = held.is_floating_point() and held.itemsize == 1  # which numpy has no types for
+        return (held.float() if floats or held.dtype == torch.bfloat16 else held).numpy().copy()
     return Other(value.kind if isinstance(value, Remote) else type(value).__name__)

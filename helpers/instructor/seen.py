@@ -93,6 +93,7 @@ REPORTS: dict[str, dict[str, str]] = {
         "spoiled": "whether the gradient that comes is written into",
         "torch": "whether the way back is torch's own",
     },
+    "11.7": {"changed": _MEMORY},
     "12.1": {"changed": _LISTS},
     "12.2": {"changed": _MEMORY, "open": _OPEN},
     "12.4": {"changed": _MEMORY, "open": _OPEN},

@@ -1,7 +1,8 @@
-"""Right answers to exercises 11.1, 11.2 and 11.4 that differ from the references."""
+"""Right answers to exercises 11.1, 11.2, 11.4 and 11.7 that differ from the references."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -142,6 +143,51 @@ class RecipeEndByEnd:
         return np.float32(ends[0]), np.float32(ends[1])
 
 
+def mxfp4_by_looking(x: Any) -> Any:
+    """The nearest of all fifteen values, ties by adding a hair towards the even ones."""
+    x = x.double()
+    values = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6], dtype=torch.float64)
+    exponents = []
+    for block in x:
+        largest = float(block.abs().max())
+        exponents.append(math.floor(math.log2(largest)) - 2 if largest else -127)
+    over = x / 2.0 ** torch.tensor(exponents, dtype=torch.float64)[:, None]
+    apart = (over.abs()[..., None] - values).abs() + 1e-9 * (torch.arange(8) % 2)
+    return exponents, torch.sign(over) * values[apart.argmin(-1)]
+
+
+def mxfp4_in_numpy(x: Any) -> Any:
+    """By the borders between elements, on numpy's arrays."""
+    blocks = x.numpy()
+    largest = np.abs(blocks).max(1)
+    exponents = np.where(largest > 0, np.frexp(largest)[1] - 3, -127)
+    over = np.abs(np.ldexp(blocks.astype(float), -exponents[:, None]))
+    borders = [(0.25, 0), (0.75, 1), (1.25, 0), (1.75, 1), (2.5, 0), (3.5, 1), (5.0, 0)]
+    at = sum((over >= b) if up else (over > b) for b, up in borders)
+    elements = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])[at]
+    return torch.from_numpy(exponents), torch.from_numpy(np.where(blocks < 0, -elements, elements))
+
+
+def mxfp4_in_plain_lists(x: Any) -> Any:
+    """Numbers of Python throughout: lists of lists, and exponents as a tuple."""
+    exponents, elements = [], []
+    for block in x.tolist():
+        largest = max(map(abs, block))
+        exponents.append(math.frexp(largest)[1] - 3 if largest else -127)
+        elements.append([])
+        for number in block:
+            over = math.ldexp(abs(number), -exponents[-1])
+            step = 2.0 ** (min(max(math.frexp(over)[1], 1), 3) - 2)
+            elements[-1].append(math.copysign(min(round(over / step) * step, 6.0), number))
+    return [tuple(exponents), elements]
+
+
+def mxfp4_as_torch_floats(x: Any) -> Any:
+    """The elements in a type of torch of 8 bits, which holds them all."""
+    exponents, elements = mxfp4_in_numpy(x)
+    return exponents.to(torch.int8), elements.to(torch.float8_e4m3fn)
+
+
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("11.1", quantize_by_looking),
     ("11.1", quantize_with_torch),
@@ -149,6 +195,10 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("11.2", quantize_weight_in_loops),
     ("11.2", quantize_weight_in_numpy),
     ("11.2", quantize_weight_with_torch),
+    ("11.7", mxfp4_by_looking),
+    ("11.7", mxfp4_in_numpy),
+    ("11.7", mxfp4_in_plain_lists),
+    ("11.7", mxfp4_as_torch_floats),
     ("11.4", RecipeOfCounts),
     ("11.4", RecipeByChance),
     ("11.4", RecipeEndByEnd),

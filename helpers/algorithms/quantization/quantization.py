@@ -80,7 +80,7 @@ class Grid:
         """
         scale, zero_point = self.beside(values)
         values = values.to(torch.promote_types(values.dtype, scale.dtype))
-        codes = torch.round(values / scale).add_(zero_point)
+        codes = (values / scale).round_().add_(zero_point)
         return codes.clamp_(self.lowest, self.highest).to(self.dtype)
 
     def dequantize(self, codes: Tensor, dtype: torch.dtype | None = None) -> Tensor:
@@ -228,7 +228,7 @@ def check_bits(bits: int) -> None:
 
 
 def _channel_errors(weight: Tensor, grid: Grid, others: list[int]) -> Tensor:
-    squares = (grid.round_trip(weight) - weight).double().square()
+    squares = (grid.round_trip(weight) - weight).double().square_()
     return squares.sum(others) if others else squares  # sum([]) would sum everything
 
 
@@ -260,5 +260,6 @@ def check_values(values: Tensor) -> None:
     """Raise TypeError or ValueError where values are no finite numbers with a point."""
     if not isinstance(values, Tensor) or not values.is_floating_point():
         raise TypeError("Only a tensor of floating-point numbers can be quantized.")
-    if not values.isfinite().all():
+    ends = values.detach().aminmax() if values.numel() else ()
+    if not all(end.isfinite() for end in ends):  # quicker than a look at every value
         raise ValueError("The tensor holds something not a number, or infinite: find it first.")

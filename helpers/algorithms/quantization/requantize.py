@@ -55,10 +55,10 @@ class Multiplier:
         so nothing is lost before the one rounding at the end.
         """
         product = sums.to(torch.int64) * self.mantissa
-        half = torch.ones_like(self.shift) << (self.shift - 1).clamp(min=0)
-        odd = (product >> self.shift) & 1
-        rounded = (product + (half - 1 + odd)) >> self.shift
-        return torch.where(self.shift > 0, rounded, product)
+        some = (self.shift > 0).long()
+        below = (some << (self.shift - some)) - some  # half less one; 0 without a shift
+        odd = (product >> self.shift).bitwise_and_(some)
+        return product.add_(odd).add_(below).bitwise_right_shift_(self.shift)
 
 
 def requantize(sums: Tensor, multiplier: Multiplier, grid: Grid) -> Tensor:

@@ -15,6 +15,8 @@ BUILDS: tuple[str, ...] = (
     "quantization.weight_only",
     "quantization.requantize",
     "quantization.packing",
+    "quantization.block_formats",
+    "quantization.mxfp4",
 )
 # What its answers may use and nobody has to write.
 GIVES: tuple[str, ...] = (

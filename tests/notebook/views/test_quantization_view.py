@@ -7,7 +7,7 @@ import torch
 
 from helpers.algorithms.quantization.quantization import affine_grid
 from helpers.notebook.figures import png
-from helpers.notebook.views import quantization_knobs, quantization_view
+from helpers.notebook.views import blocks_view, quantization_knobs, quantization_view
 
 WEIGHTS = torch.randn(4000, generator=torch.Generator().manual_seed(0))
 
@@ -39,6 +39,17 @@ def test_the_number_line_marks_0_and_its_code():
     figure = quantization_view.number_line(40 / 15, -4, -8, 7, -10, 30)
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert "the value 0 is code −4" in texts and "−8" in texts and "7" in texts
+
+
+def test_blocks_are_drawn_with_what_lies_outside_in_words():
+    row = torch.cat([WEIGHTS[:63], torch.tensor([20.0])])
+    figure = blocks_view.one_row(row, {"one": torch.zeros(64), "other": row.round()})
+    assert [ax.texts[0].get_text() for ax in figure.axes] == ["↑ the wild one, 20"] * 2
+    assert png(figure).startswith(b"\x89PNG")
+    figure = blocks_view.errors((0, 4), {"a": [0.7, 4.5], "b": [2.9, 57.3]}, {"a": 8.06, "b": 4.25})
+    (ax,) = figure.axes
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["a: 8.06", "b: 4.25"]
+    assert png(figure).startswith(b"\x89PNG")
 
 
 def test_codes_over_weights_counts_those_that_lie_there():
