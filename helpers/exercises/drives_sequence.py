@@ -12,25 +12,67 @@ from helpers.exercises.drives import Function, Ranked, Remote
 from helpers.exercises.drives_requests import OPEN, Requests
 from helpers.exercises.drives_sharding import Watch
 
-_PRODUCTS = {"matmul", "__matmul__", "mm", "bmm", "einsum", "inner", "tensordot"}
+# What only moves numbers about, or asks for their shape. Anything else is taken for computing.
+_MOVES = {"stack", "cat", "concat", "vstack", "hstack", "clone", "detach", "contiguous", "unbind"}
+_MOVES |= {"chunk", "split", "__getitem__", "__setitem__", "view", "reshape", "to", "copy_", "type"}
+_MOVES |= {"size", "__get__", "__len__", "numel", "dim", "empty_like", "zeros_like", "new_empty"}
+_MOVES |= {"new_zeros", "is_contiguous", "transpose", "permute", "squeeze", "unsqueeze", "flatten"}
 _CALLS = 50
+BIAS = 0.3  # an expert makes something of a row of zeros as well
 
 
-class _Largest(TorchFunctionMode):
-    """Notes how many numbers the largest product of matrices has."""
+class _Arrivals(TorchFunctionMode):
+    """A rank's receives: how many are open, and how much is computed from one to the next.
 
-    def __init__(self) -> None:
+    between: operations from the first message that arrived to the last, None where fewer than two
+    did.
+    """
+
+    def __init__(self, comm: Any) -> None:
         super().__init__()
-        self.numbers = 0
+        self.comm, self.isend, self.irecv = comm, comm.isend, comm.irecv
+        self.open, self.begun = set[int](), 0
+        self.work, self.at = 0, list[int]()
+        comm.isend, comm.irecv = self.send, self.start
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        attention = getattr(func, "__name__", "") == "scaled_dot_product_attention"
-        if getattr(func, "__name__", "") in _PRODUCTS and isinstance(result, Tensor):
-            self.numbers = max(self.numbers, result.numel())
-        elif attention:  # one score for each query and key
-            self.numbers = max(self.numbers, args[0][..., 0].numel() * args[1].shape[-2])
-        return result
+        self.work += getattr(func, "__name__", "") not in _MOVES
+        return func(*args, **(kwargs or {}))
+
+    def send(self, *args: Any, **options: Any) -> Any:
+        """As `comm.isend`, whose own operations are no work of the answer's."""
+        work = self.work
+        request = self.isend(*args, **options)
+        self.work = work
+        return request
+
+    def start(self, *args: Any, **options: Any) -> Any:
+        """As `comm.irecv`."""
+        request, number = self.irecv(*args, **options), self.begun
+        wait = request.wait
+        self.begun += 1
+        self.open.add(number)
+
+        def waited() -> Any:
+            work = self.work
+            value = wait()
+            self.work = work
+            if number in self.open:
+                self.at.append(self.work)
+            self.open.discard(number)
+            return value
+
+        request.wait = waited
+        return request
+
+    @property
+    def between(self) -> int | None:
+        return self.at[-1] - self.at[0] if len(self.at) > 1 else None
+
+    def end(self) -> int:
+        """Look no further; returns how many receives are open."""
+        self.comm.isend, self.comm.irecv = self.isend, self.irecv
+        return len(self.open)
 
 
 def _same(now: Tensor, then: Tensor) -> bool:
@@ -42,18 +84,25 @@ def _on_sequence(
 ) -> Any:
     """`fn(comm, query, key, value, places)`.
 
-    `values[rank]`: returned; changed, whether one of the arguments was written into; scores, how
-    many numbers its largest product of matrices has, None where they are made in another process;
-    open, how many messages nobody waited for.
+    `values[rank]`: returned; changed, whether one of the arguments was written into; between, how
+    much it computes from the first message that it gets to the last, None where it is computed in
+    another process; receiving, how many receives nobody waited for; open, how many messages.
     """
     given = [query, key, value, *(places or [])]
-    before, requests = [t.clone() for t in given], Requests(comm)
-    with _Largest() as largest:
+    before, held, requests = [t.clone() for t in given], list(places or []), Requests(comm)
+    arrivals = _Arrivals(comm)
+    with arrivals:
         returned = fn(comm, query, key, value, places)
-    still = requests.end()
-    changed = not all(map(_same, given, before))
-    scores = None if isinstance(fn, Remote) else largest.numbers
-    return {"returned": returned, "changed": changed, "scores": scores, OPEN: still}
+    receiving, still = arrivals.end(), requests.end()
+    changed = not all(map(_same, given, before)) or len(held) != len(places or [])
+    changed = changed or any(now is not then for now, then in zip(places or [], held, strict=True))
+    return {
+        "returned": returned,
+        "changed": changed,
+        "between": None if isinstance(fn, Remote) else arrivals.between,
+        "receiving": receiving,
+        OPEN: still,
+    }
 
 
 def _on_tokens(
@@ -67,10 +116,10 @@ def _on_tokens(
 ) -> Any:
     """`fn(comm, x, choice, capacity, expert)`, and backward of its sum times `above`.
 
-    The expert makes tanh(rows · weight) of rows. `values[rank]`: out; reached, whether there is a
-    way back from it; x and weights, the gradients of both; rows, how many the expert was given, in
-    each call; forward and backward, the bytes sent in each; changed, whether x or choice was
-    written into; open, the messages that nobody waited for.
+    The expert makes tanh(rows · weight + `BIAS`) of rows. `values[rank]`: out; reached, whether
+    there is a way back from it; x and weights, the gradients of both; rows, how many the expert was
+    given, in each call; forward and backward, the bytes sent in each; changed, whether x or choice
+    was written into; open, the messages that nobody waited for.
     """
     watch, before, rows = Watch(comm), (x.clone(), choice.clone()), list[int]()
     x.requires_grad_()
@@ -84,7 +133,7 @@ def _on_tokens(
             shape = tuple(given.shape)
             raise ValueError(f"An expert takes (tokens, {len(weight)}), not {shape}.")
         rows.append(len(given))
-        return torch.tanh(given @ weight)
+        return torch.tanh(given @ weight + BIAS)
 
     out = fn(comm, x, choice, capacity, expert)
     forward = watch.take()

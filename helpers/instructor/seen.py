@@ -144,7 +144,8 @@ REPORTS: dict[str, dict[str, str]] = {
         "open": _OPEN,
     },
     "14.7": {
-        "scores": "how many scores a rank makes at a time",
+        "between": "whether something is computed between one block and the next",
+        "receiving": "receives that nobody waits for",
         "changed": _MEMORY,
         "open": _OPEN,
     },

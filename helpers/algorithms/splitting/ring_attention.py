@@ -122,7 +122,7 @@ def ring_gradients(
 class _Ring(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, comm: Ranks, places: Places, attend: Attend, *tensors: Tensor) -> Tensor:
-        mixed, log_sums = attend(comm, *tensors, places)
+        mixed, log_sums = map(torch.as_tensor, attend(comm, *tensors, places))
         ctx.comm, ctx.places = comm, places
         ctx.save_for_backward(*tensors, mixed, log_sums)
         return mixed

@@ -23,19 +23,20 @@ from helpers.exercises.lesson_06 import bounded_wrong as wrong
 from helpers.exercises.lesson_06 import turns
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
 
-_SHAPES = ((3, 2), (1, 0), (2, 0), (5, 1), (3, 1), (4, 0))
+_SHAPES = ((3, 2), (1, 0), (2, 0), (5, 1), (3, 1), (4, 0), (3, np.inf))
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 3 workers two ahead, then 1, 2, 5, 3 and 4 with other bounds; else other orders, and
-    a bound that nobody reaches. In each some leave; in the second all do."""
+    """Seed 0: 3 workers two ahead, then 1, 2, 5, 3 and 4 with other bounds, 3 with none; else other
+    orders, and more workers. In each some leave; in the second all do."""
     random, made = rng(seed, "06.7"), []
-    shapes = [*_SHAPES, (int(random.integers(6, 9)), 1), (3, 10**6)] if seed else _SHAPES
+    shapes = [*_SHAPES, (int(random.integers(6, 9)), 1)] if seed else _SHAPES
     for number, (workers, bound) in enumerate(shapes):
         order = arrivals(random, workers, bound, everybody=workers == 1)
         heavier = {"heavier": True} if number == 4 else {}
         words = ", inside a cure that keeps what it hands on," if heavier else ""
-        name = turns.named(workers, f"{words} and a bound of {bound}")
+        limit = f"a bound of {bound}" if np.isfinite(bound) else "no bound, s = ∞"
+        name = turns.named(workers, f"{words} and {limit}")
         given = (name, rules_in_a_row, random, order, workers, (bound,), reference, heavier)
         made.append(turns.case(*given))
     return made
@@ -78,8 +79,9 @@ class _Order:
 
 
 def arrivals(random: np.random.Generator, workers: int, bound: float, everybody: bool) -> list[int]:
-    """Who comes when: worker 1 in bursts. Of several workers, 0 leaves while 1 waits for it; and of
-    three or more, 1 leaves while it waits. everybody: in the end all leave."""
+    """Who comes when: worker 1 in bursts. Of four or more workers, the last leaves while 1 waits
+    for others, too; of several, 0 leaves while 1 waits for it; and of three or more, 1 leaves while
+    it waits. everybody: in the end all leave."""
     made = _Order(workers, bound)
     clocks, burst = made.rule.clocks, int(min(bound, 4)) + 3
 
@@ -89,11 +91,19 @@ def arrivals(random: np.random.Generator, workers: int, bound: float, everybody:
             for _ in range(int(random.integers(1, burst)) if worker == 1 else 1):
                 made.come(worker)
 
-    come(3 * workers)
-    if workers > 1:
+    def level() -> None:
         while len(set(clocks.values())) > 1:  # the slowest never waits
             made.come(min(clocks, key=lambda worker: clocks[worker]))
-        for worker in range(2, workers):  # one ahead of 0, and going where the bound allows that
+
+    come(3 * workers)
+    if workers > 3:
+        level()
+        for _ in range(burst):
+            made.come(1)
+        made.leave(workers - 1)
+    if workers > 1:
+        level()
+        for worker in sorted(set(clocks) - {0, 1}):  # one ahead of 0, and going where they may
             made.come(worker)
         for _ in range(burst):
             made.come(1)
@@ -174,8 +184,8 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     waited = sum(turn["worker"] not in turn["release"] for turn in found if not turn.get("gone"))
     return (
         f"Passed with 1, 2, 3 and 5 workers. {cases[0].name}, {waited} of "
-        f"{count(found[-1]['made'], 'gradient')} made their workers wait, nobody was ever further "
-        "ahead, and nobody was waited for once it had left."
+        f"{count(found[-1]['made'], 'gradient')} made their workers wait, nobody went on who was "
+        "further ahead, and nobody was waited for once it had left."
     )
 
 
@@ -208,8 +218,8 @@ _SAYS = {
     "take from `self.waiting` those who go on.",
     "clock of one that left": "at turn {turn} {came}; {missing} may go on now. You still wait for "
     "a worker that has left: its clock stands still for ever. Take it out of `self.clocks`.",
-    "nobody woken": "at turn {turn} {came}, and {missing} waited for it alone. `leave` returns a "
-    "decision too: release who may go on now.",
+    "nobody woken": "at turn {turn} {came}, and {missing} waited for it alone; you release nobody. "
+    "Take its clock out of `self.clocks` first, and release in `leave` who may go on then.",
     "not a word of it": "at turn {turn} {came}, and `leave` returns nothing: it gives a Decision, "
     "which names who may go on now, `Decision(self.may_go())`.",
     "left and released": "at turn {turn} {came}; you release {extra}, who has left: take it out of "
@@ -237,15 +247,19 @@ def _kept(case: Case, seen: Observation) -> str | None:
 
 
 def _nobody_left(case: Case, seen: Observation) -> str | None:
-    if (
-        seen.trouble != "failed"
-        or seen.kind != "ValueError"
-        or not any(words in seen.text for words in ("empty", "zero-size"))
-    ):
+    said = {"ValueError": ("empty", "zero-size")}
+    if len(case.args[0][0]) == 1:  # who leaves is the last one
+        said |= {
+            "IndexError": ("out of range", "reduction dim"),
+            "RuntimeError": ("reduction dim",),
+        }
+    told = any(words in seen.text for words in said.get(seen.kind, ()))
+    if seen.trouble != "failed" or not told:
         return None
     return (
         f"{case.name}, you ask for the smallest of no clocks at all (`{seen.text}`): when the last "
-        "worker has left, nobody is there to go on. `min(…, default=0)` takes an empty list."
+        "worker has left, nobody is there to go on. Then `min(self.clocks.values(), default=0)` "
+        "is 0."
     )
 
 

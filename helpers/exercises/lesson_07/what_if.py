@@ -26,10 +26,12 @@ def cases(seed: int) -> list[Case]:
     """Seed 0: the slow one of 4, then 1, 2, 3 and 5 workers, nobody, and all; else other runs."""
     random = rng(seed, "07.6")
     shapes = [(4, 5, [2]), (1, 3, [0]), (2, 4, [1]), (3, 5, [2, 0]), (5, 4, [1, 3])]
-    shapes += [(5, 3, []), (4, 4, [0, 1, 2, 3])]
+    shapes += [(5, 3, []), (4, 5, [0, 1, 2, 3])]
     if seed:
         shapes = [(n, int(random.integers(3, 9)), _some(random, n)) for n in (4, 6, 1, 2, 3, 5, 9)]
         shapes += [(6, 5, []), (8, 4, list(range(8)))]
+        # Another run of the same shape, for answers that remember one.
+        shapes.append((*shapes[0][:2], _some(random, 4)))
     return [_case(random, *shape) for shape in shapes]
 
 
@@ -40,22 +42,24 @@ def _some(random: np.random.Generator, workers: int) -> list[int]:
 
 
 def _case(random: np.random.Generator, workers: int, steps: int, fixed: list[int]) -> Case:
-    """A run of steps that differ, in which the first of the fixed is slow and has a slow link."""
+    """A run of steps that differ, in which the first of the fixed is slow and has a slow link; of
+    the others that are fixed each is late once."""
     computing = random.uniform(1.0, 2.0, (steps, 1)) + random.uniform(0, 0.3, (steps, workers))
     sending = random.uniform(0.05, 0.25, (steps, workers))
     slow = fixed[0] if fixed else workers - 1
     computing[: steps - 1, slow] += random.uniform(1.0, 3.0, steps - 1)
     computing[-1, slow] -= 0.4
+    for place, other in enumerate(fixed[1:]):
+        computing[place % (steps - 1), other] += 4.0
     sending[:, slow] += 0.6
-    computing, sending = np.round(computing, 3), np.round(sending, 3)
-    begun = [np.round(4 + random.uniform(0, 0.3, workers), 3)]
+    begun = [4 + random.uniform(0, 0.3, workers)]
     ready: list[np.ndarray] = []
     for took, sends in zip(computing, sending, strict=True):
         ready.append(begun[-1] + took)
         begun.append(ready[-1].max() + sends)
     who = "nobody fixed" if not fixed else f"{named(fixed)} fixed"
     name = f"With {count(workers, 'worker')}, {count(steps, 'step')} and {who}"
-    given = np.round(begun, 3), np.round(ready, 3)
+    given = np.array(begun), np.array(ready)
     facts = dict(zip(("begun", "ready"), _replayed(*given, fixed), strict=True))
     return Case(name, ((*given, fixed),), facts={**facts, "steps": steps, "fixed": list(fixed)})
 
@@ -133,9 +137,32 @@ EXERCISE = Exercise(
         WrongAnswer(
             "nothing moves",
             wrong.nothing_moves,
-            "no step begins sooner than it did in the run. Take the sending from the run as it "
-            "was, and replay the steps one after the other: one that ends sooner lets the next "
-            "begin sooner.",
+            "no step begins sooner than it did in the run. Replay the steps one after the other: "
+            "one begins after the new last gradient of the one before, and the sending of the run.",
+        ),
+        WrongAnswer(
+            "not carried on",
+            wrong.not_carried_on,
+            "{told}: a step saves what it saves, but the next one begins from the run's own table. "
+            "Begin each step with the row that the replay has just made.",
+        ),
+        WrongAnswer(
+            "each with the longest computing",
+            wrong.longest_computing,
+            "{told}: you add the longest computing to each worker's own beginning. The last "
+            "gradient is that of whoever is ready last: `(begins + took).max()`, for all.",
+        ),
+        WrongAnswer(
+            "fixes nobody",
+            wrong.fixes_nobody,
+            "the replay is the run itself, and {who} should be fixed. What is written into "
+            "`computing[:, fixed]` by a method of its own goes into a copy: assign to it. And the "
+            "median is over all workers of the step, not over the fixed ones alone.",
+        ),
+        WrongAnswer(
+            "fixes their sending",
+            wrong.fixes_sending,
+            "{told}: you give {who} the usual sending, too. Only the computing is fixed.",
         ),
         WrongAnswer(
             "the time saved",
@@ -146,7 +173,8 @@ EXERCISE = Exercise(
         WrongAnswer(
             "the quickest",
             wrong.the_quickest,
-            "{told}: you put the quickest worker's time. Usual is the median of the step.",
+            "{told}: you put a time from below the middle, such as the quickest worker's. Usual is "
+            "the median of the step.",
         ),
         WrongAnswer(
             "the mean",
@@ -194,14 +222,14 @@ EXERCISE = Exercise(
             " the median in every step.",
         ),
         WrongAnswer(
-            "fixes the others",
-            wrong.fixes_the_others,
-            "{told}: you fix everybody else, and leave {who} as in the run.",
-        ),
-        WrongAnswer(
             "fixes all",
             wrong.fixes_all,
             "{told}: you fix all workers, and {who} was asked for.",
+        ),
+        WrongAnswer(
+            "fixes the others",
+            wrong.fixes_the_others,
+            "{told}: you fix everybody else, and leave {who} as in the run.",
         ),
         WrongAnswer(
             "fixes the first",

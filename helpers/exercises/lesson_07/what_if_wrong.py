@@ -85,6 +85,24 @@ def nothing_moves(begun: Table, ready: Table, fixed: list[int]) -> Any:
     return begun.clone(), begun[:-1] + computing
 
 
+def not_carried_on(begun: Table, ready: Table, fixed: list[int]) -> Any:
+    """All steps at once, each from where it began in the run."""
+    computing = ready - begun[:-1]
+    computing[:, fixed] = _median(computing, fixed)
+    done = begun[:-1] + computing
+    then = done.max(dim=1, keepdim=True).values + _sending(begun, ready)
+    return torch.cat([begun[:1], then]), done
+
+
+def fixes_sending(begun: Table, ready: Table, fixed: list[int]) -> Any:
+    def usual(begun: Table, ready: Table) -> Table:
+        sends = _sending(begun, ready)
+        sends[:, fixed] = _median(sends, fixed)
+        return sends
+
+    return _replay(sending=usual)(begun, ready, fixed)
+
+
 def no_last_row(begun: Table, ready: Table, fixed: list[int]) -> Any:
     begins, readies = _right(begun, ready, fixed)
     return begins[:-1], readies
@@ -158,6 +176,10 @@ fixes_the_others = _replay(
     fixes=lambda fixed, workers: [w for w in range(workers) if w not in fixed]
 )
 fixes_all = _replay(fixes=lambda fixed, workers: list(range(workers)))
+fixes_nobody = _replay(fixes=lambda fixed, workers: [])
+longest_computing = _replay(
+    step=lambda begins, took, sends, fixed: (begins + took, begins + took.max() + sends)
+)
 fixes_the_first = _replay(fixes=lambda fixed, workers: fixed[:1])
 from_0 = _replay(start=lambda begun: begun[0] * 0)
 from_the_first_one = _replay(start=lambda begun: begun[0] - begun[0].min())

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from helpers.exercises.compare import all_close, close, describe, is_array, rounded
+from helpers.exercises.compare import all_close, close, count, describe, is_array, rounded
+from helpers.exercises.drives_sequence import BIAS
 from helpers.exercises.lesson_14.shared import stayed_away
 from helpers.exercises.spec import Case, Observation
 
@@ -28,7 +29,7 @@ def dense_of(case: Case) -> tuple[list[Any], list[Any], list[Any]]:
         result, gradient = np.zeros_like(x), np.zeros_like(x)
         for rank, weight in enumerate(weights):
             rows = kept & (choice == rank)
-            result[rows] = np.tanh(x[rows] @ weight)
+            result[rows] = np.tanh(x[rows] @ weight + BIAS)
             inner = above[rows] * (1 - result[rows] ** 2)
             gradient[rows] = inner @ weight.T
             of_weight[rank] += x[rows].T @ inner
@@ -93,11 +94,32 @@ def changed(case: Case, seen: Observation) -> str | None:
 def bytes_sent(case: Case, seen: Observation) -> str | None:
     """Other bytes in forward than those of the tokens that have to travel."""
     for rank, (value, want) in enumerate(zip(seen.values, routed(case), strict=True)):
+        if value["forward"] < want:
+            return (
+                f"{case.name}, rank {rank} sent {value['forward']} B in forward, and its tokens "
+                f"for others and its answers have {want} B: every kept token that chose another "
+                "rank goes there as it is, and its answer comes back."
+            )
         if value["forward"] != want:
             return (
                 f"{case.name}, rank {rank} sent {value['forward']} B in forward, and its tokens "
                 f"for others and its answers have {want} B: nothing else has to travel, neither "
                 "rows that fill up nor numbers of rows, which a message tells by its shape."
+            )
+    return None
+
+
+def more_rows(case: Case, seen: Observation) -> str | None:
+    """An expert that works on more rows than came for it."""
+    arrivals = [0] * case.ranks
+    for _, choice, capacity, *_ in case.args:
+        for rank in choice[kept_of(choice, capacity, case.ranks)].tolist():
+            arrivals[rank] += 1
+    for rank, (value, want) in enumerate(zip(seen.values, arrivals, strict=True)):
+        if sum(value["rows"]) != want:
+            return (
+                f"{case.name}, rank {rank}'s expert worked on {sum(value['rows'])} rows, and "
+                f"{count(want, 'token')} came for it: it has much to do, so give it no others."
             )
     return None
 
@@ -116,8 +138,8 @@ def no_way_back(case: Case, seen: Observation) -> str | None:
             if missing or partly or not value["reached"]:
                 return (
                     f"{case.name}, the results are right, but not all gradients come back to rank "
-                    f"{rank}'s tokens or expert: a message that you send yourself is outside of "
-                    "autograd, and so is what was detached. Let `all_to_all` carry them, which "
+                    f"{rank}'s tokens or expert: messages by themselves are outside of autograd, "
+                    "and so is what was detached. Let `all_to_all` carry them, which "
                     "brings gradients back the same way."
                 )
     return None
@@ -155,7 +177,9 @@ def stays_away(case: Case, seen: Observation) -> str | None:
         return None
     return (
         f"{case.name}, the others wait for {away}, which did not come: an all-to-all takes every "
-        "rank, also one that has nothing to send. Its parts have no rows then."
+        "rank, also one that has nothing to send. Its parts have no rows then. So it is in "
+        "backward: where a rank's result is not made of what came back, its gradients go nowhere, "
+        "and the others wait for them."
     )
 
 

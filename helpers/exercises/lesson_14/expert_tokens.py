@@ -39,7 +39,7 @@ def cases(seed: int) -> list[Case]:
         (1, (5,), 3, ""),
         (5, (4, 7, 5, 3, 6), 2, ""),
     ]
-    for n, tokens, capacity, what in settings:
+    for n, tokens, capacity, what in [*settings, (2, (3, 4), 0, "")] if seed else settings:
         more = int(random.integers(0, 4)) if seed else 0
         held = [t + more if t else 0 for t in tokens]
         args = []
@@ -67,6 +67,7 @@ def claim(case: Case, seen: Observation) -> str | None:
         or family.bytes_sent(case, seen)
         or family.no_way_back(case, seen)
         or family.wrong_gradients(case, seen)
+        or family.more_rows(case, seen)
         or not_waited(case, seen)
     )
 
@@ -136,6 +137,7 @@ EXERCISE = Exercise(
         Mistake("changes what it is given", family.changed),
         Mistake("more than the tokens", family.bytes_sent),
         Mistake("no way back", family.no_way_back),
+        Mistake("more rows", family.more_rows),
         Mistake("messages not waited for", not_waited),
     ),
     numbers=numbers,
@@ -244,6 +246,7 @@ EXERCISE = Exercise(
         ),
         WrongAnswer("counts travel too", wrong.with_counts, hint="nothing else has to travel"),
         WrongAnswer("detached", wrong.detached, hint="outside of autograd"),
+        WrongAnswer("filled up at the expert", wrong.filled_up, hint="give it no others"),
         WrongAnswer("in place", wrong.in_place, hint="was written into"),
         WrongAnswer("without tokens it returns", wrong.returns_early, hint="nothing to send"),
         WrongAnswer("to itself as well", wrong.to_itself, hint="its own part"),

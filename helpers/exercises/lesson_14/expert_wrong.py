@@ -210,6 +210,17 @@ def no_wait(comm: Any, x: Any, choice: Any, capacity: int, expert: Any) -> Any:
     return result
 
 
+def filled_up(comm: Any, x: Any, choice: Any, capacity: int, expert: Any) -> Any:
+    """The expert gets as many rows as might come."""
+    import torch
+
+    def work(expert: Any, rows: Any) -> Any:
+        more = rows.new_zeros(comm.size * capacity - len(rows), rows.shape[1])
+        return expert(torch.cat([rows, more]))[: len(rows)]
+
+    return _way(work=work)(comm, x, choice, capacity, expert)
+
+
 def with_counts(comm: Any, x: Any, choice: Any, capacity: int, expert: Any) -> Any:
     """First tells every rank how many tokens will come."""
     import torch

@@ -4,8 +4,8 @@
 (heads, here, d) are those of this rank's positions, `places[rank]`; None for places that mask
 nothing. The claim: the mixed values and the logarithm of each query's sum of exponentials are those
 of attention in one piece to 1e-10, for scores of any size; a rank sends to its right neighbour
-alone, every block but that neighbour's own; and in the learner's process, where it can be seen, no
-more scores are made at a time than a block has.
+alone, every block but that neighbour's own, and waits for all that it began to receive; and in the
+learner's process, where it can be seen, something is computed between one block and the next.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ def cases(seed: int) -> list[Case]:
         length = 6 + 3 * more if kind == "parts" and n == 3 else {1: 4, 2: 5, 3: 7, 5: 13}[n] + more
         query, key, value = (random.standard_normal((HEADS, length, WIDTH)) for _ in range(3))
         if offset:
-            # One direction in which queries and keys are long: scores around 900 and −900 in turn.
-            query[..., 0] = offset
-            key[..., 0] = 4 * np.resize([1.0, -1.0], length) + key[..., 0] / 100
+            # One direction in which queries and keys are long: scores around 1150 and −1150 in
+            # turn, and for the other head the other way round: some see nothing but −1150.
+            query[..., 0] = offset * np.resize([1.0, -1.0], HEADS)[:, None]
+            key[..., 0] = 5 * np.resize([1.0, -1.0], length) + key[..., 0] / 100
         places = _places(kind, length, n, random)
         args = tuple(
             (query[:, p], key[:, p], value[:, p], None if kind == "all" else places) for p in places
@@ -80,6 +81,7 @@ def claim(case: Case, seen: Observation) -> str | None:
         family.not_to_the_right(case, seen)
         or family.bytes_sent(case, seen)
         or family.gathers(case, seen)
+        or family.left_open(case, seen)
         or not_waited(case, seen)
     )
 
@@ -112,8 +114,8 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     most = max(map(len, case.facts["places"]))
     return (
         f"Passed on {worlds(cases)}: attention in one piece, to 1e-10, for large scores too. On "
-        f"{case.ranks} ranks a rank made {most} × {most} scores a head at a time, where the whole "
-        f"table has {length} × {length}; it sent to its right neighbour alone."
+        f"{case.ranks} ranks a block has at most {most} × {most} scores a head, where the whole "
+        f"table has {length} × {length}; each rank sent to its right neighbour alone."
     )
 
 
@@ -168,12 +170,13 @@ EXERCISE = Exercise(
         Mistake("not to the right alone", family.not_to_the_right),
         Mistake("more than it takes", family.bytes_sent),
         Mistake("gathers first", family.gathers),
+        Mistake("a receive left open", family.left_open),
         Mistake("messages not waited for", not_waited),
     ),
     numbers=numbers,
     praise=praise,
     reference=reference,
-    unseen={"scores": "how many scores a rank makes at a time"},
+    unseen={"between": "whether something is computed between one block and the next"},
     wrong=(
         WrongAnswer(
             "old sums stay",
@@ -312,7 +315,10 @@ EXERCISE = Exercise(
         WrongAnswer("to everybody", wrong.to_everybody, hint="to its right neighbour alone"),
         WrongAnswer("once round", wrong.all_round, hint="came back to the rank"),
         WrongAnswer("queries travel too", wrong.with_queries, hint="is longer than keys"),
-        WrongAnswer("gathers, then attends", wrong.gathers_first, hint="scores at a time"),
+        WrongAnswer(
+            "gathers, then attends", wrong.gathers_first, hint="computed nothing in between"
+        ),
+        WrongAnswer("a receive too many", wrong.receives_more, hint="is left open"),
         WrongAnswer("no wait", wrong.no_wait, hint="without waiting for"),
         WrongAnswer("send before receive", wrong.blocking, hint="Nobody comes to receive"),
     ),

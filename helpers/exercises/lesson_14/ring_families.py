@@ -76,8 +76,9 @@ def not_a_number(case: Case, seen: Observation) -> str | None:
         if case.facts["large"]:
             return (
                 f"{case.name}, rank {rank}'s results are not finite: exp of a large score is "
-                "infinite. Subtract the largest score so far, and when a block brings a larger "
-                "one, make the old sums smaller."
+                "infinite, and of one far below what was subtracted it is 0. Subtract the largest "
+                "score that this query of this head sees, from −∞ on, and when a block brings a "
+                "larger one, make the old sums smaller."
             )
         held = np.asarray(case.facts["places"][rank])
         bad = held[~np.isfinite(both).all((0, 2))].tolist()
@@ -88,8 +89,10 @@ def not_a_number(case: Case, seen: Observation) -> str | None:
             )
         return (
             f"{case.name}, rank {rank}'s results at positions {listing(bad[:4])} are not finite: "
-            "where a query sees no key of a block, its largest score is −∞, and −∞ − (−∞) is no "
-            "number. Begin with the own block: every query sees itself there."
+            "where a query sees no key of a block, its largest score is −∞, and neither −∞ − (−∞) "
+            "nor a softmax over nothing is a number. Begin with the own block, where every query "
+            "sees itself, and keep the maximum running; and is the mask that of the rank from "
+            "which the block has come?"
         )
     return None
 
@@ -137,6 +140,8 @@ def bytes_sent(case: Case, seen: Observation) -> str | None:
                 f"{begin}: each block came back to the rank that it began with, which has it. "
                 f"{count(case.ranks - 1, 'message')} are enough for {case.ranks} blocks."
             )
+        if got == 0:
+            return f"{begin}: no key of another rank has come to anybody."
         if case.ranks == 1:
             return f"{begin}: alone, there is nobody to send to."
         more = "is longer than keys and values take" if got > want else "is shorter than they are"
@@ -145,18 +150,25 @@ def bytes_sent(case: Case, seen: Observation) -> str | None:
 
 
 def gathers(case: Case, seen: Observation) -> str | None:
-    """More scores at a time than a block has; only where that can be seen."""
-    heads, _, width = case.args[0][0].shape
-    longest = max(map(len, case.facts["places"]))
+    """Nothing is computed from the first block that arrives to the last; where it can be seen."""
     for rank, value in enumerate(seen.values):
-        here = len(case.facts["places"][rank])
-        most = max(heads * here * longest, 2 * heads * longest * width)
-        made = value["scores"]
-        if case.ranks > 1 and isinstance(made, int) and made > most:
+        if case.ranks > 2 and value["between"] == 0:
             return (
-                f"{case.name}, rank {rank} made {made} scores at a time, and a block has at most "
-                f"{heads * here * longest}: the blocks were gathered first, and a rank held the "
-                "whole sequence. Work on each block when it arrives, and let it go."
+                f"{case.name}, rank {rank} took in all blocks, one behind the other, and computed "
+                "nothing in between: it held the whole sequence. Work on each block when it "
+                "arrives, and let it go."
+            )
+    return None
+
+
+def left_open(case: Case, seen: Observation) -> str | None:
+    """A receive that nobody waits for, and that will take what is sent next."""
+    for rank, value in enumerate(seen.values):
+        if value["receiving"]:
+            return (
+                f"{case.name}, rank {rank} began to receive and never waited: a receive is left "
+                "open, and takes the next message, whoever it was for. "
+                f"{count(case.ranks - 1, 'block')} arrive."
             )
     return None
 

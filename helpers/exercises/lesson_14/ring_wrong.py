@@ -237,6 +237,20 @@ def gathers_first(comm: Any, query: Any, key: Any, value: Any, places: Any) -> A
     return _over(comm, query, told, places)
 
 
+def receives_more(comm: Any, query: Any, key: Any, value: Any, places: Any) -> Any:
+    """Begins to receive once for every rank, itself among them."""
+    left = (comm.rank - 1) % comm.size
+    arriving = [comm.irecv(left) for _ in range(comm.size)] if comm.size > 1 else []
+
+    def send(comm: Any, block: Any, own: Any) -> Any:
+        sending = comm.isend(block, (comm.rank + 1) % comm.size)
+        arrived = arriving.pop(0).wait()
+        sending.wait()
+        return arrived
+
+    return _ring(send=send)(comm, query, key, value, places)
+
+
 def no_wait(comm: Any, query: Any, key: Any, value: Any, places: Any) -> Any:
     def send(comm: Any, block: Any, own: Any) -> Any:
         comm.isend(block, (comm.rank + 1) % comm.size)
