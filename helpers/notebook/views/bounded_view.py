@@ -71,11 +71,12 @@ def show_when(found: Mapping[str, Times], target: float, limit: float) -> None:
     best = "; ".join(
         f"{name}, s = {named(quickest(times, limit))}" for name, times in found.items()
     )
+    given_up = any(math.inf in times[bound] for times in found.values() for bound in bounds)
+    opened = f", an open mark for one that was not there after {limit:g} s" if given_up else ""
     show(
         figure,
         caption=f"Time on the clock to a test error of {target:g} %; a mark a seed, a line through "
-        f"their means, an open mark for one that was not there after {limit:g} s. "
-        f"Quickest: {best}.",
+        f"their means{opened}. Quickest: {best}.",
         alt=f"Line chart of the time to {target:g} % against the bound. {'. '.join(told)}.",
     )
 
