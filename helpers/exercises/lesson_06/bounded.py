@@ -247,7 +247,7 @@ def _kept(case: Case, seen: Observation) -> str | None:
 
 
 def _nobody_left(case: Case, seen: Observation) -> str | None:
-    said = {"ValueError": ("empty", "zero-size")}
+    said: dict[str, tuple[str, ...]] = {"ValueError": ("empty", "zero-size")}
     if len(case.args[0][0]) == 1:  # who leaves is the last one
         said |= {
             "IndexError": ("out of range", "reduction dim"),
