@@ -22,11 +22,7 @@ BIAS = 0.3  # an expert makes something of a row of zeros as well
 
 
 class _Arrivals(TorchFunctionMode):
-    """A rank's receives: how many are open, and how much is computed from one to the next.
-
-    between: operations from the first message that arrived to the last, None where fewer than two
-    did.
-    """
+    """A rank's receives: how many are open, and whether it computes from one to the next."""
 
     def __init__(self, comm: Any) -> None:
         super().__init__()
@@ -48,8 +44,9 @@ class _Arrivals(TorchFunctionMode):
 
     def start(self, *args: Any, **options: Any) -> Any:
         """As `comm.irecv`."""
-        request, number = self.irecv(*args, **options), self.begun
-        wait = request.wait
+        work, number = self.work, self.begun
+        request = self.irecv(*args, **options)
+        self.work, wait = work, request.wait
         self.begun += 1
         self.open.add(number)
 
@@ -66,8 +63,10 @@ class _Arrivals(TorchFunctionMode):
         return request
 
     @property
-    def between(self) -> int | None:
-        return self.at[-1] - self.at[0] if len(self.at) > 1 else None
+    def between(self) -> bool | None:
+        """Whether something is computed from the first message that arrived to the last; None where
+        fewer than two did."""
+        return self.at[-1] > self.at[0] if len(self.at) > 1 else None
 
     def end(self) -> int:
         """Look no further; returns how many receives are open."""
@@ -84,9 +83,9 @@ def _on_sequence(
 ) -> Any:
     """`fn(comm, query, key, value, places)`.
 
-    `values[rank]`: returned; changed, whether one of the arguments was written into; between, how
-    much it computes from the first message that it gets to the last, None where it is computed in
-    another process; receiving, how many receives nobody waited for; open, how many messages.
+    `values[rank]`: returned; changed, whether one of the arguments was written into; between,
+    whether it computes from the first message that it gets to the last, None where it is computed
+    in another process; receiving, how many receives nobody waited for; open, how many messages.
     """
     given = [query, key, value, *(places or [])]
     before, held, requests = [t.clone() for t in given], list(places or []), Requests(comm)

@@ -152,7 +152,7 @@ def bytes_sent(case: Case, seen: Observation) -> str | None:
 def gathers(case: Case, seen: Observation) -> str | None:
     """Nothing is computed from the first block that arrives to the last; where it can be seen."""
     for rank, value in enumerate(seen.values):
-        if case.ranks > 2 and value["between"] == 0:
+        if case.ranks > 2 and value["between"] is False:
             return (
                 f"{case.name}, rank {rank} took in all blocks, one behind the other, and computed "
                 "nothing in between: it held the whole sequence. Work on each block when it "
