@@ -23,6 +23,7 @@ RUNNING = 2.0  # minutes in which one waits for cells
 TRAINING = {"18": 8.0}  # and for trainings that a lesson is about
 
 STATED = re.compile(r"\*Time:\* about (\d+) minutes; [^.]*? alone takes? (\d+)\.")
+READ = re.compile(r"^(?!import |from )[ \t]*\S", re.MULTILINE)  # a line of code, but no import
 SHOWN = {
     r"\b(?:predict|guess_of)\(": PREDICTION,
     r"\b(?:show\w*|table)\(": PICTURE,
@@ -63,14 +64,13 @@ def stated(notebook: NotebookNode) -> tuple[int, int]:
 def walk(notebook: NotebookNode, lesson: str) -> Walk:
     """What a walk through a notebook takes. lesson: its number, such as "02"."""
     words, lines, shown = 0, 0, 0.0
-    for number, cell in enumerate(notebook.cells):
+    for cell in notebook.cells:
         if cell.cell_type == "markdown":
             if not cell.id.startswith("box-"):
                 words += len(cell.source.partition("### Sources")[0].split())
         elif not (number_of(cell, ANSWER_ID) or number_of(cell, CHECK_ID)):
             shown += sum(n * len(re.findall(each, cell.source)) for each, n in SHOWN.items())
-            if number > 1:  # the first code cell imports
-                lines += sum(bool(line.strip()) for line in cell.source.splitlines())
+            lines += len(READ.findall(cell.source))
     return Walk(
         text=words / WORDS,
         code=lines / LINES,
