@@ -13,7 +13,7 @@ from helpers import cli
 from helpers.instructor import new
 from helpers.setup.places import ROOT
 
-COPIED = ("helpers", "tests", "solutions", "lessons", "benchmarks", "cluster")
+COPIED = ("helpers", "tests", "solutions", "lessons", "benchmarks", "cluster", "docs")
 
 
 @pytest.fixture

@@ -230,13 +230,13 @@ EXERCISE = Exercise(
         WrongAnswer(
             "no beta",
             wrong.no_beta,
-            "the old momentum was not multiplied by β: momentum ← β · momentum + g.",
+            "the old momentum was not multiplied by μ: momentum ← μ · momentum + g.",
         ),
         WrongAnswer(
             "a moving average",
             wrong.moving_average,
-            "the gradient was multiplied by 1 − β: that is a moving average, and here "
-            "momentum ← β · momentum + g.",
+            "the gradient was multiplied by 1 − μ: that is a moving average, and here "
+            "momentum ← μ · momentum + g.",
         ),
         WrongAnswer(
             "the rate in the momentum",

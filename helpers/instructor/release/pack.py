@@ -31,6 +31,7 @@ from helpers.worker.encoding import decode, encode
 WHOLE = (
     *("course", "pyproject.toml", "constraints.txt", "environment.yml"),
     *("LICENSE", "LICENSE-text", "CITATION.cff"),
+    "docs/glossary.md",
 )
 PACKAGES = ("commands", "engines", "frameworks", "notebook", "setup", "workloads")
 SINGLE = ("cli.py", "doctor.py", "worker/__init__.py", "worker/encoding.py")
