@@ -47,31 +47,35 @@ _QUOTED = re.compile(r"(['\"])([/~][^'\"\n]*)\1")
 _PART = r"(?:/[^\s\"'<>()\[\],;:|`]+)"
 _PATH = re.compile(rf"(?:(?<![\w.~>/…])|(?<=\s-[A-Z])){_PART}")  # -I/usr/include as well
 _BELOW_HOME = re.compile(rf"~{_PART}")
+_TELLING = re.compile(r"python[\d.]*|[\w+.-]+\.(py|so|c|cc|cpp|cu|h|hpp|log|whl|cmake|toml|cfg)")
 
 
 def cut(text: str) -> str:
-    """The text without what is private. What lies in the system's own folders or below the home
-    folder keeps its last part."""
-    for folder, word in _folders():
-        text = re.sub(rf"(?<![\w.]){re.escape(folder)}(?![\w-])", word, text)
+    """The text without what is private.
+
+    Of a path, the last part stays where it lies in the system's own folders, and below the home
+    folder where it is a Python's or a source file's name.
+    """
+    text = _ADDRESS.sub("<address>", text)
     for secret in _secrets():
         text = text.replace(secret, "<secret>")
+    for folder, word in _folders():
+        text = re.sub(rf"(?<![\w.]){re.escape(folder)}(?![\w-])", word, text)
     for name in os.environ:
         text = re.sub(rf"(?<![\w-]){re.escape(name)}=\S+", f"{name}=<cut>", text)
     text = _PREFIX.sub("<secret>", text)
-    text = _ADDRESS.sub("<address>", text)
     text = _MAIL.sub("<e-mail>", text)
     text = _GIVEN.sub(r"\1<secret>", text)
-    text = _words(text, [*_machines(), *_servers()], "<host>")
+    text = _QUOTED.sub(lambda found: f"{found[1]}{_path(found[2])}{found[1]}", text)
+    text = _WINDOWS.sub("<path>", text)
+    text = _BELOW_HOME.sub(lambda found: _path(found[0]), text)
+    text = _PATH.sub(lambda found: _path(found[0]), text)
     text = _HOST.sub(lambda found: f"{found[1] or ''}<host>", text)
     text = _UUID.sub("<secret>", text)
     text = _MAC.sub("<MAC>", text)
     text = _IP4.sub("<IP>", text)
     text = _IP6.sub(_ip6, text)
-    text = _QUOTED.sub(lambda found: f"{found[1]}{_path(found[2])}{found[1]}", text)
-    text = _WINDOWS.sub("<path>", text)
-    text = _BELOW_HOME.sub(lambda found: _path(found[0]), text)
-    text = _PATH.sub(lambda found: _path(found[0]), text)
+    text = _words(text, [*_machines(), *_servers()], "<host>")
     text = _words(text, _people(), "<user>")
     return _LONG.sub("<secret>", text)
 
@@ -144,5 +148,5 @@ def _ip6(found: re.Match[str]) -> str:
 def _path(path: str) -> str:
     last = path.rstrip("/").rpartition("/")[2]
     if path.startswith("~"):
-        return f"~/…/{last}" if path.count("/") > 1 else path
+        return f"~/…/{last if _TELLING.fullmatch(last) else ''}" if path != "~" else path
     return f"…/{last}" if path.startswith(SYSTEM) else "<path>"
