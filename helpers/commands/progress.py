@@ -16,7 +16,6 @@ from helpers.exercises.standing import (
     together,
 )
 from helpers.setup import places
-from helpers.setup.homes import writable
 
 ANOTHER = f"Name another with {record.SWITCH}=/a/file/of/yours in the environment."
 
@@ -57,17 +56,10 @@ def found() -> tuple[Path | None, record.Record | None, list[str]]:
     except OSError as error:
         why = f"cannot be read ({error.strerror}). {ANOTHER}"
     else:
-        if not _can_be_written(path):
+        if not record.can_be_written(path):
             notes.append(f"{shown} cannot be written to: what passes now is not kept. {ANOTHER}")
         return path, kept, notes
     return path, None, [*notes, f"{shown} {why}"]
-
-
-def _can_be_written(path: Path) -> bool:
-    try:
-        return writable(path.resolve().parent)
-    except OSError:
-        return False
 
 
 def short(path: Path) -> str:

@@ -22,6 +22,7 @@ from typing import Any
 
 from helpers.exercises.index import Entry
 from helpers.setup import places
+from helpers.setup.homes import writable
 from helpers.setup.lock import locked
 
 SWITCH = "COURSE_PROGRESS"
@@ -155,6 +156,14 @@ def _save(path: Path, record: Record) -> None:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)  # where it did not become the file
+
+
+def can_be_written(path: Path) -> bool:
+    """Whether what passes now would be kept; tried, and nothing stays."""
+    try:
+        return writable(path.resolve().parent)
+    except OSError:
+        return False
 
 
 def _free(path: Path) -> Path:

@@ -18,6 +18,7 @@ from helpers.exercises.standing import (
 from helpers.notebook.progress import in_notebook
 
 BLUE = "#0072B2"
+NOT_KEPT = "What passes here is not kept: ./course progress tells why."
 
 
 @dataclass(frozen=True)
@@ -74,29 +75,27 @@ def _beside(number: str) -> list[Neighbour]:
 
 def _told(number: str, beside: list[Neighbour]) -> dict[str, str] | None:
     """The standing as text and as HTML; None where nothing is kept."""
+    found: dict[str, Standing] = {}
     try:
         path = record.place()
         if path is None:
             return None
         found = standings(record.load(path))
+        notes = [] if record.can_be_written(path) else [NOT_KEPT]
     except (OSError, RuntimeError, record.Broken, record.Newer):
-        found = {}
-    if number not in found:
-        return {"text/plain": "Progress is not shown: ./course progress tells why."}
-    return {
-        "text/plain": as_text(number, found, beside),
-        "text/html": as_html(number, found, beside),
-    }
-
-
-def as_text(number: str, found: dict[str, Standing], beside: list[Neighbour]) -> str:
-    """The lines for those who see no HTML."""
-    lines = [f"Lesson {number}: {words(found[number])}"]
+        notes = [NOT_KEPT]
+    some = {f"Lesson {number}": found[number]} if number in found else {}
     if len(found) > 1:
-        lines.append(f"{len(found)} lessons: {words(together(found.values()))}")
-    lines += [note for note in [slipped(found[number])] if note]
-    lines += [f"{one.way}: {one.title} ({one.file})" for one in beside]
-    return "\n".join(lines)
+        some[f"{len(found)} lessons"] = together(found.values())
+    if number in found and (slipped := found[number].slipped):
+        notes.append(f"Passed before, but not when checked last: {', '.join(slipped)}.")
+    return {"text/plain": as_text(some, notes, beside), "text/html": as_html(some, notes, beside)}
+
+
+def as_text(some: dict[str, Standing], notes: list[str], beside: list[Neighbour]) -> str:
+    """The lines for those who see no HTML. some: by what each is called."""
+    lines = [f"{name}: {words(standing)}" for name, standing in some.items()]
+    return "\n".join([*lines, *notes, *(f"{b.way}: {b.title} ({b.file})" for b in beside)])
 
 
 def words(standing: Standing) -> str:
@@ -107,23 +106,14 @@ def words(standing: Standing) -> str:
     )
 
 
-def slipped(standing: Standing) -> str:
-    """Which exercises have passed, but did not when they were checked last; "" where none."""
-    if not standing.slipped:
-        return ""
-    return f"Passed before, but not when checked last: {', '.join(standing.slipped)}."
-
-
-def as_html(number: str, found: dict[str, Standing], beside: list[Neighbour]) -> str:
+def as_html(some: dict[str, Standing], notes: list[str], beside: list[Neighbour]) -> str:
     """Quiet lines in the page's own colours, light or dark."""
-    parts = [_line(f"Lesson {number}", found[number])]
-    if len(found) > 1:
-        parts.append(_line(f"{len(found)} lessons", together(found.values())))
-    links = " · ".join(
+    links = (
         f'{one.way}: <a href="{html.escape(one.file)}">{html.escape(one.title)}</a>'
         for one in beside
     )
-    lines = [" ".join(parts), links, html.escape(slipped(found[number]))]
+    parts = " ".join(_line(name, standing) for name, standing in some.items())
+    lines = [parts, *map(html.escape, notes), " · ".join(links)]
     style = f"border-left:.35em solid {BLUE};padding:.3em .9em;margin:.4em 0"
     body = "".join(f'<p style="margin:.2em 0">{line}</p>' for line in lines if line)
     return f'<div role="group" aria-label="Your progress" style="{style}">{body}</div>'

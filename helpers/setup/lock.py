@@ -10,8 +10,7 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def locked(path: Path, waiting: str = "") -> Iterator[None]:
-    """Hold the lock file at `path`; where another process holds it, say `waiting`, if that is
-    something, and wait.
+    """Hold the lock file at `path`; where another process holds it, wait, and say `waiting` first.
 
     The file stays: removing it would let two processes lock two files of the same name.
     Where the system has no `flock` (Windows, some network disks), nothing is locked.

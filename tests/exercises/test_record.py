@@ -184,7 +184,7 @@ def test_where_nothing_can_be_written_a_sentence_says_so(
     assert "cannot be read (Not a directory). Name another with COURSE_PROGRESS=" in " ".join(
         capfd.readouterr().out.split()
     )
-    monkeypatch.setattr("helpers.commands.progress.writable", lambda folder: False)
+    monkeypatch.setattr("helpers.exercises.record.writable", lambda folder: False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "read-only"))
     assert cli.main(["progress"]) == 0
     assert "cannot be written to: what passes now is not kept." in capfd.readouterr().out

@@ -13,12 +13,12 @@ from jupyter_client.manager import start_new_kernel
 from nbformat.v4 import new_code_cell, new_notebook
 
 from helpers.exercises.index import Entry, index
-from helpers.exercises.record import SWITCH, Answer, load
+from helpers.exercises.record import SWITCH, Answer, load, note
 from helpers.exercises.standing import Standing
 from helpers.instructor.build import notebooks
 from helpers.instructor.build_notebook import code_cells, execute, read
 from helpers.instructor.new import TEMPLATE
-from helpers.notebook.lesson_top import Neighbour, as_html, as_text
+from helpers.notebook.lesson_top import NOT_KEPT, Neighbour, _told, as_html, as_text
 
 ROOT = Path(__file__).parents[2]
 RIGHT = "from helpers.exercises import find\nright = find('02.4').reference\n"
@@ -94,18 +94,33 @@ def test_every_lesson_shows_it_in_its_first_cell() -> None:
 
 
 def test_it_can_be_read_and_heard() -> None:
-    entries = (Entry("02.1", "Scatter", 2), Entry("02.2", "Tree", 3))
-    answers = {"02.1": Answer("2026-01-01T00:00:00+00:00", "wrong")}
-    found = {"02": Standing(entries, answers), "03": Standing((Entry("03.1", "", 5),), answers)}
-    beside = [Neighbour("Before", "01_a.ipynb", "01 <A>")]
-    page, text = as_html("02", found, beside), as_text("02", found, beside)
-    assert text == (
-        "Lesson 02: 1 of 2 exercises, 2 of 5 points\n2 lessons: 1 of 3 exercises, 2 of 10 points\n"
-        "Passed before, but not when checked last: 02.1.\nBefore: 01 <A> (01_a.ipynb)"
+    answers = {"02.1": Answer("2026-01-01T00:00:00+00:00", "passed")}
+    two = Standing((Entry("02.1", "Scatter", 2), Entry("02.2", "Tree", 3)), answers)
+    given = {"Lesson 02": two}, ["A <note>."], [Neighbour("Before", "01_a.ipynb", "01 <A>")]
+    page = as_html(*given)
+    assert as_text(*given) == (
+        "Lesson 02: 1 of 2 exercises, 2 of 5 points\nA <note>.\nBefore: 01 <A> (01_a.ipynb)"
     )
-    for words in text.replace("<A> (01_a.ipynb)", "").split("\n"):
-        assert words.partition(": ")[2].strip() in page
+    assert "1 of 2 exercises, 2 of 5 points" in page and "A &lt;note&gt;." in page
     assert 'role="progressbar" aria-label="Lesson 02, points"' in page
     assert 'aria-valuemax="5" aria-valuenow="2"' in page and "width:40%" in page
     assert '<a href="01_a.ipynb">01 &lt;A&gt;</a>' in page
-    assert "lessons" not in as_text("02", {"02": found["02"]}, [])
+
+
+def test_what_it_says_where_the_file_cannot_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "progress.json"
+    monkeypatch.setenv(SWITCH, str(file))
+    told = _told("02", [])
+    assert told and told["text/plain"].startswith("Lesson 02: 0 of 5 exercises, 0 of")
+    note("02.1", "passed", index()["02"])
+    note("02.1", "wrong", index()["02"])
+    told = _told("02", [])
+    assert told and told["text/plain"].endswith("not when checked last: 02.1.")
+    monkeypatch.setattr("helpers.exercises.record.writable", lambda folder: False)
+    told = _told("02", [])
+    assert told and "1 of 5 exercises" in told["text/plain"] and NOT_KEPT in told["text/html"]
+    file.write_text("no JSON", encoding="utf-8")
+    told = _told("02", [])
+    assert told and told["text/plain"] == NOT_KEPT
