@@ -79,11 +79,22 @@ def test(
 
 
 @course.command()
-def doctor() -> int:
+@click.option("--report", is_flag=True, help="Print a block for a bug report instead.")
+def doctor(report: bool) -> int:
     """Show what this machine has, and what each missing thing costs you."""
+    from helpers.bug_report import show as show_report
     from helpers.doctor import show
 
-    return show()
+    return show_report() if report else show()
+
+
+@course.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
+def progress(as_json: bool) -> int:
+    """Show which exercises are done, their points, and what to go on with."""
+    from helpers.commands.progress import progress as show
+
+    return show(as_json)
 
 
 @course.command()

@@ -18,6 +18,7 @@ from xdist.scheduler import LoadFileScheduling
 from helpers.engines.hosts import namespaces
 from helpers.engines.patience import PATIENCE
 from helpers.exercises import drives_tf
+from helpers.exercises.record import SWITCH
 from helpers.setup import state, system
 from tests import selection
 
@@ -48,6 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ[SWITCH] = "off"  # no test writes into the progress of whoever runs it
     if "PYTEST_XDIST_WORKER" not in os.environ:
         _own_fonts(config)
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))

@@ -12,6 +12,7 @@ from nbformat import NotebookNode
 
 from helpers.engines.patience import PATIENCE
 from helpers.exercises import lessons
+from helpers.exercises.record import SWITCH
 from helpers.instructor.build_lesson import CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells, read
 from helpers.instructor.release import release
@@ -40,6 +41,7 @@ def environment(unpacked: Path, *more: Path) -> dict[str, str]:
         "PYTHONDONTWRITEBYTECODE": "1",
         MOST_REPEATS: "1",
         PATIENCE: "4",
+        SWITCH: "off",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }
 

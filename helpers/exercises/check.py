@@ -6,13 +6,16 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from helpers.exercises import NoSuchExercise, find
+from helpers.exercises import NoSuchExercise, find, record
 from helpers.exercises.apart import observe_apart
+from helpers.exercises.index import index
 from helpers.exercises.judging import judge_all
 from helpers.exercises.released import LeftOut, is_left_out
 from helpers.exercises.result import Result
 from helpers.exercises.spec import Exercise
+from helpers.notebook import lesson_top
 from helpers.notebook.failed_cells import behind
+from helpers.notebook.progress import in_notebook
 
 _known: dict[tuple[str, str], str] = {}
 
@@ -23,8 +26,19 @@ def check(number: str, function: Callable[..., Any]) -> Result:
     number: such as "02.1". function: yours. It runs in a process of its own for at most ten
     seconds, thirty with TensorFlow, and never raises for a mistake. Where the last cell that should
     define it failed, it is the function of before, and the result says so instead. The result
-    displays itself as a cell's last expression.
+    displays itself as a cell's last expression. In a notebook, what it says is kept for
+    `./course progress`.
     """
+    result = _checked(number, function)
+    if result.exercise is not None and in_notebook():
+        lesson = result.exercise.lesson
+        if record.note(number, result.status, index().get(lesson, ())):
+            lesson_top.refresh(lesson)
+    return result
+
+
+def _checked(number: str, function: Callable[..., Any]) -> Result:
+    """What a check says, which nothing keeps."""
     try:
         exercise = find(number)
     except NoSuchExercise as error:
@@ -67,7 +81,7 @@ def known_status(number: str, function: Callable[..., Any]) -> str:
         return "not run"
     key = (number, fingerprint(function))
     if key not in _known:
-        _known[key] = check(number, function).status
+        _known[key] = _checked(number, function).status
     return _known[key]
 
 

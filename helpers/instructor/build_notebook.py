@@ -13,6 +13,8 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from helpers.exercises.record import SWITCH
+
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 WIDGET = "application/vnd.jupyter.widget-view+json"
 CELL_KEYS = ("deletable", "editable", "jupyter", "nbgrader", "tags")
@@ -113,7 +115,8 @@ def execute(notebook: NotebookNode, folder: Path, timeout: float = CELL_TIMEOUT)
         cell.outputs, cell.execution_count = [], None
     root = str(Path(__file__).parents[2])
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    # Nobody learns here: no progress is shown, and none is kept.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), SWITCH: "off"}
     # A frozen-modules notice on stderr would count as an output.
     environment.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     client = NotebookClient(

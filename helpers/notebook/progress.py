@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sized
 from typing import TypeVar
 
@@ -35,9 +36,7 @@ def progress(items: Iterable[T], label: str, rank: int = 0) -> Iterator[T]:
 
 def in_notebook() -> bool:
     """Whether this code runs in a notebook's kernel."""
-    try:
-        from IPython.core.getipython import get_ipython
-    except ImportError:
+    if "IPython" not in sys.modules:
         return False
-    shell = get_ipython()
+    shell = sys.modules["IPython"].get_ipython()
     return shell is not None and hasattr(shell, "kernel")

@@ -32,9 +32,9 @@ def main(arguments: list[str]) -> int:
     asked = arguments[0] if arguments else "--help"
     if not state.ready():
         if asked == "doctor":
-            from helpers.doctor import show
+            from helpers import bug_report, doctor
 
-            return show()
+            return bug_report.show() if "--report" in arguments else doctor.show()
         if asked.startswith("-") or "--help" in arguments:
             print(HELP, end="")
             return 0

@@ -1,4 +1,4 @@
-"""One set-up at a time: a lock that the system releases even when its holder is killed."""
+"""One process at a time: a lock that the system releases even when its holder is killed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 
 @contextlib.contextmanager
-def locked(path: Path, waiting: str) -> Iterator[None]:
-    """Hold the lock file at `path`; where another process holds it, say `waiting` and wait.
+def locked(path: Path, waiting: str = "") -> Iterator[None]:
+    """Hold the lock file at `path`; where another process holds it, wait, and say `waiting` first.
 
     The file stays: removing it would let two processes lock two files of the same name.
     Where the system has no `flock` (Windows, some network disks), nothing is locked.
@@ -26,7 +26,8 @@ def locked(path: Path, waiting: str) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print(waiting, flush=True)
+            if waiting:
+                print(waiting, flush=True)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         except OSError:
             pass

@@ -1,4 +1,4 @@
-"""Where things are: the project, its Python environment, the user's cache."""
+"""Where things are: the project, its Python environment, the user's cache and data."""
 
 from __future__ import annotations
 
@@ -49,6 +49,17 @@ def cache() -> Path:
     if os.name == "nt" and os.environ.get("LOCALAPPDATA"):
         return Path(os.environ["LOCALAPPDATA"]) / NAME
     return Path.home() / ".cache" / NAME
+
+
+def data() -> Path:
+    """The user's data folder for the course, which outlives the course's; it need not exist yet."""
+    if os.environ.get("XDG_DATA_HOME"):
+        return Path(os.environ["XDG_DATA_HOME"]) / NAME
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / NAME
+    if os.name == "nt" and os.environ.get("APPDATA"):
+        return Path(os.environ["APPDATA"]) / NAME
+    return Path.home() / ".local" / "share" / NAME
 
 
 def logs() -> Path:

@@ -38,10 +38,10 @@ def preload(frameworks: Sequence[str]) -> None:
         import tf_keras  # noqa: F401
         import torch._dynamo
     # An answer's own check and its stand-ins have no place here; a call of them does no harm.
-    helpers.__dict__.update(check=_no_check, mine_or_yours=_mine)
+    helpers.__dict__.update(check=_nothing, lesson=_nothing, mine_or_yours=_mine)
 
 
-def _no_check(*args: Any) -> None:
+def _nothing(*args: Any) -> None:
     return None
 
 

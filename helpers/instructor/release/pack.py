@@ -34,12 +34,13 @@ WHOLE = (
     "docs/glossary.md",
 )
 PACKAGES = ("commands", "engines", "frameworks", "notebook", "setup", "workloads")
-SINGLE = ("cli.py", "doctor.py", "worker/__init__.py", "worker/encoding.py")
+SINGLE = ("cli.py", "doctor.py", "bug_report.py", "worker/__init__.py", "worker/encoding.py")
 SCRIPTS = ("cluster", "cluster/local")
 SUFFIXES = (".py", ".slurm", ".sh", ".yaml")  # of what is typed, handed to SLURM, or filled in
 INSTRUCTORS = "grade.slurm"  # grading is left out
 ALGORITHMS = "helpers.algorithms"
 SPECS = "helpers.exercises.lesson_"
+MAINTAINERS = "\n## With those who maintain the course"  # of AGENTS.md, its last part
 LEFT_OUT = "from helpers.exercises.released import left_out"
 WHEN = (2026, 1, 1, 0, 0, 0)  # in every entry, so that the same course gives the same bytes
 
@@ -52,8 +53,9 @@ README = """\
 # Lesson {lesson} of a course on distributed deep learning
 
 ```sh
-./course lab     # sets everything up, then opens JupyterLab at the lesson
-./course doctor  # what this machine has, and what a missing thing costs you
+./course lab       # sets everything up, then opens JupyterLab at the lesson
+./course progress  # which exercises are done, and what comes next
+./course doctor    # what this machine has, and what a missing thing costs you
 ```
 
 You need Linux (glibc 2.28 or newer), macOS 14 on Apple silicon, or WSL 2 on Windows; Python 3.11,
@@ -102,6 +104,7 @@ def contents(lesson: str, root: Path = ROOT) -> dict[str, bytes]:
         )
     files = {name: (root / name).read_bytes() for name in WHOLE}
     files["README.md"] = README.format(lesson=lesson, name=path.name).encode()
+    files["AGENTS.md"] = agents((root / "AGENTS.md").read_text(encoding="utf-8")).encode()
     files[f"lessons/{path.name}"] = path.read_bytes()
     files |= _helpers(root)
     algorithms = Modules(sources(root / "helpers" / "algorithms", ALGORITHMS))
@@ -112,6 +115,11 @@ def contents(lesson: str, root: Path = ROOT) -> dict[str, bytes]:
     table = recorded(notebook, solution, withheld)
     files[f"helpers/exercises/lesson_{lesson}/{RECORDED}"] = _json(table)
     return files
+
+
+def agents(text: str) -> str:
+    """What the course asks coding assistants for, without what a release does not have."""
+    return text.partition(MAINTAINERS)[0].replace("`solutions/`, ", "")
 
 
 def sources(folder: Path, package: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ import pytest
 from submissions import code_cells, solution, untouched, write
 
 from helpers.exercises import find
+from helpers.exercises.record import SWITCH
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.instructor.grades import ExerciseGrade
 from helpers.instructor.judge import Budgets, Graded, Judge, calls
@@ -54,6 +55,15 @@ def test_order_does_not_matter(graded) -> None:
     shuffled = list(SOLUTION)
     random.Random(1).shuffle(shuffled)
     assert graded(*shuffled).grade.total == FULL
+
+
+def test_grading_is_nobodys_progress(
+    graded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(SWITCH)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert graded(*SOLUTION).grade.total == FULL  # its cells call helpers.lesson and helpers.check
+    assert not (tmp_path / "data").exists()
 
 
 def test_doubled_and_split_cells_do_no_harm(graded) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from assistants import not_there
 from leaks import ROOT, leaks, members
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
@@ -57,6 +58,13 @@ def test_what_is_typed_on_a_cluster_is_there(packed: Path) -> None:
     assert {Path(name).suffix for name in names} == {".py", ".slurm", ".sh", ".yaml"}
     assert names == ours.keys() - {"cluster/grade.slurm"}
     assert all(held[name] == ours[name].read_bytes() for name in names)
+
+
+def test_assistants_are_asked_to_tutor(packed: Path) -> None:
+    with zipfile.ZipFile(packed) as archive:
+        text = archive.read("AGENTS.md").decode()
+        assert "Tutor; do not solve" in text
+        assert not_there(text, {*archive.namelist()}, {"lab", "doctor", "progress"}) == []
 
 
 def with_file(data: bytes, name: str, text: str | bytes) -> bytes:
