@@ -137,3 +137,16 @@ def _said(mbit: float) -> str:
     digits = 1 - math.floor(math.log10(mbit))
     value = round(mbit, digits)
     return f"{value / 1000:g} Gbit/s" if value >= 1000 else f"{value:g} Mbit/s"
+
+
+def show_scaled(runs: Mapping[str, Any], scale: Any) -> None:
+    """Losses in 16 bits and in 32. scale: the loss scale of one of them."""
+    show_lines(
+        {name: run.losses for name, run in runs.items()},
+        "step",
+        "loss (share of the variance)",
+        "fp16 alone never moves: all gradients of its last layer are 0. With a scale "
+        f"it trains; {scale.skipped} steps overflowed at first and were left out, and "
+        f"the scale ended at 2^{math.log2(scale.scale):.0f}. bf16 needs none.",
+        log=True,
+    )
