@@ -52,16 +52,13 @@ def _row(rank: int, lane: int) -> tuple[float, float]:
 
 
 def _bar(ax: Any, event: Event, scale: float) -> None:
+    from matplotlib.patches import Rectangle
+
     centre, height = _row(event.rank, event.lane)
-    ax.barh(
-        centre,
-        (event.end - event.start) / scale,
-        height=height,
-        left=event.start / scale,
-        edgecolor="#444444",
-        linewidth=0.4,
-        **ACTIVITY[event.kind],
-    )
+    corner = (event.start / scale, centre - height / 2)
+    look = {"edgecolor": "#444444", "linewidth": 0.4, **ACTIVITY[event.kind]}
+    # `barh` would look at the limits of the axes after every bar, which are set at the end.
+    ax.add_patch(Rectangle(corner, (event.end - event.start) / scale, height, **look))
 
 
 class Flight(NamedTuple):

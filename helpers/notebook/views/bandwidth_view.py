@@ -104,7 +104,7 @@ def show_bars(seconds: Mapping[str, tuple[float, float]], caption: str, source: 
     ax.set_yticks(range(len(seconds)), list(seconds))
     ax.set_ylim(len(seconds) - 0.5, -0.5)
     ax.set_xlim(0, 1.25e3 * max(max(pair) for pair in seconds.values()))
-    ax.set_xlabel("ms")
+    ax.set_xlabel("time (ms)")
     ax.grid(axis="y", visible=False)
     ax.legend(loc="lower right", bbox_to_anchor=(1, 1.0), ncols=2, fontsize=9, frameon=False)
     told = "; ".join(

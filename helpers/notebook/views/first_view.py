@@ -35,6 +35,9 @@ def how_many_ranks(run: Any, model: Mapping[int, float]) -> Any:
     run: results, whose rank 0 returned its seconds. model: seconds by number of ranks.
     """
     figure, (upper, lower) = axes(rows=2, height=6.4)
+    figure.set_layout_engine("none")  # a fixed layout takes half the time to draw
+    upper.set_position((0.11, 0.6, 0.87, 0.38))
+    lower.set_position((0.11, 0.09, 0.87, 0.37))
     ranks = run.trace.size
     upper.plot(list(model), [seconds * 1e3 for seconds in model.values()], **modelled())
     upper.plot([ranks], [run[0] * 1e3], **measured(label="this run, on the virtual clock"))
