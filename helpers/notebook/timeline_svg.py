@@ -22,7 +22,7 @@ MOST = 800  # bars in one picture
 DOTS = 900  # across it: what is narrower than one and a half of them is merged with its neighbours
 ARROWS = 40  # the most messages that are drawn
 NAMES = 40  # pixels above the rows, for the name of a bar
-AXIS = 34  # pixels under them
+AXIS = 56  # pixels under them, for times and what the fills mean
 
 
 class Span(NamedTuple):
@@ -231,6 +231,10 @@ def _axis(trace: Trace, span: Span, rows: _Rows) -> Iterator[str]:
             f"{tick * step:.{digits}f}</text>"
         )
         tick += 1
+    for place, (name, fill) in enumerate(_FILLS.items()):
+        look = f'width="18" height="11" stroke="#444" stroke-width=".5" fill="{fill}"'
+        yield f'<rect x="{96 * place}" y="{bottom + 40:.0f}" {look}/>'
+        yield f'<text x="{96 * place + 23}" y="{bottom + 50:.0f}">{name}</text>'
     kind = "virtual time" if trace.virtual else "time"
     yield f'<text x="50%" y="{bottom + 30:.0f}" text-anchor="middle">{kind} ({unit})</text>'
 
