@@ -151,6 +151,12 @@ class Trace(Sequence[Event]):
 
         return timeline(self, **options)
 
+    def explore(self) -> None:
+        """In a notebook: a timeline that zooms, and names the event under the pointer."""
+        from helpers.notebook.timeline_viewer import explore_trace
+
+        explore_trace(self)
+
     def save(self, path: str | Path) -> Path:
         """Write the trace in the format that Chrome's `about:tracing` and Perfetto open."""
         path = Path(path)

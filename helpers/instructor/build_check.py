@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from nbformat import NotebookNode
 
@@ -14,6 +14,7 @@ from helpers.instructor.build_lesson import ANSWER_ID, CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells, code_hash, id_problems, text
 
 LARGEST = 600_000
+DESCRIPTIONS = {"caption": 160, "alt": 100}  # the most characters that a cell may write out
 MARKS = ("BEGIN SOLUTION", "END SOLUTION", "BEGIN HIDDEN", "END HIDDEN", "instructor.hidden")
 _IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
 _TAG = re.compile(r"<img\b[^>]*>", re.IGNORECASE)
@@ -31,6 +32,7 @@ def solution_problems(notebook: NotebookNode, lesson: str) -> Iterator[str]:
         yield f"it takes {size // 1000} KB with its outputs; {LARGEST // 1000} KB are allowed"
     yield from _alt_texts(notebook)
     yield from _outputs(notebook)
+    yield from _descriptions(notebook)
     yield from _exercises(notebook, lesson)
 
 
@@ -83,6 +85,33 @@ def _outputs(notebook: NotebookNode) -> Iterator[str]:
                 yield f"cell {cell.get('id')} ended with {output.ename}"
             if output.output_type == "stream" and output.name == "stderr":
                 yield f"cell {cell.get('id')} wrote to stderr: {output.text.strip()[:80]}"
+
+
+def _descriptions(notebook: NotebookNode) -> Iterator[str]:
+    """Cells that hold more of a description than of the idea that they show."""
+    for cell in code_cells(notebook):
+        try:
+            nodes = list(ast.walk(ast.parse(cell.source)))
+        except SyntaxError:  # told elsewhere, where it matters
+            continue
+        for what, text_of in _described(node for node in nodes if isinstance(node, ast.Call)):
+            parts = [n.value for n in ast.walk(text_of) if isinstance(n, ast.Constant)]
+            size = sum(len(part) for part in parts if isinstance(part, str))
+            if size > DESCRIPTIONS[what]:
+                yield (
+                    f"cell {cell.get('id')} writes {size} characters of {what}, and "
+                    f"{DESCRIPTIONS[what]} are allowed: let a function in helpers/notebook/views "
+                    "show the figure with its words"
+                )
+
+
+def _described(calls: Iterable[ast.Call]) -> Iterator[tuple[str, ast.expr]]:
+    """The captions and alt texts that calls are given, by name, or to a function that shows."""
+    for call in calls:
+        yield from ((str(k.arg), k.value) for k in call.keywords if k.arg in DESCRIPTIONS)
+        if ast.unparse(call.func).rpartition(".")[2].startswith("show"):
+            strings = (ast.Constant, ast.JoinedStr, ast.BinOp)
+            yield from (("caption", value) for value in call.args if isinstance(value, strings))
 
 
 def _exercises(notebook: NotebookNode, lesson: str) -> Iterator[str]:

@@ -51,13 +51,15 @@ def display_picture(data: bytes, alt: str, handle: str = "", update: bool = Fals
 
 def png(figure: Any, colours: int = 64) -> bytes:
     """The figure as a PNG with a small palette; a picture of lines takes 10 to 30 KB."""
+    import numpy as np
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 
-    raw = io.BytesIO()
+    canvas = FigureCanvasAgg(figure)
     with style():
-        figure.savefig(raw, format="png", dpi=DPI)
-    raw.seek(0)
-    flat = Image.open(raw).convert("RGB")
+        figure.set_dpi(DPI)
+        canvas.draw()  # once; `savefig` goes through the artists twice where there is a layout
+    flat = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
     # The octree keeps a colour that few dots have; a median cut would turn it brown.
     octree = Image.Quantize.FASTOCTREE
     small = flat.quantize(colors=colours, method=octree, dither=Image.Dither.NONE)

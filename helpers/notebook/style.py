@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 BLACK = "#000000"
@@ -105,4 +106,35 @@ def axes(columns: int = 1, rows: int = 1, width: float = 7.0, height: float = 3.
     with style():
         figure = Figure(figsize=(width, height))
         FigureCanvasAgg(figure)
-        return figure, figure.subplots(rows, columns)
+        return figure, figure.subplots(rows, columns, subplot_kw={"axes_class": _axes_class()})
+
+
+@cache
+def _axes_class() -> type[Any]:
+    """Axes whose titles and legends have the course's look outside `style()` too.
+
+    matplotlib asks for these settings when a title is set, not when the axes are made.
+    """
+    from matplotlib.axes import Axes
+
+    class CourseAxes(Axes):
+        def set_title(
+            self,
+            label: str,
+            fontdict: Any = None,
+            loc: Any = None,
+            pad: float | None = None,
+            *,
+            y: float | None = None,
+            **look: Any,
+        ) -> Any:
+            look = {"fontsize": _SETTINGS["axes.titlesize"], **look}
+            return super().set_title(label, fontdict, loc or "left", pad, y=y, **look)
+
+        def get_title(self, loc: Any = "left") -> str:
+            return str(super().get_title(loc))
+
+        def legend(self, *args: Any, **look: Any) -> Any:
+            return super().legend(*args, **{"frameon": False, **look})
+
+    return CourseAxes

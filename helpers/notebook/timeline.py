@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helpers.notebook.style import ACTIVITY, style
@@ -28,19 +29,20 @@ def timeline(
         figure, ax = axes(width=width, height=1.1 + 0.42 * trace.size + 0.2 * len(lanes))
     else:
         figure = ax.figure
-    scale, unit = _unit(trace.duration)
+    scale, unit = unit_of(trace.duration)
     with style():
         for event in trace:
             _bar(ax, event, scale)
-        flights = _flights(trace)
-        if arrows if arrows is not None else len(flights) <= 40:
-            for flight in flights:
+        messages = flights(trace)
+        if arrows if arrows is not None else len(messages) <= 40:
+            for flight in messages:
                 _arrow(ax, flight, scale)
         _finish(ax, trace, unit, scale, title)
     return figure
 
 
-def _unit(duration: float) -> tuple[float, str]:
+def unit_of(duration: float) -> tuple[float, str]:
+    """The unit in which a duration in seconds reads well: its seconds, and its sign."""
     return next(((s, u) for s, u in _UNITS if duration >= s), _UNITS[-1])
 
 
@@ -50,16 +52,13 @@ def _row(rank: int, lane: int) -> tuple[float, float]:
 
 
 def _bar(ax: Any, event: Event, scale: float) -> None:
+    from matplotlib.patches import Rectangle
+
     centre, height = _row(event.rank, event.lane)
-    ax.barh(
-        centre,
-        (event.end - event.start) / scale,
-        height=height,
-        left=event.start / scale,
-        edgecolor="#444444",
-        linewidth=0.4,
-        **ACTIVITY[event.kind],
-    )
+    corner = (event.start / scale, centre - height / 2)
+    look = {"edgecolor": "#444444", "linewidth": 0.4, **ACTIVITY[event.kind]}
+    # `barh` would look at the limits of the axes after every bar, which are set at the end.
+    ax.add_patch(Rectangle(corner, (event.end - event.start) / scale, height, **look))
 
 
 class Flight(NamedTuple):
@@ -72,10 +71,10 @@ class Flight(NamedTuple):
     end: float
 
 
-def _flights(trace: Trace) -> list[Flight]:
-    """The messages that the trace shows: as their sender noted them, else as their receiver."""
+def flights(events: Iterable[Event]) -> list[Flight]:
+    """The messages that these events show: as their sender noted them, else as their receiver."""
     sends, receives = [], []
-    for e in trace:
+    for e in events:
         if e.peer is None or 0 < e.end - e.start <= 1e-12 * e.end:
             continue  # no message, or one that is over but for the clock's last bit
         if e.label.startswith("receive"):

@@ -8,6 +8,21 @@ from typing import Any
 
 from helpers.notebook.figures import display_picture, forget, png
 
+UNITS = {
+    "GB_per_s": "GB/s",
+    "Gbit_per_s": "Gbit/s",
+    "Mbit_per_s": "Mbit/s",
+    "GB": "GB",
+    "MB": "MB",
+    "percent": "%",
+    "min": "min",
+    "ms": "ms",
+    "us": "µs",
+    "µs": "µs",
+    "s": "s",
+}
+"""How a keyword of `explore` may end, and the unit's sign."""
+
 _counter = itertools.count(1)
 
 
@@ -25,8 +40,9 @@ def explore(draw: Callable[..., Any], alt: str | Callable[..., str], **sliders: 
     draw: returns a matplotlib figure (`style.axes` makes one); keep it under 0.2 s. alt: the
     picture's alt text, or a function of the same values that returns it. Each slider is
     `(low, high, start)` or `(low, high, start, step)` in whole or real numbers, a list of choices
-    (the first one is the start), or a widget. An underscore in a name is a space in its label.
-    Arrow keys move a slider. The picture is an ordinary output: it stays in the saved notebook.
+    (the first one is the start; numbers are put in order), or a widget. A name becomes its label,
+    as `label_of` says. Arrow keys move a slider. The picture is an ordinary output: it stays in
+    the saved notebook.
     """
     import ipywidgets
 
@@ -46,13 +62,24 @@ def explore(draw: Callable[..., Any], alt: str | Callable[..., str], **sliders: 
         control.observe(lambda change: picture(), names="value")
 
 
+def label_of(name: str) -> str:
+    """What the control of a keyword is called: `work_ms` is "work (ms)", `at_once` "at once"."""
+    for unit, sign in UNITS.items():
+        if name == unit:
+            return sign
+        if name.endswith(f"_{unit}"):
+            stem = name.removesuffix(f"_{unit}").removesuffix("_in")
+            return f"{stem.replace('_', ' ')} ({sign})"
+    return name.replace("_", " ")
+
+
 def _control(name: str, spec: Any) -> Any:
     """The widget for one keyword of `explore`."""
     import ipywidgets
 
     if isinstance(spec, ipywidgets.Widget):
         return spec
-    label = name.replace("_", " ")
+    label = label_of(name)
     wide = {
         "description": label,
         "style": {"description_width": "11em"},
@@ -60,7 +87,9 @@ def _control(name: str, spec: Any) -> Any:
     }
     if isinstance(spec, Sequence) and not isinstance(spec, str | tuple):
         if len(spec) > 1:
-            return ipywidgets.SelectionSlider(options=list(spec), value=spec[0], **wide)
+            numbers = all(isinstance(choice, int | float) for choice in spec)
+            options = sorted(spec) if numbers else list(spec)
+            return ipywidgets.SelectionSlider(options=options, value=spec[0], **wide)
         raise ValueError(f"The choices of {label!r} are {spec}: give at least two.")
     if not isinstance(spec, tuple) or len(spec) not in (3, 4):
         raise ValueError(

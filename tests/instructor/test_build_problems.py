@@ -43,6 +43,12 @@ def spoil(name: str, notebook: NotebookNode) -> None:
         notebook.cells[0].source += "\n\n![](ring.png)"
     elif name == "size":
         last.outputs = [new_output("stream", text="x" * 700_000)]
+    elif name == "caption":
+        last.source += f'\nshow(figure, caption=f"{"so it is. " * 17}{{1 + 1}}", alt="A figure.")'
+    elif name == "caption, not named":
+        last.source += f'\nview.show_runs(runs, "{"so it is. " * 17}")'
+    elif name == "alt":
+        last.source += f'\nshow(figure, caption="It is.", alt="{"a line, " * 13}" + "; ".join(x))'
     elif name == "points":
         check.metadata.nbgrader.points = 7
     elif name == "number":
@@ -74,6 +80,9 @@ DEFECTS = {
     "img": "has an <img> without alt text",
     "markdown picture": "has a picture without alt text",
     "size": "takes 7",
+    "caption": "writes 170 characters of caption, and 160 are allowed",
+    "caption, not named": "writes 170 characters of caption",
+    "alt": "writes 106 characters of alt",
     "points": "gives 7 points, its spec 1",
     "number": "exercise 00.9 is in no spec",
     "missing exercise": "has 0 answer cells and 1 check cells",

@@ -17,7 +17,7 @@ from helpers.notebook.figures import png, show
 from helpers.notebook.predict import predict
 from helpers.notebook.progress import progress
 from helpers.notebook.timeline import timeline
-from helpers.notebook.widgets import explore
+from helpers.notebook.widgets import _control, explore, label_of
 
 EVENTS = [
     Event(0, "computing", 0.0, 1e-3),
@@ -197,6 +197,19 @@ def test_real_numbers_make_a_slider_of_real_numbers(screen: Screen) -> None:
 
     explore(draw, alt="A picture.", rate=(0.0, 1.0, 0.5))
     assert seen == [0.5]
+
+
+def test_a_label_has_its_unit() -> None:
+    names = ("work_ms", "latency_us", "link_in_Gbit_per_s", "MB", "range_percent", "at_once")
+    labels = ["work (ms)", "latency (µs)", "link (Gbit/s)", "MB", "range (%)", "at once"]
+    assert list(map(label_of, names)) == labels
+
+
+def test_numbers_to_choose_from_are_in_order_and_begin_where_they_should() -> None:
+    slider = _control("learning_ms", [50, 10, 200])
+    assert (slider.options, slider.value) == ((10, 50, 200), 50)
+    words = _control("link", ["slow", "quick", "none"])
+    assert (words.options, words.value) == (("slow", "quick", "none"), "slow")
 
 
 # --- predictions --------------------------------------------------------------------------------

@@ -268,3 +268,34 @@ def show_ways(
         f"played: means{bands}. Dashed: weighed by V-trace.",
         alt=f"{unit} by thousands of steps played. {'; '.join(said)}. The goal is {goal:g}.",
     )
+
+
+def show_cart_pole(
+    runs: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    unit: str,
+    goal: float,
+    updates: int,
+) -> None:
+    """Scores over seconds on real processes. runs: seconds and scores, by name."""
+    took = ", ".join(f"{name} {where[-1]:.1f} s" for name, (where, _) in runs.items())
+    show_learning(
+        runs,
+        "seconds",
+        unit,
+        goal,
+        f"Lock-free on real processes, {updates} updates each, one run: "
+        f"{took}. A point is the mean of 20 episodes; how a curve gets there changes "
+        "from run to run.",
+    )
+
+
+def shared_words(made: Mapping[str, Any], before: float, goal: float) -> str:
+    """Under the table of lock-free and locked actors. before: what an untrained network scores."""
+    speed = {way: done.steps_per_second for way, done in made.items()}
+    first, second = sorted(speed, key=lambda way: speed[way], reverse=True)
+    return (
+        "1000 games that nobody trained on. The untrained network does not lose "
+        f"{before:.1f} % of them; the goal is {goal:g} %. In this run {first} was "
+        f"quicker, {speed[first] / speed[second]:.2f} times as quick as {second}. "
+        f"Updates beyond 1000, lock-free: {sum(made['lock-free'].updates) - 1000}."
+    )

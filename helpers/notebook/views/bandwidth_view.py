@@ -104,7 +104,7 @@ def show_bars(seconds: Mapping[str, tuple[float, float]], caption: str, source: 
     ax.set_yticks(range(len(seconds)), list(seconds))
     ax.set_ylim(len(seconds) - 0.5, -0.5)
     ax.set_xlim(0, 1.25e3 * max(max(pair) for pair in seconds.values()))
-    ax.set_xlabel("ms")
+    ax.set_xlabel("time (ms)")
     ax.grid(axis="y", visible=False)
     ax.legend(loc="lower right", bbox_to_anchor=(1, 1.0), ncols=2, fontsize=9, frameon=False)
     told = "; ".join(
@@ -141,3 +141,33 @@ def show_published(
         for case in cases
     )
     show(figure, caption=caption, alt=f"Speedup against GPUs, both axes logarithmic. {told}.")
+
+
+def show_calibrated(
+    lines: Mapping[str, Mapping[int, float]],
+    more: Mapping[str, Mapping[int, float]],
+    few: Sequence[int],
+    off: float,
+    source: str,
+) -> None:
+    """Predictions from three short runs beside what was measured. off: the worst, a share."""
+    show_predictions(
+        lines,
+        more,
+        few,
+        "From three short runs over one kind of link, 4 and 8 hosts over three kinds. "
+        f"The worst prediction is off by {off:.0%}: "
+        f"{'all' if off <= 0.15 else 'not all'} are within 15 %.",
+        source,
+    )
+
+
+def show_published_speedups(cases: Sequence[Case], on: Callable[[Case, float], float]) -> None:
+    """Published speedups, and curves through them by assumption. on: the speedup of a case."""
+    show_published(
+        cases,
+        on,
+        "Published speedups, and curves through them by assumption: computing and "
+        "bytes as in the table, 10 Gbit/s. RankBrain has one server for every 5 GPUs, "
+        "and at least one: hence the kink at 8.",
+    )

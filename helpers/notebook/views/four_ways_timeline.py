@@ -86,3 +86,16 @@ def _bar(ax: Any, each: Gradient, start: float, seconds: float) -> None:
     if inside > 0.012 * (1 + len(text)):
         x = (max(begin, 0) + min(end, 1e3 * seconds)) / 2
         ax.text(x, each.worker, text, ha="center", va="center", fontsize=8)
+
+
+def show_step_gradients(runs: Mapping[str, WayRun], spared: WayRun) -> None:
+    """Gradients of three runs with a slow worker. spared: the one with 2 of 3."""
+    show_gradients(
+        runs,
+        seconds=0.25,
+        caption="A quarter of a second. With 3 of 3 everybody waits for worker 2. With 2 of 3 "
+        "the others need not, and what comes late is dropped (hatched): "
+        f"{spared.dropped[2]} of the {spared.counted[2] + spared.dropped[2]} gradients "
+        "that worker 2 gave in the whole run. Asynchronously each is applied, as stale "
+        "as the number in its bar.",
+    )

@@ -182,3 +182,38 @@ def show_policies(latency: float = 200e-6, bandwidth: float = 1e9) -> dict[str, 
         "sums run on the second lane while backward computes.",
     )
     return took
+
+
+def show_prepared(alone: Sequence[float], torch_runs: Mapping[str, Any]) -> None:
+    """A right run and two with one call missing or doubled. alone: one process's losses."""
+    show_mistakes(
+        alone,
+        torch_runs,
+        caption="Without the broadcast the loss still falls, and the two ranks hold different "
+        "models to the end. Averaged twice, the ranks agree (no bar: no difference) "
+        "and learn at half the rate.",
+        alt="Left, loss curves over 50 steps: the right run lies on one process's, both "
+        "mistakes fall more slowly. Right, bars on a logarithmic axis: without "
+        "broadcast rank 1 is far from rank 0; averaged twice the ranks agree but are "
+        "far from one process; the right run is "
+        f"{torch_runs['as it is'].from_alone():.0e} away.",
+    )
+
+
+def show_seven(alone: Any, runs: Mapping[str, Any]) -> None:
+    """Seven ways to the same training, beside one process's run."""
+    apart = max(
+        abs(loss - right)
+        for run in runs.values()
+        for loss, right in zip(run.losses, alone.losses, strict=True)
+    )
+    show_curves(
+        alone.losses,
+        {name: run.losses for name, run in runs.items()},
+        caption="Seven loss curves lie on each other and on one process's; what they differ by "
+        "is rounding (a difference of nothing is drawn at 1e-8).",
+        alt=f"Left, eight loss curves from {alone.losses[0]:.1f} down to "
+        f"{alone.losses[-1]:.1f} nats that cannot be told apart. Right, each one's "
+        f"difference from one process on a logarithmic axis: {apart:.0e} at most in all "
+        "50 steps.",
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from helpers.notebook.figures import show
 from helpers.notebook.style import ACTIVITY, axes
 from helpers.workloads import on_gpu
 
@@ -39,3 +40,32 @@ def copies_words() -> str:
         busy = sum(finished - begin for lane, begin, finished in spans if lane == "compute")
         told.append(f"From {kind} memory all ends after {end:.0f} ms; products run in {busy:.0f}.")
     return f"Two timelines of four products beside four copies to a GPU. {' '.join(told)}"
+
+
+def show_copies() -> None:
+    """Show `copies`."""
+    show(
+        copies(),
+        caption=f"{on_gpu.mark()} From pageable memory a copy keeps the program waiting, and "
+        "the next product with it; from pinned memory the copies hide behind the "
+        "products.",
+        alt=copies_words(),
+    )
+
+
+def all_reduce_words() -> str:
+    """Under lesson 02's table of all-reduces."""
+    return (
+        f"{on_gpu.mark('There')} Its two ranks share the one GPU. Ring, gloo and shared "
+        "memory carry every tensor to the host and back; in CUDA's shared memory each "
+        "rank adds up what lies on the GPU."
+    )
+
+
+def step_words() -> str:
+    """Under lesson 03's table of steps."""
+    return (
+        f"A step with a ring of ours, and with DDP over gloo. {on_gpu.mark('There')} "
+        "The ranks share the GPU, where NCCL refuses to work: 211 MB of gradients go "
+        "through the host's memory, and that is most of the step."
+    )

@@ -147,6 +147,8 @@ def modelled_seconds(name: str, size: int, nbytes: float, alpha: float, beta: fl
 def which_wins(size: int, nbytes: float, alpha: float, beta: float) -> Any:
     """Modelled time of four all-reduces against the tensor's size, the quickest one marked."""
     figure, ax = axes(height=4.2)
+    figure.set_layout_engine("none")  # a fixed layout takes half the time to draw
+    ax.set_position((0.1, 0.12, 0.88, 0.8))
     span = _span(10, 1e9, points=41)
     for name, (colour, line) in MODELS.items():
         times = [modelled_seconds(name, size, n, alpha, beta) for n in span]
@@ -162,6 +164,7 @@ def which_wins(size: int, nbytes: float, alpha: float, beta: float) -> Any:
         ylabel="modelled time (s)",
         title=f"{size} ranks, {nbytes:,.0f} B: {first} is quickest, {here[first] * 1e3:.3g} ms",
     )
+    ax.minorticks_off()
     ax.legend(frameon=False)
     return figure
 

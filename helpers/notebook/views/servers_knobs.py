@@ -14,7 +14,7 @@ Throughput = Callable[[int, int, float, float, float], float]
 
 
 def draw_servers(
-    workers: int, servers: int, gigabits: float, megabytes: float, rule: Throughput
+    workers: int, servers: int, link_in_Gbit_per_s: float, model_in_MB: float, rule: Throughput
 ) -> Any:
     """For a widget: gradients a second over workers, and where a worker's time goes.
 
@@ -24,7 +24,7 @@ def draw_servers(
     figure.set_layout_engine("none")  # a fixed layout takes half the time to draw
     left.set_position((0.075, 0.19, 0.42, 0.7))
     right.set_position((0.545, 0.19, 0.435, 0.7))
-    size, bandwidth = megabytes * 1e6, gigabits * 1e9 / 8
+    size, bandwidth = model_in_MB * 1e6, link_in_Gbit_per_s * 1e9 / 8
     xs = range(1, 65)
     left.plot(xs, [rule(n, servers, size, 1.0, bandwidth) for n in xs], **modelled(label="_"))
     now = rule(workers, servers, size, 1.0, bandwidth)
@@ -32,7 +32,9 @@ def draw_servers(
     left.axhline(1.0, color=GREY, linewidth=1.2, linestyle=":")
     left.set(xlabel="workers", ylabel="gradients a second", xlim=(0, 65), ylim=(0, None))
     left.set_title(f"{now:.2f} a second, {now:.2f} × one machine", loc="left")
-    computing, moving, waiting = round_parts(workers, servers, gigabits, megabytes, rule)
+    computing, moving, waiting = round_parts(
+        workers, servers, link_in_Gbit_per_s, model_in_MB, rule
+    )
     before = 0.0
     for name, value, look in (
         ("computing", computing, {"color": GREEN}),
@@ -56,3 +58,17 @@ def round_parts(
     whole = workers / rule(workers, servers, size, 1.0, bandwidth)
     moving = 2 * size / servers / bandwidth
     return 1.0, moving, max(whole - 1.0 - moving, 0.0)
+
+
+def round_words(
+    workers: int, servers: int, link_in_Gbit_per_s: float, model_in_MB: float, rule: Throughput
+) -> str:
+    """What `draw_servers` shows, in words."""
+    computing, moving, waiting = round_parts(
+        workers, servers, link_in_Gbit_per_s, model_in_MB, rule
+    )
+    return (
+        "Left, gradients a second against workers: a line that rises and is then flat. Right, a "
+        f"worker's round: {computing:.2f} s computing, {moving:.2f} s pull and push, "
+        f"{waiting:.2f} s waiting."
+    )

@@ -156,3 +156,39 @@ def _waiting(run: Training) -> list[float]:
     assert run.trace is not None
     whole = run.trace.duration
     return [100 * run.trace.seconds(w, "waiting") / whole for w in range(run.trace.size)]
+
+
+def show_one_spare(every: Training, four: Training) -> None:
+    """Eight updates of five workers, with all of them and with one spare."""
+    show_steps(
+        {"all 5": every, "4 of 5": four},
+        seconds=every.seconds,
+        caption=f"Eight updates take {every.seconds:.1f} s when all wait for the last, and "
+        f"{four.seconds:.1f} s when one is spare. Who is late finishes, is dropped, and "
+        "joins the step that is going on.",
+        alt="Two timelines of five workers, with a dashed line at every update. Above, "
+        "waiting for all, long grey bars of waiting. Below, with one spare, short "
+        f"ones; {four.drops} crossed bars, of gradients that are dropped, reach across "
+        "an update.",
+    )
+
+
+def show_real_steps(real: Mapping[str, Training], span: float, first: int) -> None:
+    """Steps of four workers on real processes, with all of them and with one spare."""
+    begins = {name: run.curve[first].seconds for name, run in real.items()}
+    shown = {
+        name: sum(0 < point.seconds - begins[name] <= span for point in run.curve)
+        for name, run in real.items()
+    }
+    lost = sum(push.worker == 3 for push in real["3 of 4"].servers[0].dropped)
+    told = " ".join(f"{name}: {count} updates." for name, count in shown.items())
+    show_steps(
+        real,
+        seconds=span,
+        first=first,
+        caption="Your rule on real processes: waiting for all 4, everybody keeps worker 3's "
+        f"pace; with 3 of 4 the others go on without it. Of {real['3 of 4'].drops} "
+        f"gradients that were dropped in the whole run {lost} were worker 3's.",
+        alt="Two measured timelines of four workers, with a dashed line at every update, "
+        f"crossed bars where a gradient is dropped. {told}",
+    )

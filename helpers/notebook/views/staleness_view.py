@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers.engines.servers.training import Point
+from helpers.engines.servers.training import Point, Training
 from helpers.notebook.figures import show
 from helpers.notebook.style import (
     BLUE,
@@ -219,4 +219,25 @@ def show_real(real: Mapping[int, np.ndarray], clock: Mapping[int, np.ndarray]) -
         caption="Real processes, real arrivals: the mean is N − 1 here too but for start and end, "
         "whatever this machine does to the shape. (The last bar holds all that were later still.)",
         alt=f"Bar charts of staleness. {'. '.join(said)}.",
+    )
+
+
+def show_timelines(runs: Mapping[str, Training], seconds: float) -> None:
+    """What four workers did under a synchronous and an asynchronous rule, up to so many seconds."""
+    figure, panels = axes(rows=2, width=8.2, height=4.2)
+    for ax, (name, run) in zip(panels, runs.items(), strict=True):
+        gradients = sum(len(update) for update in run.servers[0].updates)
+        title = f"{name}: {gradients} gradients in {seconds:g} s"
+        assert run.trace is not None, "train with trace=True"
+        run.trace.plot(ax=ax, title=title, arrows=False)
+        ax.set_xlim(0, seconds)
+    made = {name: len(run.staleness) for name, run in runs.items()}
+    show(
+        figure,
+        caption="The same four workers and step times; the picture numbers workers as ranks. "
+        "Synchronous training waits for the slowest in every step; asynchronous training is never "
+        "idle.",
+        alt=f"Two timelines of four workers over {seconds:g} seconds. Above, synchronous: blocks "
+        f"of computing with waiting after them, {made['synchronous']} gradients. Below, "
+        f"asynchronous: computing without gaps, {made['asynchronous']} gradients.",
     )

@@ -16,6 +16,9 @@ def step_picture(limits: Sequence[float], limit: float, step_of: Callable[[float
     limits: bucket sizes in MB. limit: the one that is drawn. step_of: the step for a size.
     """
     figure, (top, bottom) = axes(rows=2, height=4.4)
+    figure.set_layout_engine("none")  # a fixed layout takes half the time to draw
+    top.set_position((0.1, 0.6, 0.88, 0.31))
+    bottom.set_position((0.1, 0.11, 0.88, 0.33))
     step = step_of(limit)
     step.trace().plot(ax=top)
     top.set_ylim(0.5, -0.4)

@@ -147,3 +147,29 @@ def _legend(figure: Any, waits: str) -> None:
         ncols=4,
         frameon=False,
     )
+
+
+def show_old_tokens(guessed: Told) -> None:
+    """Quick workers that take the tokens of a slow one."""
+    show_tokens(
+        {"2 of 3, num_tokens = 0": guessed},
+        until=0.3,
+        caption="The number in a bar is its worker's token. The quick workers take old tokens "
+        "that worker 2 has left, and compute in vain.",
+        alt="Timeline of three workers with a dashed line at every update, every 20 ms or "
+        "40 ms. Worker 2 is always dropped. Workers 0 and 1 are dropped once in four "
+        "gradients, after an update that they were in time for.",
+    )
+
+
+def show_first_tokens(pair: Mapping[str, Told]) -> None:
+    """Two workers, with no tokens at the start and with the default."""
+    show_tokens(
+        pair,
+        until=0.22,
+        caption="With no tokens at the start every update waits for both workers; with the "
+        "default, −1, worker 0 makes the first update alone.",
+        alt="Two timelines of two workers. Above, an update every 50 ms with a gradient of "
+        "each worker. Below, the first update after 40 ms, of two gradients of worker "
+        "0; then a gradient of each worker is dropped.",
+    )

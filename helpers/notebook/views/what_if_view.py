@@ -88,3 +88,28 @@ def show_blame(blame: Blame) -> None:
         f"{together:.0f} %.",
         alt=f"Bars for each worker. {'; '.join(words)}. All late ones together: {together:.0f} %.",
     )
+
+
+def show_as_it_was(begun: Any, ready: Any) -> None:
+    """A run with two stragglers, ten steps of it."""
+    show_runs(
+        {"as it was": (begun, ready)},
+        steps=10,
+        caption="In most steps everybody waits for worker 2, in every fifth for worker 4. "
+        "Sending begins for all when the last gradient of the step is ready.",
+        alt="Timeline of six workers and ten steps. Worker 2 computes half as long again "
+        "as the others, which wait for it. In two steps worker 4 computes three times "
+        "as long, and all others wait, worker 2 less than the rest.",
+    )
+
+
+def show_replayed(runs: Mapping[str, Run]) -> None:
+    """The same steps, and what they would have been with some workers fixed."""
+    show_runs(
+        runs,
+        steps=10,
+        caption="The same steps replayed. What is left of waiting is everybody's jitter.",
+        alt="Two timelines of six workers and ten steps. Above, the run as before; below, "
+        "steps that are all about as long, with hardly any waiting, and that end much "
+        "sooner.",
+    )
