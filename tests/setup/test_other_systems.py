@@ -1,0 +1,91 @@
+"""Where Linux's own features are missing, as on macOS, each has another way or a sentence.
+
+Nothing here replaces a run on such a system: what is held is that the course asks for nothing that
+only Linux has. `lacking/sitecustomize.py` takes the features away, from child processes too.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers.setup.places import ROOT
+
+LACKING = Path(__file__).parent / "lacking"
+RANKS = """
+import torch, helpers
+from helpers.engines.errors import NoHosts, RankFailed
+
+def total(comm):
+    mine = torch.full((40_000,), float(comm.rank + 1))  # more than goes in one notice
+    return float((mine + comm.recv(1)).sum()) if comm.rank == 0 else comm.send(mine, 0)
+
+def wrong(comm):
+    if comm.rank == 1:
+        raise ValueError("a mistake of mine")
+    comm.recv(1)
+
+print("ranks", helpers.run(total, ranks=2)[0])
+try:
+    helpers.run(wrong, ranks=2)
+except RankFailed as error:
+    print("report", *str(error).splitlines()[:1])
+print("hosts", helpers.run(total, engine="hosts", hosts=2)[0])
+"""
+CHECK = """
+def hello(comm, word): return word
+print("check", helpers.check("00.1", hello).status)
+"""
+SERVERS = """
+from helpers.algorithms.servers.server_optimizers import Sgd
+from helpers.algorithms.servers.update_rules import Asynchronous
+from helpers.engines.errors import RunError
+
+def rule(weights):
+    return Asynchronous(weights, Sgd(0.2), workers=2)
+
+for engine in ("virtual", "processes"):
+    try:
+        trained = helpers.train(rule, workers=2, updates=20, engine=engine)
+        print(engine, "updates", sum(server.version for server in trained.servers))
+    except RunError as error:
+        print(engine, error)
+"""
+
+
+def without(lacking: str, *arguments: str, **environment: str) -> str:
+    """What the course's Python prints where these features are missing."""
+    path = os.pathsep.join([str(LACKING), str(ROOT)])
+    env = {**os.environ, "LACKING": lacking, "PYTHONPATH": path, **environment}
+    done = subprocess.run(
+        [sys.executable, *arguments], env=env, cwd=ROOT, capture_output=True, text=True, timeout=280
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_features_are_gone() -> None:
+    code = "import os, select; from helpers.setup import machine; print(machine.usable_cores())"
+    code += (
+        "; print(hasattr(os, 'sched_getaffinity'), hasattr(select, 'epoll'), hasattr(os, 'fork'))"
+    )
+    cores, gone = without("macos fork", "-c", code).splitlines()
+    assert float(cores) >= 1 and gone == "False False False"
+
+
+@pytest.mark.slow
+@pytest.mark.patient
+def test_ranks_checks_and_servers_need_nothing_of_linux_alone() -> None:
+    told = without("macos", "-c", RANKS + CHECK + SERVERS)
+    print(told)
+
+
+@pytest.mark.slow
+@pytest.mark.patient
+def test_ranks_are_spawned_where_none_can_be_forked() -> None:
+    told = without("macos fork", "-c", RANKS + SERVERS)
+    print(told)
