@@ -21,8 +21,8 @@ from helpers.setup.places import ROOT
 
 FIGURE = ROOT / "docs" / "architecture.svg"
 Edges = Mapping[str, set[str]]
-# The packages in layers, the highest first: where each stands across, and what it holds. Arrows only
-# go down.
+# The packages in layers, the highest first: where each stands across, and what it holds. Arrows go
+# down only.
 LAYERS: tuple[dict[str, tuple[float, str]], ...] = (
     {"tests": (0, "pytest, by folder as here")},
     {

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.engines.servers.real import NO_FORK
 from helpers.setup.places import ROOT
 
 LACKING = Path(__file__).parent / "lacking"
@@ -40,6 +41,7 @@ CHECK = """
 def hello(comm, word): return word
 print("check", helpers.check("00.1", hello).status)
 """
+TOLD = ["ranks 120000.0", "report Rank 1 of 2 raised ValueError: a mistake of mine"]
 SERVERS = """
 from helpers.algorithms.servers.server_optimizers import Sgd
 from helpers.algorithms.servers.update_rules import Asynchronous
@@ -69,23 +71,52 @@ def without(lacking: str, *arguments: str, **environment: str) -> str:
 
 
 def test_the_features_are_gone() -> None:
-    code = "import os, select; from helpers.setup import machine; print(machine.usable_cores())"
-    code += (
-        "; print(hasattr(os, 'sched_getaffinity'), hasattr(select, 'epoll'), hasattr(os, 'fork'))"
-    )
-    cores, gone = without("macos fork", "-c", code).splitlines()
-    assert float(cores) >= 1 and gone == "False False False"
+    code = """
+import os
+from helpers.engines.hosts.namespaces import refused
+from helpers.setup.machine import usable_cores
+print(usable_cores() >= 1, "darwin" in refused())
+print([hasattr(os, name) for name in ("sched_getaffinity", "memfd_create", "fork")])
+"""
+    assert without("macos fork", "-c", code).splitlines() == ["True True", "[False, False, False]"]
+
+
+def test_the_doctor_says_what_each_costs(tmp_path: Path) -> None:
+    tool = tmp_path / "xcode-select"  # macOS has it, whether or not its compiler is there
+    tool.write_text("#!/bin/sh\nexit 2\n", encoding="utf-8")
+    tool.chmod(0o755)
+    path = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
+    told = " ".join(without("macos", "-m", "helpers.cli", "doctor", PATH=path).split())
+    assert "kept by the system, no folder of its own" in told
+    assert "not on darwin Lesson 17 runs on processes of this machine." in told
+    assert "network links not told by this system" in told
 
 
 @pytest.mark.slow
 @pytest.mark.patient
 def test_ranks_checks_and_servers_need_nothing_of_linux_alone() -> None:
-    told = without("macos", "-c", RANKS + CHECK + SERVERS)
-    print(told)
+    told = without("macos", "-c", RANKS + CHECK + SERVERS).splitlines()
+    assert told[:2] == TOLD
+    assert told[2].startswith("Virtual hosts cannot be had here: network namespaces are Linux's")
+    assert told[3:] == [
+        "hosts 120000.0",
+        "check wrong",
+        "virtual updates 20",
+        "processes updates 20",
+    ]
 
 
 @pytest.mark.slow
 @pytest.mark.patient
 def test_ranks_are_spawned_where_none_can_be_forked() -> None:
-    told = without("macos fork", "-c", RANKS + SERVERS)
-    print(told)
+    told = without("macos fork", "-c", RANKS + SERVERS).splitlines()
+    assert told[:2] == TOLD
+    assert told[-2:] == ["virtual updates 20", f"processes {NO_FORK}"]
+
+
+@pytest.mark.thorough
+@pytest.mark.patient
+def test_ranks_are_spawned_where_that_is_asked_for() -> None:
+    told = without("", "-c", RANKS + CHECK + SERVERS, COURSE_START="spawn").splitlines()
+    assert told[:2] == TOLD
+    assert told[-3:] == ["check wrong", "virtual updates 20", "processes updates 20"]
