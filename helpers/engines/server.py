@@ -1,7 +1,8 @@
 """The clean server process: it loads a framework once, and every rank is forked from it.
 
 It has one thread and never computes, so that a fork is safe, which one of the notebook's own
-process is not. Where ranks are not forked (`spawned`) it starts them, and loads nothing for them. It talks with its client over one Unix socket, and ends when that closes.
+process is not. Where ranks are not forked (`spawned`) it starts them, and loads nothing for them.
+It talks with its client over one Unix socket, and ends when that closes.
 
     python -m helpers.engines.server FRAMEWORK SOCKET_FD [hosts]
 """

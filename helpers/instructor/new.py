@@ -18,8 +18,8 @@ TEMPLATE = Path(__file__).parent / "template"
 # How a lesson's rows begin in the pages that list all of them.
 LISTS = {"README.md": r"\| \[(\d\d) ", "docs/sandbox.md": r"\| (\d\d)\.\d+ "}
 README_ROW = (
-    "| [{lesson} {title}](lessons/{lesson}_{name}.ipynb) | a mean over the ranks, a count of steps, "
-    "a rule that drops every other gradient | – |"
+    "| [{lesson} {title}](lessons/{lesson}_{name}.ipynb) | a mean over the ranks, a count of "
+    "steps, a rule that drops every other gradient | – |"
 )
 
 
