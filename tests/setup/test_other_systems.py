@@ -7,14 +7,19 @@ only Linux has. `lacking/sitecustomize.py` takes the features away, from child p
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from helpers.engines.servers.real import NO_FORK
+from helpers.instructor.judge.notebook import code_cells
 from helpers.setup.places import ROOT
+from helpers.worker import cells
+from tests.submissions import write
 
 LACKING = Path(__file__).parent / "lacking"
 RANKS = """
@@ -59,12 +64,12 @@ for engine in ("virtual", "processes"):
 """
 
 
-def without(lacking: str, *arguments: str, **environment: str) -> str:
+def without(lacking: str, *arguments: str, root: Path = ROOT, **environment: str) -> str:
     """What the course's Python prints where these features are missing."""
-    path = os.pathsep.join([str(LACKING), str(ROOT)])
+    path = os.pathsep.join([str(LACKING), str(root)])
     env = {**os.environ, "LACKING": lacking, "PYTHONPATH": path, **environment}
     done = subprocess.run(
-        [sys.executable, *arguments], env=env, cwd=ROOT, capture_output=True, text=True, timeout=280
+        [sys.executable, *arguments], env=env, cwd=root, capture_output=True, text=True, timeout=280
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -94,8 +99,11 @@ def test_the_doctor_says_what_each_costs(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.patient
-def test_ranks_checks_and_servers_need_nothing_of_linux_alone() -> None:
-    told = without("macos", "-c", RANKS + CHECK + SERVERS).splitlines()
+def test_ranks_checks_and_servers_need_nothing_of_linux_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "My Course"  # people there like spaces
+    left_out = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "helpers", folder / "helpers", ignore=left_out)
+    told = without("macos", "-c", RANKS + CHECK + SERVERS, root=folder).splitlines()
     assert told[:2] == TOLD
     assert told[2].startswith("Virtual hosts cannot be had here: network namespaces are Linux's")
     assert told[3:] == [
@@ -120,3 +128,24 @@ def test_ranks_are_spawned_where_that_is_asked_for() -> None:
     told = without("", "-c", RANKS + CHECK + SERVERS, COURSE_START="spawn").splitlines()
     assert told[:2] == TOLD
     assert told[-3:] == ["check wrong", "virtual updates 20", "processes updates 20"]
+
+
+def test_no_two_files_have_names_that_differ_in_case_alone() -> None:
+    names = [
+        path.relative_to(ROOT).as_posix().casefold()
+        for folder in ("helpers", "tests", "solutions", "lessons", "benchmarks", "cluster", "docs")
+        for path in (ROOT / folder).rglob("*")
+        if "__pycache__" not in path.parts
+    ]
+    assert len(names) == len(set(names)) > 1000
+
+
+def test_a_notebook_that_went_through_windows_is_read(tmp_path: Path) -> None:
+    answer = 'def scatter(comm):\r\n    return """a\r\nb"""\r\n'
+    path = write(tmp_path / "02_messages.ipynb", ["%matplotlib inline\r\n" + answer])
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    read = cells.read(code_cells(path))
+    assert read.broken == []
+    names: dict[str, Any] = {}
+    cells.run(read.statements[-1], names, str(path))
+    assert names["scatter"](None) == "a\nb"
