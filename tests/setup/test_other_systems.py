@@ -42,6 +42,18 @@ except RankFailed as error:
     print("report", *str(error).splitlines()[:1])
 print("hosts", helpers.run(total, engine="hosts", hosts=2)[0])
 """
+FALLS = """
+import os, signal
+from helpers.engines.errors import RankDied
+
+def falls(comm):
+    os.kill(os.getpid(), signal.SIGBUS)
+
+try:
+    helpers.run(falls, ranks=1)
+except RankDied as error:
+    print("COURSE_START=spawn" in str(error))
+"""
 CHECK = """
 def hello(comm, word): return word
 print("check", helpers.check("00.1", hello).status)
@@ -103,23 +115,19 @@ def test_ranks_checks_and_servers_need_nothing_of_linux_alone(tmp_path: Path) ->
     folder = tmp_path / "My Course"  # people there like spaces
     left_out = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "helpers", folder / "helpers", ignore=left_out)
-    told = without("macos", "-c", RANKS + CHECK + SERVERS, root=folder).splitlines()
+    told = without("macos", "-c", RANKS + CHECK + SERVERS + FALLS, root=folder).splitlines()
     assert told[:2] == TOLD
     assert told[2].startswith("Virtual hosts cannot be had here: network namespaces are Linux's")
-    assert told[3:] == [
-        "hosts 120000.0",
-        "check wrong",
-        "virtual updates 20",
-        "processes updates 20",
-    ]
+    assert told[3:5] == ["hosts 120000.0", "check wrong"]
+    assert told[5:] == ["virtual updates 20", "processes updates 20", "True"]
 
 
 @pytest.mark.slow
 @pytest.mark.patient
 def test_ranks_are_spawned_where_none_can_be_forked() -> None:
-    told = without("macos fork", "-c", RANKS + SERVERS).splitlines()
+    told = without("macos fork", "-c", RANKS + SERVERS + FALLS).splitlines()
     assert told[:2] == TOLD
-    assert told[-2:] == ["virtual updates 20", f"processes {NO_FORK}"]
+    assert told[-3:] == ["virtual updates 20", f"processes {NO_FORK}", "False"]
 
 
 @pytest.mark.thorough
