@@ -38,32 +38,32 @@ def spawn(plan: Plan, fds: list[int], mailbox: Mailbox, modules: Sequence[str]) 
     reader, writer = os.pipe()
     sockets = [end for lane in mailbox.inboxes for pair in lane for end in pair]
     inherited = {*fds, *mailbox.files, *(one.fileno() for one in sockets), writer}
-    told, started = [], []
-    try:
-        for rank in range(plan.size):
-            told.append(anonymous_file())
-            body = pickle.dumps((rank, plan, fds, _numbers(mailbox), writer, tuple(modules)))
-            os.pwrite(told[rank], body, 0)
-        for fd in (*inherited, *told):
-            os.set_inheritable(fd, True)
-        for rank, fd in enumerate(told):
-            output = rank_fds(rank, fds)[2]  # what goes wrong before it settles is said there
-            started.append(
-                os.posix_spawn(
-                    sys.executable,
-                    [sys.executable, "-m", "helpers.engines.spawned", str(fd)],
-                    os.environ,
-                    file_actions=[(os.POSIX_SPAWN_DUP2, output, to) for to in (1, 2)],
-                )
-            )
-    finally:
-        for fd in inherited:
-            os.set_inheritable(fd, False)
-        for fd in (*told, writer):
-            os.close(fd)
+    told: list[int] = []
     with open(reader, "rb") as loaded:
+        try:
+            for fd in inherited:
+                os.set_inheritable(fd, True)
+            for rank in range(plan.size):
+                told.append(anonymous_file())
+                body = (rank, plan, fds, _numbers(mailbox), writer, tuple(modules))
+                os.pwrite(told[rank], pickle.dumps(body), 0)
+                os.set_inheritable(told[rank], True)
+            # What goes wrong before a rank settles is said in its output.
+            started = [_start(fd, rank_fds(rank, fds)[2]) for rank, fd in enumerate(told)]
+        finally:
+            for fd in inherited:
+                os.set_inheritable(fd, False)
+            for fd in (*told, writer):
+                os.close(fd)
         loaded.read(plan.size)  # a byte from each, or the end where the last of them has ended
     return started
+
+
+def _start(fd: int, output: int) -> int:
+    """Start one rank; returns its process id."""
+    command = [sys.executable, "-m", "helpers.engines.spawned", str(fd)]
+    actions = [(os.POSIX_SPAWN_DUP2, output, to) for to in (1, 2)]
+    return os.posix_spawn(sys.executable, command, os.environ, file_actions=actions)
 
 
 def _numbers(mailbox: Mailbox) -> tuple[list[list[tuple[int, int]]], list[int]]:
