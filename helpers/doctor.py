@@ -200,7 +200,8 @@ def find_hosts() -> Finding:
 def find_slurm() -> Finding:
     """Whether a SLURM of one's own can be started here, and whether one is up."""
     if sys.platform != "linux":
-        return Finding("SLURM", False, f"not on {sys.platform}", WITHOUT_SLURM)
+        cost = "Lesson 17 runs on processes of this machine."
+        return Finding("SLURM", False, f"not on {sys.platform}", cost)
     if missing := system.missing_slurm_tools():
         what = f"without {' and '.join(missing)}"
         if shutil.which("sbatch"):

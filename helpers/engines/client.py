@@ -18,6 +18,7 @@ import psutil
 
 from helpers.engines.errors import NoHosts, RunError, RunInterrupted
 from helpers.engines.rank import Plan
+from helpers.engines.spawned import TIMES, forks
 from helpers.engines.wire import receive_message, send_message
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -94,13 +95,14 @@ class Client:
 
         Raises RunError where there cannot be so many, or where the server does not answer.
         """
-        self.socket.settimeout(START_SECONDS)
+        seconds = START_SECONDS * (1 if forks() else TIMES)
+        self.socket.settimeout(seconds)
         try:
             send_message(self.socket, pickle.dumps(("start", plan)), tuple(fds))
             what, detail = self._expect("started", "refused")
         except TimeoutError:
             raise RunError(
-                f"The ranks did not start within {START_SECONDS} s. Is the machine overloaded?"
+                f"The ranks did not start within {seconds} s. Is the machine overloaded?"
             ) from None
         except (EOFError, OSError):
             raise RunError(SERVER_GONE) from None

@@ -28,8 +28,11 @@ def by_parts() -> Iterator[int]:
         return
     madvise = ctypes.CDLL(None).madvise
     madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-    with open("/proc/self/maps") as file:
-        found = [_LINE.fullmatch(line.rstrip()) for line in file]
+    try:
+        with open("/proc/self/maps") as file:
+            found = [_LINE.fullmatch(line.rstrip()) for line in file]
+    except OSError:  # a container without it
+        return
     for match in filter(None, found):
         start, end = (int(text, 16) for text in match.groups())
         first, last = -(-start // _HUGE), end // _HUGE  # only whole ones

@@ -7,6 +7,7 @@ import linecache
 import os
 import re
 import signal
+import sys
 import time
 import traceback
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from helpers.engines.chatter import kept
 from helpers.engines.deadlock import State, rank_words, tell, wait_words
 from helpers.engines.errors import Deadlock, RankDied, RankFailed, RunTimeout
 from helpers.engines.places import file_name, is_engine, is_library
+from helpers.engines.spawned import START, forks
 
 if TYPE_CHECKING:
     from helpers.engines.processes import LocalRun
@@ -64,6 +66,12 @@ def behind(origin: Origin) -> str:
     return f"{told}\nraised here (most recent call last):\n{lines}" if lines else told
 
 
+ON_MACOS = (
+    "Forked processes may break in macOS's own libraries: if that happens to all functions, type "
+    f"{START}=spawn ./course lab, and each rank is a Python of its own."
+)
+
+
 def died(run: LocalRun, rank: int, code: int) -> RankDied:
     """A rank's process ended without an answer."""
     if code < 0:
@@ -74,6 +82,8 @@ def died(run: LocalRun, rank: int, code: int) -> RankDied:
     report = f"Rank {rank} of {run.plan.size} {how}. When it ended it {past(run, rank)}."
     if code == -signal.SIGKILL:
         report += " Somebody killed it, or the machine ran out of memory."
+    elif code < 0 and sys.platform == "darwin" and forks():
+        report += f" {ON_MACOS}"
     stack = "".join(clean(read_stack(run.stacks[rank])).format())
     if stack:
         report += f"\nTraceback of rank {rank} (most recent call last):\n{stack.rstrip()}"

@@ -1,7 +1,8 @@
 """The clean server process: it loads a framework once, and every rank is forked from it.
 
 It has one thread and never computes, so that a fork is safe, which one of the notebook's own
-process is not. It talks with its client over one Unix socket, and ends when that closes.
+process is not. Where ranks are not forked (`spawned`) it starts them, and loads nothing for them.
+It talks with its client over one Unix socket, and ends when that closes.
 
     python -m helpers.engines.server FRAMEWORK SOCKET_FD [hosts]
 """
@@ -18,7 +19,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import psutil
@@ -27,6 +28,7 @@ from helpers.engines import pages
 from helpers.engines.hosts.namespaces import Missing, Namespaces
 from helpers.engines.local import Mailbox
 from helpers.engines.rank import Plan, be_rank
+from helpers.engines.spawned import forks, spawn
 from helpers.engines.wire import anonymous_file, receive_message, send_message
 
 MOST_FILES = 20_000
@@ -48,8 +50,11 @@ PRELOAD = {
 class Server:
     """Forks ranks, reaps them, and ends what they leave behind."""
 
-    def __init__(self, client: socket.socket, namespaces: Namespaces | None = None) -> None:
+    def __init__(
+        self, client: socket.socket, modules: Sequence[str], namespaces: Namespaces | None = None
+    ) -> None:
         self.client = client
+        self.modules = modules
         self.namespaces = namespaces
         self.ranks: dict[int, int] = {}
         self.tidy = False
@@ -100,11 +105,15 @@ class Server:
                 os.close(fd)
 
     def fork(self, plan: Plan, fds: list[int]) -> list[int]:
-        """Fork the ranks of one run; returns their process ids, by rank."""
+        """Fork the ranks of one run, or spawn them; returns their process ids, by rank."""
         if self.namespaces is not None and plan.network is not None:
             self.namespaces.prepare(plan.network)
         mailbox, started = make_mailbox(plan.size), []
         try:
+            if not forks():
+                started = spawn(plan, fds, mailbox, self.modules)
+                self.ranks = {pid: rank for rank, pid in enumerate(started)}
+                return started
             for rank in range(plan.size):
                 pid = os.fork()
                 if pid == 0:
@@ -202,14 +211,14 @@ def main() -> None:
         send_message(client, pickle.dumps(("no hosts", str(why))))
         return
     try:
-        for module in PRELOAD[framework]:
+        for module in PRELOAD[framework] if forks() else ():
             importlib.import_module(module)
     except Exception as error:  # a missing package, or a library that it cannot load
         send_message(client, pickle.dumps(("missing", f"{type(error).__name__}: {error}")))
         return
     gc.collect()
     gc.freeze()  # keeps the collector from touching, and so copying, pages that ranks share
-    server = Server(client, namespaces)
+    server = Server(client, PRELOAD[framework], namespaces)
     try:
         server.serve()
     except (EOFError, ConnectionError):

@@ -1,17 +1,26 @@
 """`./course new NN NAME`: a lesson's skeleton, which passes every check; and taking it away again.
 
-The files of `template/` are a lesson with the number NN and the name my_subject.
+The files of `template/` are a lesson with the number NN and the name my_subject. Two pages list
+every lesson: the README, and docs/sandbox.md, what the grader sees of each exercise's answers.
 """
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from helpers.commands.changed import git
 from helpers.instructor.build import ROOT, build, notebooks
 
 TEMPLATE = Path(__file__).parent / "template"
+# How a lesson's rows begin in the pages that list all of them.
+LISTS = {"README.md": r"\| \[(\d\d) ", "docs/sandbox.md": r"\| (\d\d)\.\d+ "}
+README_ROW = (
+    "| [{lesson} {title}](lessons/{lesson}_{name}.ipynb) | a mean over the ranks, a count of "
+    "steps, a rule that drops every other gradient | – |"
+)
 
 
 class NotNew(ValueError):
@@ -30,7 +39,7 @@ def places(lesson: str, name: str) -> dict[str, str]:
 
 
 def new(lesson: str, name: str, root: Path = ROOT) -> list[str]:
-    """Write a lesson, run its solution and build it; returns the names of its files.
+    """Write a lesson, list it, run its solution and build it; returns the names of its files.
 
     Raises NotNew with a sentence where the number is taken, or where one of the two is none.
     """
@@ -52,16 +61,47 @@ def new(lesson: str, name: str, root: Path = ROOT) -> list[str]:
         text = text.replace("My subject", name.replace("_", " ").capitalize())
         (root / place).parent.mkdir(parents=True, exist_ok=True)
         (root / place).write_text(text, encoding="utf-8")
+    title = name.replace("_", " ").capitalize()
+    add_rows(root, "README.md", lesson, [README_ROW.format(lesson=lesson, title=title, name=name)])
+    add_rows(root, "docs/sandbox.md", lesson, seen(lesson, root))
     if build(run=True, only=(lesson,), root=root):
         raise NotNew(f"The files of lesson {lesson} are there, but it could not be built.")
     return [*files.values(), f"lessons/{lesson}_{name}.ipynb"]
 
 
+def seen(lesson: str, root: Path) -> list[str]:
+    """The rows of docs/sandbox.md, by a Python that finds the specs just written."""
+    command = [sys.executable, "-m", "helpers.instructor.seen", lesson]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def add_rows(root: Path, page: str, lesson: str, rows: Sequence[str]) -> None:
+    """Put a lesson's rows into a page's table, behind those of the lessons before it."""
+    lines = (root / page).read_text(encoding="utf-8").split("\n")
+    found = [
+        (n, match[1]) for n, line in enumerate(lines) if (match := re.match(LISTS[page], line))
+    ]
+    after = max(n for n, number in found if number < lesson)
+    lines[after + 1 : after + 1] = rows
+    (root / page).write_text("\n".join(lines), encoding="utf-8")
+
+
+def remove_rows(root: Path, page: str, lesson: str) -> None:
+    """Take a lesson's rows out of a page's table."""
+    lines = (root / page).read_text(encoding="utf-8").split("\n")
+    matches = [re.match(LISTS[page], line) for line in lines]
+    kept = [line for line, m in zip(lines, matches, strict=True) if m is None or m[1] != lesson]
+    (root / page).write_text("\n".join(kept), encoding="utf-8")
+
+
 def remove(lesson: str, root: Path = ROOT) -> list[str]:
-    """Take a lesson's files away that no commit has yet; returns their names.
+    """Take a lesson's files away that no commit has yet, and its rows; returns the files' names.
 
     Raises NotNew with a sentence, and takes nothing away, where a commit has one of them.
     """
+    from helpers.commands.changed import git  # here, since commands import this package
+
     found = [p for p in notebooks(root / "solutions") if p.name.startswith(lesson)]
     if not found:
         raise NotNew(f"There is no lesson {lesson} in solutions/.")
@@ -78,6 +118,8 @@ def remove(lesson: str, root: Path = ROOT) -> list[str]:
     for one in there:
         (root / one).unlink()
     _remove_folder(specs)
+    for page in LISTS:
+        remove_rows(root, page, lesson)
     return there
 
 

@@ -1,11 +1,14 @@
 """What the grader sees of an answer from outside, and what it does not: the guide's list.
 
-python -m helpers.instructor.seen      prints it, for docs/sandbox.md
+python -m helpers.instructor.seen [NN]     prints it, for docs/sandbox.md; or a lesson's rows
 """
 
 from __future__ import annotations
 
-from helpers.exercises import everything
+import sys
+from collections.abc import Iterable
+
+from helpers.exercises import everything, of_lesson
 from helpers.exercises.drives import Ranked
 from helpers.exercises.drives_built import Built
 from helpers.exercises.spec import Exercise
@@ -203,12 +206,18 @@ def seen(exercise: Exercise) -> str:
 
 def listed() -> str:
     """The table: each exercise, what is seen of its answers, what is not."""
-    rows = ["| exercise | seen from outside | not seen: decides no points |", "| --- | --- | --- |"]
-    for exercise in everything():
+    head = ["| exercise | seen from outside | not seen: decides no points |", "| --- | --- | --- |"]
+    return "\n".join([*head, *rows(everything())])
+
+
+def rows(exercises: Iterable[Exercise]) -> list[str]:
+    """The rows of some exercises."""
+    found = []
+    for exercise in exercises:
         unseen = "; ".join(exercise.unseen.values()) or "–"
-        rows.append(f"| {exercise.number} {exercise.title} | {seen(exercise)} | {unseen} |")
-    return "\n".join(rows)
+        found.append(f"| {exercise.number} {exercise.title} | {seen(exercise)} | {unseen} |")
+    return found
 
 
 if __name__ == "__main__":
-    print(listed())
+    print("\n".join(rows(of_lesson(sys.argv[1]))) if len(sys.argv) > 1 else listed())

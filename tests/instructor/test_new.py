@@ -13,7 +13,12 @@ from helpers import cli
 from helpers.instructor import new
 from helpers.setup.places import ROOT
 
-COPIED = ("helpers", "tests", "solutions", "lessons", "benchmarks", "cluster", "docs")
+COPIED = ("helpers", "tests", "solutions", "lessons", "benchmarks", "cluster", "docs", ".ci")
+# Where a lesson shows that nothing but its own files speaks of: each lists or counts all lessons.
+LISTING = (
+    "tests/setup/test_packaging.py",
+    "tests/instructor/test_reports.py::test_the_guide_lists_what_is_seen_and_what_is_not",
+)
 
 
 @pytest.fixture
@@ -42,25 +47,32 @@ def files(course: Path) -> set[Path]:
     return {p for p in course.rglob("*") if not {"__pycache__", ".pytest_cache"} & set(p.parts)}
 
 
+def listing_pages(course: Path) -> list[str]:
+    """The pages that list every lesson."""
+    return [(course / page).read_text(encoding="utf-8") for page in new.LISTS]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_a_new_lesson_passes_and_goes_without_a_trace(course: Path) -> None:
-    before = files(course)
+    before, pages = files(course), listing_pages(course)
     made = python(course, "helpers.cli", "new", "19", "my_subject")
     assert made.returncode == 0, made.stdout + made.stderr
-    assert "8 files are there" in made.stdout
+    assert "8 files, and rows in README.md and docs/sandbox.md, are there" in made.stdout
     for check in (["check"], ["format", "--check"]):
         done = python(course, "ruff", *check, "--no-cache", ".")
         assert done.returncode == 0, done.stdout
     specs = ["tests/exercises", "tests/instructor/release/test_release.py"]
     done = python(course, "pytest", "-q", "--lesson", "19", "-p", "no:cacheprovider", *specs)
     assert done.returncode == 0, done.stdout
+    done = python(course, "pytest", "-q", "-p", "no:cacheprovider", *LISTING)
+    assert done.returncode == 0, done.stdout
     assert python(course, "helpers.cli", "build", "--check", "19").returncode == 0
     taken = python(course, "helpers.cli", "new", "19", "another")
     assert taken.returncode == 1 and "is there already" in taken.stderr
     gone = python(course, "helpers.cli", "new", "--remove", "19")
-    assert gone.returncode == 0 and "8 files are gone" in gone.stdout
-    assert files(course) == before
+    assert gone.returncode == 0 and "are gone" in gone.stdout
+    assert files(course) == before and listing_pages(course) == pages
 
 
 @pytest.mark.parametrize(

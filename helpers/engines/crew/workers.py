@@ -41,6 +41,8 @@ class Nursery:
     """
 
     def __init__(self, preload: Sequence[str] = PRELOAD) -> None:
+        if not hasattr(os, "fork"):
+            raise SearchFailed("Workers of a search are forked, and this system cannot fork.")
         self.socket, theirs = socket.socketpair()
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         path = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]

@@ -17,7 +17,7 @@ from helpers.algorithms.servers.clients import MakeClient
 from helpers.algorithms.servers.parameter_server import Message, Server, check_fit, cut, join
 from helpers.algorithms.servers.task import Task
 from helpers.engines.comm import Comm
-from helpers.engines.errors import Deadlock, RunInterrupted, RunTimeout
+from helpers.engines.errors import Deadlock, RunError, RunInterrupted, RunTimeout
 from helpers.engines.hosts.network import Network
 from helpers.engines.patience import patient
 from helpers.engines.processes import run_processes
@@ -34,6 +34,10 @@ from helpers.engines.servers.training import MakeRule, Point, ServerRecord, Trai
 from helpers.engines.trace import Event, Kind, Trace
 from helpers.engines.wire import anonymous_file
 
+NO_FORK = (
+    "This system cannot fork, and real servers and workers are forked from one process. "
+    'engine="virtual" trains here, and the same order of arrivals gives the same weights.'
+)
 _AFTERWARDS = 60.0  # seconds beyond the time-out, to look at the model and to say what went wrong
 
 
@@ -68,8 +72,11 @@ def train_processes(
     network, places: the hosts of `helpers.train(engine="hosts")`, their links, and who is where.
 
     Raises TrainingFailed (with a worker's or server's own traceback, or where no worker is left),
-    Deadlock where all wait for each other, RunTimeout, RunInterrupted. Nothing is left behind.
+    Deadlock where all wait for each other, RunTimeout, RunInterrupted; RunError where the system
+    cannot fork. Nothing is left behind.
     """
+    if not hasattr(os, "fork"):
+        raise RunError(NO_FORK)
     timeout = patient(float(timeout))
     logs = None if order is None else [[Message(*m) for m in log] for log in order]
     status = anonymous_file()

@@ -1,0 +1,67 @@
+"""The figure of who imports whom is today's, and its arrows point down."""
+
+from __future__ import annotations
+
+import html
+import re
+
+from helpers.commands import imports
+from helpers.setup.places import ROOT
+from tests import architecture
+
+
+def test_the_figure_is_made_from_todays_imports() -> None:
+    drawn = html.unescape(architecture.FIGURE.read_text(encoding="utf-8"))
+    assert architecture.described(architecture.edges()) in " ".join(drawn.split()), (
+        "`python -m tests.architecture` draws it anew"
+    )
+
+
+def test_every_package_is_a_box_and_every_arrow_points_down() -> None:
+    row = {name: n for n, layer in enumerate(architecture.LAYERS) for name in layer}
+    found = architecture.edges()
+    assert set(found) == set(row)
+    upward = [(a, b) for a, below in found.items() for b in below if row[a] >= row[b]]
+    assert upward == []
+
+
+def test_what_goes_up_is_one_module_that_imports_nothing_above_the_engines() -> None:
+    above = {"exercises": set[str]()}
+    for name, path in imports.modules().items():
+        for other in architecture.at_the_top(imports.parsed(path).body):
+            pair = architecture.package(name), architecture.package(other)
+            if pair in architecture.UPWARD:
+                above[pair[0]].add(other)
+    assert above == {"exercises": {"helpers.worker.encoding"}}
+
+
+def test_an_arrow_that_follows_from_others_is_not_drawn() -> None:
+    edges = {"a": {"b", "c"}, "b": {"c"}, "c": set[str]()}
+    assert architecture.drawn(edges) == [("a", "b"), ("b", "c")]
+
+
+def test_contributing_shows_it_with_its_words() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert f'<img src="docs/architecture.svg" width="620" alt="{architecture.ALT}">' in text
+
+
+def test_each_folder_of_tests_is_in_the_map() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    folders = {path.name for path in (ROOT / "tests").iterdir() if any(path.glob("**/*.py"))}
+    mapped = set(re.findall(r"^\| `tests/(\w+)` \|", text, re.MULTILINE))
+    assert mapped == folders
+    # Of the folders inside them, those of algorithms are as many as subjects; all others are named.
+    inner = {
+        path.name
+        for path in (ROOT / "tests").glob("*/*/")
+        if path.parent.name not in ("algorithms", "__pycache__") and any(path.glob("*.py"))
+    }
+    assert {name for name in inner if f"`{name}`" not in text and f"/{name}`" not in text} == set()
+
+
+def test_the_tools_that_the_map_names_are_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    tools = text.partition("before you write a tool")[2].partition("\n\n")[0]
+    named = re.findall(r"`([\w/]+\.py)`", tools)
+    assert len(named) > 10
+    assert [name for name in named if not (ROOT / "tests" / name).exists()] == []
