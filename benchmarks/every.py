@@ -101,7 +101,7 @@ def measure_missing(
             "than they are. Interrupt this, end the programs, and start it again."
         )
     try:
-        with terminated_is_interrupted():
+        with interrupted_once():
             for number, name in enumerate(missing, 1):
                 title = f"[{number}/{len(missing)}] {name}"
                 outcomes[name] = outcome = one(store, name, names[name], title, console)
@@ -212,13 +212,21 @@ def last_line(log: Path) -> str:
 
 
 @contextmanager
-def terminated_is_interrupted() -> Iterator[None]:
-    """Let SIGTERM and a closed terminal unwind as an interrupt does: nothing is left running."""
+def interrupted_once() -> Iterator[None]:
+    """Let SIGTERM and a closed terminal unwind as an interrupt does: nothing is left running.
+
+    Whoever interrupts twice does not interrupt the ending.
+    """
 
     def interrupt(*_: Any) -> None:
+        for each in before:
+            signal.signal(each, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    before = {each: signal.signal(each, interrupt) for each in (signal.SIGTERM, signal.SIGHUP)}
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {each: signal.getsignal(each) for each in signals}
+    for each in signals:
+        signal.signal(each, interrupt)
     try:
         yield
     finally:

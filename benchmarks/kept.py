@@ -22,6 +22,7 @@ from helpers.setup import places
 
 REPOSITORY = Path(__file__).parent / "results"
 SHOWN = "amd-epyc-2-cores"  # the machine whose figures the README and docs/benchmarks.md show
+BUSY = "The machine was busy"  # how a note begins that says so
 _NOISE = re.compile(r"\((?:r|tm)\)|\b(?:processor|cpu)\b|\d+-core\b|@.*", re.IGNORECASE)
 
 
@@ -64,6 +65,11 @@ class Kept:
     def took(self) -> float | None:
         """Seconds of the whole benchmark; None where an older file does not tell."""
         return self.data.get("took_s") or None
+
+    @property
+    def busy(self) -> str:
+        """The note that other programs ran beside the benchmark; "" where none did."""
+        return next((note for note in self.data["notes"] if note.startswith(BUSY)), "")
 
     def rows(self, case: str) -> list[dict[str, Any]]:
         """The rows of one case, in their order."""

@@ -59,9 +59,9 @@ def short_goals(store: Store) -> str:
             continue
         cells = []
         for one in (one for one in found if one.part is part):
-            reached = table.figures(one.values, one.goal.unit) if one.values else one.verdict
+            figures = table.figures(one.values, one.goal.unit) if one.values else one.verdict
             missed = ", **not met**" if one.met is False else ""
-            cells.append(f"{one.goal.what}: {reached} ({table.target(one.goal)}){missed}")
+            cells.append(f"{one.goal.what}: {figures} ({table.target(one.goal)}){missed}")
         lines.append(f"| {part.what} | {'<br>'.join(cells)} |")
     return "\n".join(lines)
 
@@ -69,17 +69,27 @@ def short_goals(store: Store) -> str:
 def goals(store: Store) -> str:
     """Every goal with its verdict, then why some are not met or not measured."""
     lines = [
-        "| part | what | to reach | reached | | benchmark |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| part and its benchmark | what | to reach | reached | |",
+        "| --- | --- | --- | --- | --- |",
     ]
     found = table.evaluate(store)
+    last = None
     for one in found:
-        reached = table.figures(one.values, one.goal.unit) if one.values else "–"
-        verdict = "**not met**" if one.met is False else one.verdict
-        name = f"[{one.part.benchmark}](#{one.part.benchmark})" if one.part.benchmark else "–"
-        cells = one.part.what, one.goal.what, table.target(one.goal), reached, verdict, name
-        lines.append(f"| {' | '.join(cells)} |")
+        part = ""
+        if one.part is not last:
+            name = one.part.benchmark
+            part = f"{one.part.what} ([{name}](#{name}))" if name else one.part.what
+            last = one.part
+        lines.append(f"| {part} | {reached(one)} |")
     return "\n".join([*lines, "", *(f"- {reason}" for reason in table.reasons(found))])
+
+
+def reached(one: table.Reached) -> str:
+    """A goal's cells: what, to reach, reached, verdict. Figures do not break."""
+    figures = table.figures(one.values, one.goal.unit) if one.values else "–"
+    verdict = "**not met**" if one.met is False else one.verdict
+    fixed = [text.replace(" ", "\u00a0") for text in (table.target(one.goal), figures, verdict)]
+    return " | ".join([one.goal.what, *fixed])
 
 
 def benchmarks(store: Store) -> str:
@@ -111,7 +121,7 @@ def of_benchmark(name: str, store: Store) -> str:
 def measured(kept: Kept, store: Store) -> str:
     """When, in what time and with which torch, in a line; and where, if it is another machine."""
     when = (
-        f"on {kept.measured:%Y-%m-%d}" if kept.measured else "on a day that older files leave out"
+        f"on {kept.measured:%Y-%m-%d}" if kept.measured else "on a day that its file does not tell"
     )
     took = f" in {kept.took / 60:.0f} min" if kept.took else ""
     found = kept.data["machine"]
@@ -145,18 +155,14 @@ def held(kept: Kept, name: str, selection: Selection) -> str:
             wanted.append(_as_goal(label, claims, found[0]))
         else:  # each has a target of its own
             wanted += [_as_goal(claim.text, re.escape(claim.text), claim) for claim in found]
-    lines = []
-    for goal in wanted:
-        values = kept.reached(goal)
-        if values:
-            verdict = table.Reached(PARTS[0], goal, tuple(values)).verdict
-            reached = table.figures(values, goal.unit)
-            lines.append(f"| {goal.what} | {table.target(goal)} | {reached} | {verdict} |")
     rest = [c for c in kept.claims if not any(re.fullmatch(g.claims, c.text) for g in wanted)]
-    for claim in (claim for claim in rest if not claim.met):
-        goal = _as_goal(claim.text, "", claim)
-        reached = table.figures([claim.value], claim.unit)
-        lines.append(f"| {claim.text} | {table.target(goal)} | {reached} | not met |")
+    told = [table.Reached(PARTS[0], goal, tuple(kept.reached(goal))) for goal in wanted]
+    told += [
+        table.Reached(PARTS[0], _as_goal(claim.text, "", claim), (claim.value,))
+        for claim in rest
+        if not claim.met
+    ]
+    lines = [f"| {reached(one)} |" for one in told if one.values]
     met = sum(claim.met for claim in rest)
     more = f"\n\nFurther targets that are met: {met} of {len(rest)}." if rest else ""
     head = ["| held against a target | to reach | reached | |", "| --- | --- | --- | --- |"]

@@ -118,7 +118,7 @@ def measured(name: str) -> Report:
     report.measured, report.took = measured, time.perf_counter() - start
     if busy > BUSY:
         report.notes.append(
-            f"The machine was busy when this began: other programs used {busy:.0f} % of its cores."
+            f"{kept.BUSY} when this began: other programs used {busy:.0f} % of its cores."
         )
     return report
 

@@ -10,15 +10,20 @@ from benchmarks.kept import Kept, Store
 from benchmarks.report import describe
 
 NOT_YET = "It is not measured yet."
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Reached(NamedTuple):
-    """One goal and its figures. values: of every claim that belongs to it; why: where none does."""
+    """One goal and its figures. values: of every claim that belongs to it; why: where none does.
+
+    busy: what is noted where the machine had other things to do.
+    """
 
     part: Part
     goal: Goal
     values: tuple[float, ...]
     why: str = ""
+    busy: str = ""
 
     @property
     def met(self) -> bool | None:
@@ -47,13 +52,14 @@ def evaluate(store: Store, why: Mapping[str, str] | None = None) -> list[Reached
             reason = problem or part.elsewhere or (why or {}).get(part.benchmark) or NOT_YET
             if kept:
                 reason = " ".join(kept.data["notes"]) or "This machine has not what it needs."
-            found.append(Reached(part, goal, values, "" if values else reason))
+            busy = kept.busy if kept else ""
+            found.append(Reached(part, goal, values, "" if values else reason, busy))
     return found
 
 
 def target(goal: Goal) -> str:
     """What is to be reached. Example: "≥ 15×"."""
-    return f"{'≥' if goal.at_least else '≤'} {goal.target:g}{goal.unit}"
+    return f"{'≥' if goal.at_least else '≤'} {number(goal.target)}{goal.unit}"
 
 
 def figures(values: Sequence[float], unit: str) -> str:
@@ -63,7 +69,10 @@ def figures(values: Sequence[float], unit: str) -> str:
 
 
 def number(value: float) -> str:
-    """Three digits of it, without an exponent where it is large."""
+    """Three digits of it. Examples: "1.05", "1234", "3 · 10⁻⁹"."""
+    if 0 < value < 1e-4:
+        digits, _, power = f"{value:.0e}".partition("e-")
+        return f"{digits} · 10⁻{power.lstrip('0').translate(RAISED)}"
     return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
 
 
@@ -128,7 +137,7 @@ def reasons(found: Sequence[Reached]) -> list[str]:
             said.append(f"{one.part.what}: {one.why}")
         elif one.met is False:
             limit = one.goal.limit or "docs/benchmarks.md says what it depends on."
-            said.append(f"{one.part.what}, {one.goal.what}: {limit}")
+            said.append(f"{one.part.what}, {one.goal.what}: {limit} {one.busy}".strip())
     return list(dict.fromkeys(said))
 
 

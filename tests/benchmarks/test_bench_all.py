@@ -135,7 +135,7 @@ def interrupting(started: list[str], at: str) -> Callable[[str, Path], Sequence[
     return command
 
 
-def test_an_interrupt_ends_what_is_running(
+def test_an_interrupt_ends_what_is_running_also_where_another_one_follows(
     started: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def follow(process: Any, *rest: Any) -> int:
@@ -144,7 +144,11 @@ def test_an_interrupt_ends_what_is_running(
             assert time.monotonic() < deadline
             time.sleep(0.05)
         running.extend([psutil.Process(process.pid), *family])
-        raise KeyboardInterrupt
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)  # by somebody who cannot wait
+        return 0
 
     running: list[psutil.Process] = []
     monkeypatch.setattr(every, "follow", follow)

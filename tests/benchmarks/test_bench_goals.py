@@ -60,7 +60,8 @@ def test_a_machine_is_named_by_its_hardware(processor: str, gpus: list[str], nam
 
 def test_the_worst_figure_decides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = Store(tmp_path, "a-machine")
-    report = Report("quantize", "A title")
+    busy = f"{kept.BUSY}, for a test."
+    report = Report("quantize", "A title", notes=["AVX2", busy])
     for batch, value in ((32, 3.5), (256, 2.25)):
         report.hold(
             goals.OF_FP32, f"ours, times as quick as fp32, linear 8 × 8, batch {batch}", value
@@ -76,7 +77,7 @@ def test_the_worst_figure_decides(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert found[goals.TESTS.goals[0]].why == goals.TESTS.elsewhere
     table.show(list(found.values()), store)
     shown = " ".join(capsys.readouterr().out.split())
-    assert "2.25 to 3.5× not met" in shown and goals.OF_FP32.limit in shown
+    assert "2.25 to 3.5× not met" in shown and f"{goals.OF_FP32.limit} {busy}" in shown
     assert "0 of 25 goals are met, 1 are not met, 24 are not measured here." in shown
     told = table.as_dict(list(found.values()), store)["goals"]
     assert [goal["met"] for goal in told].count(False) == 1
