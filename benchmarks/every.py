@@ -66,6 +66,8 @@ def main(wish: Wish, names: Mapping[str, Benchmark] = NAMES) -> int:
             store.ask_again()
         interrupted = not measure_missing(store, names, outcomes, console)
     why = {name: outcome.said for name, outcome in outcomes.items() if outcome.word != "measured"}
+    if older := [name for name in why if store.path(name).exists()]:
+        console.print(f"The table shows what was found before by: {', '.join(older)}.")
     found = table.evaluate(store, why)
     if wish.as_json:
         print(json.dumps(table.as_dict(found, store), indent=1, ensure_ascii=False))

@@ -104,6 +104,17 @@ def test_what_is_kept_is_not_measured_again_and_again_measures_all(started: list
     assert started[3:] == ["good", "none"]
 
 
+def test_where_one_fails_older_figures_are_said_to_be_older(
+    started: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert every.main(Wish(), only("good")) == 0
+    assert "found before" not in capsys.readouterr().err
+    failing = lambda name, into: [sys.executable, "-c", FAILS]  # noqa: E731
+    monkeypatch.setattr(every, "command", failing)
+    assert every.main(Wish(again=True), only("good")) == 1
+    assert "The table shows what was found before by: good." in capsys.readouterr().err
+
+
 def test_an_interrupted_run_goes_on_and_one_that_began_anew_too(
     started: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,6 +16,10 @@ from benchmarks.kept import REPOSITORY, SHOWN, Store
 from benchmarks.report import Report
 
 KEPT = Store(REPOSITORY, SHOWN)
+FILES = [
+    pytest.param(path, id=f"{path.parent.name}-{path.stem}")
+    for path in sorted(REPOSITORY.glob("*/*.json"))
+]
 GOALS = [pytest.param(part, goal, id=goal.what) for part in PARTS for goal in part.goals]
 
 
@@ -36,7 +40,7 @@ def test_each_goal_has_claims_of_its_benchmark_or_a_reason(part: Part, goal: Goa
             assert not [text for text in texts if re.fullmatch(other.claims, text)]
 
 
-@pytest.mark.parametrize("path", sorted(REPOSITORY.glob("*/*.json")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FILES)
 def test_figures_lie_in_the_folder_of_the_machine_that_measured_them(path: Path) -> None:
     data = json.loads(path.read_text(encoding="utf-8"))
     assert path.parent.name == kept.machine_name(data["machine"])
