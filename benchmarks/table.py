@@ -144,7 +144,7 @@ def reasons(found: Sequence[Reached]) -> list[str]:
 def where(store: Store) -> str:
     """The machine of a store in a line, as the newest of its figures tells it."""
     kept: list[Kept] = []
-    for name in {part.benchmark for part in PARTS if part.benchmark}:
+    for name in [part.benchmark for part in PARTS if part.benchmark]:
         try:
             one = store.load(name)
         except ValueError:

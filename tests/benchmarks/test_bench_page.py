@@ -107,7 +107,7 @@ def test_what_the_text_says_of_other_benchmarks_is_so() -> None:
     events = [c.value for c in of("simulate").claims if c.text.startswith("ours against SimPy, ti")]
     assert events == sorted(events)  # from few workers to many
     case = "27 trials, 2 processes"
-    steps = {row["name"]: int(row["note"].split()[0]) for row in of("search").rows(case)}
+    steps = {row["name"]: float(row["note"].split()[0]) for row in of("search").rows(case)}
     assert steps["Optuna, halving"] == min(steps.values())
     case = "all-reduce of 40 MB, 2 ranks"
     gpu = Store(REPOSITORY, "intel-xeon-16-cores-nvidia-h200").load("gpu")
