@@ -1,7 +1,7 @@
 """What the lessons say of GPUs, seen on one: `./course bench gpu`.
 
-It needs torch and a GPU, and nothing of set-up: what is missing is left out, with the reason. The
-figures are kept under the GPU's name. Where there is no GPU it says what it would have done.
+It needs torch and a GPU, and nothing of set-up: what is missing is left out, with the reason. Where
+there is no GPU it says what it would have done.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from benchmarks import (
     gpu_models,
     gpu_products,
     gpu_training,
+    kept,
 )
 from benchmarks.on_device import device_here, device_name
 from benchmarks.report import Report
@@ -80,6 +81,8 @@ def measure() -> Report:
     if device.type != "cuda":
         report.notes.append(without_gpu())
         return report
+    so_far = kept.store(repository=False).path("gpu-so-far")
+    print(f"After each part, the figures so far are in {so_far}.", file=sys.stderr)
     for title, part in PARTS.items():
         start = time.perf_counter()
         print(f"{title}: {part.does} …", file=sys.stderr, flush=True)
@@ -90,6 +93,5 @@ def measure() -> Report:
             report.notes.append(f"{title} failed: {type(problem).__name__}: {words}")
         torch.cuda.empty_cache()  # the ranks to come need the room
         report.notes.append(f"{title} took {time.perf_counter() - start:.0f} s.")
-        path = report.save()
-    print(f"The figures are in benchmarks/results/{path.name}.", file=sys.stderr)
+        kept.write(so_far, report.json() + "\n")
     return report

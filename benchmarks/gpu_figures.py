@@ -1,6 +1,6 @@
 """Take the figures that the lessons show from a GPU's results.
 
-python -m benchmarks.gpu_figures benchmarks/results/gpu-nvidia-h200.json
+python -m benchmarks.gpu_figures benchmarks/results/MACHINE/gpu.json
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks import goals
 from benchmarks.grading_folders import a_class, handed_in, one_exercise, put
 from benchmarks.peer_graders import Nbgrader, Otter, run
 from benchmarks.report import Report
@@ -22,7 +23,7 @@ from helpers.setup import places
 NUMBER = "02.1"
 ROUNDS, OURS, NBGRADER, OTTER = 3, 100, 5, 2  # submissions of each in a round
 CLASS, LESSON, JOBS = 300, "03", 2
-QUICKER, MINUTES = 10, 10
+MINUTES = 10
 
 
 def measure() -> Report:
@@ -55,7 +56,7 @@ def beside_peers(report: Report, folder: Path) -> None:
     }
     for name, (times, note) in theirs.items():
         peer = report.add(case, name, times, note)
-        report.claim(f"submissions a second, beside {name}", peer.median / row.median, QUICKER)
+        report.hold(goals.GRADED, f"submissions a second, beside {name}", peer.median / row.median)
 
 
 def ours(folder: Path) -> float:

@@ -7,7 +7,6 @@ where its library FBGEMM is there. A GPU's figures are those of `./course bench 
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -18,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from benchmarks import goals
 from benchmarks.interleave import ratio
 from benchmarks.on_device import error, in_turn
 from benchmarks.report import Report
@@ -30,7 +30,6 @@ from helpers.algorithms.quantization.quantized_model import (
 WIDTH = 4096
 BATCHES = (1, 32, 256)
 HELD = (32, 256)  # batches that are held against the targets
-OF_FP32, OF_TORCHAO = 3.0, 1.0
 FEW_ROWS, OF_FP32_AT_ONE_ROW = "ours, weights only, bf16", 2.0
 OF_FP32_RECURRENT, WHERE_FBGEMM = 1.4, 1.5
 RIGHT = 0.05
@@ -132,10 +131,11 @@ def claim(report: Report, case: str, times: Mapping[str, Sequence[float]]) -> No
         report.notes.append(f"{case}: ours is too far off to count.")
         return
     ours = times["ours"]
-    report.claim(f"ours, times as quick as fp32, {case}", quicker(times["fp32"], ours), OF_FP32)
+    gain = quicker(times["fp32"], ours)
+    report.hold(goals.OF_FP32, f"ours, times as quick as fp32, {case}", gain)
     theirs = [quicker(times[name], ours) for name in (TORCHAO, COMPILED) if name in times]
     if theirs:
-        report.claim(f"ours, times as quick as torchao, {case}", min(theirs), OF_TORCHAO)
+        report.hold(goals.OF_TORCHAO, f"ours, times as quick as torchao, {case}", min(theirs))
 
 
 def quicker(theirs: Sequence[float], ours: Sequence[float]) -> float:
@@ -196,7 +196,7 @@ def measure() -> Report:
     report = Report(
         "quantize", f"8-bit arithmetic beside fp32: a layer of {WIDTH} × {WIDTH}, and models"
     )
-    report.notes += [arithmetic(), *busy()]
+    report.notes.append(arithmetic())
     layer(report, WIDTH, BATCHES)
     whole_models(report)
     return report
@@ -208,9 +208,3 @@ def arithmetic() -> str:
 
     threads = torch.get_num_threads()
     return f"{threads} thread{'s' * (threads > 1)}; {how_products_run()}."
-
-
-def busy() -> list[str]:
-    """What to say where other programs run beside this one."""
-    load, cores = os.getloadavg()[0], os.cpu_count() or 1
-    return [f"The machine was busy: load {load:.1f} on {cores} cores."] if load > cores / 2 else []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-import re
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,8 @@ from helpers.setup.machine import usable_cores
 if TYPE_CHECKING:
     from rich.console import Console
 
-RESULTS = Path(__file__).parent / "results"
+    from benchmarks.goals import Goal
+
 PACKAGES = (
     "torch",
     "tensorflow",
@@ -76,7 +76,8 @@ class Report:
     """All that one benchmark found on one device.
 
     device: the name of the GPU that it was found on; None where it was the CPU.
-    extra: what is neither a time nor a claim, such as a timeline, for JSON.
+    extra: what is neither a time nor a claim, such as a timeline, for JSON. measured: when it
+    began, as ISO 8601. took: seconds of the whole benchmark.
     """
 
     name: str
@@ -86,6 +87,8 @@ class Report:
     notes: list[str] = field(default_factory=list)
     device: str | None = None
     extra: dict[str, Any] = field(default_factory=dict)
+    measured: str = ""
+    took: float = 0.0
 
     def add(self, case: str, name: str, seconds: Sequence[float], note: str = "") -> Row:
         """Add a contender's times."""
@@ -106,11 +109,17 @@ class Report:
         """Hold a figure against its target."""
         self.claims.append(Claim(text, value, target, at_least, unit))
 
+    def hold(self, goal: Goal, text: str, value: float) -> None:
+        """Hold a figure against one of the course's goals, whose pattern the text matches."""
+        self.claim(text, value, goal.target, goal.at_least, goal.unit)
+
     def as_dict(self) -> dict[str, Any]:
         """Everything, for JSON. Times in seconds."""
         return {
             "name": self.name,
             "device": self.device,
+            "measured": self.measured,
+            "took_s": round(self.took, 1),
             "machine": machine(),
             "rows": [
                 {
@@ -136,17 +145,6 @@ class Report:
             ],
             "notes": self.notes,
         } | ({"extra": self.extra} if self.extra else {})
-
-    def save(self) -> Path:
-        """Keep the figures beside the benchmark, with the machine that they were measured on.
-
-        Those of a GPU go into a file of their own, with its name: gpu-nvidia-h200.json.
-        """
-        RESULTS.mkdir(exist_ok=True)
-        of_device = f"-{slug(self.device)}" if self.device else ""
-        path = RESULTS / f"{self.name}{of_device}.json"
-        path.write_text(self.json() + "\n", encoding="utf-8")
-        return path
 
     def json(self) -> str:
         """Everything as JSON."""
@@ -190,11 +188,6 @@ class Report:
         console.print(held)
         for note in self.notes:
             console.print(f"· {note}", style="dim", highlight=False)
-
-
-def slug(name: str) -> str:
-    """A name as a part of a file's. Example: slug("NVIDIA H200 (NVL)") is "nvidia-h200-nvl"."""
-    return "-".join(re.findall("[a-z0-9]+", name.lower()))
 
 
 def in_words(seconds: float) -> str:

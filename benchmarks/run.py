@@ -1,42 +1,107 @@
-"""Run one benchmark: `./course bench NAME [--json]`, or `python -m benchmarks.run NAME --save`."""
+"""Run one benchmark, or all: `./course bench NAME [--json] [--save]`.
+
+Every run keeps its figures (`kept.py`): in the user's cache folder, or with --save in the
+repository. A report without a time or a claim is not kept: it says why nothing was measured.
+"""
 
 from __future__ import annotations
 
 import argparse
+import time
 from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
 
+from benchmarks import kept
 from benchmarks.report import Report
 
+BUSY = 25  # % of the cores that other programs may use
+
+
+class Benchmark(NamedTuple):
+    """module: what measures. beside: what is measured, beside what. minutes: then it is ended."""
+
+    module: str
+    beside: str
+    minutes: float = 45
+
+
 NAMES = {
-    "launch": "benchmarks.launch",
-    "collectives": "benchmarks.collectives",
-    "data-parallel": "benchmarks.data_parallel",
-    "grade": "benchmarks.grade",
-    "simulate": "benchmarks.simulate",
-    "published": "benchmarks.published",
-    "model-split": "benchmarks.model_split",
-    "bubble": "benchmarks.bubble",
-    "quantize": "benchmarks.quantize",
-    "hosts": "benchmarks.hosts",
-    "compress": "benchmarks.compress",
-    "actors": "benchmarks.actors",
-    "search": "benchmarks.search",
-    "checkpoints": "benchmarks.checkpoints",
-    "gpu": "benchmarks.gpu",
+    "launch": Benchmark(
+        "benchmarks.launch",
+        "four ranks from a cell, beside torchrun, mp.spawn, accelerate and horovodrun",
+    ),
+    "collectives": Benchmark(
+        "benchmarks.collectives", "the lessons' all-reduce, beside gloo's and a copy of memory"
+    ),
+    "data-parallel": Benchmark(
+        "benchmarks.data_parallel",
+        "the lessons' training steps, beside torch's DDP, FSDP2, DTensor and pipelining, and "
+        "Horovod's",
+    ),
+    "grade": Benchmark(
+        "benchmarks.grade", "grading, beside nbgrader and otter-grader; a class of 300", 90
+    ),
+    "simulate": Benchmark(
+        "benchmarks.simulate",
+        "servers and workers without gradients, beside SimPy; 10 to 10 000 workers",
+    ),
+    "published": Benchmark(
+        "benchmarks.published",
+        "published figures recomputed on the clock, with every point's error",
+    ),
+    "model-split": Benchmark(
+        "benchmarks.model_split",
+        "a deep recurrent net and a dense one on two ranks, as counted before",
+    ),
+    "bubble": Benchmark(
+        "benchmarks.bubble", "how much of a pipeline's step two ranks idle, beside the formula"
+    ),
+    "quantize": Benchmark(
+        "benchmarks.quantize", "a layer and models in 8 bits, beside fp32, bf16 and torchao"
+    ),
+    "hosts": Benchmark(
+        "benchmarks.hosts",
+        "all-reduces over shaped links, beside what these carry; steps, as predicted before",
+    ),
+    "compress": Benchmark(
+        "benchmarks.compress",
+        "steps with fewer bits or less often, beside torch's hooks; predictions; losses over seeds",
+        90,
+    ),
+    "actors": Benchmark(
+        "benchmarks.actors",
+        "A3C on two games over five seeds; steps a second, beside a loop on gymnasium alone",
+        90,
+    ),
+    "search": Benchmark(
+        "benchmarks.search",
+        "a search on processes, beside Optuna's; wrong promotions; kills",
+        90,
+    ),
+    "checkpoints": Benchmark(
+        "benchmarks.checkpoints",
+        "what saving adds to a step, beside torch's own; kills; other numbers of ranks",
+    ),
+    "lessons": Benchmark(
+        "benchmarks.lessons", "every lesson's solution in a kernel, from its start to its end", 90
+    ),
+    "gpu": Benchmark(
+        "benchmarks.gpu",
+        "on a GPU: products, training steps, memory, copies, every lesson's GPU cell",
+    ),
 }
 
 
 def main(name: str, as_json: bool = False, save: bool = False) -> int:
-    """Measure, and print a table or JSON. save: keep the figures under benchmarks/results.
+    """Measure, and print a table or JSON. save: keep the figures in the repository.
 
     Returns 0 once it has measured, whatever came out: a target missed on a busy machine is told,
     not an error. Raises ValueError for a name that there is not.
     """
-    if name not in NAMES:
-        raise ValueError(f"There is no benchmark {name!r}; there are {', '.join(NAMES)}.")
-    report: Report = import_module(NAMES[name]).measure()
-    if save:
-        report.save()
+    report = measured(name)
+    if report.rows or report.claims:
+        kept.store(save).keep(report)
     if as_json:
         print(report.json())
     else:
@@ -44,10 +109,35 @@ def main(name: str, as_json: bool = False, save: bool = False) -> int:
     return 0
 
 
+def measured(name: str) -> Report:
+    """What a benchmark finds now, with the moment and how long it took."""
+    if name not in NAMES:
+        raise ValueError(f"There is no benchmark {name!r}; there are {', '.join(NAMES)}.")
+    measured, start, busy = kept.now(), time.perf_counter(), others()
+    report: Report = import_module(NAMES[name].module).measure()
+    report.measured, report.took = measured, time.perf_counter() - start
+    if busy > BUSY:
+        report.notes.append(
+            f"{kept.BUSY} when this began: other programs used {busy:.0f} % of its cores."
+        )
+    return report
+
+
+def others() -> float:
+    """How much of this machine's cores is in use, in %, while this process sleeps."""
+    import psutil
+
+    return psutil.cpu_percent(interval=1)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", choices=NAMES)
     parser.add_argument("--json", action="store_true", help="print JSON for a script")
     parser.add_argument("--save", action="store_true", help="keep the figures in the repository")
+    parser.add_argument("--into", type=Path, help="write JSON into this file, and nothing else")
     arguments = parser.parse_args()
-    raise SystemExit(main(arguments.name, arguments.json, arguments.save))
+    if arguments.into:
+        kept.write(arguments.into, measured(arguments.name).json() + "\n")
+    else:
+        raise SystemExit(main(arguments.name, arguments.json, arguments.save))

@@ -23,6 +23,7 @@ BENCHMARKS = (
     "actors",
     "search",
     "checkpoints",
+    "lessons",
     "gpu",
 )
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": True}
@@ -167,13 +168,29 @@ def cluster(what: Literal["up", "down", "status"]) -> int:
 
 
 @course.command()
-@click.argument("name", type=click.Choice(BENCHMARKS))
+@click.argument("name", type=click.Choice([*BENCHMARKS, "all"]))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
-def bench(name: str, as_json: bool) -> int:
-    """Measure the course's own code beside its peers, in one run on this machine."""
-    from benchmarks.run import main as measure
+@click.option("--save", is_flag=True, help="Keep the figures in the repository.")
+@click.option("--again", is_flag=True, help="With all: measure what is kept, too.")
+@click.option("--only-table", is_flag=True, help="With all: measure nothing.")
+@click.option("--readme", is_flag=True, help="With all: write the README's tables and figures.")
+def bench(name: str, as_json: bool, save: bool, again: bool, only_table: bool, readme: bool) -> int:
+    """Measure the course's own code beside its peers, in one run on this machine.
 
-    return measure(name, as_json)
+    With all, every benchmark that is missing, then the table of what the parts must reach.
+    Interrupted, the same command goes on. Figures are kept in your cache folder.
+    """
+    if name != "all":
+        from benchmarks.run import main as measure
+
+        if again or only_table or readme:
+            raise click.ClickException("--again, --only-table and --readme go with: bench all.")
+        return measure(name, as_json, save)
+    from benchmarks import every
+
+    if again and only_table:
+        raise click.ClickException("--again measures, --only-table does not: give one of them.")
+    return every.main(every.Wish(again, only_table, as_json, save, readme))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -22,6 +22,7 @@ from benchmarks import (
     gpu_models,
     gpu_products,
     gpu_training,
+    kept,
     on_device,
     report,
     run,
@@ -38,17 +39,13 @@ SMALL = Size(width=16, blocks=2, length=8, vocabulary=32, rows=4, microbatches=2
 # --- reports by device ----------------------------------------------------------------------------
 
 
-def test_figures_of_a_gpu_go_into_a_file_with_its_name(tmp_path, monkeypatch):
-    monkeypatch.setattr(report, "RESULTS", tmp_path)
-    of_cpu, of_gpu = Report("gpu", "A title"), Report("gpu", "A title", device="GPU 7")
-    assert of_cpu.save().name == "gpu.json"
-    kept = json.loads(of_gpu.save().read_text(encoding="utf-8"))
-    assert (kept["name"], kept["device"]) == ("gpu", "GPU 7")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "gpu-gpu-7.json",
-        "gpu.json",
-    ]
-    assert report.slug("NVIDIA H200 (NVL)") == "nvidia-h200-nvl"
+def test_figures_of_a_gpu_go_into_a_folder_with_its_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "gpus", lambda: ["GPU 7", "GPU 7"])
+    monkeypatch.setattr(kept, "REPOSITORY", tmp_path)
+    path = kept.store(repository=True).keep(Report("gpu", "A title", device="GPU 7"))
+    assert path.name == "gpu.json" and path.parent.name.endswith("-2-gpu-7")
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert (found["name"], found["device"]) == ("gpu", "GPU 7")
 
 
 # --- timing ---------------------------------------------------------------------------------------
@@ -109,7 +106,7 @@ def test_a_machine_without_a_gpu_is_told_what_it_misses(monkeypatch, capsys):
 
 
 def test_a_part_that_fails_is_told_and_the_others_go_on(monkeypatch, tmp_path):
-    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    monkeypatch.setattr(kept, "own", lambda: tmp_path)
     tried = []
 
     def fails(report, device):
@@ -126,7 +123,9 @@ def test_a_part_that_fails_is_told_and_the_others_go_on(monkeypatch, tmp_path):
     found = gpu.measure()
     assert tried == ["fails"] and [row.name for row in found.rows] == ["a name"]
     assert found.notes[0] == "one failed: RuntimeError: no room" and found.device == "GPU 7"
-    assert (tmp_path / "gpu-gpu-7.json").read_text(encoding="utf-8") == found.json() + "\n"
+    # Kept after each part; under another name, as the whole is not there yet.
+    (so_far,) = tmp_path.glob("*/gpu-so-far.json")
+    assert json.loads(so_far.read_text(encoding="utf-8"))["rows"][0]["name"] == "a name"
 
 
 # --- the lessons' cells ---------------------------------------------------------------------------

@@ -99,9 +99,3 @@ def test_without_torchao_it_is_left_out(monkeypatch):
     names = [name for name in quantize.forms(layer) if name != quantize.OLDER]
     assert names == ["fp32", "bf16", "ours", "ours, weights only", "ours, weights only, bf16"]
     assert "not installed" in quantize.compiled(layer, [])[1]
-
-
-@pytest.mark.parametrize(("load", "notes"), [(0.1, 0), (5.0, 1)])
-def test_a_busy_machine_is_told(load, notes, monkeypatch):
-    monkeypatch.setattr(quantize.os, "getloadavg", lambda: (load, load, load))
-    assert len(quantize.busy()) == notes

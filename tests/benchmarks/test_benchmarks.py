@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import interleave, run
-from benchmarks.report import RESULTS, Report, in_words
+from benchmarks import interleave, kept, run
+from benchmarks.report import Report, in_words
 from helpers.cli import BENCHMARKS
 from helpers.engines.comm import Comm
 
@@ -71,12 +73,28 @@ def test_an_unknown_benchmark_is_refused():
     assert tuple(run.NAMES) == BENCHMARKS
 
 
-@pytest.mark.parametrize("name", run.NAMES)
-def test_kept_figures_say_where_they_come_from(name):
-    files = [*RESULTS.glob("gpu-*.json")] if name == "gpu" else [RESULTS / f"{name}.json"]
-    assert files
-    for path in files:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        assert kept["name"] == name
-        assert kept["machine"]["processor"] and kept["machine"]["versions"]["torch"]
-        assert kept["rows"] and kept["claims"]
+def test_a_benchmark_says_when_it_began_how_long_it_took_and_whether_others_ran(monkeypatch):
+    monkeypatch.setattr(run, "others", lambda: 60.0)
+    fake = SimpleNamespace(measure=lambda: Report("launch", "A title"))
+    monkeypatch.setattr(run, "import_module", lambda name: fake)
+    found = run.measured("launch")
+    assert datetime.fromisoformat(found.measured) <= datetime.now(UTC)
+    assert found.took >= 0 and found.as_dict()["took_s"] == round(found.took, 1)
+    assert found.notes == [
+        "The machine was busy when this began: other programs used 60 % of its cores."
+    ]
+
+
+def test_one_benchmark_is_kept_where_it_is_asked_for_and_none_without_figures(
+    monkeypatch, tmp_path, capsys
+):
+    report = Report("launch", "A title")
+    monkeypatch.setattr(run, "measured", lambda name: report)
+    monkeypatch.setattr(kept, "own", lambda: tmp_path / "own")
+    monkeypatch.setattr(kept, "REPOSITORY", tmp_path / "repository")
+    assert run.main("launch") == 0 and not list(tmp_path.iterdir())
+    report.add("a case", "ours", [1.0])
+    assert run.main("launch", as_json=True) == 0
+    assert [path.name for path in tmp_path.glob("own/*/*")] == ["launch.json"]
+    assert run.main("launch", save=True) == 0
+    assert [path.name for path in tmp_path.glob("repository/*/*")] == ["launch.json"]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.every import Wish
 from helpers import cli, doctor
 from helpers.commands import lab, testing
 from helpers.commands.testing import Choice
@@ -31,6 +32,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr("helpers.commands.testing.run_tests", record)
     monkeypatch.setattr("helpers.instructor.build.build", record)
     monkeypatch.setattr("benchmarks.run.main", record)
+    monkeypatch.setattr("benchmarks.every.main", record)
     return calls
 
 
@@ -53,7 +55,10 @@ def test_without_a_command_there_is_help(capfd: pytest.CaptureFixture[str]) -> N
         (["test", "--", "--fast", "-x"], ((Choice(), ("--fast", "-x")), {})),
         (["build", "--check"], ((), {"check": True, "run": False, "only": ()})),
         (["build", "--run", "02"], ((), {"check": False, "run": True, "only": ("02",)})),
-        (["bench", "launch", "--json"], (("launch", True), {})),
+        (["bench", "launch", "--json"], (("launch", True, False), {})),
+        (["bench", "grade", "--save"], (("grade", False, True), {})),
+        (["bench", "all", "--again", "--json"], ((Wish(again=True, as_json=True),), {})),
+        (["bench", "all", "--only-table", "--readme"], ((Wish(only_table=True, readme=True),), {})),
     ],
 )
 def test_commands_pass_on(called: list[Any], arguments: list[str], passed: Any) -> None:
@@ -65,6 +70,20 @@ def test_commands_pass_on(called: list[Any], arguments: list[str], passed: Any) 
 def test_an_unknown_benchmark_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["bench", "speed"]) == 2
     assert "'speed' is not one of" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["launch", "--again"], "--again, --only-table and --readme go with: bench all."),
+        (["all", "--again", "--only-table"], "give one of them."),
+    ],
+)
+def test_options_of_benchmarks_that_do_not_go_together_are_refused(
+    called: list[Any], options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["bench", *options]) == 1
+    assert said in capsys.readouterr().err and not called
 
 
 @pytest.mark.parametrize(

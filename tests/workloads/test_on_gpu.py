@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from benchmarks import gpu_figures
+from benchmarks.kept import REPOSITORY, Store
 from helpers.notebook.views import gpu_view
 from helpers.workloads import on_gpu
 
-RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
+H200 = "intel-xeon-16-cores-nvidia-h200"
 STEP = "a training step, 408 million parameters, 8192 tokens"
 
 
 def test_the_figures_are_those_of_the_results() -> None:
-    kept = RESULTS / "gpu-nvidia-h200.json"
-    assert on_gpu.FILE.read_text(encoding="utf-8") == gpu_figures.text(kept)
+    path = Store(REPOSITORY, H200).path("gpu")
+    assert on_gpu.FILE.read_text(encoding="utf-8") == gpu_figures.text(path)
 
 
 def test_each_is_marked_with_its_device() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import order_statistics, simpy_peer, simulate
+from benchmarks import goals, order_statistics, simpy_peer, simulate
 from helpers.notebook import figures
 from helpers.notebook.views import stragglers
 from helpers.workloads.arrivals import asynchronous
@@ -21,7 +21,7 @@ def test_simpy_gives_the_same_arrivals(peer, workers):
     times = HeavyTail(1.0, 0.5).draw(12, workers, np.random.default_rng(workers))
     for message in (0.2 / workers, 1.5 / workers):
         ours, theirs = (run(times, message, message, 0.01) for run in (asynchronous, peer))
-        assert simulate.difference(ours, theirs) < simulate.ALIKE
+        assert simulate.difference(ours, theirs) < goals.ARRIVALS.target
 
 
 def test_another_order_is_no_small_difference():

@@ -1,0 +1,106 @@
+"""What the parts must reach: each goal finds its claims, and says what they reach."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from benchmarks import goals, kept, lessons, run, table
+from benchmarks.goals import PARTS, Goal, Part
+from benchmarks.kept import REPOSITORY, SHOWN, Store
+from benchmarks.report import Report
+
+KEPT = Store(REPOSITORY, SHOWN)
+FILES = [
+    pytest.param(path, id=f"{path.parent.name}-{path.stem}")
+    for path in sorted(REPOSITORY.glob("*/*.json"))
+]
+GOALS = [pytest.param(part, goal, id=goal.what) for part in PARTS for goal in part.goals]
+
+
+@pytest.mark.parametrize(("part", "goal"), GOALS)
+def test_each_goal_has_claims_of_its_benchmark_or_a_reason(part: Part, goal: Goal) -> None:
+    if not part.benchmark:
+        assert part.elsewhere
+        return
+    assert part.benchmark in run.NAMES
+    found = KEPT.load(part.benchmark)
+    if found is None:
+        assert part.benchmark == "lessons"  # `test_every_solution_is_timed` holds its claims
+        return
+    texts = [claim.text for claim in found.claims if re.fullmatch(goal.claims, claim.text)]
+    assert texts
+    for other in part.goals:
+        if other is not goal:
+            assert not [text for text in texts if re.fullmatch(other.claims, text)]
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_figures_lie_in_the_folder_of_the_machine_that_measured_them(path: Path) -> None:
+    data = json.loads(path.read_text(encoding="utf-8"))
+    assert path.parent.name == kept.machine_name(data["machine"])
+    assert path.stem == data["name"] and path.stem in run.NAMES
+    assert data["machine"]["versions"]["torch"] and data["rows"] and data["claims"]
+
+
+@pytest.mark.parametrize(
+    ("processor", "gpus", "name"),
+    [
+        ("AMD EPYC 7B13", [], "amd-epyc-7b13-4-cores"),
+        ("Intel(R) Core(TM) i7-8550U CPU @ 1.80GHz", [], "intel-core-i7-8550u-4-cores"),
+        ("AMD Ryzen 7 5800X 8-Core Processor", [], "amd-ryzen-7-5800x-4-cores"),
+        ("arm", ["NVIDIA H200", "NVIDIA H200"], "arm-4-cores-2-nvidia-h200"),
+        ("arm", ["Tesla T4", "NVIDIA L4"], "arm-4-cores-nvidia-l4-tesla-t4"),
+    ],
+)
+def test_a_machine_is_named_by_its_hardware(processor: str, gpus: list[str], name: str) -> None:
+    assert kept.machine_name({"processor": processor, "cores": 4, "gpus": gpus}) == name
+
+
+def test_the_worst_figure_decides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = Store(tmp_path, "a-machine")
+    busy = f"{kept.BUSY}, for a test."
+    report = Report("quantize", "A title", notes=["AVX2", busy])
+    for batch, value in ((32, 3.5), (256, 2.25)):
+        report.hold(
+            goals.OF_FP32, f"ours, times as quick as fp32, linear 8 × 8, batch {batch}", value
+        )
+    store.keep(report)
+    found = {one.goal: one for one in table.evaluate(store, {"launch": "It failed."})}
+    fp32 = found[goals.OF_FP32]
+    assert (fp32.values, fp32.met, fp32.verdict) == ((3.5, 2.25), False, "not met")
+    assert table.figures(fp32.values, "×") == "2.25 to 3.5×" and table.target(fp32.goal) == "≥ 3×"
+    # What no claim tells is not met silently, nor missed.
+    assert found[goals.OF_TORCHAO].met is None
+    assert found[goals.WARM].why == "It failed." and found[goals.LINK].why == table.NOT_YET
+    assert found[goals.TESTS.goals[0]].why == goals.TESTS.elsewhere
+    table.show(list(found.values()), store)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "2.25 to 3.5× not met" in shown and f"{goals.OF_FP32.limit} {busy}" in shown
+    assert "0 of 25 goals are met, 1 are not met, 24 are not measured here." in shown
+    told = table.as_dict(list(found.values()), store)["goals"]
+    assert [goal["met"] for goal in told].count(False) == 1
+
+
+@pytest.mark.patient
+def test_every_solution_is_timed(tmp_path: Path) -> None:
+    cells = {"00_wrong": "raise OSError('no room')", "01_right": "1 + 1"}
+    for name, source in cells.items():
+        notebook = new_notebook(cells=[new_code_cell(source, id="cell")])
+        nbformat.write(notebook, tmp_path / f"{name}.ipynb")
+    before = sorted(path.read_bytes() for path in tmp_path.iterdir())
+    report = Report("lessons", "A title")
+    lessons.add(report, sorted(tmp_path.iterdir()))
+    assert [row.name for row in report.rows] == ["01_right"]
+    assert report.notes == ["00_wrong ended with an error: OSError: no room"]
+    failed, slowest, mean = report.claims
+    assert (failed.value, failed.met) == (1, False)
+    assert slowest.value >= mean.value > 0
+    assert re.fullmatch(goals.SLOWEST_LESSON.claims, slowest.text)
+    assert re.fullmatch(goals.MEAN_LESSON.claims, mean.text)
+    assert sorted(path.read_bytes() for path in tmp_path.iterdir()) == before
