@@ -163,14 +163,14 @@ class Watching:
             self._keep(answer)
 
     def _keep(self, answer: Answer) -> None:
-        """Keep a grade, say it, and show it, unless the submission is another one by now."""
+        """Keep a grade, show it and say it, unless the submission is another one by now."""
         digest = self.queue.done(answer.job)
         if digest is not None:
             kept = self.by.keep(self.store, answer, digest)
             self.graded += 1
-            self.telling.say(f"{answer.job.name}: {told(kept)}")
             self._changed = True
             self._renew()
+            self.telling.say(f"{answer.job.name}: {told(kept)}")
 
     # --- the reports ------------------------------------------------------------------------------
 
