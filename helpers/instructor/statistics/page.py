@@ -43,7 +43,8 @@ def _verdict(each: tuple[Over, Row, Term, Change]) -> str:
 
 def percent(value: float, sign: bool = False) -> str:
     """ "34 %", with its sign where asked, a true minus among them."""
-    shown = f"{100 * value:+.0f}" if sign else f"{100 * value:.0f}"
+    digits = 0 if abs(value) >= 0.01 or value == 0 else 1
+    shown = f"{100 * value:+.{digits}f}" if sign else f"{100 * value:.{digits}f}"
     return shown.replace("-", "−")
 
 
