@@ -129,19 +129,22 @@ def build(check: bool, run: bool, lessons: tuple[str, ...]) -> int:
 
 @course.command()
 @click.option("--lesson", metavar="NN", help="The lesson's number, such as 03.")
-@click.option("--out", required=True, help="The folder for grades and pages.")
+@click.option("--out", help="The folder for grades and pages.")
+@click.option("--watch", is_flag=True, help="Go on with what arrives, until Ctrl-C.")
+@click.option("--until-idle", type=click.FloatRange(min=1), metavar="SECONDS",
+              help="With --watch: end when nothing has come for so long.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1, 512), help="At a time; otherwise one a core.")
 @click.option("--shard", default="1/1", metavar="I/N", help="Only the I-th of N parts.")
 @click.option("--sandbox", type=click.Choice(["bubblewrap", "none"]), default="bubblewrap",
               help="none: the submissions run with your rights.")  # fmt: skip
 @click.option("--roster", help="The class list: Canvas's or Moodle's CSV, or a name a line.")
 @click.option("--key", help="The file of the key behind the hidden cases; otherwise your own.")
-@click.argument("what", nargs=-1, required=True, metavar="FOLDER | merge PART...")
+@click.argument("what", nargs=-1, required=True, metavar="FOLDER | merge PART... | stats OUT...")
 def grade(what: tuple[str, ...], **options: Any) -> int:
     """Grade a folder of submissions: FOLDER/<student>/NN_name.ipynb or FOLDER/<student>.ipynb.
 
     Stopped at any moment, the same command goes on. With merge, the folders that several --shard
-    runs made become one.
+    runs made become one. With stats, the folders of several terms are compared.
     """
     from helpers.commands.grade import grade as run
 

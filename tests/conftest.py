@@ -23,7 +23,7 @@ from helpers.setup import state, system
 from tests import selection
 
 # Sandboxes of the same number share a user, and what one fills up or leaves the other would see.
-SANDBOXED = ("test_grading", "test_hostile", "test_judge", "test_sandbox")
+SANDBOXED = ("test_grading", "test_hostile", "test_judge", "test_sandbox", "test_watch_real")
 # What takes longest begins first, so that no worker is left alone with it at the end.
 LONGEST = (
     "test_notebooks",

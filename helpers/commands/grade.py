@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from helpers.instructor.grades import Mode
 from helpers.instructor.grading import GradingError, Interrupted
 
 if TYPE_CHECKING:
+    from helpers.instructor.grading.run import Wish
     from helpers.instructor.report.sheet import Sheet
 
 WRONG = 2  # the exit status where grading cannot begin
@@ -22,15 +24,25 @@ MOST_CHOICES = 10  # lines about which notebook was taken
 def grade(
     what: Sequence[str],
     lesson: str | None,
-    out: str,
+    out: str | None,
     jobs: int | None,
     shard: str,
     sandbox: Mode,
     roster: str | None,
     key: str | None,
+    watch: bool = False,
+    until_idle: float | None = None,
 ) -> int:
-    """Grade a folder, or merge parts; returns the exit status."""
+    """Grade a folder, watch one, merge parts or compare terms; returns the exit status."""
     try:
+        if until_idle is not None and not watch:
+            raise GradingError("--until-idle says when a watch ends: give --watch, too.")
+        if watch and what[0] in ("merge", "stats"):
+            raise GradingError(f"--watch is for a folder of submissions, not for {what[0]}.")
+        if what[0] == "stats":
+            return _stats(what[1:], out)
+        if out is None:
+            raise GradingError("Say where the grades go, for instance --out GRADES.")
         if what[0] == "merge":
             _only_parts(shard, roster, key)
             return _merge(what[1:], out)
@@ -38,7 +50,8 @@ def grade(
             raise GradingError(f"Name one folder of submissions, not {len(what)}.")
         if lesson is None:
             raise GradingError("Say which lesson it is, for instance --lesson 03.")
-        return _grade(what[0], lesson, out, jobs, shard, sandbox, roster, key)
+        wish = _wish(what[0], lesson, out, jobs, shard, sandbox, roster, key)
+        return _watch(wish, until_idle) if watch else _grade(wish)
     except GradingError as error:
         print(error, file=sys.stderr)
         return WRONG
@@ -50,14 +63,14 @@ def grade(
         return 130
     except OSError as error:  # a full disk, a file that somebody else owns
         print(
-            f"{error.strerror}: {error.filename or out}. What is graded stays graded: put "
+            f"{error.strerror}: {error.filename or out or ''}. What is graded stays graded: put "
             "that right and run the same command to go on.",
             file=sys.stderr,
         )
         return WRONG
 
 
-def _grade(
+def _wish(
     folder: str,
     lesson: str,
     out: str,
@@ -66,9 +79,9 @@ def _grade(
     sandbox: Mode,
     roster: str | None,
     key: str | None,
-) -> int:
+) -> Wish:
+    """What was asked for. Raises GradingError."""
     from helpers.instructor.grading.run import JUDGE, Wish
-    from helpers.instructor.grading.run import grade as run
     from helpers.setup.machine import usable_cores
 
     if not re.fullmatch(r"\d{1,2}", lesson):
@@ -90,6 +103,12 @@ def _grade(
         lack = missing()
         if lack:
             raise GradingError(lack)
+    return wish
+
+
+def _grade(wish: Wish) -> int:
+    from helpers.instructor.grading.run import grade as run
+
     done = run(wish)
     figures = f"{done.graded} graded, {done.cached} unchanged since an earlier run"
     print(f"{len(done.sheet.entries)} submissions: {figures}.")
@@ -104,6 +123,20 @@ def _grade(
             file=sys.stderr,
         )
         return SOME_FAILED
+    return 0
+
+
+def _watch(wish: Wish, until_idle: float | None) -> int:
+    from helpers.instructor.grading.watch import watch
+
+    print(
+        f"Watching {wish.folder}; Ctrl-C ends it. The class: {wish.out / 'class.html'}", flush=True
+    )
+    seen = watch(wish, lambda said: print(time.strftime("%H:%M:%S"), said, flush=True), until_idle)
+    count = len(seen.sheet.entries) if seen.sheet else 0
+    print(f"{count} submissions: {seen.graded} graded since this began.")
+    if seen.sheet and seen.sheet.stamp:
+        print(seen.sheet.stamp)
     return 0
 
 
@@ -138,6 +171,14 @@ def _merge(parts: Sequence[str], out: str) -> int:
     sheet = merge([typed(part) for part in parts], typed(out))
     print(f"{len(sheet.entries)} submissions of {len(parts)} parts are in {typed(out)}.")
     _tell_choices(sheet)
+    return 0
+
+
+def _stats(terms: Sequence[str], out: str | None) -> int:
+    from helpers.instructor.statistics.stats import statistics
+
+    for line in statistics([typed(term) for term in terms], typed(out) if out else None):
+        print(line)
     return 0
 
 

@@ -61,7 +61,9 @@ def test_without_a_sandbox_on_purpose(
             "give --roster where each part is graded",
         ),
         (["--out", "out"], "Missing argument"),
-        (["in"], "Missing option '--out'"),
+        (["in", "--lesson", "02"], "Say where the grades go"),
+        (["in", "--out", "out", "--lesson", "02", "--until-idle", "5"], "give --watch, too"),
+        (["merge", "in", "--out", "out", "--watch"], "not for merge"),
     ],
 )
 def test_what_is_wrong_is_told_in_a_sentence(

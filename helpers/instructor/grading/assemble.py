@@ -11,11 +11,11 @@ from helpers.instructor.grades import ExerciseGrade, Mode, Outcome, SubmissionGr
 from helpers.instructor.grading import GradingError
 from helpers.instructor.grading.discover import Submission, discover, submission, told_apart
 from helpers.instructor.grading.overrides import Overrides, apply
-from helpers.instructor.grading.roster import Person, from_name, read_roster
-from helpers.instructor.grading.store import Store
+from helpers.instructor.grading.roster import Person, Roster, from_name, read_roster
 from helpers.instructor.report.sheet import Column, Entry, Sheet
 
 ABSENT = "Nothing was handed in."
+Load = Callable[[str], "SubmissionGrade | None"]
 UNLISTED = "The class list has nobody for this submission."
 
 
@@ -28,27 +28,35 @@ class Found:
     canvas: str = ""
 
     def part(self, number: int, of: int) -> Found:
-        """The `number`-th of `of` parts, from 1. Where a submission goes depends on its id alone,
-        so that no node has to know what another one saw.
-        """
+        """The `number`-th of `of` parts, from 1."""
         pairs = [
             (one, person)
             for one, person in zip(self.submissions, self.people, strict=True)
-            if int(hashlib.sha256(one.id.encode()).hexdigest(), 16) % of == number - 1
+            if is_in_part(one.id, number, of)
         ]
         return Found(tuple(p[0] for p in pairs), tuple(p[1] for p in pairs), self.canvas)
+
+
+def is_in_part(identity: str, number: int, of: int) -> bool:
+    """Where a submission goes depends on its id alone: no node has to know what another one saw."""
+    return int(hashlib.sha256(identity.encode()).hexdigest(), 16) % of == number - 1
 
 
 def found(folder: Path, lesson: str, roster: Path | None) -> Found:
     """What was handed in, and by the class list also who handed in nothing. Raises GradingError."""
     here = discover(folder, lesson)
-    if roster is None:
-        if not here:
-            raise GradingError(
-                f"{folder} holds no submissions: it needs a folder or a notebook for each student."
-            )
+    if roster is None and not here:
+        raise GradingError(
+            f"{folder} holds no submissions: it needs a folder or a notebook for each student."
+        )
+    return whose(here, None if roster is None else read_roster(roster, lesson))
+
+
+def whose(here: Sequence[Submission], listed: Roster | None) -> Found:
+    """What was handed in with the person of each, and those on the list who are not among them."""
+    if listed is None:
         return Found(tuple(here), tuple(None for _ in here))
-    listed = read_roster(roster, lesson)
+    here = list(here)
     people = dict(zip((one.raw for one in here), listed.match([s.raw for s in here]), strict=True))
     present = set(filter(None, people.values()))
     for person in listed.people:
@@ -99,12 +107,15 @@ def without_points(
 
 
 def sheet(
-    empty: Sheet, found: Found, store: Store, by_hand: Overrides, seed: Callable[[str], int]
+    empty: Sheet, found: Found, load: Load, by_hand: Overrides, seed: Callable[[str], int]
 ) -> Sheet:
-    """The sheet with an entry for each submission. seed: by a submission's name on disk."""
+    """The sheet with an entry for each submission.
+
+    load: the grade of an id, None where there is none. seed: by a submission's name on disk.
+    """
     entries = []
     for one, person in zip(found.submissions, found.people, strict=True):
-        grade = store.load(one.id) if one.path is not None else None
+        grade = load(one.id) if one.path is not None else None
         handed_in = grade is not None
         if grade is None:
             grade = without_points(

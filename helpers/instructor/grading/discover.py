@@ -16,6 +16,7 @@ from helpers.setup.places import ROOT
 SUFFIX = ".ipynb"
 IGNORED = {"__MACOSX"}
 SEVERAL = "Several notebooks could be"
+CANNOT = "cannot be read"
 LINK = "is a symbolic link, and links are not followed"
 # What browsers, file managers, JupyterLab and learning management systems make of a second "ann".
 COPY = re.compile(
@@ -82,7 +83,7 @@ def _listed(folder: Path | os.DirEntry[str]) -> list[os.DirEntry[str]]:
             return sorted((e for e in entries if not e.name.startswith(".")), key=lambda e: e.name)
     except OSError as error:
         if isinstance(folder, Path):
-            raise GradingError(f"{folder} cannot be read ({error.strerror}).") from None
+            raise GradingError(f"{folder} {CANNOT} ({error.strerror}).") from None
         raise
 
 
@@ -92,7 +93,7 @@ def _in_folder(folder: os.DirEntry[str], expected: str, lesson: str) -> Submissi
     try:
         names = {e.name: e for e in _listed(folder) if e.name.lower().endswith(SUFFIX)}
     except OSError as error:
-        return submission(raw, None, f"The folder cannot be read ({error.strerror}).")
+        return submission(raw, None, f"The folder {CANNOT} ({error.strerror}).")
     numbered = [name for name in names if name.startswith(f"{lesson}_")]
     numbered = numbered or [name for name in names if name.startswith(lesson)]
     for fitting in ([expected] if expected in names else [], numbered, list(names)):
@@ -164,7 +165,7 @@ def _notebook(entry: os.DirEntry[str]) -> tuple[Path | None, str]:
     if not entry.is_file(follow_symlinks=False):
         return None, "The notebook is not a regular file."
     if not os.access(entry.path, os.R_OK):
-        return None, "The notebook cannot be read (Permission denied)."
+        return None, f"The notebook {CANNOT} (Permission denied)."
     return Path(entry.path), ""
 
 

@@ -78,11 +78,17 @@ def merge(parts: Sequence[Path], out: Path) -> Sheet:
 
 def _read(out: Path) -> Part:
     try:
-        return Part(out, json.loads((out / "grades.json").read_bytes()))
+        part = Part(out, json.loads((out / "grades.json").read_bytes()))
     except (OSError, ValueError):
         raise GradingError(
             f"{out} holds no finished part: there is no grades.json. Grade that part first."
         ) from None
+    if part.data.get("waiting"):
+        raise GradingError(
+            f"{out} holds no finished part: submissions were waiting when its watch ended. Grade "
+            "that part first."
+        )
+    return part
 
 
 def _agree(parts: Sequence[Part]) -> None:

@@ -8,15 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from helpers.instructor.grades import Mode
+from helpers.instructor.grades import Mode, SubmissionGrade
 from helpers.instructor.grading import GradingError, Interrupted, overrides, seeds
-from helpers.instructor.grading.assemble import Found, columns, found, sheet
+from helpers.instructor.grading.assemble import Found, Load, columns, found, sheet
 from helpers.instructor.grading.discover import lesson_file
 from helpers.instructor.grading.files import owned
+from helpers.instructor.grading.overrides import Overrides
 from helpers.instructor.grading.progress import Progress
-from helpers.instructor.grading.slots import GradingJob, Slots
-from helpers.instructor.grading.store import Store, digest, grader_version
-from helpers.instructor.report.sheet import Sheet
+from helpers.instructor.grading.slots import Answer, GradingJob, Slots
+from helpers.instructor.grading.store import Store, contents, digest, grader_version
+from helpers.instructor.report.sheet import Column, Sheet
 from helpers.instructor.report.write import write_reports
 
 JUDGE = "helpers.instructor.judge:Judge"
@@ -51,6 +52,63 @@ class Done:
     failed: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Terms:
+    """What every grade of a run goes by: the exercises, the key, the version of the grader."""
+
+    wish: Wish
+    title: str
+    columns: tuple[Column, ...]
+    key: bytes
+    version: str
+
+    @property
+    def points(self) -> dict[str, float]:
+        """What each exercise gives at most."""
+        return {column.number: column.points for column in self.columns}
+
+    def seed(self, raw: str) -> int:
+        """Of the hidden cases of a submission, by its name on disk."""
+        return seeds.seed(self.key, self.wish.lesson, raw)
+
+    def digest(self, notebook: bytes, raw: str) -> str:
+        """What the result of a submission with these contents belongs to."""
+        return digest(notebook, self.version, self.seed(raw), self.wish.mode)
+
+    def sheet(self, all_of_them: Found, load: Load, by_hand: Overrides) -> Sheet:
+        """The sheet of these submissions. load: the grade of an id, where there is one."""
+        wish = self.wish
+        empty = Sheet(
+            wish.lesson,
+            self.title,
+            wish.mode,
+            seeds.fingerprint(self.key),
+            self.version,
+            self.columns,
+            (),
+            roster=wish.roster is not None,
+            canvas=all_of_them.canvas,
+            shard="{}/{}".format(*wish.shard) if wish.shard[1] > 1 else "",
+        )
+        return sheet(empty, all_of_them, load, by_hand, self.seed)
+
+    def keep(self, store: Store, answer: Answer, digest: str) -> SubmissionGrade:
+        """Keep what came of a job, and how long it took."""
+        job, grade = answer.job, answer.grade
+        if grade is None:
+            grade = _stands_for(job, self.wish)
+        kept = store.save(job.id, digest, grade, failed=answer.grade is None)
+        _note_time(self.wish.out / "run", job, answer.seconds, answer.crashes)
+        return kept
+
+
+def terms(wish: Wish) -> Terms:
+    """What a run goes by. Raises GradingError."""
+    title = lesson_file(wish.lesson)[3:].removesuffix(".ipynb").replace("_", " ").capitalize()
+    version = grader_version(wish.lesson, wish.judge)
+    return Terms(wish, title, columns(wish.lesson), seeds.load_key(wish.key), version)
+
+
 def grade(wish: Wish) -> Done:
     """Grade what is not graded yet, then write the reports.
 
@@ -58,39 +116,18 @@ def grade(wish: Wish) -> Done:
     any moment, it goes on from there when it is called again, and gives the same.
     """
     folder, out = apart(wish.folder, wish.out)
-    title = lesson_file(wish.lesson)[3:].removesuffix(".ipynb").replace("_", " ").capitalize()
     # All that may be wrong with what was asked for comes first: then OUT is not even made.
     everybody = found(folder, wish.lesson, wish.roster)
-    exercises = columns(wish.lesson)
-    points = {column.number: column.points for column in exercises}
-    key = seeds.load_key(wish.key)
+    by = terms(wish)
     with owned(out):
         of_this_lesson(out, wish.lesson)
         overrides.ensure(out)
-        by_hand = overrides.read(out, [one.name for one in everybody.submissions], points)
+        by_hand = overrides.read(out, [one.name for one in everybody.submissions], by.points)
         mine = everybody.part(*wish.shard)
         store = Store(out)
         store.prepare()
-        version = grader_version(wish.lesson, wish.judge)
-        cached, graded, failed = _results(wish, mine, store, key, version)
-        made = sheet(
-            Sheet(
-                wish.lesson,
-                title,
-                wish.mode,
-                seeds.fingerprint(key),
-                version,
-                exercises,
-                (),
-                roster=wish.roster is not None,
-                canvas=everybody.canvas,
-                shard="{}/{}".format(*wish.shard) if wish.shard[1] > 1 else "",
-            ),
-            mine,
-            store,
-            by_hand,
-            lambda raw: seeds.seed(key, wish.lesson, raw),
-        )
+        cached, graded, failed = _results(by, mine, store)
+        made = by.sheet(mine, store.load, by_hand)
         write_reports(made, out)
     return Done(made, cached, graded, failed)
 
@@ -99,6 +136,11 @@ def apart(folder: Path, out: Path) -> tuple[Path, Path]:
     """Both, resolved. Raises GradingError where one lies in the other."""
     if not folder.is_dir():
         raise GradingError(f"There is no folder {folder}; name the one that holds the submissions.")
+    return beside(folder, out)
+
+
+def beside(folder: Path, out: Path) -> tuple[Path, Path]:
+    """Both, resolved, whether they are there or not. Raises GradingError as `apart` does."""
     if out.exists() and not out.is_dir():
         raise GradingError(f"{out} is not a folder; name one with --out.")
     folder, out = folder.resolve(), out.resolve()
@@ -120,49 +162,44 @@ def of_this_lesson(out: Path, lesson: str) -> None:
         raise GradingError(f"{out} holds the grades of lesson {other}; name another --out.")
 
 
-def _results(
-    wish: Wish, mine: Found, store: Store, key: bytes, version: str
-) -> tuple[int, int, list[str]]:
+def _results(by: Terms, mine: Found, store: Store) -> tuple[int, int, list[str]]:
     """See that every notebook has its result. How many had one, how many got one, what failed."""
     jobs: list[GradingJob] = []
     digests: dict[str, str] = {}
     readable = [one for one in mine.submissions if one.path is not None]
     for one in readable:
         assert one.path is not None
-        seed = seeds.seed(key, wish.lesson, one.raw)
         try:
-            digests[one.id] = digest(one.path, version, seed, wish.mode)
+            digests[one.id] = by.digest(contents(one.path), one.raw)
         except OSError as error:
-            digests[one.id] = (
-                f"unreadable {error.strerror}"  # the judge finds out itself, and says so
-            )
+            digests[one.id] = unreadable(error)
         if store.load(one.id, digests[one.id]) is None:
-            jobs.append(GradingJob(one.id, one.name, one.path, seed))
-    failed = _grade(wish, jobs, digests, store, done=len(readable) - len(jobs)) if jobs else []
+            jobs.append(GradingJob(one.id, one.name, one.path, by.seed(one.raw)))
+    failed = _grade(by, jobs, digests, store, done=len(readable) - len(jobs)) if jobs else []
     return len(readable) - len(jobs), len(jobs), failed
 
 
+def unreadable(error: OSError) -> str:
+    """The digest of what cannot be read: the judge finds out itself, and says so."""
+    return f"unreadable {error.strerror}"
+
+
 def _grade(
-    wish: Wish, jobs: Sequence[GradingJob], digests: dict[str, str], store: Store, done: int
+    by: Terms, jobs: Sequence[GradingJob], digests: dict[str, str], store: Store, done: int
 ) -> list[str]:
     """Grade jobs in slots and keep each result at once; the names of those that failed."""
-    run = wish.out / "run"
-    total, failed = done + len(jobs), []
+    wish, total, failed = by.wish, done + len(jobs), []
     try:
         with (
             Progress(total, done) as progress,
-            Slots(wish.lesson, wish.mode, wish.judge, run / "slots.log") as slots,
+            Slots(wish.lesson, wish.mode, wish.judge, wish.out / "run" / "slots.log") as slots,
         ):
             for answer in slots.grade(jobs, max(1, min(wish.jobs, len(jobs)))):
-                job = answer.job
-                grade = answer.grade
-                if grade is None:
-                    failed.append(job.name)
-                    grade = _stands_for(job, wish)
-                store.save(job.id, digests[job.id], grade, failed=answer.grade is None)
-                _note_time(run, job, answer.seconds, answer.crashes)
+                if answer.grade is None:
+                    failed.append(answer.job.name)
+                by.keep(store, answer, digests[answer.job.id])
                 done += 1
-                progress.step(job.name)
+                progress.step(answer.job.name)
     except KeyboardInterrupt:
         raise Interrupted(done, total) from None
     return failed

@@ -143,8 +143,7 @@ class Slots:
         yield from self._round(jobs, slots, lambda job, seconds: again.append(job))
         lost: list[Answer] = []
         for job in again:
-            for slot in list(self._slots):
-                self._drop(slot, kindly=True)
+            self.rest()
             yield from self._round([job], 1, lambda job, s: lost.append(Answer(job, None, s)))
         yield from lost
 
@@ -152,22 +151,46 @@ class Slots:
         self, jobs: Sequence[GradingJob], most: int, failed: Callable[[GradingJob, float], None]
     ) -> Iterator[Answer]:
         waiting = deque(jobs)
-        while waiting or any(slot.job for slot in self._slots):
-            self._employ(waiting, most)
-            for slot in self._heard():
-                message = None if slot.late else slot.hear()
-                if message is None or "failed" in message:
-                    job, seconds = slot.job, time.monotonic() - slot.since
-                    self._lose(slot)
-                    if job is not None:
-                        failed(job, seconds)
-                elif "ready" in message:
-                    slot.ready, self._failed_starts = True, 0
-                elif "unable" in message:
-                    raise GradingError(f"Grading cannot start: {message['unable']}")
-                elif "grade" in message and slot.job is not None:
-                    job, slot.job = slot.job, None
-                    yield Answer(job, message["grade"], message["seconds"], message["crashes"])
+        while waiting or self.at_work:
+            yield from self.turn(waiting, most, failed)
+
+    @property
+    def at_work(self) -> int:
+        """How many submissions are being graded."""
+        return sum(slot.job is not None for slot in self._slots)
+
+    def turn(
+        self,
+        waiting: deque[GradingJob],
+        most: int,
+        failed: Callable[[GradingJob, float], None],
+        patience: float = 1.0,
+    ) -> Iterator[Answer]:
+        """Give out work, then wait so many seconds at most for what slots have to say.
+
+        waiting: what is given out is taken from its left. failed: is told of a job at which a slot
+        or the judge failed, and after how many seconds. Raises GradingError.
+        """
+        self._employ(waiting, most)
+        for slot in self._heard(patience):
+            message = None if slot.late else slot.hear()
+            if message is None or "failed" in message:
+                job, seconds = slot.job, time.monotonic() - slot.since
+                self._lose(slot)
+                if job is not None:
+                    failed(job, seconds)
+            elif "ready" in message:
+                slot.ready, self._failed_starts = True, 0
+            elif "unable" in message:
+                raise GradingError(f"Grading cannot start: {message['unable']}")
+            elif "grade" in message and slot.job is not None:
+                job, slot.job = slot.job, None
+                yield Answer(job, message["grade"], message["seconds"], message["crashes"])
+
+    def rest(self) -> None:
+        """End all slots; new ones start with the next job."""
+        for slot in list(self._slots):
+            self._drop(slot, kindly=True)
 
     def _employ(self, waiting: deque[GradingJob], most: int) -> None:
         """Give work to whoever is free, and start slots while there is more work than slots."""
@@ -183,9 +206,9 @@ class Slots:
             self._selector.register(slot.socket, selectors.EVENT_READ, slot)
             starting += 1
 
-    def _heard(self) -> list[Slot]:
+    def _heard(self, patience: float) -> list[Slot]:
         """The slots that have something to say, and those that are late."""
-        heard = [key.data for key, _ in self._selector.select(timeout=1.0)]
+        heard = [key.data for key, _ in self._selector.select(timeout=patience)]
         return heard + [slot for slot in self._slots if slot.late and slot not in heard]
 
     def _lose(self, slot: Slot) -> None:

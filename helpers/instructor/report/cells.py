@@ -22,9 +22,13 @@ def number(value: float) -> str:
     return f"{value:.10g}"
 
 
-def table(rows: Sequence[Sequence[str]]) -> bytes:
-    """Rows of text as CSV in UTF-8."""
+def table(rows: Sequence[Sequence[str | float]]) -> bytes:
+    """Rows of text and numbers as CSV in UTF-8."""
     text = io.StringIO()
-    safe = [[printable(formula_safe(cell), lines=True) for cell in row] for row in rows]
+    safe = [[_safe(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
     csv.writer(text, lineterminator="\n").writerows(safe)
     return text.getvalue().encode("utf-8")
+
+
+def _safe(cell: str) -> str:
+    return printable(formula_safe(cell), lines=True)

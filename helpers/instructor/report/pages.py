@@ -30,13 +30,14 @@ SIGNS: dict[Outcome, str] = {
 def student_page(sheet: Sheet, entry: Entry) -> bytes:
     """What one student is shown: exercises, points, reasons, hints."""
     by_hand = {one.exercise: one for one in entry.overrides}
-    return _render("student.html", sheet=sheet, entry=entry, by_hand=by_hand)
+    return render("student.html", sheet.stamp, sheet=sheet, entry=entry, by_hand=by_hand)
 
 
 def class_page(sheet: Sheet) -> bytes:
     """What the instructor is shown. It holds no times: they are in run/slowest.html."""
-    return _render(
+    return render(
         "class.html",
+        sheet.stamp,
         sheet=sheet,
         figures=class_view.figures(sheet),
         bars=class_view.distribution(sheet),
@@ -47,11 +48,13 @@ def class_page(sheet: Sheet) -> bytes:
 
 def slowest_page(sheet: Sheet, timings: Path) -> bytes:
     """The slowest submissions of the last run, for the frame in the class page."""
-    return _render("slowest.html", sheet=sheet, slow=class_view.slowest(sheet, timings))
+    slow = class_view.slowest(sheet, timings)
+    return render("slowest.html", sheet.stamp, sheet=sheet, slow=slow)
 
 
-def _render(name: str, **values: Any) -> bytes:
-    text: str = _environment().get_template(name).render(signs=SIGNS, **values)
+def render(name: str, stamp: str, **values: Any) -> bytes:
+    """A template as a page. stamp: what stands on top where there was no sandbox, or ""."""
+    text: str = _environment().get_template(name).render(signs=SIGNS, stamp=stamp, **values)
     return printable(text, lines=True).encode("utf-8")
 
 

@@ -67,7 +67,8 @@ class Entry:
 class Sheet:
     """A whole class. key: the fingerprint of the key behind the seeds. grader: its version. roster:
     whether there was a class list. canvas: the column of this lesson in Canvas. shard: "2/5" for a
-    part of a class, "" for all of it.
+    part of a class, "" for all of it. waiting: names of submissions that are here and whose grade
+    is not, where the folder is watched.
     """
 
     lesson: str
@@ -80,6 +81,7 @@ class Sheet:
     roster: bool = False
     canvas: str = ""
     shard: str = ""
+    waiting: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -98,16 +100,21 @@ class Sheet:
 
     def as_json(self) -> dict[str, Any]:
         """As plain JSON data."""
-        stamped = {"warning": self.stamp} if self.stamp else {}
-        return stamped | {
-            "lesson": self.lesson,
-            "title": self.title,
-            "sandbox": self.sandbox,
-            "key": self.key,
-            "grader": self.grader,
-            "exercises": [vars(column) for column in self.columns],
-            "submissions": [entry.as_json() for entry in self.entries],
-            "roster": self.roster,
-            "canvas": self.canvas,
-            "shard": self.shard,
-        }
+        told = {"warning": self.stamp} if self.stamp else {}
+        waiting = {"waiting": list(self.waiting)} if self.waiting else {}
+        return (
+            told
+            | waiting
+            | {
+                "lesson": self.lesson,
+                "title": self.title,
+                "sandbox": self.sandbox,
+                "key": self.key,
+                "grader": self.grader,
+                "exercises": [vars(column) for column in self.columns],
+                "submissions": [entry.as_json() for entry in self.entries],
+                "roster": self.roster,
+                "canvas": self.canvas,
+                "shard": self.shard,
+            }
+        )

@@ -1,0 +1,86 @@
+"""A watch that is killed or interrupted: nothing is lost, nothing graded twice, nothing left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+from fake_grader import hand_in, start
+
+pytestmark = pytest.mark.slow
+JOBS = 2
+
+
+def wait_for(what: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    while not what() and process.poll() is None:
+        time.sleep(0.005)
+
+
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "FAKE_JUDGE_LOG": str(tmp_path / "log"),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def kept(out: Path) -> list[str]:
+    """The names of submissions, once for each grading whose result was kept."""
+    times = out / "run" / "timings.jsonl"
+    lines = times.read_text().splitlines() if times.exists() else []
+    return sorted(json.loads(line)["submission"] for line in lines)
+
+
+def test_kills_lose_nothing_and_nothing_is_graded_twice(tmp_path: Path) -> None:
+    folder, out = tmp_path / "in", tmp_path / "out"
+    names = [f"s{i}" for i in range(9)]
+    common = ("--watch", folder, "--out", out, "--jobs", str(JOBS))
+    for names_now in (names[:3], names[3:6]):
+        for name in names_now:
+            hand_in(folder, name, sleep=0.3)
+        process = start(*common, environment=environment(tmp_path))
+        taken = out / "run" / "taken"
+        wait_for(lambda p=taken: p.is_dir() and any(p.iterdir()), process)  # type: ignore[misc]
+        wait_for(lambda n=names_now: n[0] in kept(out), process)  # type: ignore[misc]
+        slots = psutil.Process(process.pid).children(recursive=True)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+        assert process.stdout is not None
+        process.stdout.close()
+        assert psutil.wait_procs(slots, timeout=20)[1] == []
+    for name in names[6:]:
+        hand_in(folder, name)
+    process = start(*common, "--until-idle", "1", environment=environment(tmp_path))
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 0 and "9 submissions: " in said, said
+    assert kept(out) == names
+    begun = (tmp_path / "log").read_text().splitlines()
+    assert len(begun) <= len(names) + 2 * JOBS  # what was in a slot was begun again
+    rows = (out / "grades.csv").read_text().splitlines()
+    assert [row.partition(",")[0] for row in rows[1:]] == names
+    assert not list(out.rglob(".*.tmp")) and not (out / "run" / "taken").exists()
+
+
+def test_an_interrupt_ends_it_and_all_that_it_started(tmp_path: Path) -> None:
+    folder, out = tmp_path / "in", tmp_path / "out"
+    hand_in(folder, "ann")
+    hand_in(folder, "slow", sleep=60)
+    process = start("--watch", folder, "--out", out, environment=environment(tmp_path))
+    wait_for(lambda: kept(out) == ["ann"] and (out / "grades.json").exists(), process)
+    second = start("--watch", folder, "--out", out, environment=environment(tmp_path))
+    refused, _ = second.communicate(timeout=60)
+    assert second.returncode == 2 and "Another grader is at work in" in refused
+    slots = psutil.Process(process.pid).children(recursive=True)
+    os.kill(process.pid, signal.SIGINT)
+    said, _ = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "Interrupted. 1 of 2 submissions have their result" in said and "Traceback" not in said
+    assert psutil.wait_procs(slots, timeout=20)[1] == []
+    assert not (out / "run" / "taken").exists()
