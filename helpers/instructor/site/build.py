@@ -103,7 +103,7 @@ def run_sphinx(sources: Path, out: Path, title: str) -> None:
             outdir=out,
             doctreedir=out.with_name("doctrees"),
             buildername="html",
-            confoverrides=settings(title, "The maintainers of the course"),
+            confoverrides=settings(title, "the maintainers of the course"),
             status=None,
             warning=said,
             freshenv=True,

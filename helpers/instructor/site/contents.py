@@ -7,7 +7,7 @@ from pathlib import Path
 
 from helpers.instructor.build import notebooks
 
-# The texts, by the captions that they stand under in the sidebar. What is not there yet is left out.
+# The texts, by the captions that they stand under in the sidebar. What is not there is left out.
 TEXTS: Mapping[str, tuple[str, ...]] = {
     "Beside the lessons": ("docs/glossary.md", "docs/benchmarks.md"),
     "For instructors": ("docs/instructors.md", "docs/sandbox.md"),

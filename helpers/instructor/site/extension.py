@@ -64,7 +64,7 @@ def alt_texts(notebook: dict[str, Any]) -> dict[str, str]:
 
 
 def mathml(formula: str, block: bool = False) -> str:
-    """A formula in TeX as MathML. Raises ValueError with a sentence where it cannot be converted."""
+    """A formula in TeX as MathML. Raises ValueError with a sentence where there is none."""
     from latex2mathml.converter import convert
 
     text = formula
@@ -73,7 +73,9 @@ def mathml(formula: str, block: bool = False) -> str:
     try:
         made: str = convert(text, display="block" if block else "inline")
     except Exception as error:  # the converter raises kinds of its own
-        raise ValueError(f"The formula {formula} cannot be read: {error}.") from error
+        raise ValueError(
+            f"The formula {formula} cannot be read: {type(error).__name__}."
+        ) from error
     if "\\" in made:
         raise ValueError(f"The formula {formula} holds a command that becomes no MathML.")
     return made
