@@ -9,7 +9,7 @@ from pathlib import Path
 from helpers.exercises import of_lesson
 from helpers.exercises.spec import Exercise
 from helpers.instructor.build_notebook import read
-from helpers.instructor.site.extension import slug
+from helpers.instructor.site.links import anchor
 
 MAP = "exercises"  # the cell of the capstone that maps the chapter's exercises
 _HEAD = """\
@@ -36,8 +36,8 @@ def _lesson(path: Path, exercises: Sequence[Exercise]) -> Iterator[str]:
     title = read(path).cells[0].source.splitlines()[0].lstrip("# ")
     yield f"## [{title}](lessons/{path.name})\n\n{_COLUMNS}"
     for one in exercises:
-        anchor = slug(f"Exercise {one.number} — {one.title}")
-        link = f"[{one.number} {one.title}](<lessons/{path.name}#{anchor}>)"
+        heading = anchor(f"Exercise {one.number} — {one.title}")
+        link = f"[{one.number} {one.title}](lessons/{path.name}#{heading})"
         yield f"| {link} | {'★' * one.stars} | {one.minutes} | {one.points} |"
     yield ""
 

@@ -29,11 +29,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-def slug(title: str) -> str:
-    """A heading's anchor as JupyterLab makes it, so that links work there and here."""
-    return title.replace(" ", "-")
-
-
 # --- pictures -------------------------------------------------------------------------------------
 
 

@@ -24,7 +24,7 @@ _ABOUT = """\
 :::{note}
 This is the lesson as you find it, with its exercises open. Pictures and numbers are those of
 another machine, made with the course's own answers. To do the exercises and to turn the knobs,
-start it with `./course lab`: [what you need](../index.md#What-you-need).
+start it with `./course lab`: [what you need](../index.md#what-you-need).
 :::"""
 # A page cannot ask for predictions; the comparison says what came.
 _NO_PREDICTION = re.compile(r" You made no prediction: [^<]*")

@@ -38,7 +38,6 @@ def settings(title: str, authors: str) -> dict[str, Any]:
         "nb_merge_streams": True,
         "myst_enable_extensions": ["attrs_inline", "colon_fence", "dollarmath", "html_image"],
         "myst_heading_anchors": 4,
-        "myst_heading_slug_func": "helpers.instructor.site.extension.slug",
         "myst_update_mathjax": False,
         "smartquotes": False,
         "suppress_warnings": ["misc.highlighting_failure"],  # of code with … in it

@@ -51,7 +51,7 @@ def start(readme: Readme, contents: Mapping[str, list[str]]) -> str:
     first = readme.lessons[0]
     buttons = (
         f"[Look into lesson {first[0]}]({first[2]}){{.go}} "
-        "[How to start](#What-you-need){.go} "
+        "[How to start](#what-you-need){.go} "
         "[For instructors](docs/instructors.md){.go}"
     )
     blocks = [

@@ -13,9 +13,9 @@ from helpers import cli
 from helpers.instructor.build_notebook import code_cells, read
 from helpers.instructor.release.cells import recorded
 from helpers.instructor.site import build, contents
-from helpers.instructor.site.extension import alt_texts, mathml, slug
+from helpers.instructor.site.extension import alt_texts, mathml
 from helpers.instructor.site.lesson_page import page
-from helpers.instructor.site.links import mended
+from helpers.instructor.site.links import anchor, mended
 from helpers.instructor.site.start import SHOWN, handbook, parts, start
 from helpers.notebook.recorded import digest
 
@@ -50,14 +50,15 @@ def test_a_readme_without_its_parts_is_named(text: str, said: str) -> None:
 def test_links_lead_to_what_is_held_or_become_words() -> None:
     held = {"docs/sandbox.md", "README.md", "lessons/00_start_here.ipynb"}
     text = (
-        "[a](sandbox.md) [b](../README.md#x) [c](#d) [e](https://f.org) [here](../cluster/x.slurm) "
-        "[cluster/y.slurm](../cluster/y.slurm) ![p](p.png)\n```sh\n[g](h)\n```\n"
-        "[i](<../lessons/00_start_here.ipynb#j>)"
+        "[a](sandbox.md) [b](../README.md#X-y?) [c](#d) [e](https://f.org) "
+        "[here](../cluster/x.slurm) [cluster/y.slurm](../cluster/y.slurm) ![p](p.png)\n"
+        "```sh\n[g](h)\n```\n"
+        "[i](../lessons/00_start_here.ipynb)"
     )
     assert mended(text, "docs/instructors.md", held) == (
-        "[a](sandbox.md) [b](../README.md#x) [c](#d) [e](https://f.org) here "
+        "[a](sandbox.md) [b](../README.md#x-y) [c](#d) [e](https://f.org) here "
         "`cluster/y.slurm` ![p](p.png)\n```sh\n[g](h)\n```\n"
-        "[i](<../lessons/00_start_here.ipynb#j>)"
+        "[i](../lessons/00_start_here.ipynb)"
     )
 
 
@@ -102,8 +103,10 @@ def test_pictures_have_the_alt_texts_of_their_outputs() -> None:
     assert len(found) > 10 and all(found.values())
 
 
-def test_headings_have_jupyterlabs_anchors() -> None:
-    assert slug("Exercise 01.2 — Where does it go?") == "Exercise-01.2-—-Where-does-it-go?"
+def test_jupyterlabs_anchors_and_githubs_are_one() -> None:
+    here = "exercise-012--where-does-it-go"
+    for title in ("Exercise 01.2 — Where does it go?", "Exercise-01.2-—-Where-does-it-go?", here):
+        assert anchor(title) == here
 
 
 def test_formulas_become_mathml_or_are_named() -> None:
