@@ -20,11 +20,13 @@ installation, grading, measurements, and what maintainers type.
 
 class Readme(NamedTuple):
     """README.md in parts. opening: paragraphs before the table of the lessons; lessons: its rows,
-    (number, title, link, what is built, beside which peers); needs: the paragraphs behind it."""
+    (number, title, link, what is built, beside which peers); after: the paragraphs behind it;
+    needs: those from "You need" on."""
 
     title: str
     opening: list[str]
     lessons: list[tuple[str, str, str, str, str]]
+    after: list[str]
     needs: list[str]
     sections: Mapping[str, str]
 
@@ -37,13 +39,17 @@ def parts(text: str) -> Readme:
     tables = [at for at, block in enumerate(blocks) if block.startswith("| lesson |")]
     if not title.startswith("# ") or len(tables) != 1:
         raise ValueError("README.md begins with no title and one table of the lessons.")
+    behind = blocks[tables[0] + 1 :]
+    need = next((at for at, block in enumerate(behind) if block.startswith("You need")), None)
+    if need is None:
+        raise ValueError('README.md says nowhere behind its table what "You need" to have.')
     if missing := [name for name in SHOWN if name not in sections]:
         raise ValueError(f'README.md has no section "{missing[0]}", which the site begins with.')
     rows = [found.groups() for found in map(_ROW.match, blocks[tables[0]].splitlines()) if found]
     lessons = [(row[0], row[1], row[2], row[3], row[4]) for row in rows]
-    return Readme(
-        title.removeprefix("# "), blocks[: tables[0]], lessons, blocks[tables[0] + 1 :], sections
-    )
+    opening = blocks[: tables[0]]
+    title = title.removeprefix("# ")
+    return Readme(title, opening, lessons, behind[:need], behind[need:], sections)
 
 
 def start(readme: Readme, contents: Mapping[str, list[str]]) -> str:
@@ -63,6 +69,7 @@ def start(readme: Readme, contents: Mapping[str, list[str]]) -> str:
         "::::{container} lesson-cards",
         *(_card(*row) for row in readme.lessons),
         "::::",
+        *readme.after,
         *(f"## {name}\n\n{readme.sections[name]}" for name in SHOWN),
         "## What you need",
         *readme.needs,

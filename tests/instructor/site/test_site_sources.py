@@ -39,7 +39,8 @@ def test_the_start_page_and_the_handbook_hold_all_of_the_readme() -> None:
     [
         ("no title\n\n| lesson | x |", "begins with no title and one table"),
         ("# A\n\nwords", "begins with no title and one table"),
-        ("# A\n\n| lesson | x |\n\n## B\n", 'has no section "What a lesson looks like"'),
+        ("# A\n\n| lesson | x |\n\nwords", 'says nowhere behind its table what "You need"'),
+        ("# A\n\n| lesson | x |\n\nYou need\n\n## B\n", 'has no section "What a lesson looks'),
     ],
 )
 def test_a_readme_without_its_parts_is_named(text: str, said: str) -> None:
