@@ -44,8 +44,8 @@ def _lesson(path: Path, exercises: Sequence[Exercise]) -> Iterator[str]:
 
 def _chapter(lessons: Sequence[Path]) -> Iterator[str]:
     """The capstone's map, with its links as they are from here."""
-    path = lessons[-1]
-    for cell in read(path).cells:
-        if cell.id == MAP:
-            here = re.sub(r"\]\(#", f"](lessons/{path.name}#", cell.source)
-            yield re.sub(r"\]\((\d\d_)", r"](lessons/\1", here)
+    for path in lessons:
+        for cell in read(path).cells:
+            if cell.id == MAP:
+                here = cell.source.replace("](#", f"](lessons/{path.name}#")
+                yield re.sub(r"\]\((\d\d_)", r"](lessons/\1", here)

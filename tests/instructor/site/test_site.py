@@ -20,6 +20,7 @@ from helpers.instructor.build_check import MARKS
 from helpers.instructor.site import build_site, contents
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.timeout(400),
     # The theme and the parser of Markdown go by names that Sphinx will drop in version 11.
     pytest.mark.filterwarnings("ignore:.*Check CHANGES for Sphinx API modifications"),
@@ -74,6 +75,14 @@ def test_the_exercises_are_listed_with_links(made: dict[str, Page]) -> None:
 def as_list(pages: int | list[int]) -> list[int]:
     """The pages of a word: the index has a number where there is one."""
     return [pages] if isinstance(pages, int) else pages
+
+
+def test_what_unfolds_in_a_lesson_unfolds_on_its_page(site: Path) -> None:
+    for path in notebooks(ROOT / "lessons"):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        written = "".join("".join(cell["source"]) for cell in cells)
+        shown = (site / "lessons" / f"{path.stem}.html").read_text(encoding="utf-8")
+        assert shown.count("<details><summary>") >= written.count("<details><summary>") > 0
 
 
 def test_the_search_finds_a_word_of_a_lesson(site: Path) -> None:
