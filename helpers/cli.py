@@ -162,6 +162,15 @@ def release(lesson: str, out: str) -> int:
 
 
 @course.command()
+@click.option("--out", default="", metavar="FOLDER", help="The folder to write; otherwise site/.")
+def site(out: str) -> int:
+    """Make static pages of the lessons and of docs/, without answers, to read or to serve."""
+    from helpers.commands.site import site as run
+
+    return run(out)
+
+
+@course.command()
 @click.argument("what", type=click.Choice(["up", "down", "status"]))
 def cluster(what: Literal["up", "down", "status"]) -> int:
     """Start or end a SLURM of two nodes on this machine, or show what it does."""

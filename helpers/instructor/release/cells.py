@@ -58,7 +58,7 @@ def recorded(
             found[digest(cell.source)] = {
                 "needs": sorted(mine),
                 "names": {name: number for name, number in taken.items() if name.isidentifier()},
-                "outputs": [_shown(one) for one in outputs[cell.id]],
+                "outputs": [shown(one) for one in outputs[cell.id]],
             }
     return found
 
@@ -110,7 +110,7 @@ def named(tree: ast.AST, places: Mapping[str, Name]) -> Iterator[Name]:
             yield places[node.id]
 
 
-def _shown(output: NotebookNode) -> dict[str, Any]:
+def shown(output: NotebookNode) -> dict[str, Any]:
     """An output without what is only true of the run that made it, and of its machine."""
     kept = dict(output)
     if kept["output_type"] == "stream":

@@ -1,0 +1,219 @@
+"""The site as it is built: whole, with links that lead somewhere, and without an answer."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import zipfile
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from leaks import ROOT, bare, leaks, solution_regions
+from site_pages import Page, pages, read, texts
+
+from helpers.exercises import everything, lessons
+from helpers.instructor.build import notebooks
+from helpers.instructor.build_check import MARKS
+from helpers.instructor.site import build_site, contents
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(400),
+    # The theme and the parser of Markdown go by names that Sphinx will drop in version 11.
+    pytest.mark.filterwarnings("ignore:.*Check CHANGES for Sphinx API modifications"),
+]
+SOLUTIONS = notebooks(ROOT / "solutions")
+# What may be in a site besides pages and what the theme brings (_static).
+SUFFIXES = {".html", ".js", ".png", "", ".cff"}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site. It is built without a warning: the least one is raised."""
+    folder = tmp_path_factory.mktemp("built") / "site"
+    build_site(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(site: Path) -> dict[str, Page]:
+    return pages(site)
+
+
+# --- what is there --------------------------------------------------------------------------------
+
+
+def test_each_text_and_each_lesson_has_its_page(made: dict[str, Page]) -> None:
+    listed = {name for names in contents.sections(ROOT).values() for name in names}
+    wanted = {PurePosixPath(name).with_suffix(".html").as_posix() for name in listed}
+    assert made.keys() - wanted == {"index.html", "search.html"}
+    assert wanted <= made.keys()
+    for path in SOLUTIONS:
+        first = json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"]
+        title = "".join(first).splitlines()[0].removeprefix("# ")
+        assert title in made[f"lessons/{path.stem}.html"].headings[0]
+
+
+def test_every_text_in_docs_has_a_place() -> None:
+    listed = {name for names in contents.sections(ROOT).values() for name in names}
+    there = {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")}
+    assert len(there) >= 3 and there <= listed
+
+
+def test_the_start_page_leads_to_every_lesson(made: dict[str, Page]) -> None:
+    assert {f"lessons/{path.stem}.html" for path in SOLUTIONS} <= set(made["index.html"].links)
+
+
+def test_the_exercises_are_listed_with_links(made: dict[str, Page]) -> None:
+    to_exercises = [link for link in made["exercises.html"].links if "#exercise-" in link]
+    assert len(set(to_exercises)) >= len(everything())
+
+
+def as_list(pages: int | list[int]) -> list[int]:
+    """The pages of a word: the index has a number where there is one."""
+    return [pages] if isinstance(pages, int) else pages
+
+
+def test_what_unfolds_in_a_lesson_unfolds_on_its_page(site: Path) -> None:
+    for path in notebooks(ROOT / "lessons"):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        written = "".join("".join(cell["source"]) for cell in cells)
+        shown = (site / "lessons" / f"{path.stem}.html").read_text(encoding="utf-8")
+        assert shown.count("<details><summary>") >= written.count("<details><summary>") > 0
+
+
+def test_the_search_finds_a_word_of_a_lesson(site: Path) -> None:
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(re.search(r"\((\{.*\})\)", text, re.DOTALL)[1])  # type: ignore[index]
+    at = index["docnames"].index("lessons/06_asynchronous_updates")
+    for word in ("hogwild", "stale"):  # a word of headings is among their words alone
+        found = [index[kind].get(word, []) for kind in ("terms", "titleterms")]
+        assert any(at in pages for pages in map(as_list, found)), word
+
+
+# --- links and pictures ---------------------------------------------------------------------------
+
+
+def dangling(made: dict[str, Page], files: set[str]) -> list[str]:
+    """The links within a site that lead nowhere, each with the page that has it."""
+    found = []
+    for name, page in made.items():
+        for link in page.links:
+            split = urlsplit(link)
+            if split.scheme or split.netloc:
+                continue
+            target = os.path.normpath(PurePosixPath(name).parent / unquote(split.path))
+            target = target if split.path else name
+            anchor = unquote(split.fragment)
+            if target not in files or (anchor and anchor not in made[target].ids):
+                found.append(f"{name}: {link}")
+    return found
+
+
+def test_each_link_within_leads_to_a_page_and_an_anchor(site: Path, made: dict[str, Page]) -> None:
+    files = {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()}
+    assert sum(len(page.links) for page in made.values()) > 1000
+    assert dangling(made, files) == []
+
+
+def test_a_link_that_leads_nowhere_is_found() -> None:
+    here = read('<p id="a"><a href="#a"></a><a href="#b"></a><a href="no.html"></a></p>')
+    there = read('<a href="../x/here.html#a"></a><a href="../x/here.html#c"></a>')
+    made = {"x/here.html": here, "y/there.html": there}
+    assert dangling(made, set(made)) == [
+        "x/here.html: #b",
+        "x/here.html: no.html",
+        "y/there.html: ../x/here.html#c",
+    ]
+
+
+def test_links_to_the_web_are_https_and_nothing_is_loaded_from_it(
+    site: Path, made: dict[str, Page]
+) -> None:
+    outside = {link for page in made.values() for link in page.links if urlsplit(link).scheme}
+    for link in outside:
+        split = urlsplit(link)
+        assert split.scheme == "https" and "." in split.netloc and " " not in link, link
+    loads = re.compile(r"<(?:script|img|link|iframe)\b[^>]*(?:src|href)=\"(?:https?:)?//[^\"]*")
+    for path in site.rglob("*.html"):
+        assert loads.findall(path.read_text(encoding="utf-8")) == [], path
+
+
+def test_each_picture_is_there_and_says_what_it_shows(site: Path, made: dict[str, Page]) -> None:
+    seen = 0
+    for name, page in made.items():
+        for source, alt in page.images:
+            assert alt and alt.strip() and not alt.endswith(".png"), f"{name}: {source}"
+            assert (site / PurePosixPath(name).parent / unquote(source)).resolve().is_file()
+            seen += 1
+    assert seen > 100
+
+
+def test_formulas_need_no_script(site: Path) -> None:
+    text = (site / "lessons/06_asynchronous_updates.html").read_text(encoding="utf-8")
+    assert '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">' in text
+    assert "mathjax" not in text.lower() and "$" not in "".join(read(text).headings)
+
+
+# --- no answer ------------------------------------------------------------------------------------
+
+
+def test_it_holds_pages_and_pictures_alone(site: Path) -> None:
+    files = [p for p in site.rglob("*") if p.is_file() and "_static" not in p.parts]
+    assert {path.suffix for path in files if path.name != ".course-site"} <= SUFFIXES
+    downloads = {path.name for path in files if path.suffix in ("", ".cff")}
+    assert downloads == {*contents.FILES, ".course-site"}
+
+
+def test_exercises_are_open_in_it(made: dict[str, Page]) -> None:
+    for exercise in everything():
+        (page,) = (made[n] for n in made if n.startswith(f"lessons/{exercise.lesson}_"))
+        stub = f'raise NotImplementedError("Exercise {exercise.number} is not done yet")'
+        assert any(stub in block for block in page.blocks), exercise.number
+        # Its check says nothing: what it says of a right answer may tell how that came about.
+        assert not any(f"{exercise.number} ({exercise.title}): passed" in t for t in page.said)
+
+
+def test_no_solution_is_in_it(site: Path) -> None:
+    """What solutions have between their marks, and the marks; --all searches for all answers."""
+    regions = {r: path.name for path in SOLUTIONS for r in solution_regions(path)}
+    assert len(regions) > 80
+    for name, found in texts(site):
+        for text in found:
+            assert not [mark for mark in MARKS if mark in text and name.startswith("lessons/")]
+            plain = bare(text)
+            assert not [f"{name}: {regions[r]}: {r[:60]}" for r in regions if r in plain]
+
+
+def packed(found: dict[str, list[str]]) -> bytes:
+    """Texts as a ZIP, which is what the releases' search looks through."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        for name, said in found.items():
+            archive.writestr(f"{name}.json", json.dumps(said))
+    return held.getvalue()
+
+
+@pytest.mark.thorough
+def test_no_answer_is_in_it(site: Path) -> None:
+    """The search that releases go through: references, wrong answers and hidden cases, of all
+    lessons, whatever names they have."""
+    found = dict(texts(site))
+    assert leaks(packed(found), lessons()[0]) == []
+    answer = SOLUTIONS[6].read_text(encoding="utf-8")
+    sources = ["".join(cell["source"]) for cell in json.loads(answer)["cells"]]
+    found["lessons/06_asynchronous_updates.html"] += sources
+    assert leaks(packed(found), lessons()[0])
+
+
+@pytest.mark.thorough
+def test_it_is_made_the_same_again(site: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    build_site(again)
+    names = {path.relative_to(site) for path in site.rglob("*") if path.is_file()}
+    assert names == {path.relative_to(again) for path in again.rglob("*") if path.is_file()}
+    differ = [str(n) for n in names if (site / n).read_bytes() != (again / n).read_bytes()]
+    assert differ == []
