@@ -26,6 +26,7 @@ from tests import selection
 SANDBOXED = ("test_grading", "test_hostile", "test_judge", "test_sandbox", "test_watch_real")
 # What takes longest begins first, so that no worker is left alone with it at the end.
 LONGEST = (
+    "test_walk",
     "test_notebooks",
     SANDBOXED,
     "test_untouched",
@@ -38,6 +39,7 @@ LONGEST = (
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`./course test --all` runs what takes longest, too."""
     parser.addoption("--all", action="store_true", help="run what is marked thorough, too")
+    parser.addoption("--pictures", help="keep the pictures of tests/walk in this folder")
     selection.add_options(parser)
 
 

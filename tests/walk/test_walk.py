@@ -1,0 +1,30 @@
+"""Every lesson as its learner meets it: from its release, in JupyterLab, in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from walk_lesson import walk
+
+from helpers.exercises import lessons
+
+LESSONS = [
+    pytest.param(lesson, marks=[] if lesson == "00" else pytest.mark.thorough)
+    for lesson in lessons()
+]
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_a_walk_through_a_lesson(
+    tmp_path: Path, pytestconfig: pytest.Config, lesson: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = pytestconfig.getoption("--pictures")
+    looks = kept is not None or lesson != "00"
+    walked = walk(lesson, tmp_path, Path(kept or tmp_path) / lesson / "pictures", looks)
+    with capsys.disabled():
+        print(f"\n{walked.row()}", *walked.faults, sep="\n")
+    assert walked.trouble == []

@@ -1,0 +1,120 @@
+"""Pictures of a lesson's page, piece by piece, and all of them on sheets for a quick look."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from walk_lab import NARROW, NOTEBOOK, WIDE, Lesson
+
+PIECES = 200  # more than any lesson has
+OVERLAP = 40  # pixels that two pieces share
+COLUMNS, ROWS, THUMB = 3, 4, 520  # of a sheet; a piece's width on it
+
+SCROLL = f"""top => {{
+    {NOTEBOOK}
+    const outer = notebook.outerNode, last = notebook.widgets.at(-1).node;
+    outer.scrollTop = top;
+    const below = last.getBoundingClientRect().bottom - outer.getBoundingClientRect().bottom;
+    return [outer.clientHeight, below];
+}}"""
+SETTLED = """() => new Promise(done => {
+    const images = [...document.querySelectorAll('.jp-Notebook img')].map(i => i.decode());
+    Promise.allSettled(images).then(() => requestAnimationFrame(() => requestAnimationFrame(done)));
+})"""
+# What is wider than its place, or is shown as broken, by the cell that it is in.
+FAULTS = f"""() => {{
+    {NOTEBOOK}
+    const wide = '.jp-RenderedMarkdown, .jp-OutputArea-output', found = [];
+    for (const cell of notebook.widgets) {{
+        const id = cell.model.id, node = cell.node;
+        for (const part of node.querySelectorAll(wide))
+            if (part.scrollWidth > part.clientWidth + 1)
+                found.push(`${{id}}: ${{part.scrollWidth - part.clientWidth}} px too wide`);
+        for (const image of node.querySelectorAll('img'))
+            if (image.complete && !image.naturalWidth) found.push(`${{id}}: a broken picture`);
+        if (node.querySelector('mjx-merror')) found.push(`${{id}}: a broken formula`);
+    }}
+    return found;
+}}"""
+
+
+def pieces(lesson: Lesson, folder: Path) -> list[Path]:
+    """The whole notebook in pieces as high as the window, each a file; and their sheets."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.png"):
+        old.unlink()
+    page, top, taken = lesson.page, 0, list[Path]()
+    outer = page.locator(".jp-NotebookPanel:visible .jp-WindowedPanel-outer")
+    for n in range(PIECES):
+        page.evaluate(SCROLL, top)
+        page.evaluate(SETTLED)
+        height, below = page.evaluate(SCROLL, top)
+        taken.append(folder / f"{n:03}.png")
+        outer.screenshot(path=taken[-1])
+        if below <= 0:
+            break
+        top += height - OVERLAP
+    sheets(taken, folder)
+    return taken
+
+
+def faults(lesson: Lesson) -> list[str]:
+    """What does not fit its place, or is broken, on the page as it is now."""
+    found: list[str] = lesson.page.evaluate(FAULTS)
+    return found
+
+
+def narrow(lesson: Lesson, folder: Path) -> list[str]:
+    """The notebook in a narrow window; returns what does not fit."""
+    return _in_another_way(lesson, folder, *NARROW)
+
+
+def dark(lesson: Lesson, folder: Path) -> list[str]:
+    """The notebook in the dark theme."""
+    lesson.command("apputils:change-theme", theme="JupyterLab Dark")
+    lesson.page.wait_for_function("() => document.body.dataset.jpThemeLight === 'false'")
+    found = _in_another_way(lesson, folder, *WIDE)
+    lesson.command("apputils:change-theme", theme="JupyterLab Light")
+    return found
+
+
+def _in_another_way(lesson: Lesson, folder: Path, width: int, height: int) -> list[str]:
+    lesson.page.set_viewport_size({"width": width, "height": height})
+    lesson.page.wait_for_timeout(500)
+    pieces(lesson, folder)
+    found = faults(lesson)
+    lesson.page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
+    return found
+
+
+def cell(lesson: Lesson, identity: str, path: Path) -> Path:
+    """One cell with its outputs."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lesson.show(identity)
+    lesson.page.evaluate(SETTLED)
+    marked = f"id => {{ {NOTEBOOK} return notebook.widgets.find(c => c.model.id === id).node; }}"
+    lesson.page.evaluate_handle(marked, identity).as_element().screenshot(path=path)
+    return path
+
+
+def sheets(taken: Sequence[Path], folder: Path) -> None:
+    """Small copies of pictures, a dozen a sheet, in their order."""
+    from PIL import Image
+
+    each = COLUMNS * ROWS
+    for n in range(math.ceil(len(taken) / each)):
+        small: list[Any] = []
+        for path in taken[n * each : (n + 1) * each]:
+            with Image.open(path) as whole:
+                size = (THUMB, max(1, whole.height * THUMB // whole.width))
+                small.append(whole.convert("RGB").resize(size, Image.Resampling.LANCZOS))
+        height = max(one.height for one in small) + 6
+        rows = math.ceil(len(small) / COLUMNS)
+        sheet = Image.new("RGB", (COLUMNS * (THUMB + 6), rows * height), "#0072B2")
+        for place, one in enumerate(small):
+            down, across = divmod(place, COLUMNS)
+            sheet.paste(one, (across * (THUMB + 6), down * height))
+        sheet.save(folder / f"sheet-{n}.png")
