@@ -60,11 +60,8 @@ def test_the_viewer_zooms_by_keyboard_and_names_what_is_under_the_pointer(tmp_pa
         page.keyboard.press("Enter")
         page.locator(".widget-slider .noUi-handle").last.focus()
         page.keyboard.press("ArrowRight")
-        status = page.locator(".widget-html [role=status]")
-        page.wait_for_function(
-            "() => document.querySelector('.widget-html [role=status]').innerText.includes('rank 0')",
-            timeout=30_000,
-        )
+        status = page.locator(".widget-html [role=status]", has_text="rank 0")
+        status.wait_for(timeout=30_000)
         assert "computing; 0.000 to 2.000 ms" in status.inner_text()
         # The saved notebook keeps nothing of it.
         kept = lesson.cell("explore")
