@@ -36,7 +36,8 @@ class Edited:
     """The class list and the overrides as they last were right. A file that is just being written
     is let be.
 
-    roster: None without one. Raises GradingError where the class list is wrong at the start.
+    roster: None without one. coming: whether one is just being written. Raises GradingError where
+    the class list is wrong at the start.
     """
 
     def __init__(
@@ -46,12 +47,14 @@ class Edited:
         listed, lesson = by.wish.roster, by.wish.lesson
         self.roster = None if listed is None else read_roster(listed, lesson)
         self._stillness, self._seen = Stillness(clock), dict[Path, Look]()
+        self.coming = False
         self._by_hand: Overrides | None = None
         self._read: tuple[list[str], Look] | None = None
 
     def look(self) -> bool:
         """Whether one of them has changed."""
         listed = self.by.wish.roster
+        self.coming = False
         changed = self._is_new(self.out / overrides.FILE)
         if listed is not None and self._is_new(listed):
             try:
@@ -90,7 +93,10 @@ class Edited:
             look = (error.strerror,)
         first = path not in self._seen
         still = self._stillness.seconds(str(path), look)
-        if self._seen.get(path) == look or (still < STILL and not first):
+        if self._seen.get(path) == look:
+            return False
+        if still < STILL and not first:
+            self.coming = True
             return False
         self._seen[path] = look
         return not first

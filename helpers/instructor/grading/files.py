@@ -25,6 +25,8 @@ def printable(text: str, lines: bool = False) -> str:
     """
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     kept = "\n\t" if lines else ""
+    if text.translate({ord(c): None for c in kept}).isprintable():
+        return text  # nearly always, and quick
     shown = [c if c in kept or not _hidden(c) else _escaped(c) for c in text]
     return "".join(shown)
 

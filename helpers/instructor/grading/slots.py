@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import selectors
@@ -187,6 +188,13 @@ class Slots:
                 job, slot.job = slot.job, None
                 yield Answer(job, message["grade"], message["seconds"], message["crashes"])
 
+    def add(self) -> None:
+        """Start one more slot, before there is work for it or with the work."""
+        taken = {slot.number for slot in self._slots}
+        slot = self._start(next(n for n in itertools.count() if n not in taken))
+        self._slots.append(slot)
+        self._selector.register(slot.socket, selectors.EVENT_READ, slot)
+
     def rest(self) -> None:
         """End all slots; new ones start with the next job."""
         for slot in list(self._slots):
@@ -199,11 +207,7 @@ class Slots:
                 slot.give(waiting.popleft())
         starting = sum(not slot.ready for slot in self._slots)
         while len(self._slots) < most and starting < len(waiting):
-            taken = {slot.number for slot in self._slots}
-            number = next(n for n in range(most) if n not in taken)
-            slot = self._start(number)
-            self._slots.append(slot)
-            self._selector.register(slot.socket, selectors.EVENT_READ, slot)
+            self.add()
             starting += 1
 
     def _heard(self, patience: float) -> list[Slot]:

@@ -22,6 +22,7 @@ from helpers.instructor.report.write import write_reports
 
 EVERY = 1.0  # seconds from one look at the folder to the next
 SHARE = 10  # no more than one part in so many of the time is spent looking
+PAUSE = 3  # times as long as a class's reports took are they left alone: slots are not to wait
 REST = 300.0  # seconds without work, and the slots give their memory back
 
 
@@ -50,6 +51,7 @@ def watch(wish: Wish, say: Callable[[str], None], until_idle: float | None = Non
         store.prepare()
         queue.clear()
         with Slots(wish.lesson, wish.mode, wish.judge, out / "run" / "slots.log") as slots:
+            slots.add()  # the first submission is not to wait until it has started
             arrivals = Arrivals(folder, wish.lesson)
             watching = Watching(by, arrivals, edited, queue, store, slots, telling)
             try:
@@ -82,8 +84,9 @@ class Watching:
         self.store, self.slots, self.telling = store, slots, telling
         self.shown: Sheet | None = None
         self.graded = self.cached = 0
-        self._begun = self._active = time.monotonic()
+        self._begun = self._active = self._renew_at = time.monotonic()
         self._changed = True
+        self._lines: list[str] = []  # of grades that the reports do not show yet
 
     @property
     def done(self) -> int:
@@ -100,7 +103,8 @@ class Watching:
                 look_at = begun + max(EVERY, SHARE * (time.monotonic() - begun))
             self._grade(min(EVERY, max(0.0, look_at - time.monotonic())))
             now = time.monotonic()
-            if self._changed or self.queue.open or self.arrivals.coming:
+            coming = self.arrivals.coming or self.edited.coming
+            if self._changed or self.queue.open or coming:
                 self._active = now
             self._renew()
             if now - self._active >= REST:
@@ -169,8 +173,8 @@ class Watching:
             kept = self.by.keep(self.store, answer, digest)
             self.graded += 1
             self._changed = True
+            self._lines.append(f"{answer.job.name}: {told(kept)}")
             self._renew()
-            self.telling.say(f"{answer.job.name}: {told(kept)}")
 
     # --- the reports ------------------------------------------------------------------------------
 
@@ -179,10 +183,18 @@ class Watching:
 
         Not as long as what was there at the start is still looked at: nobody may go missing.
         """
-        begins = self.shown is None and time.monotonic() - self._begun < BROKEN + 2 * EVERY
-        if not self._changed or (begins and self.arrivals.coming):
+        now = time.monotonic()
+        begins = self.shown is None and now - self._begun < BROKEN + 2 * EVERY
+        if not self._changed or now < self._renew_at or (begins and self.arrivals.coming):
             return
         self._changed = False
+        self._write()
+        self._renew_at = time.monotonic() + PAUSE * (time.monotonic() - now)
+        for line in self._lines:
+            self.telling.say(line)
+        self._lines.clear()
+
+    def _write(self) -> None:
         everybody = whose(list(self.arrivals.here.values()), self.edited.roster)
         by_hand = self.edited.by_hand([one.name for one in everybody.submissions])
         if by_hand is None or not everybody.submissions:
