@@ -51,7 +51,10 @@ class Server:
     """Forks ranks, reaps them, and ends what they leave behind."""
 
     def __init__(
-        self, client: socket.socket, modules: Sequence[str], namespaces: Namespaces | None = None
+        self,
+        client: socket.socket,
+        modules: Sequence[str] = (),
+        namespaces: Namespaces | None = None,
     ) -> None:
         self.client = client
         self.modules = modules
