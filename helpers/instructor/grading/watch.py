@@ -13,10 +13,10 @@ from helpers.instructor.grading.assemble import ABSENT, Found, is_in_part, whose
 from helpers.instructor.grading.discover import Submission
 from helpers.instructor.grading.edited import Edited, Telling
 from helpers.instructor.grading.files import owned
-from helpers.instructor.grading.queue import Queue
 from helpers.instructor.grading.run import Terms, Wish, beside, of_this_lesson, terms, unreadable
 from helpers.instructor.grading.slots import Answer, GradingJob, Slots
 from helpers.instructor.grading.store import Store
+from helpers.instructor.grading.waiting import Queue
 from helpers.instructor.report.sheet import Sheet
 from helpers.instructor.report.write import write_reports
 
