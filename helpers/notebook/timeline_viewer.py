@@ -16,7 +16,7 @@ from helpers.notebook.widgets import show_widget
 if TYPE_CHECKING:
     from helpers.engines.trace import Trace
 
-STEPS = 400  # of the time's slider, from end to end
+STEPS = 40  # of the time's slider in what is seen: so far goes an arrow key
 CLOSEST = 1e-6  # of the whole: no closer look
 
 
@@ -111,8 +111,7 @@ class Viewer:
         self.span, self.bars = span, bars_of(self.trace, span)
         self._busy = True
         try:
-            # Arrow keys move by a part of what is seen.
-            self.time.step = (span.end - span.begin) / self.scale / 20
+            self.time.step = (span.end - span.begin) / self.scale / STEPS
             self.time.value = (span.begin / self.scale, span.end / self.scale)
             same = (n for n, bar in enumerate(self.bars, 1) if kept in bar.events)
             self.event.value = 0
