@@ -56,7 +56,7 @@ def test_the_viewer_zooms_by_keyboard_and_names_what_is_under_the_pointer(tmp_pa
         assert "to 5.000 ms" in timeline.get_attribute("aria-label")
 
         # So does a button; the slider of events says a name for who has no pointer.
-        page.get_by_role("button", name="all").focus()
+        page.get_by_role("button", name="all", exact=True).focus()
         page.keyboard.press("Enter")
         page.locator(".widget-slider .noUi-handle").last.focus()
         page.keyboard.press("ArrowRight")
