@@ -13,10 +13,10 @@ from helpers.instructor.grading.assemble import ABSENT, Found, is_in_part, whose
 from helpers.instructor.grading.discover import Submission
 from helpers.instructor.grading.edited import Edited, Telling
 from helpers.instructor.grading.files import owned
+from helpers.instructor.grading.pending import Pending
 from helpers.instructor.grading.run import Terms, Wish, beside, of_this_lesson, terms, unreadable
 from helpers.instructor.grading.slots import Answer, GradingJob, Slots
 from helpers.instructor.grading.store import Store
-from helpers.instructor.grading.waiting import Queue
 from helpers.instructor.report.sheet import Sheet
 from helpers.instructor.report.write import write_reports
 
@@ -47,7 +47,7 @@ def watch(wish: Wish, say: Callable[[str], None], until_idle: float | None = Non
     with owned(out):
         of_this_lesson(out, wish.lesson)
         overrides.ensure(out)
-        store, queue = Store(out), Queue(out / "run" / "taken")
+        store, queue = Store(out), Pending(out / "run" / "taken")
         store.prepare()
         queue.clear()
         with Slots(wish.lesson, wish.mode, wish.judge, out / "run" / "slots.log") as slots:
@@ -75,7 +75,7 @@ class Watching:
         by: Terms,
         arrivals: Arrivals,
         edited: Edited,
-        queue: Queue,
+        queue: Pending,
         store: Store,
         slots: Slots,
         telling: Telling,

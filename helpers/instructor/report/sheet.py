@@ -100,21 +100,17 @@ class Sheet:
 
     def as_json(self) -> dict[str, Any]:
         """As plain JSON data."""
-        told = {"warning": self.stamp} if self.stamp else {}
-        waiting = {"waiting": list(self.waiting)} if self.waiting else {}
-        return (
-            told
-            | waiting
-            | {
-                "lesson": self.lesson,
-                "title": self.title,
-                "sandbox": self.sandbox,
-                "key": self.key,
-                "grader": self.grader,
-                "exercises": [vars(column) for column in self.columns],
-                "submissions": [entry.as_json() for entry in self.entries],
-                "roster": self.roster,
-                "canvas": self.canvas,
-                "shard": self.shard,
-            }
-        )
+        told: dict[str, Any] = {"warning": self.stamp} if self.stamp else {}
+        told |= {"waiting": list(self.waiting)} if self.waiting else {}
+        return told | {
+            "lesson": self.lesson,
+            "title": self.title,
+            "sandbox": self.sandbox,
+            "key": self.key,
+            "grader": self.grader,
+            "exercises": [vars(column) for column in self.columns],
+            "submissions": [entry.as_json() for entry in self.entries],
+            "roster": self.roster,
+            "canvas": self.canvas,
+            "shard": self.shard,
+        }

@@ -11,7 +11,7 @@ from helpers.instructor.grading.files import write
 from helpers.instructor.grading.slots import GradingJob
 
 
-class Queue:
+class Pending:
     """Jobs on copies of the notebooks, which may change meanwhile.
 
     waiting: for a slot. again: failed once, and are tried once more when nothing else waits.
