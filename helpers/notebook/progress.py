@@ -23,7 +23,7 @@ def progress(items: Iterable[T], label: str, rank: int = 0) -> Iterator[T]:
 
     total = len(items) if isinstance(items, Sized) else 0
     bar = ipywidgets.IntProgress(
-        max=max(total, 1), description=label, style={"description_width": "11em"}
+        max=max(total, 1), description=label, style={"description_width": "min(11em, 38%)"}
     )
     show_widget(bar)
     try:

@@ -109,6 +109,18 @@ def axes(columns: int = 1, rows: int = 1, width: float = 7.0, height: float = 3.
         return figure, figure.subplots(rows, columns, subplot_kw={"axes_class": _axes_class()})
 
 
+def fix_layout(figure: Any, **places: float) -> None:
+    """Lay a widget's figure out by hand, in half the time that matplotlib takes to find a layout.
+
+    places: left, right, bottom, top, wspace and hspace, as `figure.subplots_adjust` takes them.
+    """
+    figure.set_layout_engine("none")
+    grid = figure.axes[0].get_gridspec()
+    grid.update(**places)  # `subplots_adjust` does nothing while there is an engine
+    for ax in figure.axes:
+        ax.set_position(ax.get_subplotspec().get_position(figure))
+
+
 @cache
 def _axes_class() -> type[Any]:
     """Axes whose titles and legends have the course's look outside `style()` too.

@@ -82,7 +82,7 @@ def _control(name: str, spec: Any) -> Any:
     label = label_of(name)
     wide = {
         "description": label,
-        "style": {"description_width": "11em"},
+        "style": {"description_width": "min(11em, 38%)"},
         "layout": ipywidgets.Layout(width="min(38em, 98%)"),
     }
     if isinstance(spec, Sequence) and not isinstance(spec, str | tuple):

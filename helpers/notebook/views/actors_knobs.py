@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers.notebook.style import BLUE, GREY, axes, measured, modelled
+from helpers.notebook.style import BLUE, GREY, axes, fix_layout, measured, modelled
 from helpers.notebook.views.actors_view import in_words
 from helpers.workloads.stale_clock import arrivals
 from helpers.workloads.step_times import Gamma
@@ -36,6 +36,7 @@ def picture(actors: int, learning_ms: float, fetch_every: int) -> Any:
     ages, rate = clock_run(actors, learning_ms, fetch_every)
     late = np.array(ages)
     figure, (left, right) = axes(columns=2, width=8.6, height=3.4)
+    fix_layout(figure, left=0.085, right=0.985, bottom=0.15, top=0.92, wspace=0.22)
     top = int(max(late.max(), 4))
     counts = np.bincount(late, minlength=top + 1) / len(late)
     left.stairs(100 * counts, np.arange(top + 2) - 0.5, fill=True, color=BLUE)

@@ -17,6 +17,7 @@ from helpers.notebook.style import (
     PUBLISHED,
     SKY,
     axes,
+    fix_layout,
     measured,
     modelled,
 )
@@ -266,6 +267,7 @@ def knobs_picture(
 ) -> Any:
     """The effective share over the interval for a job of one's own, and the formula's choice."""
     figure, ax = axes(height=3.8)
+    fix_layout(figure, left=0.1, right=0.985, bottom=0.13, top=0.92)
     job = _job(GPUs, years_a_GPU, save_s, restart_min)
     (chosen, there), _ = _share_over_interval(ax, job, interval, effective, failures=20_000)
     ax.set_title(

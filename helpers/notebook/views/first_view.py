@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from helpers.notebook.figures import show
-from helpers.notebook.style import BLUE, GREY, RED, axes, measured, modelled
+from helpers.notebook.style import BLUE, GREY, RED, axes, fix_layout, measured, modelled
 
 
 def break_even(times: Mapping[int, Sequence[float]], splitting: float) -> Any:
@@ -35,9 +35,7 @@ def how_many_ranks(run: Any, model: Mapping[int, float]) -> Any:
     run: results, whose rank 0 returned its seconds. model: seconds by number of ranks.
     """
     figure, (upper, lower) = axes(rows=2, height=6.4)
-    figure.set_layout_engine("none")  # a fixed layout takes half the time to draw
-    upper.set_position((0.11, 0.6, 0.87, 0.38))
-    lower.set_position((0.11, 0.09, 0.87, 0.37))
+    fix_layout(figure, left=0.11, right=0.98, bottom=0.09, top=0.98, hspace=0.4)
     ranks = run.trace.size
     upper.plot(list(model), [seconds * 1e3 for seconds in model.values()], **modelled())
     upper.plot([ranks], [run[0] * 1e3], **measured(label="this run, on the virtual clock"))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from helpers.notebook.figures import show
-from helpers.notebook.style import ACTIVITY, BLACK, BLUE, CYCLE, RED, axes, style
+from helpers.notebook.style import ACTIVITY, BLACK, BLUE, CYCLE, RED, axes, fix_layout, style
 from helpers.notebook.views.frameworks_mistakes import train_wrong
 
 FLOOR = 1e-8  # of a logarithmic axis: differences below are drawn here
@@ -80,6 +80,7 @@ def draw_mistake(mistake: str, ranks: int, learning_rate: float) -> Any:
     """The widget's picture: loss, and how far the weights are apart, with one thing wrong."""
     seen = train_wrong(mistake, ranks, learning_rate)
     figure, (left, right) = axes(columns=2, width=9.2, height=3.4)
+    fix_layout(figure, left=0.06, right=0.99, bottom=0.15, top=0.95, wspace=0.24)
     steps = range(1, len(seen.losses) + 1)
     left.plot(steps, seen.alone, color="#BBBBBB", linewidth=8, label="one process")
     left.plot(steps, seen.losses, color=BLACK, label=f"{ranks} ranks, wrong: {mistake}")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from helpers.algorithms.search.promotions import wrong_promotions
 from helpers.notebook.figures import show
-from helpers.notebook.style import BLUE, CYCLE, GREEN, GREY, ORANGE, RED, SKY, axes
+from helpers.notebook.style import BLUE, CYCLE, GREEN, GREY, ORANGE, RED, SKY, axes, fix_layout
 from helpers.workloads.search_clock import Span, on_clock, speeds
 from helpers.workloads.search_models import Synthetic
 
@@ -234,6 +234,7 @@ def knobs_picture(
     """Two searches under one another, on the same clock."""
     found = outcomes(make, workers, spread, factor, noise, trials)
     figure, panels = axes(rows=len(found), height=4.6)
+    fix_layout(figure, left=0.07, right=0.99, bottom=0.11, top=0.94, hspace=0.36)
     end = max(duration(each.spans) for each in found.values())
     for ax, (name, each) in zip(panels, found.items(), strict=True):
         _bars(ax, each.spans, workers)

@@ -194,7 +194,7 @@ def knobs() -> dict[str, Any]:
             options=options,
             value=start,
             description=labels.get(name, name),
-            style={"description_width": "11em"},
+            style={"description_width": "min(11em, 38%)"},
             layout=ipywidgets.Layout(width="min(38em, 98%)"),
         )
         for name, (options, start) in choices.items()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from helpers.notebook.figures import show
-from helpers.notebook.style import BLUE, GREY, RED, axes, measured, modelled, published
+from helpers.notebook.style import BLUE, GREY, RED, axes, fix_layout, measured, modelled, published
 from helpers.workloads.step_model import Step
 
 
@@ -16,9 +16,7 @@ def step_picture(limits: Sequence[float], limit: float, step_of: Callable[[float
     limits: bucket sizes in MB. limit: the one that is drawn. step_of: the step for a size.
     """
     figure, (top, bottom) = axes(rows=2, height=4.4)
-    figure.set_layout_engine("none")  # a fixed layout takes half the time to draw
-    top.set_position((0.1, 0.6, 0.88, 0.31))
-    bottom.set_position((0.1, 0.11, 0.88, 0.33))
+    fix_layout(figure, left=0.1, right=0.98, bottom=0.11, top=0.91, hspace=0.55)
     step = step_of(limit)
     step.trace().plot(ax=top)
     top.set_ylim(0.5, -0.4)
