@@ -51,10 +51,13 @@ class Server:
     """Forks ranks, reaps them, and ends what they leave behind."""
 
     def __init__(
-        self, client: socket.socket, modules: Sequence[str], namespaces: Namespaces | None = None
+        self,
+        client: socket.socket,
+        namespaces: Namespaces | None = None,
+        modules: Sequence[str] = (),
     ) -> None:
         self.client = client
-        self.modules = modules
+        self.modules = modules  # that ranks load which are not forked
         self.namespaces = namespaces
         self.ranks: dict[int, int] = {}
         self.tidy = False
@@ -218,7 +221,7 @@ def main() -> None:
         return
     gc.collect()
     gc.freeze()  # keeps the collector from touching, and so copying, pages that ranks share
-    server = Server(client, PRELOAD[framework], namespaces)
+    server = Server(client, namespaces, PRELOAD[framework])
     try:
         server.serve()
     except (EOFError, ConnectionError):
