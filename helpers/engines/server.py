@@ -53,11 +53,11 @@ class Server:
     def __init__(
         self,
         client: socket.socket,
-        modules: Sequence[str] = (),
         namespaces: Namespaces | None = None,
+        modules: Sequence[str] = (),
     ) -> None:
         self.client = client
-        self.modules = modules
+        self.modules = modules  # that ranks load which are not forked
         self.namespaces = namespaces
         self.ranks: dict[int, int] = {}
         self.tidy = False
@@ -221,7 +221,7 @@ def main() -> None:
         return
     gc.collect()
     gc.freeze()  # keeps the collector from touching, and so copying, pages that ranks share
-    server = Server(client, PRELOAD[framework], namespaces)
+    server = Server(client, namespaces, PRELOAD[framework])
     try:
         server.serve()
     except (EOFError, ConnectionError):

@@ -53,7 +53,7 @@ def listing_pages(course: Path) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 def test_a_new_lesson_passes_and_goes_without_a_trace(course: Path) -> None:
     before, pages = files(course), listing_pages(course)
     made = python(course, "helpers.cli", "new", "19", "my_subject")
