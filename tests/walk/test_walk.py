@@ -23,8 +23,10 @@ def test_a_walk_through_a_lesson(
     tmp_path: Path, pytestconfig: pytest.Config, lesson: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept = pytestconfig.getoption("--pictures")
-    looks = kept is not None or lesson != "00"
-    walked = walk(lesson, tmp_path, Path(kept or tmp_path) / lesson / "pictures", looks)
+    everyday = None if lesson == "00" else tmp_path / "pictures"
+    walked = walk(lesson, tmp_path, Path(kept) / lesson if kept else everyday)
     with capsys.disabled():
         print(f"\n{walked.row()}", *walked.faults, sep="\n")
     assert walked.trouble == []
+    # What a narrow window cuts off can be moved to; it is told, and no failure.
+    assert not [fault for fault in walked.faults if "broken" in fault]

@@ -62,11 +62,11 @@ class Walked:
         return " | ".join(parts)
 
 
-def walk(number: str, folder: Path, pictures: Path, looks: bool = True) -> Walked:
+def walk(number: str, folder: Path, pictures: Path | None) -> Walked:
     """Walk through a lesson; what must hold is asserted on the way.
 
-    folder: for the release. pictures: where pictures go. looks: in the dark theme and a narrow
-    window, too.
+    folder: for the release. pictures: where pictures go, and then the notebook is shown in the dark
+    theme and in a narrow window, too; None for neither.
     """
     walked = Walked(number)
     clock = _Clock(walked.seconds)
@@ -84,7 +84,7 @@ def walk(number: str, folder: Path, pictures: Path, looks: bool = True) -> Walke
         widgets(lesson, walked, pictures)
         clock.took("widgets")
         walked.faults = walk_pictures.faults(lesson)
-        if looks:
+        if pictures:
             walk_pictures.dark(lesson, pictures / "dark")
             walked.faults += walk_pictures.narrow(lesson, pictures / "narrow")
             clock.took("looks")
@@ -103,17 +103,18 @@ class _Clock:
         self.seconds[name], self.since = now - self.since, now
 
 
-def untouched(lesson: Lesson, walked: Walked, pictures: Path) -> None:
+def untouched(lesson: Lesson, walked: Walked, pictures: Path | None) -> None:
     """Run All goes to the end of what nobody has touched, and lists what is open."""
     cells = lesson.run_all(LIMIT)
     walked.cells = len(cells)
     for identity, number in checks(walked.lesson).items():
         told = said(lesson.cell(identity))
         assert f"Exercise {number} is not done yet" in told, (number, told)
-    walk_pictures.pieces(lesson, pictures / "untouched")
+    if pictures:
+        walk_pictures.pieces(lesson, pictures / "untouched")
 
 
-def one_wrong(lesson: Lesson, walked: Walked, pictures: Path) -> None:
+def one_wrong(lesson: Lesson, walked: Walked, pictures: Path | None) -> None:
     """A wrong answer in an exercise's cell: its check gives the hint for that mistake."""
     exercise, wrong, hint = wrong_one(walked.lesson)
     cells = answers(walked.lesson)
@@ -125,7 +126,8 @@ def one_wrong(lesson: Lesson, walked: Walked, pictures: Path) -> None:
     assert f"Exercise {exercise.number} ({exercise.title}): not right yet" in told, told
     assert hint in told, (hint, told)
     walked.wrong, walked.hint = f"{exercise.number} {wrong.name}", hint
-    walk_pictures.cell(lesson, check, pictures / "wrong.png")
+    if pictures:
+        walk_pictures.cell(lesson, check, pictures / "wrong.png")
 
 
 def wrong_one(number: str) -> tuple[Exercise, WrongAnswer, str]:
@@ -139,7 +141,7 @@ def wrong_one(number: str) -> tuple[Exercise, WrongAnswer, str]:
     raise AssertionError(f"no wrong answer of lesson {number} has its own hint")
 
 
-def solved(lesson: Lesson, walked: Walked, pictures: Path) -> None:
+def solved(lesson: Lesson, walked: Walked, pictures: Path | None) -> None:
     """With every answer there, Run All has every check green and shows nothing from elsewhere."""
     for identity, (_, source) in answers(walked.lesson).items():
         lesson.write(identity, source)
@@ -151,17 +153,18 @@ def solved(lesson: Lesson, walked: Walked, pictures: Path) -> None:
         told = said(lesson.cell(identity))
         assert f"Exercise {number} ({find(number).title}): passed" in told, (number, told)
         walked.passed.append(number)
-    walk_pictures.pieces(lesson, pictures / "solved")
+    if pictures:
+        walk_pictures.pieces(lesson, pictures / "solved")
 
 
-def widgets(lesson: Lesson, walked: Walked, pictures: Path) -> None:
+def widgets(lesson: Lesson, walked: Walked, pictures: Path | None) -> None:
     """Every control is moved by the keyboard, and what it draws follows."""
     lesson.page.evaluate(walk_keyboard.WATCH)
     for cell in lesson.cells():
         if "Your prediction:" not in said(cell):
             moved = walk_keyboard.move_all(lesson, cell)
             walked.moved += moved
-            if moved:
+            if moved and pictures:
                 walk_pictures.cell(lesson, cell["id"], pictures / f"moved-{cell['id']}.png")
 
 

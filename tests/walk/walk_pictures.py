@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from walk_lab import NARROW, NOTEBOOK, WIDE, Lesson
 
 PIECES = 200  # more than any lesson has
+TALL = (1400, 2400)  # for one cell with all that it shows
 OVERLAP = 40  # pixels that two pieces share
 COLUMNS, ROWS, THUMB = 3, 4, 520  # of a sheet; a piece's width on it
 
@@ -18,7 +20,9 @@ SCROLL = f"""top => {{
     const outer = notebook.outerNode, last = notebook.widgets.at(-1).node;
     outer.scrollTop = top;
     const below = last.getBoundingClientRect().bottom - outer.getBoundingClientRect().bottom;
-    return [outer.clientHeight, below];
+    // A cell far below is not on the page yet.
+    const end = last.isConnected && below <= 0;
+    return [outer.clientHeight, end || outer.scrollTop < top];
 }}"""
 SETTLED = """() => new Promise(done => {
     const images = [...document.querySelectorAll('.jp-Notebook img')].map(i => i.decode());
@@ -41,7 +45,7 @@ FAULTS = f"""() => {{
 }}"""
 
 
-def pieces(lesson: Lesson, folder: Path) -> list[Path]:
+def pieces(lesson: Lesson, folder: Path) -> None:
     """The whole notebook in pieces as high as the window, each a file; and their sheets."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.png"):
@@ -51,14 +55,13 @@ def pieces(lesson: Lesson, folder: Path) -> list[Path]:
     for n in range(PIECES):
         page.evaluate(SCROLL, top)
         page.evaluate(SETTLED)
-        height, below = page.evaluate(SCROLL, top)
+        height, end = page.evaluate(SCROLL, top)
         taken.append(folder / f"{n:03}.png")
         outer.screenshot(path=taken[-1])
-        if below <= 0:
+        if end:
             break
         top += height - OVERLAP
     sheets(taken, folder)
-    return taken
 
 
 def faults(lesson: Lesson) -> list[str]:
@@ -69,35 +72,36 @@ def faults(lesson: Lesson) -> list[str]:
 
 def narrow(lesson: Lesson, folder: Path) -> list[str]:
     """The notebook in a narrow window; returns what does not fit."""
-    return _in_another_way(lesson, folder, *NARROW)
+    with window(lesson, *NARROW):
+        pieces(lesson, folder)
+        return faults(lesson)
 
 
-def dark(lesson: Lesson, folder: Path) -> list[str]:
+def dark(lesson: Lesson, folder: Path) -> None:
     """The notebook in the dark theme."""
     lesson.command("apputils:change-theme", theme="JupyterLab Dark")
     lesson.page.wait_for_function("() => document.body.dataset.jpThemeLight === 'false'")
-    found = _in_another_way(lesson, folder, *WIDE)
+    pieces(lesson, folder)
     lesson.command("apputils:change-theme", theme="JupyterLab Light")
-    return found
 
 
-def _in_another_way(lesson: Lesson, folder: Path, width: int, height: int) -> list[str]:
+@contextlib.contextmanager
+def window(lesson: Lesson, width: int, height: int) -> Iterator[None]:
+    """A window of another size."""
     lesson.page.set_viewport_size({"width": width, "height": height})
     lesson.page.wait_for_timeout(500)
-    pieces(lesson, folder)
-    found = faults(lesson)
+    yield
     lesson.page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
-    return found
 
 
-def cell(lesson: Lesson, identity: str, path: Path) -> Path:
+def cell(lesson: Lesson, identity: str, path: Path) -> None:
     """One cell with its outputs."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lesson.show(identity)
-    lesson.page.evaluate(SETTLED)
-    marked = f"id => {{ {NOTEBOOK} return notebook.widgets.find(c => c.model.id === id).node; }}"
-    lesson.page.evaluate_handle(marked, identity).as_element().screenshot(path=path)
-    return path
+    with window(lesson, *TALL):
+        lesson.show(identity)
+        lesson.page.evaluate(SETTLED)
+        node = f"id => {{ {NOTEBOOK} return notebook.widgets.find(c => c.model.id === id).node; }}"
+        lesson.page.evaluate_handle(node, identity).as_element().screenshot(path=path)
 
 
 def sheets(taken: Sequence[Path], folder: Path) -> None:
