@@ -10,7 +10,7 @@ from helpers.instructor.build import notebooks
 # The texts, by the captions that they stand under in the sidebar. What is not there is left out.
 TEXTS: Mapping[str, tuple[str, ...]] = {
     "Beside the lessons": ("docs/glossary.md", "docs/benchmarks.md"),
-    "For instructors": ("docs/instructors.md", "docs/sandbox.md"),
+    "For instructors": ("docs/instructors.md", "docs/hubs.md", "docs/sandbox.md"),
     "For maintainers": ("CONTRIBUTING.md", "docs/tests.md"),
 }
 # Pages made of parts of others: the start page and the rest of README.md, and all exercises.
