@@ -8,6 +8,7 @@ from collections.abc import Collection
 from pathlib import PurePosixPath
 
 _FENCED = re.compile(r"(^```.*?^```)", re.DOTALL | re.MULTILINE)
+_COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)  # beside one, a picture's tag stays raw HTML
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)#\s]*)(#[^)]*)?\)")
 
 
@@ -24,6 +25,7 @@ def mended(text: str, at: str, held: Collection[str]) -> str:
 
     at: the text's own path from the course's folder, `held` likewise. Where a link's words name
     the file, they become code: `[constraints.txt](constraints.txt)` is `constraints.txt`.
+    HTML comments go.
     """
     folder = PurePosixPath(at).parent
 
@@ -37,4 +39,7 @@ def mended(text: str, at: str, held: Collection[str]) -> str:
         return f"`{words}`" if path.endswith(words) else words
 
     parts = _FENCED.split(text)
-    return "".join(part if part.startswith("```") else _LINK.sub(instead, part) for part in parts)
+    return "".join(
+        part if part.startswith("```") else _LINK.sub(instead, _COMMENT.sub("", part))
+        for part in parts
+    )

@@ -27,7 +27,7 @@ pytestmark = [
 ]
 SOLUTIONS = notebooks(ROOT / "solutions")
 # What may be in a site besides pages and what the theme brings (_static).
-SUFFIXES = {".html", ".js", ".png", "", ".cff"}
+SUFFIXES = {".html", ".js", ".png", ".svg", "", ".cff"}
 
 
 @pytest.fixture(scope="module")

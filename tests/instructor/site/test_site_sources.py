@@ -51,7 +51,7 @@ def test_a_readme_without_its_parts_is_named(text: str, said: str) -> None:
 def test_links_lead_to_what_is_held_or_become_words() -> None:
     held = {"docs/sandbox.md", "README.md", "lessons/00_start_here.ipynb"}
     text = (
-        "[a](sandbox.md) [b](../README.md#X-y?) [c](#d) [e](https://f.org) "
+        "<!-- c: d -->\n[a](sandbox.md) [b](../README.md#X-y?) [c](#d) [e](https://f.org) "
         "[here](../cluster/x.slurm) [cluster/y.slurm](../cluster/y.slurm) ![p](p.png)\n"
         "```sh\n[g](h)\n```\n"
         "[i](../lessons/00_start_here.ipynb)"
