@@ -22,7 +22,7 @@ MOST = 800  # bars in one picture
 DOTS = 900  # across it: what is narrower than one and a half of them is merged with its neighbours
 ARROWS = 40  # the most messages that are drawn
 NAMES = 40  # pixels above the rows, for the name of a bar
-AXIS = 56  # pixels under them, for times and what the fills mean
+AXIS = 34  # pixels under them, for the times
 
 
 class Span(NamedTuple):
@@ -123,7 +123,11 @@ def _digits(span: Span) -> tuple[float, str, int]:
 # --- the picture ----------------------------------------------------------------------------------
 
 STYLE = """\
-.course-timeline{display:flex;max-width:960px;font-size:12px;color:inherit}
+.course-timeline{max-width:960px;font-size:12px;color:var(--jp-ui-font-color1,inherit)}
+.course-timeline .rows{display:flex}
+.course-timeline .fills{padding-left:68px;line-height:1.6}
+.course-timeline .fills span{white-space:nowrap;margin-right:1.2em}
+.course-timeline .fills svg{display:inline;vertical-align:-1px}
 .course-timeline svg{display:block;overflow:hidden;font-size:12px}
 .course-timeline text{fill:var(--jp-ui-font-color1,currentColor)}
 .course-timeline .plot{flex:1;min-width:0}
@@ -153,10 +157,10 @@ def picture(trace: Trace, span: Span, bars: Sequence[Bar], chosen: int | None = 
     )
     return (
         f"<style>{STYLE}</style>"
-        f'<div class="course-timeline" role="group" aria-label="{said}">'
+        f'<div class="course-timeline" role="group" aria-label="{said}"><div class="rows">'
         f'<svg width="68" height="{whole:.0f}" aria-hidden="true">{labels}</svg>'
         f'<svg class="plot" width="100%" height="{whole:.0f}">{_PATTERNS}{"".join(inside)}</svg>'
-        "</div>"
+        f'</div><div class="fills">{_LEGEND}</div></div>'
     )
 
 
@@ -175,6 +179,11 @@ _FILLS = {
     "sending": "url(#course-sending)",
     "waiting": "url(#course-waiting)",
 }
+_LEGEND = "".join(
+    '<span><svg width="18" height="11"><rect width="18" height="11" stroke="#444" '
+    f'stroke-width=".5" fill="{fill}"/></svg> {kind}</span>'
+    for kind, fill in _FILLS.items()
+)
 
 
 class _Rows:
@@ -231,10 +240,6 @@ def _axis(trace: Trace, span: Span, rows: _Rows) -> Iterator[str]:
             f"{tick * step:.{digits}f}</text>"
         )
         tick += 1
-    for place, (name, fill) in enumerate(_FILLS.items()):
-        look = f'width="18" height="11" stroke="#444" stroke-width=".5" fill="{fill}"'
-        yield f'<rect x="{96 * place}" y="{bottom + 40:.0f}" {look}/>'
-        yield f'<text x="{96 * place + 23}" y="{bottom + 50:.0f}">{name}</text>'
     kind = "virtual time" if trace.virtual else "time"
     yield f'<text x="50%" y="{bottom + 30:.0f}" text-anchor="middle">{kind} ({unit})</text>'
 

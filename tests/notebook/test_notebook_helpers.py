@@ -57,6 +57,20 @@ def drawing(points: int = 3) -> Any:
     return figure
 
 
+# --- style ---
+
+
+def test_titles_and_legends_have_one_look_wherever_they_are_set() -> None:
+    figure, ax = style.axes()
+    ax.plot([1, 2], label="a line")
+    ax.set(title="a title")
+    assert (ax.get_title(), ax.get_title(loc="center")) == ("a title", "")
+    assert not ax.legend().get_frame_on()
+    assert ax.legend(frameon=True).get_frame_on()
+    style.fix_layout(figure, left=0.1, right=0.9, bottom=0.2, top=0.8)
+    assert ax.get_position().bounds == pytest.approx((0.1, 0.2, 0.8, 0.6))
+
+
 # --- figures ------------------------------------------------------------------------------------
 
 
