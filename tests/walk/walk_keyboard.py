@@ -13,6 +13,7 @@ STEPS = 12  # of a control, until its picture is another one
 TABS = 4  # a slider's number takes one, too
 # JupyterLab takes an arrow for itself where a list is closed: it leads to another cell.
 KEYS = {"slider": ["ArrowRight"], "select": ["Space", "ArrowDown", "Enter"], "button": ["Space"]}
+LATE = 2000  # milliseconds, for the number of a slider that has moved
 OPENED = 200  # milliseconds, for a list that opens
 NO_PREDICTION = "You made no prediction"
 
@@ -109,7 +110,7 @@ def move(lesson: Lesson, control: Control) -> Moved:
     for steps in range(1, STEPS + 1):
         page.evaluate(FORGET)
         step(page, keys)
-        if control.kind == "slider" and control.on(page).evaluate(VALUE) == value:
+        if control.kind == "slider" and steps == 1 and stays(page, control, value):
             keys = ["ArrowLeft"]
             step(page, keys)
         page.wait_for_function(SHOWN, timeout=REDRAWN * 1e3)
@@ -119,6 +120,15 @@ def move(lesson: Lesson, control: Control) -> Moved:
             assert page.evaluate("() => window.walk.errors") == []
             return Moved(control, steps, took)
     raise AssertionError(f"{control}: after {STEPS} steps the picture is the one of before")
+
+
+def stays(page: Any, control: Control, value: str) -> bool:
+    """Whether a slider is where it was, a while after a key: its number may follow late."""
+    for _ in range(LATE // 50):
+        if control.on(page).evaluate(VALUE) != value:
+            return False
+        page.wait_for_timeout(50)
+    return True
 
 
 def step(page: Any, keys: Sequence[str]) -> None:
