@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import secrets
 import socket
 import sys
@@ -13,6 +14,7 @@ import urllib.error
 import urllib.request
 import webbrowser
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from helpers.commands.quiet import errors_go_to, log_for
@@ -163,4 +165,19 @@ def serve(options: list[str]) -> int:
     except Exception:
         traceback.print_exc()
         return 1
+    finally:
+        let_threads_end()
     return 0
+
+
+def let_threads_end() -> None:
+    """Tell anyio's threads that no work comes any more: Python waits for them before it ends.
+
+    Each ends with the request that began it. One that the server's end has cut off, as of a browser
+    that is still open, leaves it waiting for ever.
+    """
+    for thread in threading.enumerate():
+        work = getattr(thread, "queue", None)
+        if thread.name == "AnyIO worker thread" and isinstance(work, queue.Queue):
+            with suppress(queue.Full):  # it has been told
+                work.put_nowait(None)

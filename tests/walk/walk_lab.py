@@ -162,6 +162,11 @@ def jupyterlab(unpacked: Path, home: Path) -> Iterator[str]:
             yield f"http://127.0.0.1:{port}"
         finally:
             server.terminate()
+            try:
+                server.wait(START)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                raise
 
 
 def wait_for(url: str) -> None:
