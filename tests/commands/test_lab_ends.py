@@ -23,8 +23,7 @@ def test_a_thread_of_a_request_that_was_cut_off_ends() -> None:
         await asyncio.Event().wait()
 
     task = loop.create_task(request())
-    loop.run_until_complete(read.wait())
-    loop.stop()  # as a server does that is told to end
+    loop.run_until_complete(read.wait())  # it stops there, as a server's does that is told to end
     left = waiting()
     assert left
     let_threads_end()
