@@ -24,9 +24,11 @@ WATCH = f"""() => {{
     document.addEventListener('keydown', () => window.walk.pressed = performance.now(), true);
     panel.sessionContext.session.kernel.iopubMessage.connect((_, message) => {{
         const {{header, content}} = message;
+        const drawn = content.data?.method === 'update' && content.data.state.value;
         if (header.msg_type === 'error' || content.name === 'stderr')
             window.walk.errors.push(content.evalue ?? content.text);
-        else if (['update_display_data', 'display_data', 'stream'].includes(header.msg_type))
+        else if (['update_display_data', 'display_data', 'stream'].includes(header.msg_type)
+                 || typeof drawn === 'string')  // a widget's text or drawing
             window.walk.shown.push(performance.now());
     }});
 }}"""
@@ -47,6 +49,8 @@ CONTROLS = f"""id => {{
         return {{kind, name: `${{id}}-${{n}}`, label: label?.textContent ?? control.textContent}};
     }});
 }}"""
+DRAWN = """id => [...document.querySelectorAll(`[data-walk="${id}"] .widget-html-content`)]
+    .map(drawn => drawn.innerHTML)"""
 # A slider's own number is rounded, the one beside it is not.
 VALUE = """control => {
     const number = control.closest('.jupyter-widgets').querySelector('.widget-readout');
@@ -139,10 +143,11 @@ def step(page: Any, keys: Sequence[str]) -> None:
 
 
 def pictures(lesson: Lesson, cell: str) -> list[Any]:
-    """What a cell shows besides its widgets."""
+    """What a cell shows besides its controls."""
     outputs = lesson.cell(cell)["outputs"]
     view = "application/vnd.jupyter.widget-view+json"
-    return [o.get("text", o.get("data")) for o in outputs if view not in o.get("data", {})]
+    shown = [o.get("text", o.get("data")) for o in outputs if view not in o.get("data", {})]
+    return [*shown, *lesson.page.evaluate(DRAWN, cell)]
 
 
 def predict(lesson: Lesson, cell: dict[str, Any]) -> int:

@@ -41,7 +41,7 @@ def test_the_course_folder_holds_what_is_listed_and_nothing_else(sandbox: Sandbo
     assert sorted(says(sandbox, body)) == sorted(f"/course/{name}" for name in files)
     assert "helpers/worker/zygote.py" in files
     assert "helpers/algorithms/messages/collectives.py" in files
-    for secret in ("instructor", "lesson_", "data_parallel", "bucket", "learning_rate"):
+    for secret in ("instructor", "exercises/lesson_", "data_parallel", "bucket", "learning_rate"):
         assert not any(secret in name for name in files)
 
 
