@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
@@ -21,6 +22,12 @@ from helpers.exercises import drives_tf
 from helpers.exercises.record import SWITCH
 from helpers.setup import state, system
 from tests import selection
+
+# No test asserts a time, hypothesis's among them: a busy machine is slow now and then.
+hypothesis.settings.register_profile(
+    "course", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("course")
 
 # Sandboxes of the same number share a user, and what one fills up or leaves the other would see.
 SANDBOXED = ("test_grading", "test_hostile", "test_judge", "test_sandbox", "test_watch_real")
