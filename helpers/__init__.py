@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from helpers.engines.servers.train import train as train
     from helpers.exercises.check import check as check
     from helpers.exercises.check import mine_or_yours as mine_or_yours
-    from helpers.notebook.lesson_top import lesson as lesson
+    from helpers.exercises.top import lesson as lesson
 
 _HOMES = {
     "run": "helpers.engines.run",
@@ -27,7 +27,7 @@ _HOMES = {
     "comm": "helpers.engines.job",
     "check": "helpers.exercises.check",
     "mine_or_yours": "helpers.exercises.check",
-    "lesson": "helpers.notebook.lesson_top",
+    "lesson": "helpers.exercises.top",
 }
 
 __all__ = ["attach", "check", "comm", "lesson", "mine_or_yours", "run", "train"]

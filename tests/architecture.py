@@ -55,7 +55,7 @@ def package(module: str) -> str:
     if module.startswith("helpers.notebook.views"):
         return "views"
     name = rest.partition(".")[0]
-    return "commands" if name in ("cli", "doctor") else name
+    return "commands" if name in ("cli", "doctor", "bug_report") else name
 
 
 def at_the_top(body: list[ast.stmt]) -> Iterator[str]:

@@ -6,14 +6,13 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from helpers.exercises import NoSuchExercise, find, record
+from helpers.exercises import NoSuchExercise, find, record, top
 from helpers.exercises.apart import observe_apart
 from helpers.exercises.index import index
 from helpers.exercises.judging import judge_all
 from helpers.exercises.released import LeftOut, is_left_out
 from helpers.exercises.result import Result
 from helpers.exercises.spec import Exercise
-from helpers.notebook import lesson_top
 from helpers.notebook.failed_cells import behind
 from helpers.notebook.progress import in_notebook
 
@@ -33,7 +32,7 @@ def check(number: str, function: Callable[..., Any]) -> Result:
     if result.exercise is not None and in_notebook():
         lesson = result.exercise.lesson
         if record.note(number, result.status, index().get(lesson, ())):
-            lesson_top.refresh(lesson)
+            top.refresh(lesson)
     return result
 
 

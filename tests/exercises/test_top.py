@@ -15,10 +15,10 @@ from nbformat.v4 import new_code_cell, new_notebook
 from helpers.exercises.index import Entry, index
 from helpers.exercises.record import SWITCH, Answer, load, note
 from helpers.exercises.standing import Standing
+from helpers.exercises.top import NOT_KEPT, Neighbour, _told, as_html, as_text
 from helpers.instructor.build import notebooks
 from helpers.instructor.build_notebook import code_cells, execute, read
 from helpers.instructor.new import TEMPLATE
-from helpers.notebook.lesson_top import NOT_KEPT, Neighbour, _told, as_html, as_text
 
 ROOT = Path(__file__).parents[2]
 RIGHT = "from helpers.exercises import find\nright = find('02.4').reference\n"
