@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from walk_lab import NOTEBOOK, Lesson, said
 
-REDRAWN = 30.0  # seconds that a picture may take to follow, on a busy machine
+REDRAWN = 15.0  # seconds that a picture may take to follow, on a busy machine
 STEPS = 12  # of a control, until its picture is another one
 TABS = 4  # a slider's number takes one, too
 # JupyterLab takes an arrow for itself where a list is closed: it leads to another cell.
@@ -34,6 +35,7 @@ WATCH = f"""() => {{
 }}"""
 FORGET = "() => { window.walk.shown = []; }"
 SHOWN = "() => window.walk.shown.length > 0"
+ACTIVE = "() => document.activeElement?.outerHTML.slice(0, 200)"
 TOOK = "() => window.walk.shown[0] - window.walk.pressed"
 # The controls of a cell's output, each marked so that it can be found; what they are, in order.
 CONTROLS = f"""id => {{
@@ -101,29 +103,54 @@ def reach(lesson: Lesson, control: Control, first: bool) -> None:
     if first:
         control.on(lesson.page).focus()
     for _ in range(TABS):
-        if control.on(lesson.page).evaluate("control => control === document.activeElement"):
+        if focused(lesson.page, control):
             return
         lesson.page.keyboard.press("Tab")
     raise AssertionError(f"{control}: Tab does not lead to it")
 
 
 def move(lesson: Lesson, control: Control) -> Moved:
-    """Move a control step by step until its picture is another one; back where it is at its end."""
+    """Move a control step by step until its picture is another one; back where it is at its end.
+
+    A step may leave the picture as it is, and then nothing comes; JupyterLab may take the focus
+    away while it is busy, and then the step is made again.
+    """
     page, keys = lesson.page, KEYS[control.kind]
     before, value = pictures(lesson, control.cell), control.on(page).evaluate(VALUE)
     for steps in range(1, STEPS + 1):
         page.evaluate(FORGET)
+        if not focused(page, control):
+            control.on(page).focus()
         step(page, keys)
         if control.kind == "slider" and steps == 1 and stays(page, control, value):
             keys = ["ArrowLeft"]
             step(page, keys)
-        page.wait_for_function(SHOWN, timeout=REDRAWN * 1e3)
+        if not follows(page):
+            continue
         took = page.evaluate(TOOK)
         page.wait_for_timeout(50)
         if pictures(lesson, control.cell) != before:
             assert page.evaluate("() => window.walk.errors") == []
             return Moved(control, steps, took)
-    raise AssertionError(f"{control}: after {STEPS} steps the picture is the one of before")
+    now, active = control.on(page).evaluate(VALUE), page.evaluate(ACTIVE)
+    raise AssertionError(
+        f"{control}: after {STEPS} steps the picture is the one of before; "
+        f"it was at {value!r} and is at {now!r}; the focus is on {active}"
+    )
+
+
+def follows(page: Any) -> bool:
+    """Whether something was shown after the last key, within the time there is."""
+    until = time.monotonic() + REDRAWN
+    while not page.evaluate(SHOWN):
+        if time.monotonic() > until:
+            return False
+        page.wait_for_timeout(20)
+    return True
+
+
+def focused(page: Any, control: Control) -> bool:
+    return bool(control.on(page).evaluate("control => control === document.activeElement"))
 
 
 def stays(page: Any, control: Control, value: str) -> bool:
