@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ UNITS = {
     "min": "min",
     "ms": "ms",
     "us": "µs",
-    "µs": "µs",
+    "\u03bcs": "µs",  # in a name, Python takes the micro sign for this mu
     "s": "s",
 }
 """How a keyword of `explore` may end, and the unit's sign."""
@@ -42,7 +43,8 @@ def explore(draw: Callable[..., Any], alt: str | Callable[..., str], **sliders: 
     `(low, high, start)` or `(low, high, start, step)` in whole or real numbers, a list of choices
     (the first one is the start; numbers are put in order), or a widget. A name becomes its label,
     as `label_of` says. Arrow keys move a slider. The picture is an ordinary output: it stays in
-    the saved notebook.
+    the saved notebook. Where drawing raises, what it raised stands there until the next one: what a
+    slider raises is otherwise seen by nobody.
     """
     import ipywidgets
 
@@ -51,8 +53,13 @@ def explore(draw: Callable[..., Any], alt: str | Callable[..., str], **sliders: 
 
     def picture(update: bool = True) -> None:
         values = {name: control.value for name, control in controls.items()}
-        figure = draw(**values)
-        words = alt if isinstance(alt, str) else alt(**values)
+        try:
+            figure = draw(**values)
+            words = alt if isinstance(alt, str) else alt(**values)
+        except Exception as error:
+            if update:
+                _display_why_not(error, handle)
+            raise
         display_picture(png(figure), words, handle, update)
         forget(figure)
 
@@ -60,6 +67,16 @@ def explore(draw: Callable[..., Any], alt: str | Callable[..., str], **sliders: 
     picture(update=False)
     for control in controls.values():
         control.observe(lambda change: picture(), names="value")
+
+
+def _display_why_not(error: Exception, handle: str) -> None:
+    """Say in a picture's place why it cannot be drawn."""
+    from IPython.display import update_display
+
+    words = f"There is no picture of this. {type(error).__name__}: {error}"
+    edge = "border-left:.35em solid #D55E00;padding:.3em .9em"
+    page = f'<p role="status" style="{edge}">{html.escape(words)}</p>'
+    update_display({"text/plain": words, "text/html": page}, display_id=handle, raw=True)
 
 
 def label_of(name: str) -> str:

@@ -161,19 +161,23 @@ def test_an_empty_trace_is_drawn() -> None:
 # --- widgets ------------------------------------------------------------------------------------
 
 
-def test_a_widget_redraws_in_place_and_leaves_a_picture(
-    screen: Screen, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The controls that `explore` makes."""
     import ipywidgets
 
-    made: list[Any] = []
+    found: list[Any] = []
     original = ipywidgets.VBox
 
     def box(children: Any) -> Any:
-        made.extend(children)
+        found.extend(children)
         return original(children)
 
     monkeypatch.setattr(ipywidgets, "VBox", box)
+    return found
+
+
+def test_a_widget_redraws_in_place_and_leaves_a_picture(screen: Screen, made: list[Any]) -> None:
     drawn: list[tuple[int, str]] = []
 
     def draw(world_size: int, link: str) -> Any:
@@ -202,6 +206,22 @@ def test_a_knob_that_is_none_is_refused(screen: Screen, bad: Any) -> None:
         explore(lambda knob: drawing(), alt="A picture.", knob=bad)
 
 
+def test_a_knob_whose_picture_fails_says_why(screen: Screen, made: list[Any]) -> None:
+    def draw(rate: int) -> Any:
+        if rate == 2:
+            raise ZeroDivisionError("rate <2>")
+        return drawing()
+
+    explore(draw, alt="A picture.", rate=(1, 3, 1))
+    with pytest.raises(ZeroDivisionError):
+        made[0].value = 2
+    said = screen.shown[-1][0]
+    assert said["text/plain"] == "There is no picture of this. ZeroDivisionError: rate <2>"
+    assert "rate &lt;2&gt;" in said["text/html"]
+    made[0].value = 3
+    assert "image/png" in screen.shown[-1][0] and len(set(screen.updates)) == 1
+
+
 def test_real_numbers_make_a_slider_of_real_numbers(screen: Screen) -> None:
     seen: list[float] = []
 
@@ -217,6 +237,7 @@ def test_a_label_has_its_unit() -> None:
     names = ("work_ms", "latency_us", "link_in_Gbit_per_s", "MB", "range_percent", "at_once")
     labels = ["work (ms)", "latency (µs)", "link (Gbit/s)", "MB", "range (%)", "at once"]
     assert list(map(label_of, names)) == labels
+    assert [label_of(name) for name in dict(latency_µs=1)] == ["latency (µs)"]
 
 
 def test_numbers_to_choose_from_are_in_order_and_begin_where_they_should() -> None:

@@ -33,6 +33,7 @@ WATCH = f"""() => {{
             window.walk.shown.push(performance.now());
     }});
 }}"""
+ERRORS = "() => window.walk.errors"
 FORGET = "() => { window.walk.shown = []; }"
 SHOWN = "() => window.walk.shown.length > 0"
 ACTIVE = "() => document.activeElement?.outerHTML.slice(0, 200)"
@@ -130,7 +131,7 @@ def move(lesson: Lesson, control: Control) -> Moved:
         took = page.evaluate(TOOK)
         page.wait_for_timeout(50)
         if pictures(lesson, control.cell) != before:
-            assert page.evaluate("() => window.walk.errors") == []
+            assert page.evaluate(ERRORS) == []
             return Moved(control, steps, took)
     now, active = control.on(page).evaluate(VALUE), page.evaluate(ACTIVE)
     raise AssertionError(
@@ -140,9 +141,10 @@ def move(lesson: Lesson, control: Control) -> Moved:
 
 
 def follows(page: Any) -> bool:
-    """Whether something was shown after the last key, within the time there is."""
+    """Whether something was shown after the last key, within the time there is, and no error."""
     until = time.monotonic() + REDRAWN
     while not page.evaluate(SHOWN):
+        assert page.evaluate(ERRORS) == []
         if time.monotonic() > until:
             return False
         page.wait_for_timeout(20)
