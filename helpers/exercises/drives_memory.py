@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from helpers.exercises.drives import Function, Remote
 
-LARGE = 2**19  # bytes that stand out; what comes and goes is a twentieth of that
+LARGE = 2**19  # bytes that stand out; what comes and goes is up to a tenth of that
 
 
 class Kept:

@@ -152,8 +152,10 @@ class _Steps:
 
     kept: of how many steps, before the last two, the memory is held that their sums lay in. Of
     another process, how many times the bytes of all gradients it holds more than after two steps,
-    where these would be LARGE: None where nobody sees that. grows: whether something refers to the
-    parameters once more after each step, such as a list; None of another process.
+    where these would be LARGE: None where nobody sees that. What is less than a third of those
+    steps counts as nothing there: half of one step's comes and goes by itself. grows: whether
+    something refers to the parameters once more after each step, such as a list; None of another
+    process.
     """
 
     def __init__(self, fn: Function, parameters: Sequence[nn.Parameter], steps: int) -> None:
@@ -177,7 +179,9 @@ class _Steps:
         """What `values` tell of it."""
         if isinstance(self.fn, Remote):
             more = None if self.process is None else self.process.more()
-            return {"kept": None if more is None else round(more / self.nbytes), "grows": None}
+            small = more is not None and more < (self.steps - 2) * self.nbytes / 3
+            kept = None if more is None else 0 if small else round(more / self.nbytes)
+            return {"kept": kept, "grows": None}
         held = {step for memory, step in self.memory.items() if not memory.expired()}
         pairs = [*pairwise(self.references)]
         grows = len(pairs) > 1 and all(before < after for before, after in pairs)

@@ -10,9 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from submissions import as_cell, write
+from torch import nn
 
 from helpers.exercises import find, judging
+from helpers.exercises.drives import Remote
+from helpers.exercises.drives_training import _Steps
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.instructor.judge import Judge
 from helpers.instructor.judge.budgets import BUDGETS, Clock
@@ -26,11 +30,13 @@ MISSING = missing()
 pytestmark = [pytest.mark.skipif(bool(MISSING), reason=MISSING or ""), pytest.mark.patient]
 
 KEEPS = {
+    "03.5": ("clears nothing",),
     "13.5": ("keeps a copy of the output",),
     "14.6": ("gathers and keeps", "holds it, and gathers", "a view", "keeps in backward"),
     "06.5": ("a copy a version",),
 }
 MISTAKES = {
+    "clears nothing": "keeps what it started",
     "keeps a copy of the output": "keeps a copy of the output",
     "gathers and keeps": "keeps the weight",
     "holds it, and gathers": "keeps the weight",
@@ -101,7 +107,11 @@ def judge() -> Iterator[Judge]:
 
 def large(exercise: Exercise) -> Case:
     """The hidden case of which the most numbers are handed over."""
-    size = {"13.5": lambda case: case.args[0][2].size, "06.5": lambda case: case.args[0][0].size}
+    size = {
+        "03.5": lambda case: sum(weight.size for weight in case.args[0][0]),
+        "13.5": lambda case: case.args[0][2].size,
+        "06.5": lambda case: case.args[0][0].size,
+    }
     found = size.get(exercise.number, lambda case: case.facts["elements"])
     return max(exercise.cases(2**62 + 11), key=found)
 
@@ -126,7 +136,9 @@ def test_a_right_answer_holds_no_more_than_it_may(
     case, found = seen(judge, tmp_path, exercise, as_cell(exercise, function))
     assert judging.judge(exercise, case, found).status == "passed", judge(exercise, case, found)
     looked = found.values[0][-1] if number == "06.5" else found.values[0]
-    keys = {"13.5": ["copies"], "14.6": ["held", "after"], "06.5": ["held"]}[number]
+    keys = {"03.5": ["kept"], "13.5": ["copies"], "14.6": ["held", "after"], "06.5": ["held"]}[
+        number
+    ]
     assert all(looked[key] is not None for key in keys)
 
 
@@ -168,3 +180,15 @@ def test_a_hidden_case_is_told_by_what_the_lesson_shows(tmp_path: Path) -> None:
     found = next(each for each in graded.exercises if each.number == "13.5")
     assert (found.points, found.mistake) == (0, "keeps a copy of the output")
     assert "a copy of the output counts too" in found.hint and "large output" not in found.hint
+
+
+@pytest.mark.parametrize(("more", "kept"), [(None, None), (-4096, 0), (90_000, 0), (660_000, 5)])
+def test_what_comes_and_goes_is_not_a_step_that_is_kept(more: int | None, kept: int | None) -> None:
+    class Elsewhere(Remote):
+        def memory(self) -> int | None:
+            return next(answers)
+
+    answers = iter([None if more is None else 10**8, None if more is None else 10**8 + more])
+    steps = _Steps(Elsewhere.__new__(Elsewhere), [nn.Parameter(torch.zeros(32_500))], 7)
+    steps.end(1)
+    assert steps.kept() == {"kept": kept, "grows": None}
