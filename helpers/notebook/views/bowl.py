@@ -50,7 +50,7 @@ class Descent:
     def words(self) -> str:
         """How it ended."""
         mean = self.staleness.mean() if len(self.staleness) else 0.0
-        late = f"{mean:.1f} updates late on average"
+        late = f"mean staleness {mean:.1f}"
         drops = f", {self.dropped} dropped" if self.dropped else ""
         if self.lost:
             return f"diverged after {len(self.path) - 1} updates; {late}{drops}"

@@ -38,7 +38,7 @@ def by_gpus(
         "saves and restarts that others print of jobs of its size. Restarting "
         "everybody does not scale; restarting one group of 128 nearly does. torchft's "
         "point lies apart: there a group was killed every minute, on purpose. The job "
-        "of 100 000 GPUs failed more often than Llama 3's rate says.",
+        "of 100,000 GPUs failed more often than Llama 3's rate says.",
     )
 
 
