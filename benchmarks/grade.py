@@ -8,9 +8,11 @@ Ours is timed from the command's start to its end, sandboxes and reports include
 from __future__ import annotations
 
 import csv
+import json
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from benchmarks import goals
@@ -84,15 +86,24 @@ def grades(folder: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def differing(out: Path, worth: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """A sentence for each exercise that got other points than it is worth, with the reason."""
+    data = json.loads((out / "grades.json").read_text(encoding="utf-8"))
+    for one in data["submissions"]:
+        for e in one["exercises"]:
+            if e["points"] != (earned := worth[one["submission"]][e["number"]]):
+                what = f"{one['submission']}, {e['number']}: {e['points']:g}, not {earned}"
+                yield f"{what} ({e['outcome']}, {e['mistake']!r}: {e['reason']} {e['hint']})."
+
+
 def whole_class(report: Report, folder: Path) -> None:
     """300 submissions of a lesson whose exercises run on several ranks, on two cores."""
     start = time.perf_counter()
     worth = a_class(folder / "class" / "submissions", LESSON, CLASS)
     print(f"{CLASS} submissions made in {time.perf_counter() - start:.0f} s.", file=sys.stderr)
     seconds = command(folder / "class", LESSON, JOBS)
-    given = sum(float(row["total"]) for row in grades(folder / "class"))
-    if given != worth:
-        raise RuntimeError(f"./course grade gave the class {given} points; it has earned {worth}.")
+    if wrong := [*differing(folder / "class" / "out", worth)]:
+        raise RuntimeError(f"./course grade gave other points than were earned. {' '.join(wrong)}")
     case = f"{CLASS} submissions of lesson {LESSON}"
     report.add(case, f"./course grade --jobs {JOBS}", [seconds], "three in five answers right")
     report.claim(f"{case}, {JOBS} jobs", seconds / 60, MINUTES, at_least=False, unit=" min")

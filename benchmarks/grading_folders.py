@@ -52,10 +52,10 @@ def put(folder: Path, student: str, notebook: NotebookNode) -> Path:
     return path
 
 
-def a_class(folder: Path, lesson: str, students: int) -> int:
+def a_class(folder: Path, lesson: str, students: int) -> dict[str, dict[str, int]]:
     """A class's submissions: of the answers three in five are right, one in five is open, and one
-    returns nothing. Returns the points that they are worth."""
-    chance, points = random.Random(1), 0
+    returns nothing. Returns the points that each is worth, by student and exercise."""
+    chance, worth = random.Random(1), dict[str, dict[str, int]]()
     whole = handed_in(solution(lesson))
     for student in range(students):
         notebook = from_dict(whole.copy())
@@ -70,9 +70,10 @@ def a_class(folder: Path, lesson: str, students: int) -> int:
             cell.source = without_body(cell.source, last)
         # Exercise 03.3 calls the average of 03.2.
         right["03.3"] = right.get("03.3", False) and right.get("03.2", True)
-        points += sum(e.points for e in of_lesson(lesson) if right[e.number])
-        put(folder, f"student-{student:03d}", notebook)
-    return points
+        name = f"student-{student:03d}"
+        worth[name] = {e.number: e.points * right[e.number] for e in of_lesson(lesson)}
+        put(folder, name, notebook)
+    return worth
 
 
 def without_body(source: str, last: str) -> str:
