@@ -179,9 +179,10 @@ class _Steps:
         """What `values` tell of it."""
         if isinstance(self.fn, Remote):
             more = None if self.process is None else self.process.more()
-            small = more is not None and more < (self.steps - 2) * self.nbytes / 3
-            kept = None if more is None else 0 if small else round(more / self.nbytes)
-            return {"kept": kept, "grows": None}
+            if more is not None:
+                stands_out = more >= (self.steps - 2) * self.nbytes / 3
+                more = round(more / self.nbytes) if stands_out else 0
+            return {"kept": more, "grows": None}
         held = {step for memory, step in self.memory.items() if not memory.expired()}
         pairs = [*pairwise(self.references)]
         grows = len(pairs) > 1 and all(before < after for before, after in pairs)

@@ -30,13 +30,14 @@ def given_anew(cells: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def redraws(tree: ast.Module) -> set[str]:
-    """The names that the functions given to `explore` in a cell are called by, or read."""
+    """The names that stand in a cell's call of `explore`, `partial` and others in it included, and
+    those that its lambdas read."""
     names: set[str] = set()
     for call in ast.walk(tree):
         if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "explore":
             names |= read_late(ast.unparse(call))
-            given = [*call.args, *(keyword.value for keyword in call.keywords)]
-            names |= {one.id for one in given if isinstance(one, ast.Name)}
+            outside = symtable.symtable(ast.unparse(call), "cell", "exec")  # of its lambdas
+            names |= {s.get_name() for s in outside.get_symbols()} - {"explore"}
     return names
 
 
@@ -90,3 +91,5 @@ def test_it_finds_a_name_that_is_given_another_value(later: str) -> None:
     cells = ["rate = 0.3", "def words(n): return n * rate", "explore(lambda n: words(n), n=(1, 2))"]
     assert [name for _, name in given_anew([*cells, later])] == [bound([ast.parse(later)]).pop()]
     assert not [*given_anew([*cells, "print([words(n) for n in (1, 2)])\nn = 3"])]
+    cells[-1] = "explore(partial(words, 2), n=(1, 2))"
+    assert [*given_anew([*cells, later])]

@@ -16,6 +16,7 @@ TABS = 4  # a slider's number takes one, too
 KEYS = {"slider": ["ArrowRight"], "select": ["Space", "ArrowDown", "Enter"], "button": ["Space"]}
 LATE = 2000  # milliseconds, for the number of a slider that has moved
 OPENED = 200  # milliseconds, for a list that opens
+NO_PICTURE = "There is no picture of this"  # a redraw raised
 NO_PREDICTION = "You made no prediction"
 
 # From now on, note when a key went down, and when the kernel then sent something to show.
@@ -130,13 +131,15 @@ def move(lesson: Lesson, control: Control) -> Moved:
             continue
         took = page.evaluate(TOOK)
         page.wait_for_timeout(50)
-        if pictures(lesson, control.cell) != before:
+        now = pictures(lesson, control.cell)
+        assert NO_PICTURE not in str(now), now
+        if now != before:
             assert page.evaluate(ERRORS) == []
             return Moved(control, steps, took)
-    now, active = control.on(page).evaluate(VALUE), page.evaluate(ACTIVE)
+    ended, active = control.on(page).evaluate(VALUE), page.evaluate(ACTIVE)
     raise AssertionError(
         f"{control}: after {STEPS} steps the picture is the one of before; "
-        f"it was at {value!r} and is at {now!r}; the focus is on {active}"
+        f"it was at {value!r} and is at {ended!r}; the focus is on {active}"
     )
 
 

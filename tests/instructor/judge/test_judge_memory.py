@@ -134,12 +134,10 @@ def test_a_right_answer_holds_no_more_than_it_may(
 ) -> None:
     exercise = find(number)
     case, found = seen(judge, tmp_path, exercise, as_cell(exercise, function))
-    assert judging.judge(exercise, case, found).status == "passed", judge(exercise, case, found)
+    assert judging.judge(exercise, case, found).status == "passed", found
     looked = found.values[0][-1] if number == "06.5" else found.values[0]
-    keys = {"03.5": ["kept"], "13.5": ["copies"], "14.6": ["held", "after"], "06.5": ["held"]}[
-        number
-    ]
-    assert all(looked[key] is not None for key in keys)
+    keys = {"03.5": ["kept"], "13.5": ["copies"], "14.6": ["held", "after"], "06.5": ["held"]}
+    assert all(looked[key] is not None for key in keys[number])
 
 
 @pytest.mark.parametrize(
