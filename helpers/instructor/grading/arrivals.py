@@ -55,13 +55,15 @@ def look_of(path: Path) -> Look:
 class Arrivals:
     """The submissions of a folder. here: all of them by id, each as it was when it last was whole.
 
-    coming: ids of those that are not whole yet, or are again being written.
+    coming: ids of those that are not whole yet, or are again being written. going: of those that
+    are not there any more, and for a moment still count.
     """
 
     def __init__(self, folder: Path, lesson: str, clock: Clock = time.monotonic) -> None:
         self.folder, self.lesson = folder, lesson
         self.here: dict[str, Submission] = {}
         self.coming: set[str] = set()
+        self.going: set[str] = set()
         self._whole: dict[str, tuple[Submission, Look]] = {}
         self._stillness, self._gone = Stillness(clock), Stillness(clock)
 
@@ -85,9 +87,11 @@ class Arrivals:
         if not found and self.here:
             raise GradingError(f"All submissions are gone from {self.folder}.")
         before = dict(self.here), set(self.coming)
+        self.going = set()
         for identity in [one for one in self.here if one not in found]:
             if self.is_whole(identity) and self._gone.seconds(identity, ()) < STILL:
-                found[identity] = self.here[identity]  # it may be on its way to another place
+                self.going.add(identity)  # it may be on its way to another place
+                found[identity] = self.here[identity]
             else:
                 self._whole.pop(identity, None)
                 self._stillness.forget(identity)

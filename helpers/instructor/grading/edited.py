@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,11 +15,17 @@ from helpers.instructor.grading.run import Terms
 
 
 class Telling:
-    """Says each trouble once, and once that it is over."""
+    """Says each trouble once, and once that it is over. at: when something was said last."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self.say = say
+    def __init__(self, say: Callable[[str], None], clock: Clock = time.monotonic) -> None:
+        self._say, self._clock = say, clock
+        self.at = -math.inf
         self._trouble: dict[str, str] = {}
+
+    def say(self, line: str) -> None:
+        """A line."""
+        self._say(line)
+        self.at = self._clock()
 
     def trouble(self, what: str, said: str) -> None:
         """It is there."""

@@ -38,7 +38,7 @@ def watch(wish: Wish, say: Callable[[str], None], until_idle: float | None = Non
     """Grade what is in the folder and what comes, and renew the reports with each grade.
 
     say: is given a line for each submission. until_idle: seconds without anything new and without
-    work after which it ends. Raises GradingError where something is wrong before it begins,
+    work after which it ends: a look at the folder has to come that late and find nothing. Raises GradingError where something is wrong before it begins,
     Interrupted after Ctrl-C. Killed at any moment, it goes on from there when it is called again.
     """
     folder, out = beside(wish.folder, wish.out)
@@ -95,21 +95,22 @@ class Watching:
 
     def go_on(self, until_idle: float | None) -> None:
         """Until interrupted, or until nothing was new for so many seconds."""
-        look_at = time.monotonic()
+        looked = look_at = time.monotonic()
         while True:
             begun = time.monotonic()
             if begun >= look_at:
+                looked = begun
                 self._look()
                 look_at = begun + max(EVERY, SHARE * (time.monotonic() - begun))
             self._grade(min(EVERY, max(0.0, look_at - time.monotonic())))
             now = time.monotonic()
-            coming = self.arrivals.coming or self.edited.coming
+            coming = self.arrivals.coming or self.arrivals.going or self.edited.coming
             if self._changed or self.queue.open or coming:
                 self._active = now
             self._renew()
             if now - self._active >= REST:
                 self.slots.rest()
-            if until_idle is not None and now - self._active >= until_idle:
+            if until_idle is not None and looked - max(self._active, self.telling.at) >= until_idle:
                 return
 
     # --- what is there ----------------------------------------------------------------------------

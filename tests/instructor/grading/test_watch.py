@@ -18,6 +18,7 @@ from helpers.instructor.grading import GradingError
 from helpers.instructor.grading.files import owned
 from helpers.instructor.grading.run import Wish, grade
 from helpers.instructor.grading.watch import Watched, watch
+from helpers.instructor.report.write import write_reports
 
 pytestmark = pytest.mark.slow
 Step = tuple[str, Callable[[], object]]
@@ -192,7 +193,10 @@ def test_what_is_changed_there_and_back_is_graded_once(script: Script) -> None:
     assert script.gradings == {"ann": 1}
 
 
-def test_renamed_and_removed(script: Script) -> None:
+def test_renamed_and_removed(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the reports take longer than the time after which it would be idle, too."""
+    module = "helpers.instructor.grading.watch"
+    monkeypatch.setattr(f"{module}.write_reports", lambda *a: (write_reports(*a), time.sleep(1.0)))
     script.hand_in("ann", "bob")()
     script.run(
         ("bob: ", lambda: (script.folder / "ann").rename(script.folder / "anna")),
