@@ -165,6 +165,7 @@ def be_child(fd: int, limits: dict[str, int]) -> NoReturn:
     code = 1
     try:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        prctl(_PR_SET_THP_DISABLE, 1)  # what it holds is measured: no page larger than it has to be
         os.dup2(fd, 3)
         os.closerange(4, os.sysconf("SC_OPEN_MAX"))
         say_nothing()
@@ -216,10 +217,8 @@ def prctl(option: int, value: int) -> None:
 def give_back_at_once() -> None:
     """Have what is freed go back to the system, so that a process holds what it keeps.
 
-    Here and in every child: what is large gets pages of its own, however often it was freed, and
-    no page is larger than it has to be.
+    Here and in every child: what is large gets pages of its own, however often it was freed.
     """
-    prctl(_PR_SET_THP_DISABLE, 1)
     set_option = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if set_option is not None:
         for option in (_M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD):

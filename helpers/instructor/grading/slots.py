@@ -25,6 +25,8 @@ from helpers.setup.places import ROOT
 PATIENCE = 600.0  # seconds for one submission; the judge's own budgets end long before
 FAILED_STARTS = 3  # in a row, and grading stops
 GRACE = 10.0  # seconds that a slot has for ending by itself
+# A slot stays on one core: threads of its own would wait there for each other, by spinning.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class Slot:
                 stderr=output,
                 cwd=ROOT,
                 pass_fds=[theirs.fileno()],
+                env={**os.environ, **ONE_THREAD},
                 start_new_session=True,
             )
         self._left = b""
