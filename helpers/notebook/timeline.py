@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helpers.notebook.style import ACTIVITY, style
@@ -31,8 +31,9 @@ def timeline(
         figure = ax.figure
     scale, unit = unit_of(trace.duration)
     with style():
-        for event in trace:
-            _bar(ax, event, scale)
+        for kind in ACTIVITY:
+            if bars := [event for event in trace if event.kind == kind]:
+                _bars(ax, bars, scale)
         messages = flights(trace)
         if arrows if arrows is not None else len(messages) <= 40:
             for flight in messages:
@@ -51,14 +52,21 @@ def _row(rank: int, lane: int) -> tuple[float, float]:
     return (rank + 0.33, 0.16) if lane else (rank - 0.02, 0.46)
 
 
-def _bar(ax: Any, event: Event, scale: float) -> None:
-    from matplotlib.patches import Rectangle
+def _bars(ax: Any, events: Sequence[Event], scale: float) -> None:
+    """The bars of one kind. They are one artist: for each, matplotlib draws a hatch's tile anew."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
 
-    centre, height = _row(event.rank, event.lane)
-    corner = (event.start / scale, centre - height / 2)
-    look = {"edgecolor": "#444444", "linewidth": 0.4, **ACTIVITY[event.kind]}
-    # `barh` would look at the limits of the axes after every bar, which are set at the end.
-    ax.add_patch(Rectangle(corner, (event.end - event.start) / scale, height, **look))
+    corners = []
+    for event in events:
+        centre, height = _row(event.rank, event.lane)
+        (left, right), bottom = (event.start / scale, event.end / scale), centre - height / 2
+        top = centre + height / 2
+        corners += [(left, bottom), (right, bottom), (right, top), (left, top), (left, bottom)]
+    codes = [Path.MOVETO, *[Path.LINETO] * 3, Path.CLOSEPOLY] * len(events)
+    look = {"edgecolor": "#444444", "linewidth": 0.4, **ACTIVITY[events[0].kind]}
+    # `add_patch` would look at every corner for the limits of the axes, which are set at the end.
+    ax.add_artist(PathPatch(Path(corners, codes), snap=True, **look))
 
 
 class Flight(NamedTuple):

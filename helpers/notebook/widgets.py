@@ -60,7 +60,7 @@ def explore(draw: Callable[..., Any], alt: str | Callable[..., str], **sliders: 
             if update:
                 _display_why_not(error, handle)
             raise
-        display_picture(png(figure), words, handle, update)
+        display_picture(png(figure, quick=update), words, handle, update)
         forget(figure)
 
     show_widget(ipywidgets.VBox(list(controls.values())))

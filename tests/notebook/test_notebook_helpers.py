@@ -9,6 +9,7 @@ import sys
 import time
 from typing import Any
 
+import numpy as np
 import pytest
 
 from helpers.engines.trace import Event, Trace
@@ -129,15 +130,18 @@ def test_the_style_leaves_the_settings_as_they_were() -> None:
 # --- timelines ----------------------------------------------------------------------------------
 
 
-def bars(figure: Any) -> list[Any]:
-    return [patch for patch in figure.axes[0].patches if patch.get_width() > 0]
+def heights_of_bars(figure: Any) -> list[float]:
+    """Of those with a width. All bars of a kind are one patch, five corners a bar."""
+    corners = [patch.get_path().vertices.reshape(-1, 5, 2) for patch in figure.axes[0].patches]
+    sizes = [np.ptp(bar, axis=0) for of_a_kind in corners for bar in of_a_kind]
+    return [float(height) for width, height in sizes if width > 0]
 
 
 def test_a_timeline_has_a_row_a_rank_and_a_thin_one_for_the_second_lane() -> None:
     figure = timeline(Trace(EVENTS, 2, virtual=True), title="Two ranks")
     ax = figure.axes[0]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["rank 0", "rank 1"]
-    heights = [bar.get_height() for bar in bars(figure)]
+    heights = heights_of_bars(figure)
     assert len(heights) == len(EVENTS)
     assert min(heights) < max(heights) / 2  # the communication thread
     assert ax.get_xlabel() == "virtual time (ms)"

@@ -38,8 +38,9 @@ def watch(wish: Wish, say: Callable[[str], None], until_idle: float | None = Non
     """Grade what is in the folder and what comes, and renew the reports with each grade.
 
     say: is given a line for each submission. until_idle: seconds without anything new and without
-    work after which it ends: a look at the folder has to come that late and find nothing. Raises GradingError where something is wrong before it begins,
-    Interrupted after Ctrl-C. Killed at any moment, it goes on from there when it is called again.
+    work after which it ends: a look at the folder has to come that late, and find nothing. Raises
+    GradingError where something is wrong before it begins, Interrupted after Ctrl-C. Killed at any
+    moment, it goes on from there when it is called again.
     """
     folder, out = beside(wish.folder, wish.out)
     by, telling = terms(wish), Telling(say)
