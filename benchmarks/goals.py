@@ -48,6 +48,8 @@ BARE_CALL = Goal(
     "notebook_launcher's bare call in a process that never computed, seconds beside ours",
     r"quicker than notebook_launcher, call alone",
     2,
+    limit="It forks the process that calls it, and nothing more. Ours sends the function to ranks "
+    "that are forked elsewhere, and brings back what they returned, printed and traced.",
 )
 RING = Goal("speed beside gloo's", r"ring against gloo, .*, shared memory", 0.9)
 RING_ON_SOCKETS = Goal(
@@ -96,7 +98,10 @@ OF_FP32 = Goal(
 )
 OF_TORCHAO = Goal("speed beside torchao's", r"ours, times as quick as torchao, .*", 1)
 GRADED = Goal("submissions a second beside nbgrader's and otter-grader's",
-              r"submissions a second, beside .*", 10)  # fmt: skip
+              r"submissions a second, beside .*", 10,
+              limit="A submission's ranks are several processes, each of which is forked, runs the "
+              "cells and ends, and every message between them passes the judge: where the system "
+              "is slow to fork and to switch, it is this that it is slow at.")  # fmt: skip
 SLOWEST_LESSON = Goal(
     "the slowest",
     r"the slowest of \d+ solutions",
