@@ -75,7 +75,9 @@ STEP = Goal(
 SHARED_STEP = Goal("with buckets in shared memory, seconds beside torch DDP's",
                    r"shared memory, of torch DDP.*'s step, .*", 0.8, False)  # fmt: skip
 HOROVOD_STEP = Goal("seconds beside Horovod's", r".*, of Horovod's step, .*", 1.0, False)
-EVENTS = Goal("events a second beside SimPy's", r"ours against SimPy, .*", 10)
+EVENTS = Goal("events a second beside SimPy's", r"ours against SimPy, .*", 10,
+              limit="It was missed with 10 workers and timeouts alone, where two runs within three "
+              "hours gave 9.5 and 11.7 times.")  # fmt: skip
 ARRIVALS = Goal("arrivals, relative difference from SimPy's", r"arrivals against SimPy, .*",
                 1e-9, False, "")  # fmt: skip
 GROWTH = Goal("time an event, with ten times the workers", r"time an event, .* over .*",
