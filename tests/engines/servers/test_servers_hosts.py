@@ -77,10 +77,9 @@ def test_what_is_sent_goes_over_the_links_of_servers_and_workers() -> None:
 @pytest.mark.hosts
 def test_a_server_and_a_worker_that_are_killed_end_nothing() -> None:
     training = train(
-        "asynchronous", 3, 2, updates=150, write_through=True,
-        kill={"server 1": 10, "worker 2": 2},
-    )  # fmt: skip  # long enough for a worker that a busy machine holds up
-    assert training.updates == 150
+        "synchronous", 3, 2, write_through=True, kill={"server 1": 10, "worker 2": 2},
+    )  # fmt: skip  # no update goes without a worker that a busy machine holds up
+    assert training.updates == 25
     assert training.lost == 0
     assert "server 1" in " ".join(training.story) and "worker 2" in " ".join(training.story)
     assert psutil.Process(client_for("torch", hosts=True).process.pid).children() == []

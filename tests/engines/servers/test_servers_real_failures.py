@@ -32,6 +32,11 @@ def train(task: Any = None, make_rule: Any = None, **options: Any) -> Training:
     return helpers.train(make_rule, task=task or Line(), engine="processes", **options)
 
 
+def together(weights: Any) -> Synchronous:
+    """A rule under which nobody does all updates before another worker's step comes."""
+    return Synchronous(weights, Sgd(0.1), 3)
+
+
 @pytest.fixture(autouse=True)
 def clean() -> Any:
     """Nothing may be left behind, however a training ends."""
@@ -58,7 +63,7 @@ def test_what_a_worker_raises_is_told_with_its_own_lines() -> None:
                 raise ArithmeticError("too steep")  # the line at fault
 
     with pytest.raises(TrainingFailed) as caught:
-        train(Raises())
+        train(Raises(), together)
     assert caught.value.who == "worker 1" and caught.value.kind == "ArithmeticError"
     assert "Worker 1 raised ArithmeticError: too steep" in caught.value.report
     assert "# the line at fault" in caught.value.report
@@ -137,7 +142,7 @@ def test_a_worker_that_hangs_is_named_by_who_waits_for_it() -> None:
                 time.sleep(0.01)  # the line at fault
 
     with pytest.raises(RunTimeout) as caught:
-        train(Hangs(), lambda w: Synchronous(w, Sgd(0.1), 3), timeout=2)
+        train(Hangs(), together, timeout=2)
     report = caught.value.report
     assert "it waits for gradients of worker 2" in report and caught.value.ranks == (2,)
     assert "server 0 has made 4 updates of 60" in report
@@ -181,10 +186,8 @@ def test_a_worker_that_ends_its_process_is_told() -> None:
         def at(self, worker: int, step: int) -> None:
             if (worker, step) == (1, 2):
                 os._exit(3)
-            if worker != 1:
-                time.sleep(0.02)  # or the others may do all updates before it is there
 
-    assert "worker 1 ended its process with exit code 3" in train(Leaves()).died[1]
+    assert "worker 1 ended its process with exit code 3" in train(Leaves(), together).died[1]
 
 
 def test_a_server_that_always_dies_is_not_started_for_ever() -> None:
@@ -214,7 +217,7 @@ def test_an_interrupt_ends_the_training(tmp_path: Path) -> None:
 
     threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(RunInterrupted, match="training was interrupted") as caught:
-        train(Waits(), lambda w: Synchronous(w, Sgd(0.1), 3), timeout=100)
+        train(Waits(), together, timeout=100)
     if os.path.isdir("/proc/self/fd"):
         assert "server 0 has made 9 updates of 60" in caught.value.report
         assert "it waits for gradients of worker 1" in caught.value.report
@@ -261,8 +264,5 @@ def test_a_rule_that_cannot_be_saved_is_told() -> None:
 
 def test_workers_that_die_before_anybody_begins_are_not_waited_for() -> None:
     for moment in (1e-9, 1e-3):
-        training = train(
-            make_rule=lambda w: Synchronous(w, Sgd(0.1), 3),
-            kill={"worker 0": moment, "worker 2": moment},
-        )
+        training = train(make_rule=together, kill={"worker 0": moment, "worker 2": moment})
         assert training.updates == 60 and set(training.died) == {0, 2}
