@@ -11,6 +11,8 @@ import mmap
 import struct
 from typing import NamedTuple
 
+import numpy as np
+
 from helpers.engines.deadlock import Doing, State
 
 LANES = 2
@@ -19,6 +21,7 @@ _STATES: tuple[Doing | None, ...] = (
     "returned",
 )  # fmt: skip
 _SLOT = struct.Struct("=BxxxiQQ")
+_COUNTS = 16  # bytes a rank: messages that it gave to links, and that have come to it over links
 
 
 class Slot(NamedTuple):
@@ -36,16 +39,23 @@ class Slot(NamedTuple):
 
 
 class Board:
-    """The slots of all ranks, in a shared file."""
+    """The slots of all ranks, in a shared file, and the messages that links between hosts hold.
+
+    on_links: (size, 2) whole numbers, how many messages each rank has given to links and how many
+    have come to it over them; a rank writes its own row alone.
+    """
 
     def __init__(self, fd: int, size: int) -> None:
         self.size = size
         self._memory = mmap.mmap(fd, self.bytes(size))
+        start = size * LANES * _SLOT.size
+        self.on_links: np.ndarray = np.frombuffer(self._memory, np.int64, 2 * size, start)
+        self.on_links = self.on_links.reshape(size, 2)
 
     @staticmethod
     def bytes(size: int) -> int:
         """How long the file has to be for so many ranks."""
-        return size * LANES * _SLOT.size
+        return size * (LANES * _SLOT.size + _COUNTS)
 
     def write(
         self, rank: int, lane: int, doing: Doing, peer: int | None, nbytes: int, step: int
@@ -70,6 +80,12 @@ class Board:
         behind = State(rank, beside.doing or "idle", beside.peer, beside.nbytes)
         return dataclasses.replace(state, background=behind)
 
+    def travelling(self) -> bool:
+        """Whether a message is on a link: then its receiver waits, and not for ever."""
+        given, come = self.on_links.sum(axis=0)
+        return bool(given != come)
+
     def close(self) -> None:
         """Unmap the board."""
+        del self.on_links  # a view of the memory keeps it open
         self._memory.close()

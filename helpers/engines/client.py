@@ -115,6 +115,16 @@ class Client:
         """The next report that a rank's process has ended: its rank and its exit code."""
         return self._expect("exit")[1]
 
+    def all_exits(self) -> list[tuple[int, int]]:
+        """The reports of all processes of ranks that have ended by now."""
+        send_message(self.socket, pickle.dumps(("look", None)))
+        found: list[tuple[int, int]] = []
+        while True:
+            what, told = self._expect("exit", "looked")
+            if what == "looked":
+                return found
+            found.append(told)
+
     def end(self) -> None:
         """End all ranks and what they started; returns when they are gone."""
         try:

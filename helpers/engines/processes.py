@@ -30,7 +30,7 @@ from helpers.engines.wire import (
     unpack_value,
 )
 
-DEATH_SECONDS = 0.03  # the server tells of a death before its peers' error can be here
+DEATH_SECONDS = 0.03  # after its connections have closed, a process has ended by then
 
 
 def readable(sock: socket.socket, seconds: float = 0.0) -> bool:
@@ -194,10 +194,15 @@ class LocalRun:
         elif what == "control":
             self.receive(rank)
         else:
-            try:
-                rank, code = self.client.exits()
-            except (EOFError, OSError):
-                raise RunError(SERVER_GONE) from None
+            self.ended(lambda: [self.client.exits()])
+
+    def ended(self, told: Callable[[], list[tuple[int, int]]]) -> None:
+        """Take what the server tells of processes that have ended. Raises RankDied."""
+        try:
+            exits = told()
+        except (EOFError, OSError):
+            raise RunError(SERVER_GONE) from None
+        for rank, code in exits:
             # A process that the rank had forked may hold its socket: read only what is there.
             if rank not in self.answers and readable(self.controls[rank]):
                 self.receive(rank)
@@ -211,8 +216,8 @@ class LocalRun:
         what, value, account = answer
         if what == "failure":
             # What frameworks raise when a peer has died is not the cause.
-            if readable(self.client.socket, DEATH_SECONDS):
-                self.handle("server", -1)
+            readable(self.client.socket, DEATH_SECONDS)
+            self.ended(self.client.all_exits)
             raise report.failed(self, rank, value, self.failed_too(rank))
         self.answers[rank] = value, account
         self.selector.unregister(self.controls[rank])

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from helpers.engines.board import Board
 from helpers.engines.chatter import NOISY, keep_apart, shorten
-from helpers.engines.hosts.comm import HostComm
+from helpers.engines.hosts.comm import HostComm, Post
 from helpers.engines.hosts.namespaces import INTERFACE, be_on
 from helpers.engines.hosts.network import Network
 from helpers.engines.local import LocalComm, Mailbox
@@ -142,7 +142,8 @@ def die_with_server() -> None:
 
 def answer(rank: int, plan: Plan, fds: list[int], mailbox: Mailbox, control: socket.socket) -> None:
     """Run the function and send what it returned, or what it raised."""
-    recorder = Recorder(rank, Board(fds[0], plan.size))
+    board = Board(fds[0], plan.size)
+    recorder = Recorder(rank, board)
     span, me = (0.0, 0.0), os.getpid()
     comm: RealComm | None = None
     once = threading.Lock()  # whoever has it gives the rank's one answer
@@ -162,7 +163,7 @@ def answer(rank: int, plan: Plan, fds: list[int], mailbox: Mailbox, control: soc
         send("failure", pack_value(describe_failure(error, recorder, others)))
 
     try:
-        comm = make_comm(rank, plan, mailbox, recorder)
+        comm = make_comm(rank, plan, mailbox, recorder, board)
         comm.fail = fail
         fn, args = unpack_value(Parcel(plan.head, fds[-1]))
         recorder.goes_on(0)
@@ -203,7 +204,9 @@ def pack_answer(rank: int, value: Any) -> Parcel:
         ) from None
 
 
-def make_comm(rank: int, plan: Plan, mailbox: Mailbox, recorder: Recorder) -> RealComm:
+def make_comm(
+    rank: int, plan: Plan, mailbox: Mailbox, recorder: Recorder, board: Board
+) -> RealComm:
     """Bring up the framework's world and the comm for it.
 
     The set-up talks over the same comm, with a recorder that nobody reads.
@@ -212,7 +215,8 @@ def make_comm(rank: int, plan: Plan, mailbox: Mailbox, recorder: Recorder) -> Re
 
     comm: LocalComm = LocalComm(rank, plan.size, None, Recorder(rank), mailbox)
     if plan.network is not None:
-        comm = HostComm(rank, plan.size, None, Recorder(rank), mailbox, plan.network)
+        post = Post(rank, plan.network, mailbox, board)
+        comm = HostComm(rank, plan.size, None, Recorder(rank), mailbox, plan.network, post)
         comm.barrier()  # all listen now
     comm.device = worlds.join(comm, plan)
     comm.barrier()

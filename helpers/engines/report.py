@@ -12,7 +12,9 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+import psutil
 
 from helpers.engines.chatter import kept
 from helpers.engines.deadlock import State, rank_words, tell, wait_words
@@ -24,8 +26,9 @@ if TYPE_CHECKING:
     from helpers.engines.processes import LocalRun
     from helpers.engines.rank import Failure, Origin
 
+Name = TypeVar("Name", int, str)
 _FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
-_DUMP_SECONDS = 0.5
+_DUMP_SECONDS = 3.0
 
 
 def failed(
@@ -145,27 +148,54 @@ def interrupted(run: LocalRun) -> str:
 def states(run: LocalRun) -> str:
     """What each unfinished rank does, and where in the code it is."""
     late = run.unfinished()
-    before = {rank: os.fstat(run.stacks[rank]).st_size for rank in late}
-    for rank in late:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(run.pids[rank], signal.SIGUSR1)
-    until = time.monotonic() + _DUMP_SECONDS
-    while time.monotonic() < until and any(
-        os.fstat(run.stacks[rank]).st_size == before[rank] for rank in late
-    ):
-        time.sleep(0.01)
-    time.sleep(0.02)
+    stacks = where({rank: (run.pids[rank], run.stacks[rank]) for rank in late})
     parts = []
     for rank in late:
-        frames = read_stack(run.stacks[rank])
+        frames = stacks[rank]
         words = f"waits in {inside}" if (inside := collective(frames)) else doing(run, rank)
         parts.append(f"Rank {rank} {words}:\n" + "".join(clean(own_code(frames)).format()))
     return "\n".join(parts).rstrip()
 
 
-def read_stack(fd: int) -> traceback.StackSummary:
-    """The stack of a rank's own thread that faulthandler wrote into a file, outermost first."""
-    text = os.pread(fd, 1 << 20, 0).decode(errors="replace")
+def where(processes: Mapping[Name, tuple[int, int]]) -> dict[Name, traceback.StackSummary]:
+    """Where in the code processes are, by name, outermost first; no frames where one cannot tell.
+
+    processes: of each its number and the file that faulthandler writes to. It writes piece by
+    piece, and a process may first have to be given a processor, so each is waited for until its
+    stack is whole, except one that is stopped or gone.
+    """
+    before = {name: os.fstat(file).st_size for name, (_, file) in processes.items()}
+    for pid, _ in processes.values():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGUSR1)
+    found: dict[Name, traceback.StackSummary] = {}
+    until = time.monotonic() + _DUMP_SECONDS
+    while True:
+        missing = {name: process for name, process in processes.items() if name not in found}
+        for name, (_, file) in missing.items():
+            if frames := read_stack(file, before[name]):
+                found[name] = frames
+        waited = [n for n, (pid, _) in missing.items() if n not in found and _goes_on(pid)]
+        if not waited or time.monotonic() > until:
+            return {name: found.get(name, traceback.StackSummary()) for name in processes}
+        time.sleep(0.01)
+
+
+def _goes_on(pid: int) -> bool:
+    """Whether a process is there and neither stopped nor ended."""
+    halted = (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP, psutil.STATUS_ZOMBIE)
+    try:
+        return psutil.Process(pid).status() not in halted
+    except psutil.NoSuchProcess:
+        return False
+
+
+def read_stack(fd: int, start: int = 0) -> traceback.StackSummary:
+    """The stack of a rank's own thread that faulthandler wrote into a file, outermost first.
+
+    start: where in the file to begin. No frames where the stack is not whole.
+    """
+    text = os.pread(fd, 1 << 20, start).decode(errors="replace")
     for thread in reversed(re.split(r"\n(?=(?:Current t|T)hread )", text)):
         frames = [(m[1], int(m[2]), m[3]) for m in map(_FRAME.match, thread.splitlines()) if m]
         names = [name for _, _, name in frames]

@@ -80,10 +80,13 @@ class Server:
                 self.answer(pickle.loads(request), fds)
 
     def answer(self, request: tuple[str, Any], fds: list[int]) -> None:
-        """Start ranks, or end them all."""
+        """Start ranks, say which have ended, or end them all."""
         what, plan = request
         if what == "start":
             self.start(plan, fds)
+        elif what == "look":
+            self.reap()
+            self.tell("looked")
         else:
             end_descendants(self.ranks)
             self.ranks.clear()

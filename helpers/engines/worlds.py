@@ -52,6 +52,11 @@ def torch_device(rank: int, size: int, wanted: str | None) -> tuple[Any, str]:
 LONGEST = 1e8  # seconds that a time-out of torch's may have
 
 
+def peers_patience(plan: Plan) -> float:
+    """Seconds for which a framework waits for a peer: longer than the run, which tells more."""
+    return min(plan.timeout + 60, LONGEST)
+
+
 def join_torch(comm: LocalComm, plan: Plan) -> Any:
     """Set torch's threads and default process group up."""
     import torch
@@ -60,7 +65,7 @@ def join_torch(comm: LocalComm, plan: Plan) -> Any:
     torch.set_num_threads(plan.threads)
     device, backend = torch_device(comm.rank, comm.size, plan.device)
     os.environ["GLOO_SOCKET_IFNAME"] = plan.interface
-    limit = datetime.timedelta(seconds=min(plan.timeout, LONGEST))
+    limit = datetime.timedelta(seconds=peers_patience(plan))
     store: Any = None
     first, beside = plan.address(0), comm.host_ranks
     if comm.rank == 0:
@@ -151,7 +156,7 @@ def join_horovod(comm: LocalComm, plan: Plan) -> Any:
         HOROVOD_HOSTNAME=host_name(comm, comm.host),
         HOROVOD_GLOO_RENDEZVOUS_ADDR=plan.address(0),
         HOROVOD_GLOO_RENDEZVOUS_PORT=str(first),
-        HOROVOD_GLOO_TIMEOUT_SECONDS=str(int(min(plan.timeout, LONGEST)) + 1),
+        HOROVOD_GLOO_TIMEOUT_SECONDS=str(int(peers_patience(plan))),
     )
     # Horovod asks the binding that was imported last who is in the world; only torch's is up, and
     # DistributedOptimizer would otherwise average nothing without saying so.

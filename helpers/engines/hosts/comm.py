@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from helpers.engines import tensors
 from helpers.engines.blocks import Block
+from helpers.engines.board import Board
 from helpers.engines.comm import NO_COMMON_MEMORY
 from helpers.engines.hosts.network import Network
 from helpers.engines.hosts.wires import Wires
@@ -22,16 +24,24 @@ _ON_A_WIRE = -1  # where a notice names the file that holds a message
 
 
 class Post:
-    """What has come over the wires for one rank and has not been taken yet.
+    """What one rank sends over wires, and what has come for it and has not been taken yet.
 
     Notices go into the rank's inbox, so that its own thread finds them where it waits for all else.
+    board: where it counts both, for whoever wonders why nothing moves.
     """
 
-    def __init__(self, rank: int, network: Network, mailbox: Mailbox) -> None:
+    def __init__(self, rank: int, network: Network, mailbox: Mailbox, board: Board) -> None:
         self._inboxes = [lane[rank][1] for lane in mailbox.inboxes]
         self._held: dict[int, np.ndarray] = {}
         self._numbers = itertools.count()
-        self.wires = Wires(rank, network, self._deliver)
+        self._counts, self._lock = board.on_links[rank], threading.Lock()
+        self._wires = Wires(rank, network, self._deliver)
+
+    def send(self, to: int, lane: int, about: Any, data: np.ndarray) -> None:
+        """Send bytes to a rank on another host, as `Wires.send` does."""
+        with self._lock:
+            self._counts[0] += 1
+        self._wires.send(to, lane, about, data)
 
     def _deliver(self, source: int, lane: int, about: Any, data: np.ndarray) -> None:
         fields, number = about
@@ -39,6 +49,8 @@ class Post:
         self._held[place] = data
         notice = ("message", source, fields, number, _ON_A_WIRE, (place, 0))
         self._inboxes[lane].send(pickle.dumps(notice, protocol=5))
+        with self._lock:
+            self._counts[1] += 1
 
     def take(self, place: int) -> np.ndarray:
         """The bytes of a message, which are the caller's from now on."""
@@ -60,12 +72,11 @@ class HostComm(LocalComm):
         recorder: Recorder,
         mailbox: Mailbox,
         network: Network,
+        post: Post,
         lane: int = 0,
-        post: Post | None = None,
     ) -> None:
         super().__init__(rank, size, device, recorder, mailbox, lane)
-        self._network = network
-        self._post = post or Post(rank, network, mailbox)
+        self._network, self._post = network, post
 
     @property
     def hosts(self) -> tuple[int, ...]:
@@ -73,8 +84,8 @@ class HostComm(LocalComm):
 
     def on_lane(self, lane: int) -> HostComm:
         return HostComm(
-            self.rank, self.size, self.device, self.recorder, self._mailbox, self._network, lane,
-            self._post,
+            self.rank, self.size, self.device, self.recorder, self._mailbox, self._network,
+            self._post, lane,
         )  # fmt: skip
 
     @by_one_thread
@@ -88,7 +99,7 @@ class HostComm(LocalComm):
         self.open.append(request)
         number = self.inbox.track(request)
         self.recorder.sent(header.nbytes, to)
-        self._post.wires.send(to, self.lane, (tuple(header), number), data)
+        self._post.send(to, self.lane, (tuple(header), number), data)
         self.recorder.event("sending", start, label("sending", to), to, header.nbytes, self.lane)
         return request
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 
 from helpers.algorithms.servers import parameter_server
 from helpers.engines import report
@@ -17,7 +15,6 @@ from helpers.engines.servers.job import Job
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _CORE = parameter_server.__file__
-_DUMP_SECONDS = 0.5
 
 
 class TrainingFailed(RunError):
@@ -118,16 +115,9 @@ def late(job: Job, pids: Mapping[str, int]) -> tuple[str, dict[str, traceback.St
         f"After {job.plan.timeout:g} s the training had not ended; a longer one needs "
         f"timeout=seconds.\n" + "\n".join(progress(job))
     )
-    for pid in pids.values():
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGUSR1)
-    until = time.monotonic() + _DUMP_SECONDS
-    while time.monotonic() < until and any(not os.fstat(job.stacks[n]).st_size for n in pids):
-        time.sleep(0.01)
-    time.sleep(0.02)
     busy = [f"worker {w}" for w in computing(job)]
     busy += [f"server {s}" for s, idle in enumerate(job.slots.idle) if not idle]
-    return text, {name: report.read_stack(job.stacks[name]) for name in busy if name in pids}
+    return text, report.where({n: (pids[n], job.stacks[n]) for n in busy if n in pids})
 
 
 def progress(job: Job) -> list[str]:

@@ -28,7 +28,8 @@ class ServerProcess:
         self.arrived: deque[Message] = deque()
         self.incarnation = int(self.slots.incarnation[number])
         self.freight = Freight(job.slots, job.plan.places, job.host(f"server {number}"))
-        self.answered = [int(n) for n in self.slots.answered[number]]  # or on the way
+        self.promised = self.slots.promised[number]
+        self.promised[:] = self.slots.answered[number]  # what was on the way died with its server
         self.order = None if job.plan.order is None else job.plan.order[number]
         self.kill_at = self._kill_at()
         self.saved = 0  # the version of the last snapshot
@@ -149,15 +150,15 @@ class ServerProcess:
     def answer(self, reply: Reply) -> None:
         """Answer a request that was taken up, once."""
         slots, s, w = self.slots, self.number, reply.worker
-        if self.answered[w] >= slots.taken[s, w]:
+        if self.promised[w] >= slots.taken[s, w]:
             if self.incarnation:
                 return  # the last incarnation has let it go on already
             raise RuntimeError(
                 f"The rule of server {s} releases worker {w}, which is not waiting for it. A "
                 "worker is released once for each push that was taken up."
             )
-        self.answered[w] += 1
-        number, has = self.answered[w], reply.weights is not None
+        self.promised[w] += 1
+        number, has = int(self.promised[w]), reply.weights is not None
         rows = -1 if reply.rows is None else reply.rows
 
         def let_go() -> None:

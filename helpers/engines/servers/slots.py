@@ -42,7 +42,8 @@ _OF_PAIR = {
     "wants": (),  # whether it wants weights
     "base": (2,),  # the version that it was computed on, and of which incarnation
     "taken": (),  # the number of the request that the server last took up
-    "answered": (),  # the number of the last answer
+    "promised": (),  # the number of the last answer that has been decided: it may be on a link
+    "answered": (),  # the number of the last answer that is there
     "answer": (2, 4),  # even and odd answers: version, incarnation, rows or −1, with weights
 }
 
@@ -59,6 +60,7 @@ class Slots:
     wants: np.ndarray
     base: np.ndarray
     taken: np.ndarray
+    promised: np.ndarray
     answered: np.ndarray
     answer: np.ndarray
     version: np.ndarray

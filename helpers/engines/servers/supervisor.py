@@ -184,7 +184,9 @@ class Supervisor:
         """Raise Ending where all wait, and for a while nothing has moved."""
         slots, now = self.slots, time.monotonic()
         waiting = slots.waiting().any(axis=0) | (slots.gone == 1)
-        still = waiting.all() and slots.idle.all() and not any(map(_filled, self.job.to_server))
+        under_way = (slots.promised > slots.answered) & (slots.gone == 0)  # on a link
+        still = waiting.all() and slots.idle.all() and not under_way.any()
+        still = still and not any(map(_filled, self.job.to_server))
         seen = (slots.asked.sum(), slots.taken.sum(), slots.answered.sum()) if still else None
         if seen is None or seen != self._still[1]:
             self._still = (now, seen)

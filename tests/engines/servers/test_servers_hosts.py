@@ -57,10 +57,10 @@ def sync(workers: int) -> Any:
     return make
 
 
-def seconds(bandwidth: Any, hosts: Any = None, servers: int = 1) -> float:
-    """Of three updates of 400 kB with two workers."""
+def seconds(bandwidth: Any, hosts: Any = None, servers: int = 1, updates: int = 3) -> float:
+    """Of some updates of 400 kB with two workers."""
     return helpers.train(
-        sync(2), workers=2, servers=servers, task=Weights(400_000), batch=1, updates=3,
+        sync(2), workers=2, servers=servers, task=Weights(400_000), batch=1, updates=updates,
         engine="hosts", hosts=hosts, bandwidth=bandwidth,
     ).seconds  # fmt: skip
 
@@ -72,6 +72,11 @@ def test_what_is_sent_goes_over_the_links_of_servers_and_workers() -> None:
     assert seconds({"worker 1": "10mbit"}) > least
     # Over links of 100 kbit/s each push would take half a minute, and the time-out is a whole one.
     seconds("100kbit", hosts={"all": ["server 0", "worker 0", "worker 1"]})
+
+
+@pytest.mark.hosts
+def test_an_answer_that_is_seconds_on_its_way_is_no_deadlock() -> None:
+    assert seconds({"server 0": "2mbit"}, updates=1) > 2.5  # twice as long as all may wait
 
 
 @pytest.mark.hosts
