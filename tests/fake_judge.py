@@ -1,7 +1,8 @@
 """A judge for tests of what stands around the judge: quick, deterministic, without torch.
 
-A notebook's first cell tells it what to do, as JSON: {"sleep": seconds, "do": "die" | "raise" |
-"die once"}; a name and a seed give the grades. Each call is noted in the file FAKE_JUDGE_LOG.
+A notebook's first cell tells it what to do, as JSON: {"sleep": seconds, "until": a path to wait
+for, "do": "die" | "raise" | "die once"}; a name and a seed give the grades. Each call is noted in
+the file FAKE_JUDGE_LOG.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ class FakeJudge:
                 file.write(f"{os.getpid()} {path.name if path.stem != '02_messages' else path}\n")
         told = _first_cell(path)
         time.sleep(told.get("sleep", 0))
+        while "until" in told and not os.path.exists(told["until"]):
+            time.sleep(0.01)
         self._obey(told.get("do", ""), path)
         grades = tuple(_grade(i, submission, seed) for i in range(len(EXERCISES)))
         made = SubmissionGrade(

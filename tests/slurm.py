@@ -55,6 +55,8 @@ def site_for_a_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     site = shared_site()
     clear(site)
     site.revive()
+    while set(site.nodes().values()) != {"idle"}:  # a job's end is not over at once
+        time.sleep(0.05)
     monkeypatch.setenv("SLURM_CONF", str(site.conf))
     yield site
     clear(site)

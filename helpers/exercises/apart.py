@@ -12,6 +12,7 @@ from helpers.exercises.spec import Case, Exercise, Observation
 Function = Callable[..., Any]
 Run = Callable[[Exercise, Sequence[Function], Case], list[Observation]]
 TIMEOUT = 10.0
+BACKSTOP = 5.0  # more seconds for a process that cannot even tell that it was too long
 TF_TIMES = 3.0  # TensorFlow takes a while for each graph
 
 
@@ -23,11 +24,11 @@ def observe_apart(
     drive, seconds = exercise.drive, limit(exercise)
 
     def job(comm: Any) -> list[Observation]:
-        return observe(drive, function, blind, limit=seconds - 2)
+        return observe(drive, function, blind, limit=seconds - 2)  # and tells at which line
 
     job.__name__ = getattr(function, "__name__", exercise.function)  # for the engine's messages
     try:
-        seen: list[Observation] = _run(job, exercise, seconds)
+        seen: list[Observation] = _run(job, exercise, seconds + BACKSTOP)
         return seen
     except RunTimeout:
         return [Observation(trouble="timeout")]

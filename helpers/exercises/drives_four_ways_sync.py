@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from helpers.engines.patience import patient
 from helpers.exercises import drives_four_ways as ways
 from helpers.exercises.drives import Function, wrong_signature
 from helpers.exercises.drives_built import Built
@@ -21,7 +22,7 @@ from helpers.exercises.drives_tf_given import (
 from helpers.exercises.drives_tf_graphs import Together, hook_parts, together
 from helpers.exercises.spec import Case, Observation
 
-PATIENCE_MS = 3000
+PATIENCE = 3.0  # seconds
 _PARTS = ("update", "init", "tokens", "sync", "close")
 
 
@@ -67,7 +68,7 @@ def _looks(case: Case, built: Any) -> Observation:
     The case's arguments: as above, and for each round the clients that make one step in it, all at
     once. `values[0]` is `{"clients": [{"kinds", "nodes", "made", "hooked", "good", "chief"}],
     "chiefs", "tokens": at the start, "rounds": [{"step", "tokens", "weights", "stuck"}]}`. Where
-    clients are stuck after PATIENCE_MS no round follows.
+    clients are stuck after PATIENCE no round follows.
     """
     from tensorflow.compat import v1
 
@@ -140,6 +141,7 @@ def _round(run: Any, clients: Sequence[int]) -> list[int]:
     """One step of each of these clients, all at once; those that do not come to its end."""
     from tensorflow.compat import v1
 
+    limit = int(1000 * patient(PATIENCE))
     stuck: list[int] = []
     faults: list[Exception] = []
 
@@ -147,7 +149,7 @@ def _round(run: Any, clients: Sequence[int]) -> list[int]:
         import tensorflow as tf
 
         try:
-            run(client, "update", options=v1.RunOptions(timeout_in_ms=PATIENCE_MS))
+            run(client, "update", options=v1.RunOptions(timeout_in_ms=limit))
         except tf.errors.DeadlineExceededError:
             stuck.append(client)
         except Exception as error:

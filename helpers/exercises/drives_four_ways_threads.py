@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
+from helpers.engines.patience import patient
 from helpers.exercises.drives import Function, failed, wrong_signature
 from helpers.exercises.spec import Case, Observation
 
@@ -135,7 +136,9 @@ class Rendezvous:
             self._here.add(op)
             if len(self._here) == len(self.runs):
                 self._end()
-            elif self.alone or not self._change.wait_for(lambda: self._turn > turn, _MOMENT):
+            elif self.alone or not self._change.wait_for(
+                lambda: self._turn > turn, patient(_MOMENT)
+            ):
                 self.alone += 1
                 self._end()
 
@@ -164,7 +167,8 @@ class OneIsSlow(Rendezvous):
             self._change.notify_all()
             # The others' first runs end when op 0 has begun, or it might find nothing left to do.
             met = self._change.wait_for(
-                lambda: self.count >= self.last if op == 0 else self.runs[0] > 0, _MOMENT
+                lambda: self.count >= self.last if op == 0 else self.runs[0] > 0,
+                patient(_MOMENT),
             )
             self.held = self.held or not met
             self.count += 1

@@ -80,8 +80,20 @@ def files(folder: Path) -> list[str]:
 
 
 def test_one_that_fails_or_hangs_does_not_end_the_others(
-    started: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    started: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    follow = every.follow
+
+    def once_it_hangs(process: Any, *rest: Any) -> int | None:
+        logs = list((tmp_path / "own").glob("*/logs/stuck.log"))
+        while logs and process.poll() is None and not logs[0].read_bytes().endswith(b"\n"):
+            time.sleep(0.01)  # its time begins when it has said its child's number
+        return follow(process, *rest)
+
+    monkeypatch.setattr(every, "follow", once_it_hangs)
     assert every.main(Wish(), only("bad", "stuck", "none", "good")) == 1
     assert started == ["bad", "stuck", "none", "good"]
     said = " ".join(capsys.readouterr().err.split())

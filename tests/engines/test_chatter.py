@@ -47,8 +47,9 @@ def test_it_is_in_no_output(framework: str) -> None:
     "end, kind", [(fail, RankFailed), (os.abort, RankDied), (sleep, RunTimeout)]
 )
 def test_it_is_in_the_report_of_what_failed(framework: str, end: Any, kind: Any) -> None:
+    timeout = 8 if end is sleep else 60
     with pytest.raises(kind) as caught:
-        helpers.run(chatter, end, ranks=2, framework=framework, timeout=4, show=False)
+        helpers.run(chatter, end, ranks=2, framework=framework, timeout=timeout, show=False)
     said = str(caught.value).partition("What the framework wrote to stderr on rank 1:\n")[2]
     assert said == f"{SAID} of rank 1"
 

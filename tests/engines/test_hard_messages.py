@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import helpers
+from helpers.engines import processes
 from helpers.engines.comm import Comm
 from helpers.engines.errors import RankFailed
 
@@ -96,7 +97,11 @@ def test_two_failures_of_a_rank_are_both_told(transport: str) -> None:
     assert 'raise ValueError("behind' in caught.value.report
 
 
-def test_different_failures_of_two_ranks_at_once_are_both_told() -> None:
+def test_different_failures_of_two_ranks_at_once_are_both_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(processes, "DEATH_SECONDS", 1.0)  # what a busy machine calls "at once"
+
     def fn(comm: Comm) -> None:
         comm.barrier()
         while time.time() % 1 > 0.05:  # until the same moment

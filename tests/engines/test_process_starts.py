@@ -87,7 +87,7 @@ def test_a_rank_that_prints_without_end_is_stopped_in_time(
             print("again and again")
 
     with pytest.raises(RunTimeout):
-        run(prints, timeout=2, show=True)
+        run(prints, timeout=5, show=True)
     assert "again and again" in capsys.readouterr().out
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -98,7 +100,7 @@ def test_a_worker_that_waits_for_ever_is_ended() -> None:
     assert list(run_cluster(waits_for_a_token, workers=3, until="chief")) == [7, None, None]
     assert nothing_left()
     with pytest.raises(RunTimeout, match=r"session\.run\(take\)"):
-        run_cluster(waits_for_a_token, workers=2, timeout=3)
+        run_cluster(waits_for_a_token, workers=2, timeout=10)
     assert nothing_left()
 
 
@@ -115,13 +117,19 @@ def test_a_client_that_fails_ends_the_run_and_is_named(until: str) -> None:
 
 
 def test_what_a_task_says_and_how_it_ends_is_told_under_its_name(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
+    said = tmp_path / "worker 0 has said it"
+
     def fails(task: Task) -> None:
         import tensorflow as tf
 
-        print("read the data")
+        print("read the data", flush=True)
+        if task.is_chief:
+            said.touch()
         if task.index == 1:
+            while not said.exists():
+                time.sleep(0.005)
             with tf.Graph().as_default() as graph, tf.compat.v1.device("/job:ps/task:7"):
                 nowhere = tf.compat.v1.get_variable("nowhere", [1])
             with task.session(graph) as session:

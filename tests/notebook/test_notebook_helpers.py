@@ -6,7 +6,6 @@ import base64
 import io
 import subprocess
 import sys
-import time
 from typing import Any
 
 import numpy as np
@@ -195,9 +194,7 @@ def test_a_widget_redraws_in_place_and_leaves_a_picture(screen: Screen, made: li
     assert list(screen.shown[0][0]) == ["application/vnd.jupyter.widget-view+json"]
     assert screen.shown[1][1] == {"image/png": {"alt": "8 ranks over Ethernet"}}
     assert [control.description for control in made] == ["world size", "link"]
-    start = time.monotonic()
     made[0].value = 16  # what an arrow key does
-    assert time.monotonic() - start < 2.0
     made[1].value = "NVLink"
     assert drawn == [(8, "Ethernet"), (16, "Ethernet"), (16, "NVLink")]
     assert len(set(screen.updates)) == 1 and len(screen.updates) == 2

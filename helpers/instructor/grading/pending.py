@@ -27,6 +27,11 @@ class Pending:
         self._digests: dict[GradingJob, str] = {}
         self._tried: set[GradingJob] = set()
 
+    @property
+    def settled(self) -> int:
+        """How many submissions have the result that is wanted of them."""
+        return len(self._wanted) - len(self.open)
+
     def is_wanted(self, identity: str, digest: str) -> bool:
         """Whether a submission's result is to have this digest."""
         return self._wanted.get(identity) == digest

@@ -58,7 +58,7 @@ def watch(wish: Wish, say: Callable[[str], None], until_idle: float | None = Non
             try:
                 watching.go_on(until_idle)
             except KeyboardInterrupt:
-                raise Interrupted(watching.done, watching.done + len(queue.open)) from None
+                raise Interrupted(queue.settled, queue.settled + len(queue.open)) from None
             finally:
                 queue.clear()
     return Watched(watching.shown, watching.graded)
@@ -88,11 +88,6 @@ class Watching:
         self._begun = self._active = self._renew_at = time.monotonic()
         self._changed = True
         self._lines: list[str] = []  # of grades that the reports do not show yet
-
-    @property
-    def done(self) -> int:
-        """How many submissions have their result."""
-        return sum(entry.handed_in for entry in self.shown.entries) if self.shown else 0
 
     def go_on(self, until_idle: float | None) -> None:
         """Until interrupted, or until nothing was new for so many seconds."""

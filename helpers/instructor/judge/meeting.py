@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from helpers.engines.patience import patient
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.instructor.judge.channel import Channel, Violation
 from helpers.instructor.judge.replies import observed, without_end
@@ -42,7 +43,7 @@ class Meeting:
     @property
     def until(self) -> float:
         """When somebody will have waited for too long; no end where nobody waits."""
-        return min((since for *_, since in self.waiting), default=float("inf")) + _PATIENCE
+        return min((since for *_, since in self.waiting), default=float("inf")) + patient(_PATIENCE)
 
     def ended(self, late: bool = False) -> list[tuple[int, int]]:
         """The runs that end now, with the step at each one's end. late: `until` has come."""

@@ -94,7 +94,8 @@ def sends(comm: Comm, nbytes: int) -> float:
 def test_links_hold_messages_back_in_either_direction_and_inside_hosts_nothing_does() -> None:
     nbytes, least = 1_000_000, 0.7  # seconds at 10 Mbit/s, of which the bucket's burst is free
     for bandwidth in (["10mbit", None], [None, "10mbit"]):
-        assert run(sends, nbytes, hosts=2, bandwidth=bandwidth)[1] > least
+        # Either rank may begin late, but one of the two is there all the time.
+        assert max(run(sends, nbytes, hosts=2, bandwidth=bandwidth)) > least
     # Over a link of 100 kbit/s it would take 80 s, beyond the time-out.
     beside = run(sends, nbytes, hosts=1, ranks=2, bandwidth="100kbit")
     assert beside.stats.links == [(0, 0)]
@@ -196,7 +197,7 @@ def wrong_shape(comm: Comm) -> Any:
 def test_failures_name_the_rank_and_the_next_run_is_fine(fn: Any, error: Any, words: str) -> None:
     server = client_for("torch", hosts=True).process.pid
     with pytest.raises(error, match=words) as caught:
-        run(fn, hosts=2, timeout=3 if fn is one_hangs else 20)
+        run(fn, hosts=2, timeout=8 if fn is one_hangs else 20)
     assert 1 in caught.value.ranks
     assert psutil.Process(server).children() == []
     assert run(lambda comm: comm.host, hosts=2) == [0, 1]
@@ -206,14 +207,15 @@ def test_failures_name_the_rank_and_the_next_run_is_fine(fn: Any, error: Any, wo
 # --- nothing is left ------------------------------------------------------------------------------
 
 LOOP = """
-import os, helpers, torch
-def fn(comm):
+import os, time, helpers, torch
+def fn(comm, stays):
     comm.barrier()
     if comm.rank == 0:
         print("running", flush=True)
     comm.send(torch.zeros(100_000), 1) if comm.rank == 0 else comm.recv(0)
-for _ in range(10):
-    helpers.run(fn, engine="hosts", hosts=2, bandwidth="10mbit")
+    time.sleep(600 * stays)
+for turn in range(3):
+    helpers.run(fn, turn == 2, engine="hosts", hosts=2, bandwidth="10mbit", timeout=900)
 """
 
 

@@ -204,8 +204,8 @@ class Wake(Marks):
         note = self.notes.with_suffix(".pid")
         pid = int((note.exists() and note.read_text()) or 0)
         try:
-            return pid > 0 and psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-        except psutil.NoSuchProcess:
+            return pid > 0 and not psutil.Process(pid)
+        except psutil.NoSuchProcess:  # whoever ends it has seen that it is dead
             return True
 
 

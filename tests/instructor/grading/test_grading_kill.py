@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -25,15 +26,22 @@ def wait_for(what: Callable[[], bool], process: subprocess.Popen[str]) -> None:
         time.sleep(0.001)
 
 
-def kill(process: subprocess.Popen[str]) -> None:
-    """SIGKILL; its slots have to be gone soon after."""
-    slots = psutil.Process(process.pid).children(recursive=True)
-    process.kill()
-    assert process.wait() == -signal.SIGKILL, "it ended before it was killed"
+def dies(moment: str, *arguments: str | Path, environment: dict[str, str]) -> int:
+    """A grader that kills itself at a moment, see `die_later`; its slots have to be gone soon.
+
+    Returns: how many there were.
+    """
+    process = start(*arguments, environment={**environment, "FAKE_DEATH": moment})
+    slots: set[psutil.Process] = set()
+    while process.poll() is None:
+        with suppress(psutil.NoSuchProcess):
+            slots |= set(psutil.Process(process.pid).children(recursive=True))
+        time.sleep(0.01)
+    assert process.returncode == -signal.SIGALRM, "it ended before it was killed"
     assert process.stdout is not None
     process.stdout.close()
-    _, alive = psutil.wait_procs(slots, timeout=20)
-    assert alive == []
+    assert psutil.wait_procs(slots, timeout=20)[1] == []
+    return len(slots)
 
 
 def submissions(tmp_path: Path, sleep: float = 0.02) -> Path:
@@ -60,24 +68,14 @@ def test_ten_kills_leave_the_same_bytes(tmp_path: Path, request: pytest.FixtureR
     finish(*common, whole, environment=environment)
 
     environment["FAKE_JUDGE_LOG"] = str(log)
-    dice = random.Random(20)
-    for i in range(kills):
-        moment = 7 * i + dice.randint(1, 5)
-        process = start(*common, out, environment=environment)
-        wait_for(lambda at=moment: len(list(out.glob("results/*.json"))) >= at, process)  # type: ignore[misc]
-        time.sleep(dice.uniform(0, 0.02))
-        kill(process)
+    dice, slots = random.Random(20), 0
+    for _ in range(kills):
+        moment = f"results {dice.randint(1, 4)} {dice.uniform(0, 0.02)}"
+        slots += dies(moment, *common, out, environment=environment)
+    assert slots
     for _ in range(later):
-        begun = time.time_ns()
-        written = dice.randint(1, STUDENTS // 2)
-
-        def so_many(since: int = begun, many: int = written) -> bool:
-            pages = list(out.glob("students/*.html"))
-            return len(pages) >= many and any(p.stat().st_mtime_ns > since for p in pages)
-
-        process = start(*common, out, environment=environment)
-        wait_for(so_many, process)
-        kill(process)
+        moment = f"students {dice.randint(1, STUDENTS // 2)} 0"
+        dies(moment, *common, out, environment=environment)
     said = finish(*common, out, environment=environment)
 
     assert f"{STUDENTS} submissions: 0 graded" in said
@@ -112,6 +110,7 @@ def test_two_graders_do_not_share_a_folder(tmp_path: Path) -> None:
     wait_for(lambda: (out / "run" / "slots.log").exists(), first)
     second = start(folder, "--out", out, environment=environment)
     said, _ = second.communicate(timeout=30)
-    kill(first)
+    first.kill()
+    first.communicate(timeout=30)
     assert second.returncode == 2
     assert "Another grader is at work" in said

@@ -77,7 +77,8 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
     monkeypatch.setenv("FAKE_JUDGE_LOG", str(tmp_path / "log"))
     grading = "helpers.instructor.grading"
     monkeypatch.setattr(f"{grading}.run.grader_version", lambda lesson, judge: "as it was")
-    monkeypatch.setattr(f"{grading}.watch.EVERY", 0.1)
+    for name, value in (("EVERY", 0.1), ("SHARE", 0), ("PAUSE", 0)):  # as on a quick machine
+        monkeypatch.setattr(f"{grading}.watch.{name}", value)
     for module in ("arrivals", "edited"):
         monkeypatch.setattr(f"{grading}.{module}.STILL", 0.3)
     for module in ("arrivals", "watch"):
@@ -158,39 +159,55 @@ def test_what_waits_is_named_and_has_no_grade_yet(script: Script) -> None:
     assert "not graded yet" not in (script.out / "class.html").read_text()
 
 
-def test_what_changes_while_it_is_graded_is_graded_as_it_is_then(script: Script) -> None:
-    hand_in(script.folder, "ann", sleep=1.5, note="old")
+class Changing:
+    """Changes a submission while the judge has it, which then waits for a word of ours."""
 
-    def change() -> None:
-        while not script.gradings:
+    def __init__(self, script: Script) -> None:
+        self.script, self.go = script, script.out.with_name("go")
+        self.order = {"until": str(self.go), "note": "old"}
+        hand_in(script.folder, "ann", **self.order)
+
+    def run(self, *texts: str, **wish: Any) -> Watched:
+        """Watch; what is handed in becomes each text in turn, and each time the watch sees it."""
+        thread = threading.Thread(target=self.change, args=texts, daemon=True)
+        thread.start()
+        made = self.script.run(**wish)
+        thread.join()
+        return made
+
+    def change(self, *texts: str) -> None:
+        taken = self.script.out / "run" / "taken"
+        try:
+            now = self.copies(taken, lambda now: bool(now) and bool(self.script.gradings))
+            for text in texts:
+                (self.script.folder / "ann" / FILE).write_text(text)
+                now = self.copies(taken, lambda then, now=now: then != now)  # type: ignore[misc]
+        finally:
+            self.go.touch()
+
+    @staticmethod
+    def copies(taken: Path, hold: Callable[[set[str]], bool]) -> set[str]:
+        """The names of the copies that wait or are graded, once they are as they should be."""
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            now = {path.name for path in taken.glob("*")}
+            if hold(now):
+                return now
             time.sleep(0.01)
-        hand_in(script.folder, "ann", note="new")
+        raise AssertionError("nothing of it is to be seen")
 
-    changing = threading.Thread(target=change)
-    changing.start()
-    made = script.run()
-    changing.join()
+
+def test_what_changes_while_it_is_graded_is_graded_as_it_is_then(script: Script) -> None:
+    made = Changing(script).run(notebook(note="new"))
     assert made.graded == 1 and len(script.lines("ann: ")) == 1 and "new" in script.said[-1]
     (stored,) = (script.out / "results").glob("*.json")
     assert json.loads(stored.read_bytes())["grade"]["note"] == "new"
 
 
 def test_what_is_changed_there_and_back_is_graded_once(script: Script) -> None:
-    hand_in(script.folder, "ann", sleep=2.0)
-    text = (script.folder / "ann" / FILE).read_text()
-
-    def change() -> None:
-        while not script.gradings:
-            time.sleep(0.01)
-        hand_in(script.folder, "ann", note="new")
-        time.sleep(0.7)
-        (script.folder / "ann" / FILE).write_text(text)
-
-    changing = threading.Thread(target=change)
-    changing.start()
-    assert script.run(jobs=1).graded == 1
-    changing.join()
-    assert script.gradings == {"ann": 1}
+    changing = Changing(script)
+    made = changing.run(notebook(note="new"), notebook(**changing.order), jobs=1)
+    assert made.graded == 1 and script.gradings == {"ann": 1}
 
 
 def test_renamed_and_removed(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:

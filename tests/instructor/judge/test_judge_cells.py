@@ -18,21 +18,30 @@ from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.instructor.grades import ExerciseGrade
 from helpers.instructor.judge import Budgets, Graded, Judge, calls
 from helpers.instructor.judge import judge as judge_module
+from helpers.instructor.judge.budgets import BUDGETS
 from helpers.instructor.sandbox import missing
 from helpers.worker.encoding import encode
 
 MISSING = missing()
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
 
-SHORT = Budgets(step=2.0, cells=6.0, call=3.0, exercise=6.0, submission=60.0, real=3.0)
+SHORT = Budgets(step=4.0, call=4.0, real=8.0)  # where something does not end
 SOLUTION = code_cells(solution("02"))
 FULL = 15.0
 
 
 @pytest.fixture(scope="module")
 def judge() -> Iterator[Judge]:
-    with Judge("02", slot=45, budgets=SHORT) as made:
+    with Judge("02", slot=45) as made:
         yield made
+
+
+@pytest.fixture
+def short(judge: Judge) -> Iterator[None]:
+    """Without much patience, for what will not end."""
+    judge.budgets = SHORT
+    yield
+    judge.budgets = BUDGETS
 
 
 @pytest.fixture
@@ -159,7 +168,9 @@ def test_an_exception_of_a_cell_that_an_answer_needs_is_told(graded) -> None:
     ("code", "outcome"),
     [("os._exit(3)", "crashed"), ("ctypes.string_at(0)", "crashed"), ("spin()", "time-out")],
 )
-def test_a_statement_that_ends_or_stalls_the_process_is_skipped(graded, code, outcome) -> None:
+def test_a_statement_that_ends_or_stalls_the_process_is_skipped(
+    graded, short, code, outcome
+) -> None:
     spin = "import os, ctypes\n\n\ndef spin():\n    while True:\n        pass\n"
     found = graded(spin, f"def made():\n    {code}\n\n\nscatter = made()", *without("scatter"))
     assert one(found, "02.1").outcome == outcome
@@ -178,7 +189,7 @@ def test_a_call_that_ends_the_process_costs_its_exercise_alone(graded) -> None:
     assert found.grade.total == FULL - one(found, "02.1").max
 
 
-def test_a_call_that_does_not_end_costs_its_exercise_alone(graded) -> None:
+def test_a_call_that_does_not_end_costs_its_exercise_alone(graded, short) -> None:
     endless = "def fit(sizes, seconds):\n    while True:\n        pass\n"
     found = graded(endless, *without("fit"))
     assert one(found, "02.4").outcome == "time-out"
@@ -195,15 +206,12 @@ def test_a_notebook_whose_every_cell_crashes_is_given_up(graded) -> None:
     assert found.grade.total == 0
 
 
-def test_a_submission_that_uses_up_its_time_ends(judge: Judge, tmp_path: Path) -> None:
+def test_a_submission_that_uses_up_its_time_ends(judge: Judge, short: None, tmp_path: Path) -> None:
     sleepy = "import time\n\n\ndef {}(*args):\n    time.sleep(60)\n"
     names = ["scatter", "broadcast_tree", "all_reduce_ring", "fit", "all_reduce_shared"]
     path = write(tmp_path / "slow.ipynb", [sleepy.format(name) for name in names])
     judge.budgets = Budgets(step=2, cells=6, call=2, exercise=4, submission=5)
-    try:
-        found = judge.grade(path, "ada", 5)
-    finally:
-        judge.budgets = SHORT
+    found = judge.grade(path, "ada", 5)
     assert {e.outcome for e in found.grade.exercises} == {"time-out"}
     assert found.grade.exercises[-1].mistake == "no time left"
 

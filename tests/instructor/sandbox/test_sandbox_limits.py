@@ -82,7 +82,8 @@ def test_processes_together_get_no_more_memory_than_that(sandbox: Sandbox) -> No
 def test_shared_memory_of_no_file_counts_too(sandbox: Sandbox) -> None:
     child = sandbox.fork()
     person = Person(child)
-    person.starts("import mmap; m = mmap.mmap(-1, 1200 * 2**20); m[::4096] = bytes(307200)")
+    fills = "import mmap; m = mmap.mmap(-1, 1200 * 2**20); m[::4096] = bytes(307200)"
+    person.starts(f"{fills}; import time; time.sleep(600)")
     with pytest.raises(Closed):
         person.said()
     sandbox.end(child)
