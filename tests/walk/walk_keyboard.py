@@ -19,6 +19,8 @@ OPENED = 200  # milliseconds, for a list that opens
 NO_PICTURE = "There is no picture of this"  # a redraw raised
 NO_PREDICTION = "You made no prediction"
 
+# A slider with choices is none of .jupyter-widgets by itself, only the box around it is.
+WIDGET = ".widget-inline-hbox, .jupyter-widgets"
 # From now on, note when a key went down, and when the kernel then sent something to show.
 WATCH = f"""() => {{
     {NOTEBOOK}
@@ -49,17 +51,17 @@ CONTROLS = f"""id => {{
     return [...found].map((control, n) => {{
         control.setAttribute('data-walk', `${{id}}-${{n}}`);
         const kind = control.matches('.noUi-handle') ? 'slider' : control.localName;
-        const label = control.closest('.jupyter-widgets').querySelector('.widget-label');
+        const label = control.closest('{WIDGET}').querySelector('.widget-label');
         return {{kind, name: `${{id}}-${{n}}`, label: label?.textContent ?? control.textContent}};
     }});
 }}"""
 DRAWN = """id => [...document.querySelectorAll(`[data-walk="${id}"] .widget-html-content`)]
     .map(drawn => drawn.innerHTML)"""
 # A slider's own number is rounded, the one beside it is not.
-VALUE = """control => {
-    const number = control.closest('.jupyter-widgets').querySelector('.widget-readout');
+VALUE = f"""control => {{
+    const number = control.closest('{WIDGET}').querySelector('.widget-readout');
     return (number ?? control).textContent || control.value;
-}"""
+}}"""
 
 
 @dataclass(frozen=True)
