@@ -144,10 +144,14 @@ def be_on(host: int) -> None:
 
 def refused() -> str:
     """Why no namespace is even tried; "" where one is."""
+    from helpers.engines.spawned import START, forks
+
     if os.environ.get(SWITCH) == "clock":
         return f"they are switched off by {SWITCH}=clock"
     if sys.platform != "linux":
         return f"network namespaces are Linux's, and this is {sys.platform}"
+    if not forks():
+        return f"a rank comes to its host by being forked, and {START}=spawn forks none"
     return ""
 
 
