@@ -18,7 +18,8 @@ import psutil
 
 from helpers.engines.errors import NoHosts, RunError, RunInterrupted
 from helpers.engines.rank import Plan
-from helpers.engines.spawned import TIMES, forks
+from helpers.engines.spawned import TIMES
+from helpers.engines.starts import forks
 from helpers.engines.wire import receive_message, send_message
 
 _ROOT = Path(__file__).resolve().parents[2]

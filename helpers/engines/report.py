@@ -20,7 +20,7 @@ from helpers.engines.chatter import kept
 from helpers.engines.deadlock import State, rank_words, tell, wait_words
 from helpers.engines.errors import Deadlock, RankDied, RankFailed, RunTimeout
 from helpers.engines.places import file_name, is_engine, is_library
-from helpers.engines.spawned import START, forks
+from helpers.engines.starts import START, forks
 
 if TYPE_CHECKING:
     from helpers.engines.processes import LocalRun

@@ -28,7 +28,8 @@ from helpers.engines import pages
 from helpers.engines.hosts.namespaces import Missing, Namespaces
 from helpers.engines.local import Mailbox
 from helpers.engines.rank import Plan, be_rank
-from helpers.engines.spawned import forks, spawn
+from helpers.engines.spawned import spawn
+from helpers.engines.starts import forks
 from helpers.engines.wire import anonymous_file, receive_message, send_message
 
 MOST_FILES = 20_000

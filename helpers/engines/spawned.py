@@ -21,13 +21,7 @@ from helpers.engines.local import Mailbox
 from helpers.engines.rank import Plan, be_rank, rank_fds
 from helpers.engines.wire import anonymous_file
 
-START = "COURSE_START"  # "spawn": as on a system without fork
 TIMES = 5  # how many times as long as forked ranks these may take to start
-
-
-def forks() -> bool:
-    """Whether ranks are forked here."""
-    return hasattr(os, "fork") and os.environ.get(START) != "spawn"
 
 
 def spawn(plan: Plan, fds: list[int], mailbox: Mailbox, modules: Sequence[str]) -> list[int]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from helpers.engines.hosts.network import MAX_HOSTS, Network, address
+from helpers.engines.starts import START, forks
 
 INTERFACE = "eth0"
 SWITCH = "COURSE_HOSTS"  # "clock": as on a machine without namespaces
@@ -144,8 +145,6 @@ def be_on(host: int) -> None:
 
 def refused() -> str:
     """Why no namespace is even tried; "" where one is."""
-    from helpers.engines.spawned import START, forks
-
     if os.environ.get(SWITCH) == "clock":
         return f"they are switched off by {SWITCH}=clock"
     if sys.platform != "linux":
