@@ -108,6 +108,22 @@ def _raise_in(ident: int, kind: Any) -> None:
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), kind)
 
 
+@contextlib.contextmanager
+def _silent_in_destructors() -> Iterator[None]:
+    """Have Python say nothing where Stopped comes in a destructor, which nobody can end."""
+    tell = sys.unraisablehook
+
+    def hook(what: Any) -> None:
+        if not issubclass(what.exc_type, Stopped):
+            tell(what)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = tell
+
+
 class Scheduler:
     """Hands the baton from task to task. on_switch(leave, enter) is told when the rank changes."""
 
@@ -246,14 +262,15 @@ class Scheduler:
         """
         self.stopping = True
         interrupt: BaseException | None = None
-        for task in self.tasks:
-            since, asked = time.monotonic(), 0
-            while task.alive and time.monotonic() < since + _STOP_SECONDS:
-                asked += 1
-                try:
-                    self._end(task, asked)
-                except (KeyboardInterrupt, Stopped) as error:
-                    interrupt = error
+        with _silent_in_destructors():
+            for task in self.tasks:
+                since, asked = time.monotonic(), 0
+                while task.alive and time.monotonic() < since + _STOP_SECONDS:
+                    asked += 1
+                    try:
+                        self._end(task, asked)
+                    except (KeyboardInterrupt, Stopped) as error:
+                        interrupt = error
         if interrupt is not None:
             raise interrupt
         return [task for task in self.tasks if task.alive]
