@@ -55,7 +55,9 @@ def site_for_a_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     site = shared_site()
     clear(site)
     site.revive()
+    end = time.monotonic() + 60
     while set(site.nodes().values()) != {"idle"}:  # a job's end is not over at once
+        assert time.monotonic() < end, site.nodes()
         time.sleep(0.05)
     monkeypatch.setenv("SLURM_CONF", str(site.conf))
     yield site

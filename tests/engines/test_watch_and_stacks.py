@@ -70,6 +70,9 @@ def test_who_is_stopped_is_not_waited_for(
 @ON_LINUX
 def test_who_wants_a_processor() -> None:
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as spins:
+        until = time.monotonic() + 30
+        while not watch.wants_processor(spins.pid) and time.monotonic() < until:
+            time.sleep(0.01)  # its start may wait for something
         assert watch.wants_processor(spins.pid)
         spins.kill()
     with subprocess.Popen(["sleep", "600"]) as sleeps:
