@@ -98,6 +98,8 @@ def test_drawing_is_told_what_is_true_of_it() -> None:
         lambda s, t, seed: np.random.default_rng([hash((seed, t)) % 2**63]).random(len(s))
     )
     assert hint("16.1", hashed) == ""  # whole numbers have the same hash in every process
+    of_text = _draw(lambda s, t, seed: of(hash(f"{seed}-{t}") % 20_000, 0).random(len(s)))
+    assert "another number in every process" in hint("16.1", of_text)  # whichever it makes alike
 
 
 @pytest.mark.parametrize(

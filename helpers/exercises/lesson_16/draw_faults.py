@@ -69,12 +69,9 @@ def faults(case: Case, seen: Observation) -> list[Fault]:
     parts = (*told[:4], told[5], told[6])
     first, again, turned, other, salted, apart = ([row_of(case, o) for o in part] for part in parts)
     few = [first[trial] for trial in range(len(again) - 1, -1, -1)]
-    found = [*_again(again, few), *_alike(first, other)]
-    if not any(each.kind in ("again", "trials") for each in found):
-        if salted != few and not found:
-            said = "`hash` of a text gives another number in every process, so another worker gets "
-            said += "other values for the same trial. Seed the generator with the numbers "
-            found.append(Fault("hash", None, f"{said}themselves, `[seed, trial]`."))
+    found = _again(again, few) or _hashed(salted, few)
+    found += _alike(first, other) if not found else []
+    if not any(each.kind in ("again", "hash", "trials") for each in found):
         found += _far(case, apart) if not found else []
         if turned != few:
             said = "a space that names its ranges in another order gives trial 0 other values"
@@ -101,6 +98,15 @@ def _again(again: list[Row], few: list[Row]) -> list[Fault]:
             "nothing but the seed and the trial's number may decide it.",
         )
     ]
+
+
+def _hashed(salted: list[Row], few: list[Row]) -> list[Fault]:
+    """A seed by `hash` of a text: which trials it makes alike is another matter in each process."""
+    if salted == few:
+        return []
+    said = "`hash` of a text gives another number in every process, so another worker gets other "
+    said += "values for the same trial. Seed the generator with the numbers themselves, `[seed, "
+    return [Fault("hash", None, f"{said}trial]`.")]
 
 
 def _alike(first: list[Row], other: list[Row]) -> list[Fault]:
