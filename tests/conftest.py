@@ -23,11 +23,11 @@ from helpers.exercises.record import SWITCH
 from helpers.setup import state, system
 from tests import selection
 
-# No test asserts a time, hypothesis's among them: a busy machine is slow now and then.
-hypothesis.settings.register_profile(
-    "course", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
-hypothesis.settings.load_profile("course")
+# No test asserts a time, hypothesis's among them: a busy machine is slow now and then. Everyday its
+# examples are the same in every run, so that what fails is the change; --all looks for new ones.
+_UNTIMED = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("everyday", derandomize=True, **_UNTIMED)
+hypothesis.settings.register_profile("exploring", **_UNTIMED)
 
 # Sandboxes of the same number share a user, and what one fills up or leaves the other would see.
 SANDBOXED = ("test_grading", "test_hostile", "test_judge", "test_sandbox", "test_watch_real")
@@ -58,6 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    hypothesis.settings.load_profile("exploring" if config.getoption("--all") else "everyday")
     os.environ[SWITCH] = "off"  # no test writes into the progress of whoever runs it
     if "PYTEST_XDIST_WORKER" not in os.environ:
         _own_fonts(config)
