@@ -21,7 +21,7 @@ from helpers.engines.patience import PATIENCE
 from helpers.exercises import drives_tf
 from helpers.exercises.record import SWITCH
 from helpers.setup import state, system
-from tests import selection
+from tests import kernel_ports, selection
 
 # No test asserts a time, hypothesis's among them: a busy machine is slow now and then. Everyday its
 # examples are the same in every run, so that what fails is the change; --all looks for new ones.
@@ -60,6 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     hypothesis.settings.load_profile("exploring" if config.getoption("--all") else "everyday")
     os.environ[SWITCH] = "off"  # no test writes into the progress of whoever runs it
+    kernel_ports.pytest_configure()
     if "PYTEST_XDIST_WORKER" not in os.environ:
         _own_fonts(config)
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))

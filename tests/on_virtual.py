@@ -26,6 +26,6 @@ def nothing_is_left() -> Iterator[None]:
     before, streams = set(threading.enumerate()), (sys.stdout, sys.stderr)
     workers = torch.get_num_threads()
     yield
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before  # one of before may have ended meanwhile
     assert (sys.stdout, sys.stderr) == streams
     assert torch.get_num_threads() == workers

@@ -31,23 +31,26 @@ def _thread_runs(fn: Function, case: Case) -> Observation:
 
     The case's arguments: how many ops, `last`, and "slow" where op 0's first run takes as long as
     all the others need to reach `last`. Else an op's run ends when all ops are in a run of their
-    own, or after a moment without: then it counts as alone. `values[0]` is `{"runs": of each op,
-    "alone": runs that no other joined, "open": threads that go on after it has returned, "threads":
-    how many ran each op, "here": runs in no thread of their own, "looks": at the step, "held":
-    whether the others waited for the slow op}`. The grader does not see "threads" and "here".
+    own, or after a moment without: then it counts as alone. The ones that reach `last` go on for a
+    moment, so that a function that does not wait for them has returned by their end.
+
+    `values[0]` is `{"runs": of each op, "alone": runs that no other joined, "open": threads that go
+    on after it has returned, "threads": how many ran each op, "here": runs in no thread of their
+    own, "looks": at the step, "held": whether the others waited for the slow op}`. The grader does
+    not see "threads" and "here".
     """
     trouble = wrong_signature(fn, 4)
     if trouble:
         return trouble
     ops, last, *slow = case.args[0]
-    session = OneIsSlow(ops, last) if slow else Rendezvous(ops)
+    session = (OneIsSlow if slow else Rendezvous)(ops, last)
     before = set(threading.enumerate())
     try:
         with noting() as faults:
             fn(session, [f"update_{i}" for i in range(ops)], "step", last)
             runs = list(session.runs)
             others = [t for t in threading.enumerate() if t not in before and t.is_alive()]
-            session.over = True
+            session.close()
             for thread in others:
                 thread.join(1.0)
         if faults and not isinstance(faults[0], Enough):
@@ -90,6 +93,7 @@ def noting() -> Iterator[list[BaseException]]:
 
 
 _MOMENT = 0.6  # seconds: threads that were started begin their runs within milliseconds
+_RETURN = 0.1  # seconds: a function that waits for nobody returns within milliseconds
 
 
 class Enough(Exception):
@@ -102,14 +106,20 @@ class Rendezvous:
     "step" gives how many updates were made; "update_0" and so on make one.
     """
 
-    def __init__(self, ops: int) -> None:
-        self.runs = [0] * ops
+    def __init__(self, ops: int, last: int) -> None:
+        self.last, self.runs = last, [0] * ops
         self.threads: list[set[threading.Thread]] = [set() for _ in range(ops)]
         self.caller = threading.current_thread()
         self.alone = self.count = self.here = self.looks = 0
         self.over = self.much = self.held = False
         self._here: set[int] = set()
-        self._turn, self._change = 0, threading.Condition()
+        self._turn, self._last_turn, self._change = 0, -1, threading.Condition()
+
+    def close(self) -> None:
+        """The function has returned: runs end, and none begins."""
+        with self._change:
+            self.over = True
+            self._change.notify_all()
 
     def run(self, fetches: Any, *_: Any, **__: Any) -> Any:
         """One run."""
@@ -141,8 +151,12 @@ class Rendezvous:
             ):
                 self.alone += 1
                 self._end()
+            if turn == self._last_turn:
+                self._change.wait_for(lambda: self.over, patient(_RETURN))
 
     def _end(self) -> None:
+        if self.count < self.last <= self.count + len(self._here):
+            self._last_turn = self._turn
         self.count += len(self._here)
         self._here, self._turn = set(), self._turn + 1
         self._change.notify_all()
@@ -153,10 +167,6 @@ class OneIsSlow(Rendezvous):
 
     Where they do not get there without it, they have waited for it; then all go on together.
     """
-
-    def __init__(self, ops: int, last: int) -> None:
-        super().__init__(ops)
-        self.last = last
 
     def _update(self, op: int) -> None:
         if self.held:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 from collections.abc import Callable
 from contextlib import redirect_stderr, suppress
@@ -54,6 +55,12 @@ def scatter_with_two_arguments(comm: Any, batch: Any) -> Any:
 
 def scatter_that_raises(comm: Any, batch: Any, rows: int, width: int) -> Any:
     return rows / 0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_of_other_modules() -> None:
+    """What they left to be collected would say so on stderr whenever that is."""
+    gc.collect()
 
 
 @pytest.fixture(autouse=True)

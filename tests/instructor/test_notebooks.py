@@ -65,7 +65,8 @@ def nbval(path: Path, course: Path = ROOT) -> subprocess.CompletedProcess[str]:
     command = [
         sys.executable, "-m", "pytest", "--nbval", f"--nbval-cell-timeout={CELL}",
         f"--timeout={CELL + 20}", "-q", "--tb=short",
-        "-p", "no:cacheprovider", "-p", "nbval_near", "-o", "addopts=", "--color=no", str(path),
+        "-p", "no:cacheprovider", "-p", "nbval_near", "-p", "kernel_ports",
+        "-o", "addopts=", "--color=no", str(path),
     ]  # fmt: skip
     return subprocess.run(
         command, cwd=course, capture_output=True, text=True, timeout=SECONDS, check=False,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import releases
+from kernel_ports import free_port
 
 from helpers.setup import system
 
@@ -145,9 +145,7 @@ def jupyterlab(unpacked: Path, home: Path) -> Iterator[str]:
     """
     (unpacked / ".venv").symlink_to(sys.prefix)
     home.mkdir()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "helpers.cli", "lab", "--no-browser", f"--port={port}"]
     private = {"JUPYTER_TOKEN": TOKEN, "HOME": str(home)}
     with subprocess.Popen(

@@ -22,12 +22,6 @@ from helpers.workloads.search_models import Models
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
-
-
 def test_the_scripts_show_their_options_without_tensorflow() -> None:
     """`--help` is quick: neither torch nor TensorFlow is loaded for it."""
     for script, option in (("search_client.py", "--container"), ("search_server.py", "--cluster")):
@@ -70,8 +64,10 @@ def test_an_address_that_is_none_is_told(server: str, capsys: pytest.CaptureFixt
 
 
 def test_a_server_that_does_not_answer_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    port = free_port()
-    assert search_client.main(["--server", f"grpc://127.0.0.1:{port}", "--timeout", "0.3"]) == 1
+    with socket.socket() as taken:  # it listens to nobody, and nobody else can have its port
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        assert search_client.main(["--server", f"grpc://127.0.0.1:{port}", "--timeout", "0.3"]) == 1
     said = capsys.readouterr().err
     assert f"Nothing answered at 127.0.0.1:{port} within 0.3 s" in said
 

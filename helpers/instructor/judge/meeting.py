@@ -16,6 +16,7 @@ from helpers.instructor.judge.replies import observed, without_end
 from helpers.worker.frames import Closed, Late
 
 _PATIENCE = 1.5  # seconds for all to come; a run that meets no other after that counts as alone
+_RETURN = 0.1  # seconds in which a function that waits for nobody has returned
 _GRACE = 0.3  # seconds in which a thread that goes on shows itself, where not all is done
 _MOST = 60  # updates
 
@@ -29,6 +30,7 @@ class Meeting:
         self.alone = self.count = self.looks = 0
         self.much = self.held = False
         self.waiting: list[tuple[int, int, float]] = []  # the run's number, its op, since when
+        self._kept = 0.0  # until when the runs that reach `last` are kept under way
 
     def look(self) -> int:
         """The step."""
@@ -43,6 +45,8 @@ class Meeting:
     @property
     def until(self) -> float:
         """When somebody will have waited for too long; no end where nobody waits."""
+        if self._kept and self.count < self.last:
+            return self._kept
         return min((since for *_, since in self.waiting), default=float("inf")) + patient(_PATIENCE)
 
     def ended(self, late: bool = False) -> list[tuple[int, int]]:
@@ -52,6 +56,10 @@ class Meeting:
         here = {op for _, op, _ in self.waiting}
         if not here or (len(here) < len(self.runs) and not late and not self.alone):
             return []
+        if not late and self.count < self.last <= self.count + len(here):
+            self._kept = self._kept or time.monotonic() + patient(_RETURN)
+            if time.monotonic() < self._kept:
+                return []
         self.alone += len(here) < len(self.runs)
         self.count += len(here)
         return self._end(self.waiting)

@@ -52,17 +52,27 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def state() -> Any:
         below = [p.pid for s in psutil.Process().children() for p in s.children(recursive=True)]
-        shared = os.listdir("/dev/shm") if os.path.isdir("/dev/shm") else []
-        # Semaphores of multiprocessing, which the engine does not use, are other processes' own.
-        files = {name for name in shared if not name.startswith("sem.mp-")}
-        return below, [set(os.listdir(folder)), files], open_descriptors()
+        return below, set(os.listdir(folder)), open_descriptors()
 
     helpers.run(lambda comm: None, ranks=1, show=False)
     *before, descriptors = state()
+    shared = in_shared_memory()
     yield
     *after, still = state()
     assert after == before
     assert still <= descriptors  # a server of ranks that others started may have gone meanwhile
+    more = in_shared_memory() - shared
+    until = time.monotonic() + 10
+    while more and time.monotonic() < until:  # other processes' names, which come and go
+        time.sleep(0.1)
+        more &= in_shared_memory()
+    assert not more
+
+
+def in_shared_memory() -> set[str]:
+    """Names in /dev/shm, but for semaphores of multiprocessing, which the engine does not use."""
+    names = os.listdir("/dev/shm") if os.path.isdir("/dev/shm") else []
+    return {name for name in names if not name.startswith("sem.mp-")}
 
 
 def train(task: Marks, rule: str = "asynchronous", **options: Any) -> Training:
