@@ -59,7 +59,6 @@ def shell(lines: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=MARKS[n]) for n in SCRIPTS])
 def test_the_lines_that_are_printed_train_to_the_same_end(name: str) -> None:
     lines = from_docstring(name)

@@ -30,7 +30,6 @@ MISSING = missing()
 pytestmark = [
     pytest.mark.tensorflow,
     pytest.mark.skipif(bool(MISSING), reason=MISSING or ""),
-    pytest.mark.timeout(300),
     pytest.mark.patient,
 ]
 SLOT = 31

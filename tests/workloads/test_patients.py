@@ -35,7 +35,6 @@ from helpers.workloads.patients import (
 SEEDS = range(3)
 PATIENTS: dict[str, Callable[[int], Patient]] = {"separable": separable, "reader": reader}
 
-pytestmark = pytest.mark.timeout(300)  # patients are trained where they are first asked for
 each_seed = pytest.mark.parametrize("seed", SEEDS)
 each_patient = pytest.mark.parametrize("name", PATIENTS)
 

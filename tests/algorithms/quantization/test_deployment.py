@@ -18,7 +18,6 @@ from helpers.frameworks.torchao_model import torchao_dynamic
 from helpers.workloads.patients import agreement, reader, separable
 
 SEEDS = range(3)
-pytestmark = pytest.mark.timeout(300)  # patients are trained where they are first asked for
 
 
 def needs(*modules: str) -> list[pytest.MarkDecorator]:
