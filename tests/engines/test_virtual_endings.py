@@ -10,6 +10,7 @@ import pytest
 import torch
 from on_virtual import nothing_is_left, run
 
+from helpers.engines import scheduler
 from helpers.engines.errors import Deadlock, RankFailed, RunInterrupted, RunTimeout
 
 __all__ = ["nothing_is_left"]
@@ -140,3 +141,22 @@ def test_many_runs_leave_no_thread_of_any_kind():
     while native() > before and time.monotonic() < until:
         time.sleep(0.01)  # a thread that has ended takes a moment to be gone
     assert native() <= before
+
+
+class Falls:
+    """Raises as it is destroyed, which Python can only tell of."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __del__(self):
+        raise self.error
+
+
+def test_a_request_to_end_that_comes_in_a_destructor_is_not_told(capfd):
+    with scheduler._silent_in_destructors():
+        Falls(scheduler.Stopped("to end"))
+        Falls(ValueError("its own"))
+    Falls(scheduler.Stopped("after it"))
+    said = capfd.readouterr().err
+    assert "its own" in said and "after it" in said and "to end" not in said

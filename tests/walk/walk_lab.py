@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import releases
-from kernel_ports import free_port
 
 from helpers.setup import system
+from tests.kernel_ports import free_port
 
 TOKEN = "only-for-this-walk"
 FLAGS = (

@@ -69,8 +69,7 @@ def faults(case: Case, seen: Observation) -> list[Fault]:
     parts = (*told[:4], told[5], told[6])
     first, again, turned, other, salted, apart = ([row_of(case, o) for o in part] for part in parts)
     few = [first[trial] for trial in range(len(again) - 1, -1, -1)]
-    found = _again(again, few) or _hashed(salted, few)
-    found += _alike(first, other) if not found else []
+    found = _again(again, few) or _hashed(salted, few) or _alike(first, other)
     if not any(each.kind in ("again", "hash", "trials") for each in found):
         found += _far(case, apart) if not found else []
         if turned != few:
