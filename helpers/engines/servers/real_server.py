@@ -101,10 +101,10 @@ class ServerProcess:
             return [] if self.complete else self.core.leave(w)
         slots.taken[s, w] = slots.asked[s, w]
         wants = bool(slots.wants[s, w])
-        if message.kind == "push":
-            slots.bytes_in[s] += bytes_of(slots.pushed[s][w])
         if self.complete:
             return self.core.refuse(w, wants)
+        if message.kind == "push":
+            slots.bytes_in[s] += bytes_of(slots.pushed[s][w])
         if message.kind == "pull":
             return self.core.pull(w)
         version, incarnation = (int(n) for n in slots.base[s, w])
@@ -168,7 +168,8 @@ class ServerProcess:
 
         if not has:
             return let_go()
-        slots.bytes_out[s] += bytes_of(reply.weights)
+        if not self.complete:
+            slots.bytes_out[s] += bytes_of(reply.weights)
         return self.freight.give(s, w, reply.weights, let_go)
 
     def go_on(self) -> None:

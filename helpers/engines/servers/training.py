@@ -29,8 +29,9 @@ class ServerRecord:
     """What one server did.
 
     log: the messages in the order in which it took them up. updates: the gradients of each
-    update. dropped: those never used. bytes_in, bytes_out: of gradients and weights through it.
-    lost: updates that were lost when it was restarted. story: such events in words.
+    update. dropped: those never used. bytes_in, bytes_out: of gradients and weights through it; on
+    real processes until its last update, because how long workers go on then is chance. lost:
+    updates that were lost when it was restarted. story: such events in words.
     """
 
     log: list[Message]
