@@ -82,8 +82,9 @@ class Board:
 
     def travelling(self) -> bool:
         """Whether a message is on a link: then its receiver waits, and not for ever."""
-        given, come = self.on_links.sum(axis=0)
-        return bool(given != come)
+        # Not by numpy: its own frames, if interrupted there, would keep the memory in use.
+        given, come = zip(*self.on_links.tolist(), strict=True)
+        return sum(given) != sum(come)
 
     def close(self) -> None:
         """Unmap the board."""

@@ -30,7 +30,7 @@ from helpers.engines.wire import (
     unpack_value,
 )
 
-DEATH_SECONDS = 0.03  # after its connections have closed, a process has ended by then
+DEATH_SECONDS = 0.1  # after its connections have closed, a process has ended by then
 
 
 def readable(sock: socket.socket, seconds: float = 0.0) -> bool:

@@ -68,6 +68,7 @@ class Task:
         self.baton.acquire()
         self.thread: threading.Thread | None = None
         self.left = False
+        self._asked = self._deaf = False
         self._asking = threading.Lock()
         self._gone = threading.Lock()
         self._gone.acquire()
@@ -93,19 +94,37 @@ class Task:
     def ask_to_end(self, kind: type[Stopped]) -> None:
         """Raise an exception in the task's thread, wherever in Python code it is."""
         with self._asking:
-            if not self.left:
-                _raise_in(self.ident, ctypes.py_object(kind))
+            if not self._deaf:
+                self._asked = True
+                _raise_in(self.ident, kind)
 
     def leave(self) -> None:
         """The last thing that a task does: from now on nobody raises anything in its thread."""
         with self._asking:
-            _raise_in(threading.get_ident(), None)
-            self.left = True
-            self._gone.release()
+            self._deaf = True
+        if self._asked:
+            _take_what_was_asked()
+        self.left = True
+        self._gone.release()
 
 
-def _raise_in(ident: int, kind: Any) -> None:
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), kind)
+def _raise_in(ident: int, kind: type[Stopped]) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(kind))
+
+
+def _take_what_was_asked() -> None:
+    """Have nothing be on its way to this thread any more.
+
+    Once asked, Python looks for what it has to raise until it has raised something, and 3.11 hangs
+    if it traces or profiles meanwhile, as under %prun. To take it back instead (None in its place)
+    would leave it looking for ever.
+    """
+    try:
+        _raise_in(threading.get_ident(), Stopped)  # in place of what is there, if anything is
+        while True:
+            pass
+    except Stopped:
+        return
 
 
 @contextlib.contextmanager
@@ -271,9 +290,14 @@ class Scheduler:
                         self._end(task, asked)
                     except (KeyboardInterrupt, Stopped) as error:
                         interrupt = error
+        left = [task for task in self.tasks if task.alive]
+        if left:  # what they are asked comes once they are back from where they are
+            looks = threading.Thread(target=_take_what_was_asked, daemon=True)
+            looks.start()
+            looks.join(_STOP_SECONDS)
         if interrupt is not None:
             raise interrupt
-        return [task for task in self.tasks if task.alive]
+        return left
 
     def _end(self, task: Task, asked: int) -> None:
         """Ask a task to end, more firmly each time, and wait a little."""

@@ -92,7 +92,7 @@ def noting() -> Iterator[list[BaseException]]:
         Future.set_exception = of_pool  # type: ignore[method-assign]
 
 
-_MOMENT = 0.6  # seconds: threads that were started begin their runs within milliseconds
+_MOMENT = 1.5  # seconds: threads that were started begin their runs within milliseconds
 _RETURN = 0.1  # seconds: a function that waits for nobody returns within milliseconds
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,13 @@ class Notebook:
 
     def run(self, source: str) -> tuple[str, str]:
         return self.finish(self.start(source))
+
+    def wait_for(self, what: Callable[[], bool], seconds: float = 60) -> None:
+        """Go on once something is so."""
+        until = time.monotonic() + seconds
+        while not what():
+            assert time.monotonic() < until, "it did not come to it"
+            time.sleep(0.05)
 
     def processes(self) -> list[psutil.Process]:
         """Every process below the kernel."""
@@ -121,15 +128,16 @@ def test_a_cell_that_did_not_run_passes_no_check(notebook: Notebook) -> None:
     assert "Exercise 00.1 (Roll call): passed" in notebook.run(check)[0]
 
 
-def test_interrupting_a_cell_ends_its_ranks(notebook: Notebook) -> None:
+def test_interrupting_a_cell_ends_its_ranks(notebook: Notebook, tmp_path: Path) -> None:
+    there = tmp_path / "rank 1 is there"
     request = notebook.start(
         "def fn(comm):\n"
         "    while comm.rank == 1:\n"
-        "        time.sleep(0.01)  # it never ends\n"
+        f"        open({str(there)!r}, 'w').close()  # it never ends\n"
         "    comm.barrier()\n"
-        "helpers.run(fn, ranks=2, timeout=60)"
+        "helpers.run(fn, ranks=2, timeout=120)"
     )
-    time.sleep(1.5)
+    notebook.wait_for(there.exists)
     assert len(notebook.processes()) > 2
     notebook.manager.interrupt_kernel()
     _, error = notebook.finish(request)
@@ -141,9 +149,8 @@ def test_interrupting_a_cell_ends_its_ranks(notebook: Notebook) -> None:
 
 def test_restarting_the_kernel_leaves_nothing(notebook: Notebook) -> None:
     request = notebook.start("helpers.run(lambda comm: time.sleep(100), ranks=2)")
-    time.sleep(1.5)
+    notebook.wait_for(lambda: len(notebook.processes()) >= 3)
     before = notebook.processes()
-    assert len(before) >= 3
     notebook.manager.restart_kernel(now=True)
     deadline = time.monotonic() + 20
     while any(process.is_running() for process in before) and time.monotonic() < deadline:

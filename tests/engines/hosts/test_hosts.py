@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -245,10 +244,16 @@ def of_folder(folder: Path) -> list[str]:
 
 @pytest.mark.hosts
 def test_an_interrupt_ends_the_run_and_leaves_nothing() -> None:
+    me = os.getpid()
+
+    def interrupts(comm: Comm) -> None:
+        if comm.rank:
+            os.kill(me, signal.SIGINT)
+        all_wait_for_long(comm)
+
     run(lambda comm: None, hosts=2)
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(RunInterrupted):
-        run(all_wait_for_long, hosts=2, bandwidth="1mbit")
+        run(interrupts, hosts=2, bandwidth="1mbit")
     assert psutil.Process(client_for("torch", hosts=True).process.pid).children() == []
     assert run(lambda comm: comm.host, hosts=2) == [0, 1]
 

@@ -1,0 +1,66 @@
+"""After any run on the virtual clock a notebook can be traced and profiled, as %prun does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+import cProfile
+import time
+
+import helpers
+from helpers.engines.errors import RunError
+
+
+def works(comm):
+    comm.barrier()
+
+
+def never_answers(comm):
+    while comm.rank == 1:
+        pass
+    comm.barrier()
+
+
+def catches_everything(comm):
+    while True:
+        try:
+            comm.barrier()
+            comm.recv((comm.rank + 1) % comm.size)
+        except BaseException:
+            pass
+
+
+def is_elsewhere(comm):
+    time.sleep(5)
+
+
+def own(numbers):
+    return sum(numbers)
+
+
+for fn in (works, never_answers, catches_everything, is_elsewhere):
+    try:
+        helpers.run(fn, ranks=2, engine="virtual", timeout=0.5)
+    except RunError as error:
+        print(type(error).__name__)
+    profile = cProfile.Profile()
+    print(profile.runcall(own, [1, 2, 3]), len(profile.getstats()) > 0, flush=True)
+"""
+
+
+@pytest.mark.timeout(150)
+def test_a_notebook_can_be_profiled_after_a_run() -> None:
+    # In a process of its own: one that hangs so cannot even be interrupted.
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, timeout=120,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines = ["6 True", "RunTimeout", "6 True", "Deadlock", "6 True", "RunTimeout", "6 True"]
+    assert done.stdout.splitlines() == lines, done.stdout
