@@ -5,7 +5,8 @@ which takes them seconds later; where a rank or another worker's kernel was deal
 the kernel dies as it starts. Here each worker of pytest has ports of its own, below all that Linux
 deals out and those that `place.step_port` works out.
 
-A plugin for a pytest of its own, too: `-p kernel_ports`.
+A plugin for a pytest of its own, too: `-p kernel_ports`. A JupyterLab that a test starts takes its
+kernels' ports from a part that is kept for it, once `of_a_server` has written that into its home.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from __future__ import annotations
 import itertools
 import os
 import socket
+from pathlib import Path
 from typing import Any
 
 FIRST, EACH, MOST = 5_000, 600, 16
+KEPT = 200  # of each, for a server
 
 
 def pytest_configure() -> None:
@@ -23,6 +26,23 @@ def pytest_configure() -> None:
     from jupyter_client.connect import LocalPortCache
 
     LocalPortCache.find_available_port = _of_the_cache
+
+
+def of_a_server(home: Path) -> None:
+    """Have a Jupyter server whose home folder this is take its ports from those kept for it."""
+    (home / ".jupyter").mkdir()
+    (home / ".jupyter" / "jupyter_server_config.py").write_text(
+        f"import sys\nsys.path.append({str(Path(__file__).parent)!r})\n"
+        "import kernel_ports\nkernel_ports.serve()\n",
+        encoding="utf-8",
+    )
+
+
+def serve() -> None:
+    """Be such a server."""
+    global _ports
+    _ports = itertools.cycle(range(_start + EACH - KEPT, _start + EACH))
+    pytest_configure()
 
 
 def _of_the_cache(cache: Any, ip: str) -> int:
@@ -43,4 +63,4 @@ def free_port(ip: str = "127.0.0.1") -> int:
 
 _worker = int(os.environ.get("PYTEST_XDIST_WORKER", f"gw{MOST - 1}").removeprefix("gw"))
 _start = FIRST + EACH * (_worker % MOST)
-_ports = itertools.cycle(range(_start, _start + EACH))
+_ports = itertools.cycle(range(_start, _start + EACH - KEPT))

@@ -14,6 +14,7 @@ test finds it alive again. `slurm.processes()` is what jobs have running, [] whe
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -23,6 +24,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import psutil
 import pytest
 
 from helpers.engines.slurm import site as sites
@@ -76,7 +78,11 @@ def nothing_left(site: Site, within: float = 10.0) -> list[str]:
     end = time.monotonic() + within
     while (left := site.processes()) and time.monotonic() < end:
         time.sleep(0.05)
-    return [f"{one.pid} {one.name()}" for one in left]
+    words = []
+    for one in left:
+        with contextlib.suppress(psutil.Error):  # it has ended now
+            words.append(f"{one.pid} {one.name()}")
+    return words
 
 
 def typed(lines: Sequence[str], site: Site, folder: Path, **environment: str) -> list[str]:

@@ -28,7 +28,7 @@ from helpers.engines.errors import RunError
 ROOT = Path(__file__).resolve().parents[2]
 LAST_LINES = 15
 LOOK, ASK_SECONDS = 0.01, 0.2
-END_SECONDS = 10.0
+END_SECONDS = 30.0
 # What tells of a job that this process is itself a part of.
 _OTHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_", "TORCHELASTIC_", "HOROVOD_", "SLURM_")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import random
 import re
-import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import NamedTuple
 import torch
 from torch.nn.functional import cross_entropy
 
+from helpers.engines.cluster.launchers import free_port
 from helpers.engines.errors import RunError
 from helpers.engines.patience import patient
 from helpers.workloads.digits import CLASSES, PIXELS, digits
@@ -276,10 +276,3 @@ def loss_of(state: dict[str, torch.Tensor]) -> float:
     data = digits(torch.float64)
     with torch.no_grad():
         return cross_entropy(model(data.train_x), data.train_y).item()
-
-
-def free_port() -> int:
-    """A port that nothing listens at just now: the lighthouse has to be told one."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])

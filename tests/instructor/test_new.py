@@ -38,7 +38,7 @@ def python(course: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Python in a copy of the course."""
     command = [sys.executable, "-B", "-m", *arguments]
     return subprocess.run(
-        command, cwd=course, capture_output=True, text=True, check=False, timeout=300
+        command, cwd=course, capture_output=True, text=True, check=False, timeout=900
     )
 
 
@@ -53,7 +53,7 @@ def listing_pages(course: Path) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_a_new_lesson_passes_and_goes_without_a_trace(course: Path) -> None:
     before, pages = files(course), listing_pages(course)
     made = python(course, "helpers.cli", "new", "19", "my_subject")

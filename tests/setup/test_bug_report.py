@@ -146,6 +146,6 @@ def test_it_answers_before_anything_is_installed(tmp_path: Path) -> None:
         "from helpers.setup.__main__ import main; sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-I", "-S", "-c", code, str(places.ROOT)]  # -S: no packages
-    told = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    told = subprocess.run(command, capture_output=True, text=True, timeout=500)
     assert told.returncode == 0 and told.stdout.startswith("```text\ncourse "), told.stderr
     assert str(Path.home()) not in told.stdout and socket.gethostname() not in told.stdout

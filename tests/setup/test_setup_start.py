@@ -150,8 +150,8 @@ def test_nothing_runs_on_when_set_up_is_killed(tmp_path: Path, how: int) -> None
             break
     assert grandchild is not None
     process.send_signal(how)
-    process.wait(20)
-    psutil.wait_procs([grandchild], timeout=20)
+    process.wait(120)
+    psutil.wait_procs([grandchild], timeout=120)
     assert not grandchild.is_running() or grandchild.status() == psutil.STATUS_ZOMBIE
 
 
@@ -177,7 +177,7 @@ def test_a_second_set_up_waits_for_the_first(
 
     thread = threading.Thread(target=first)
     thread.start()
-    held.wait(10)
+    held.wait(120)
     with locked(tmp_path / "lock", "waiting"):
         order.append("second")
     thread.join(10)

@@ -14,7 +14,7 @@ from typing import Any
 import releases
 
 from helpers.setup import system
-from tests.kernel_ports import free_port
+from tests import kernel_ports
 
 TOKEN = "only-for-this-walk"
 FLAGS = (
@@ -65,7 +65,7 @@ class Lesson:
 
     def open(self, url: str) -> None:
         """Show the notebook and wait for its kernel; the list of files is folded away."""
-        self.page.goto(url)
+        self.page.goto(url, timeout=START * 1e3)
         self.page.wait_for_function(
             "() => window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.kernel",
             timeout=START * 1e3,
@@ -145,7 +145,8 @@ def jupyterlab(unpacked: Path, home: Path) -> Iterator[str]:
     """
     (unpacked / ".venv").symlink_to(sys.prefix)
     home.mkdir()
-    port = free_port()
+    kernel_ports.of_a_server(home)
+    port = kernel_ports.free_port()
     command = [sys.executable, "-m", "helpers.cli", "lab", "--no-browser", f"--port={port}"]
     private = {"JUPYTER_TOKEN": TOKEN, "HOME": str(home)}
     with subprocess.Popen(

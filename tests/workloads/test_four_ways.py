@@ -65,13 +65,15 @@ def test_a_synchronous_way_equals_one_big_batch(way: str, workers: int, servers:
 def test_an_asynchronous_way_has_stale_gradients_and_learns(
     way: str, workers: int, servers: int
 ) -> None:
-    run = train_way(way, workers, servers, steps=STEPS, slow={1: 0.02})
+    # None is so quick that it is done before another, whose graph is only made then, has begun.
+    slow = dict.fromkeys(range(workers), 0.02) | {1: 0.1}
+    run = train_way(way, workers, servers, steps=STEPS, slow=slow)
     # It ends at so many updates or a few more: each worker looks only after its own.
     assert STEPS * workers <= run.updates < STEPS * workers + workers
     assert len(run.gradients) == run.updates == sum(run.counted)
     # While the slow one computes, others make updates.
-    slow = [each.staleness for each in run.gradients if each.worker == 1]
-    assert max(slow) > 0 and min(run.staleness) >= 0
+    late = [each.staleness for each in run.gradients if each.worker == 1]
+    assert max(late) > 0 and min(run.staleness) >= 0
     assert difference(run) > 1e-3 and run.loss < model_loss_at_start(run)
 
 
@@ -86,7 +88,9 @@ def test_with_a_spare_worker_the_slow_ones_gradients_are_dropped(
     workers: int, servers: int
 ) -> None:
     slow = workers - 1
-    run = train_way("between-graph sync", workers, servers, STEPS, {slow: 0.1}, spare=1)
+    # The others take time as well: its first gradient comes before all is over.
+    pace = dict.fromkeys(range(workers), 0.02) | {slow: 0.1}
+    run = train_way("between-graph sync", workers, servers, STEPS, pace, spare=1)
     assert run.updates == STEPS and sum(run.counted) >= STEPS * (workers - 1)
     # It may come in time for a step while another is held up, but not for all of them.
     assert run.dropped[slow] > 0 and run.counted[slow] < STEPS / 2

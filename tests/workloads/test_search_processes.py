@@ -194,9 +194,9 @@ def test_a_worker_that_hangs_is_ended_and_named(nursery: Nursery, tmp_path: Path
             os.kill(os.getpid(), signal.SIGSTOP)
         return float(job.trial), None
 
-    run = on_processes(RandomSearch(3, 5), train, 2, job_timeout=2.0, nursery=nursery)
+    run = on_processes(RandomSearch(3, 5), train, 2, job_timeout=8.0, nursery=nursery)
     told = {gone.why for gone in run.gone if gone.job == Job(1, 0, 5)}
-    assert told == {"ended, without an answer for 2 s,"}
+    assert told == {"ended, without an answer for 8 s,"}
     assert run.losses[0] == {0: 0.0, 1: 1.0, 2: 2.0}
 
 
@@ -245,15 +245,16 @@ def test_an_interrupt_ends_it(tmp_path: Path) -> None:
     def interrupt() -> None:
         while len(list(tmp_path.iterdir())) < 2:
             time.sleep(0.01)
+        interrupted.append(time.monotonic())
         _thread.interrupt_main()
 
+    interrupted: list[float] = []
     thread = threading.Thread(target=interrupt)
     thread.start()
-    begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         on_processes(RandomSearch(500, 5), train, 2)
     thread.join()
-    assert time.monotonic() - begin < 50
+    assert time.monotonic() - interrupted[0] < 50
     assert not any(psutil.pid_exists(int(each.name)) for each in tmp_path.iterdir())
 
 

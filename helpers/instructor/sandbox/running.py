@@ -21,7 +21,7 @@ from helpers.instructor.sandbox.tree import kill_sandbox, kill_tree
 from helpers.instructor.sandbox.users import is_its_own
 from helpers.instructor.sandbox.visible import course_files, frameworks
 
-_START_SECONDS = 120.0
+_START_SECONDS = 300.0
 _END_SECONDS = 60.0  # many processes with much memory take their time
 _ANSWER_SECONDS = 20.0
 _MESSAGE = 4096

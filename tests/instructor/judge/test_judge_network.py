@@ -78,7 +78,7 @@ def test_real_ranks_in_a_sandbox_give_the_same(session: tuple[Exercise, Session]
     exercise, made = session
     assert isinstance(exercise.drive, Ranked)
     for case in [c for c in exercise.cases(7) if 1 < c.ranks <= 3]:
-        there = observe_on_real_ranks(exercise, case, made, BUDGETS.real)
+        there = observe_on_real_ranks(exercise, case, made, BUDGETS.lengthened().real)
         (here,) = observe_here(exercise.drive, exercise.reference, [case])
         assert there.trouble == ""
         assert _same(there.values, here.values, exercise.drive.clocked)

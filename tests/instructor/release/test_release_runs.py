@@ -122,7 +122,8 @@ class Session:
         self.notebook = releases.lesson_in(unpacked)
         self.client = NotebookClient(
             self.notebook,
-            timeout=180,
+            timeout=600,
+            iopub_timeout=60,
             kernel_name="python3",
             resources={"metadata": {"path": str(unpacked / "lessons")}},
         )
@@ -154,7 +155,7 @@ COMPARED = "print([_one.question for _one in _predict.made() if not _one.compare
 
 @pytest.mark.slow
 @pytest.mark.sample(*releases.WITHOUT, "14")
-@pytest.mark.timeout(700)
+@pytest.mark.timeout(1800)
 def test_with_no_answer_and_with_half_of_them(
     unpacked: Path, request: pytest.FixtureRequest
 ) -> None:
