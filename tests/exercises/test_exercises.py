@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from helpers.engines.patience import PATIENCE
 from helpers.exercises import everything, find, of_lesson
 from helpers.exercises.judging import is_right, judge, judge_all
 from helpers.exercises.observe import observe
 from helpers.exercises.spec import Case, Exercise, Observation, Verdict, WrongAnswer
 from helpers.instructor.hidden import HIDDEN_SEEDS
+from tests.exercises.loaded import load
 
 EXERCISES = everything()
 # Seconds for one case: TensorFlow takes a while for each graph.
@@ -27,7 +29,7 @@ def named(value: Any) -> str:
 
 def verdict(exercise: Exercise, function: Callable[..., Any], seed: int = 0) -> Verdict:
     """Judge a function in this process, as the check does in another."""
-    pytest.importorskip(exercise.framework)  # as there: no limit counts the seconds of loading
+    load(exercise.framework)
     cases = exercise.cases(seed)
     return judge_all(exercise, cases, as_far_as_right(exercise, cases, function))
 
@@ -46,7 +48,7 @@ def as_far_as_right(
 
 def passes(exercise: Exercise, function: Callable[..., Any], seed: int) -> bool:
     """Whether every case's claim holds."""
-    pytest.importorskip(exercise.framework)
+    load(exercise.framework)
     return all(
         is_right(exercise, case, seen)
         for case in exercise.cases(seed)
@@ -81,7 +83,7 @@ def test_the_stub_counts_as_not_attempted(exercise: Exercise) -> None:
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=named)
 def test_each_wrong_answer_gets_its_own_hint_and_each_family_is_met(exercise: Exercise) -> None:
-    results = {answer.name: verdict(exercise, answer.function) for answer in exercise.wrong}
+    results = {answer.name: told(exercise, answer) for answer in exercise.wrong}
     missed = [
         f"{answer.name}: {results[answer.name]}"
         for answer in exercise.wrong
@@ -90,6 +92,16 @@ def test_each_wrong_answer_gets_its_own_hint_and_each_family_is_met(exercise: Ex
     assert not missed, "\n".join(missed)
     met = {result.mistake for result in results.values()}
     assert {m.name for m in exercise.mistakes} <= met, "a family without a known answer"
+
+
+def told(exercise: Exercise, answer: WrongAnswer) -> Verdict:
+    """What a wrong answer is told; one that was only slow, on a busy machine, is asked again."""
+    result = verdict(exercise, answer.function)
+    if result.mistake == "no end" and not tells(exercise, answer, result):
+        with pytest.MonkeyPatch.context() as longer:
+            longer.setenv(PATIENCE, "4")
+            return verdict(exercise, answer.function)
+    return result
 
 
 def tells(exercise: Exercise, answer: WrongAnswer, result: Verdict) -> bool:

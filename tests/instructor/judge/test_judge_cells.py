@@ -25,7 +25,7 @@ from helpers.worker.encoding import encode
 MISSING = missing()
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
 
-SHORT = Budgets(step=4.0, call=4.0, real=8.0)  # where something does not end
+SHORT = Budgets(step=10.0, call=10.0, real=20.0)  # where something does not end
 SOLUTION = code_cells(solution("02"))
 FULL = 15.0
 
