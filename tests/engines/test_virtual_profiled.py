@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,25 +16,11 @@ import time
 
 import helpers
 from helpers.engines.errors import RunError
+from tests.engines.test_virtual_endings import spin, stubborn_waiter
 
 
 def works(comm):
     comm.barrier()
-
-
-def never_answers(comm):
-    while comm.rank == 1:
-        pass
-    comm.barrier()
-
-
-def catches_everything(comm):
-    while True:
-        try:
-            comm.barrier()
-            comm.recv((comm.rank + 1) % comm.size)
-        except BaseException:
-            pass
 
 
 def is_elsewhere(comm):
@@ -44,7 +31,7 @@ def own(numbers):
     return sum(numbers)
 
 
-for fn in (works, never_answers, catches_everything, is_elsewhere):
+for fn in (works, spin, stubborn_waiter, is_elsewhere):
     try:
         helpers.run(fn, ranks=2, engine="virtual", timeout=0.5)
     except RunError as error:
@@ -56,10 +43,11 @@ for fn in (works, never_answers, catches_everything, is_elsewhere):
 
 @pytest.mark.timeout(150)
 def test_a_notebook_can_be_profiled_after_a_run() -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests")))}
     # In a process of its own: one that hangs so cannot even be interrupted.
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, timeout=120,
-        check=False,
+        [sys.executable, "-c", PROGRAM], cwd=ROOT, env=environment, capture_output=True, text=True,
+        timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     lines = ["6 True", "RunTimeout", "6 True", "Deadlock", "6 True", "RunTimeout", "6 True"]
