@@ -10,10 +10,13 @@ from tests.faults.choose import COUNT, KINDS, PACKAGES, Fault
 from tests.faults.plant import place, written
 
 
-def test_the_list_is_whole() -> None:
-    assert len(written()) == COUNT
-    assert {fault.kind for fault in written()} == set(KINDS)
-    assert {fault.package for fault in written()} == set(PACKAGES)
+def test_the_lists_are_whole() -> None:
+    assert len(written()) == 2 * COUNT
+    assert len({(fault.package, fault.file) for fault in written()}) == 2 * COUNT
+    for first in (0, COUNT):
+        some = written()[first : first + COUNT]
+        assert {fault.kind for fault in some} == set(KINDS)
+        assert {fault.package for fault in some} == set(PACKAGES)
 
 
 @pytest.mark.parametrize("fault", written(), ids=lambda fault: f"{fault.file}-{fault.function}")

@@ -1,9 +1,11 @@
 """Choose places for faults, by a seed, and write them down; nobody has a say in which.
 
     python -m tests.faults.choose > tests/faults/faults.json
+    python -m tests.faults.choose 48 > tests/faults/further.json
 
-That was done once, before the tests were changed (commit a487c9d). In other files the same seed
-chooses other places: the list stays as it is.
+Each was done once, before the tests were changed (commits a487c9d and 3910978); the second list has
+nothing in a file that the first one names. In other files the same seed chooses other places: the
+lists stay as they are.
 
 Four kinds: a sign, a missing wait, an off-by-one, a dropped message. The packages take turns, and
 so do the kinds, as far as a package has them. A place is told by its file's name, its function and
@@ -15,12 +17,14 @@ from __future__ import annotations
 import ast
 import json
 import random
-from collections.abc import Iterator
+import sys
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 SEED = 27
 HELPERS = Path(__file__).resolve().parents[2] / "helpers"
+FIRST = Path(__file__).with_name("faults.json")
 PACKAGES = ("algorithms", "engines", "exercises", "instructor")
 KINDS = ("sign", "missing wait", "off by one", "dropped message")
 COUNT = 20
@@ -102,8 +106,8 @@ def between(
         yield kind, right.lineno, line[: left.end_col_offset] + gap + line[right.col_offset :]
 
 
-def chosen(seed: int = SEED) -> list[Fault]:
-    """COUNT faults, no two in one file."""
+def chosen(seed: int = SEED, but: Collection[str] = ()) -> list[Fault]:
+    """COUNT faults, no two in one file. but: names of files that are left out."""
     draw = random.Random(seed)
     found: list[Fault] = []
     of: dict[str, list[Fault]] = {}
@@ -113,12 +117,21 @@ def chosen(seed: int = SEED) -> list[Fault]:
     for number in range(COUNT):
         package = PACKAGES[number % len(PACKAGES)]
         kind = KINDS[(number // len(PACKAGES) + number) % len(KINDS)]
-        taken = {fault.file for fault in found}
+        taken = {*but, *(fault.file for fault in found)}
         free = [fault for fault in of[package] if fault.file not in taken]
         some = [fault for fault in free if fault.kind == kind] or free
         found.append(draw.choice(some))
     return found
 
 
+def main(arguments: list[str]) -> None:
+    """Print the first list, or with a seed one whose files that list does not name."""
+    found = chosen()
+    if arguments:
+        named = {each["file"] for each in json.loads(FIRST.read_text(encoding="utf-8"))}
+        found = chosen(int(arguments[0]), named)
+    print(json.dumps([asdict(fault) for fault in found], indent=1, ensure_ascii=False))
+
+
 if __name__ == "__main__":
-    print(json.dumps([asdict(fault) for fault in chosen()], indent=1, ensure_ascii=False))
+    main(sys.argv[1:])

@@ -14,16 +14,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.faults.choose import HELPERS, Fault
+from tests.faults.choose import FIRST, HELPERS, Fault
 
-LIST = Path(__file__).with_name("faults.json")
-# By the number in the list, what stands now for a place that was rewritten since.
+LISTS = (FIRST, FIRST.with_name("further.json"))
+# By the number in the lists, what stands now for a place that was rewritten since.
 NOW = Path(__file__).with_name("now.json")
 
 
 def written() -> list[Fault]:
-    """The faults in the list, in order, as they can be planted now."""
-    listed = json.loads(LIST.read_text(encoding="utf-8"))
+    """The faults in the lists, in order, as they can be planted now."""
+    listed = [each for path in LISTS for each in json.loads(path.read_text(encoding="utf-8"))]
     now = json.loads(NOW.read_text(encoding="utf-8"))
     return [Fault(**{**each, **now.get(str(n), {})}) for n, each in enumerate(listed)]
 
