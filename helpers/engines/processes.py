@@ -18,6 +18,7 @@ from helpers.engines.client import SERVER_GONE, Client, client_for
 from helpers.engines.errors import RunError, RunInterrupted
 from helpers.engines.hosts.network import Network
 from helpers.engines.output import show_output
+from helpers.engines.own_time import Limit, OwnTime, descendants
 from helpers.engines.rank import Failure, Plan
 from helpers.engines.rank_output import RankOutput
 from helpers.engines.trace import Event, RankStats, Results, Stats, Trace, with_computing
@@ -52,9 +53,12 @@ def run_processes(
     show: bool = True,
     names: Sequence[str] = (),
     network: Network | None = None,
+    own_time: float | None = None,
 ) -> Results:
     """Run `fn(comm, *args)` on real ranks; see `helpers.run` for what comes back and is raised.
 
+    own_time: seconds that all ranks together may compute, and as many that all may sleep. Raises
+    `own_time.Late` after these.
     names: what stands before what the ranks print, if not "rank 0" and so on. network: the
     virtual hosts that they are on. Raises NoHosts where this machine gives none.
     """
@@ -78,7 +82,7 @@ def run_processes(
                     parcel.head,
                     network,
                 )
-                run = LocalRun(client, plan, parcel, show, names)
+                run = LocalRun(client, plan, parcel, show, names, own_time)
                 try:
                     return run.results()
                 finally:
@@ -112,7 +116,13 @@ class LocalRun:
     """One run while it goes on: sockets to the ranks, what they have answered and printed."""
 
     def __init__(
-        self, client: Client, plan: Plan, parcel: Parcel, show: bool, names: Sequence[str] = ()
+        self,
+        client: Client,
+        plan: Plan,
+        parcel: Parcel,
+        show: bool,
+        names: Sequence[str] = (),
+        own_time: float | None = None,
     ) -> None:
         self.client, self.plan, self.show = client, plan, show
         self.names = list(names) or [f"rank {rank}" for rank in range(plan.size)]
@@ -132,6 +142,7 @@ class LocalRun:
                 raise RunInterrupted("The run was interrupted before its ranks started.") from None
             raise
         self.deadline = time.monotonic() + plan.timeout
+        self.limit = Limit(OwnTime(self.processes), own_time) if own_time else None
 
     def start(self, board: int, parcel: Parcel) -> list[int]:
         """Make what connects the ranks with this process, and fork them; returns their ids."""
@@ -153,6 +164,10 @@ class LocalRun:
         finally:
             for fd in theirs:
                 os.close(fd)
+
+    def processes(self) -> list[int]:
+        """Those of the ranks, and of all that they have started."""
+        return [pid for rank in self.pids for pid in descendants(rank)]
 
     def results(self) -> Results:
         """Wait for every rank. Raises RunError or RunInterrupted as soon as one goes wrong."""
@@ -185,6 +200,8 @@ class LocalRun:
             for key, _ in self.selector.select(min(left, 0.1)):
                 self.handle(*key.data)
             watch.look()
+            if self.limit is not None:
+                self.limit.check()
 
     def handle(self, what: str, rank: int) -> None:
         """One thing has come: output, an answer, or the end of a process."""

@@ -1,4 +1,4 @@
-"""Run functions on an exercise's cases in a process of their own, which a time-out can end."""
+"""Run functions on an exercise's cases in a process of their own, which can be ended."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from helpers.engines.errors import RankDied, RankFailed, RunError, RunTimeout
+from helpers.engines.own_time import PATIENCE, Late
 from helpers.exercises.observe import observe
 from helpers.exercises.spec import Case, Exercise, Observation
 
 Function = Callable[..., Any]
 Run = Callable[[Exercise, Sequence[Function], Case], list[Observation]]
 TIMEOUT = 10.0
-BACKSTOP = 5.0  # more seconds for a process that cannot even tell that it was too long
+BACKSTOP = 5.0  # more seconds of its own for a process that cannot even tell that it was too long
 TF_TIMES = 3.0  # TensorFlow takes a while for each graph
 
 
@@ -30,8 +31,10 @@ def observe_apart(
     try:
         seen: list[Observation] = _run(job, exercise, seconds + BACKSTOP)
         return seen
+    except Late as late:
+        return [Observation(trouble="timeout", text=late.how)]
     except RunTimeout:
-        return [Observation(trouble="timeout")]
+        return [Observation(trouble="not judged")]
     except RankFailed as error:
         return [Observation(trouble="failed", kind=error.kind, text=error.message)]
     except RankDied as error:
@@ -67,7 +70,7 @@ def observe_here(
 
 
 def limit(exercise: Exercise) -> float:
-    """Seconds that a check may take."""
+    """Seconds that a check may take, of its own time."""
     return TIMEOUT * (TF_TIMES if exercise.framework == "tensorflow" else 1.0)
 
 
@@ -77,14 +80,16 @@ def _blind(case: Case) -> Case:
 
 
 def _run(job: Function, exercise: Exercise, seconds: float) -> Any:
-    from helpers.engines.run import run
+    """seconds: of its own time. Raises what `run_processes` does."""
+    from helpers.engines.processes import run_processes
 
-    return run(
+    return run_processes(
         job,
+        (),
         ranks=1,
-        engine="processes",
         framework=exercise.framework,
-        timeout=seconds,
+        timeout=PATIENCE * seconds,
+        own_time=seconds,
         device="cpu",
         show=False,
     )[0]

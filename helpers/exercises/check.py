@@ -22,16 +22,18 @@ _known: dict[tuple[str, str], str] = {}
 def check(number: str, function: Callable[..., Any]) -> Result:
     """Check one exercise: passed, wrong with a hint for that mistake, or not attempted.
 
-    number: such as "02.1". function: yours. It runs in a process of its own for at most ten
-    seconds, thirty with TensorFlow, and never raises for a mistake. Where the last cell that should
-    define it failed, it is the function of before, and the result says so instead. The result
-    displays itself as a cell's last expression. In a notebook, what it says is kept for
-    `./course progress`.
+    number: such as "02.1". function: yours. It runs in a process of its own, where it may compute
+    for ten seconds, thirty with TensorFlow, and sleep as long; this never raises for a mistake.
+    Where the last cell that should define it failed, it is the function of before, and the result
+    says so instead. The result displays itself as a cell's last expression. In a notebook, what it
+    says is kept for `./course progress`.
     """
     result = _checked(number, function)
     if result.exercise is not None and in_notebook():
         lesson = result.exercise.lesson
-        if record.note(number, result.status, index().get(lesson, ())):
+        if result.status != "not judged" and record.note(
+            number, result.status, index().get(lesson, ())
+        ):
             top.refresh(lesson)
     return result
 
@@ -63,8 +65,11 @@ def mine_or_yours(number: str, function: Callable[..., Any]) -> Callable[..., An
     if status == "passed":
         print(f"This runs your `{exercise.function}` (exercise {number}).")
         return function
-    why = {"not attempted": "is open", "not run": "has a cell that did not run"}.get(status)
-    why = why or "is not right yet"
+    why = {
+        "not attempted": "is open",
+        "not run": "has a cell that did not run",
+        "not judged": "could not be judged, so busy is the machine",
+    }.get(status, "is not right yet")
     if is_left_out(exercise.reference):
         raise LeftOut(
             f"Exercise {number} {why}, and this copy of the course has no `{exercise.function}` "
@@ -79,7 +84,7 @@ def known_status(number: str, function: Callable[..., Any]) -> str:
     if behind(function, find(number).function):
         return "not run"
     key = (number, fingerprint(function))
-    if key not in _known:
+    if _known.get(key, "not judged") == "not judged":
         _known[key] = _checked(number, function).status
     return _known[key]
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from helpers.engines.patience import patient
+from helpers.engines.own_time import LOOK_SECONDS, of_others_here
 from helpers.exercises import drives_four_ways as ways
 from helpers.exercises.drives import Function, wrong_signature
 from helpers.exercises.drives_built import Built
@@ -22,7 +22,7 @@ from helpers.exercises.drives_tf_given import (
 from helpers.exercises.drives_tf_graphs import Together, hook_parts, together
 from helpers.exercises.spec import Case, Observation
 
-PATIENCE = 6.0  # seconds; beside four busy processes a round took three
+STUCK = 10  # so many looks in a row at which every thread is asleep, and no step goes on any more
 _PARTS = ("update", "init", "tokens", "sync", "close")
 
 
@@ -68,7 +68,7 @@ def _looks(case: Case, built: Any) -> Observation:
     The case's arguments: as above, and for each round the clients that make one step in it, all at
     once. `values[0]` is `{"clients": [{"kinds", "nodes", "made", "hooked", "good", "chief"}],
     "chiefs", "tokens": at the start, "rounds": [{"step", "tokens", "weights", "stuck"}]}`. Where
-    clients are stuck after PATIENCE no round follows.
+    clients are stuck no round follows.
     """
     from tensorflow.compat import v1
 
@@ -138,31 +138,33 @@ def _run(
 
 
 def _round(run: Any, clients: Sequence[int]) -> list[int]:
-    """One step of each of these clients, all at once; those that do not come to its end."""
-    from tensorflow.compat import v1
+    """One step of each of these clients, all at once; those that do not come to its end.
 
-    limit = int(1000 * patient(PATIENCE))
-    stuck: list[int] = []
+    Their threads end with the session.
+    """
     faults: list[Exception] = []
 
     def work(client: int) -> None:
-        import tensorflow as tf
-
         try:
-            run(client, "update", options=v1.RunOptions(timeout_in_ms=limit))
-        except tf.errors.DeadlineExceededError:
-            stuck.append(client)
+            run(client, "update")
         except Exception as error:
             faults.append(error)
 
-    threads = [threading.Thread(target=work, args=(client,)) for client in clients]
-    for thread in threads:
+    threads = {
+        client: threading.Thread(target=work, args=(client,), daemon=True) for client in clients
+    }
+    for thread in threads.values():
         thread.start()
-    for thread in threads:
-        thread.join()
+    own = None
+    while waited := [client for client in clients if threads[client].is_alive()]:
+        threads[waited[0]].join(LOOK_SECONDS)
+        own = own or of_others_here()
+        own.look()
+        if own.still >= STUCK:
+            break
     if faults:
         raise faults[0]
-    return sorted(stuck)
+    return sorted(waited)
 
 
 def _again(work: Any) -> None:

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
-from helpers.engines.patience import patient
+from helpers.engines.own_time import LOOK_SECONDS, of_others_here
 from helpers.exercises.drives import Function, failed, wrong_signature
 from helpers.exercises.spec import Case, Observation
 
@@ -31,7 +31,7 @@ def _thread_runs(fn: Function, case: Case) -> Observation:
 
     The case's arguments: how many ops, `last`, and "slow" where op 0's first run takes as long as
     all the others need to reach `last`. Else an op's run ends when all ops are in a run of their
-    own, or after a moment without: then it counts as alone. The ones that reach `last` go on for a
+    own, or when nobody else moves: then it counts as alone. The ones that reach `last` go on for a
     moment, so that a function that does not wait for them has returned by their end.
 
     `values[0]` is `{"runs": of each op, "alone": runs that no other joined, "open": threads that go
@@ -92,8 +92,22 @@ def noting() -> Iterator[list[BaseException]]:
         Future.set_exception = of_pool  # type: ignore[method-assign]
 
 
-_MOMENT = 1.5  # seconds: threads that were started begin their runs within milliseconds
-_RETURN = 0.1  # seconds: a function that waits for nobody returns within milliseconds
+# So many looks in a row at which every thread is asleep:
+_ALONE = 15  # who has not come by then does not come
+_RETURN = 2  # a function that waits for nobody has returned by then
+
+
+def awaited(change: threading.Condition, holds: Callable[[], bool], looks: int) -> bool:
+    """Wait until something holds, and say whether it does.
+
+    It does not where for so many looks in a row every other thread of this process was asleep: it
+    is not the clock that decides, since nobody was there to change anything.
+    """
+    own = of_others_here()
+    while not holds() and own.still < looks:
+        if not change.wait(LOOK_SECONDS):
+            own.look()
+    return holds()
 
 
 class Enough(Exception):
@@ -146,13 +160,11 @@ class Rendezvous:
             self._here.add(op)
             if len(self._here) == len(self.runs):
                 self._end()
-            elif self.alone or not self._change.wait_for(
-                lambda: self._turn > turn, patient(_MOMENT)
-            ):
+            elif self.alone or not awaited(self._change, lambda: self._turn > turn, _ALONE):
                 self.alone += 1
                 self._end()
             if turn == self._last_turn:
-                self._change.wait_for(lambda: self.over, patient(_RETURN))
+                awaited(self._change, lambda: self.over, _RETURN)
 
     def _end(self) -> None:
         if self.count < self.last <= self.count + len(self._here):
@@ -176,9 +188,10 @@ class OneIsSlow(Rendezvous):
             self._begin(op)
             self._change.notify_all()
             # The others' first runs end when op 0 has begun, or it might find nothing left to do.
-            met = self._change.wait_for(
+            met = awaited(
+                self._change,
                 lambda: self.count >= self.last if op == 0 else self.runs[0] > 0,
-                patient(_MOMENT),
+                _ALONE,
             )
             self.held = self.held or not met
             self.count += 1

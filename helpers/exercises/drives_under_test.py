@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from helpers.engines.own_time import LOOK_SECONDS, of_others_here
 from helpers.exercises.drives import Function, failed, inside, plain, wrong_signature
 from helpers.exercises.drives_four_ways_threads import noting
 from helpers.exercises.drives_watched import FILE, Code, Counting, Notes, rolling, starting
 from helpers.exercises.spec import Case, Observation
 
 _FEW = 20  # calls that are told of
-_MOMENT = 0.3  # seconds that a thread is given to come to its end
+_STILL = 3  # so many looks in a row at which all threads are asleep, and one does not end any more
 
 
 class Run(NamedTuple):
@@ -104,9 +105,9 @@ def _came_through(error: BaseException) -> bool:
 
 @contextmanager
 def waiting(patient: bool) -> Iterator[None]:
-    """Meanwhile, if `patient`, who starts a thread waits for its end, for a moment.
+    """Meanwhile, if `patient`, who starts a thread waits for its end.
 
-    Where one has not ended by then, nobody waits for those that follow: they may all be held back.
+    Where one does not come to it, nobody waits for those that follow: they may all be held back.
     """
     usual: Any = threading.Thread.start
     held: list[threading.Thread] = []
@@ -114,7 +115,11 @@ def waiting(patient: bool) -> Iterator[None]:
     def start(thread: threading.Thread) -> None:
         usual(thread)
         if not held:
-            threading.Thread.join(thread, _MOMENT)
+            own = None
+            while thread.is_alive() and (own is None or own.still < _STILL):
+                threading.Thread.join(thread, LOOK_SECONDS)
+                own = own or of_others_here()
+                own.look()
             if thread.is_alive():
                 held.append(thread)
 

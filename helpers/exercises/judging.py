@@ -20,6 +20,8 @@ def judge(exercise: Exercise, case: Case, seen: Observation, run: Run = observe_
     """
     if seen.trouble == "not done":
         return Verdict("not attempted", f"Exercise {exercise.number} is not done yet.")
+    if seen.trouble == "not judged":
+        return Verdict("not judged", "The machine was too busy to tell. Check again.")
     if not seen.trouble and not whole(exercise, case, seen):
         return Verdict("wrong", f"{case.name}, the answer is incomplete.", "incomplete")
     fault = "" if seen.trouble else _asked(exercise.claim, case, seen, strict=True)

@@ -1,4 +1,4 @@
-"""Run a check's cases one after the other under a time limit, on the side that is not trusted."""
+"""Run a check's cases one after the other under a limit, on the side that is not trusted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
-from helpers.engines.patience import patient
+from helpers.engines.own_time import LOOK_SECONDS, Late, Limit, Undecided, of_others_here
 from helpers.exercises.drives import source_file
 from helpers.exercises.spec import Case, Driver, Observation, Place
 
@@ -18,9 +18,9 @@ def observe(
 ) -> list[Observation]:
     """Observe `fn` in each case, up to the first that does not return.
 
-    limit: seconds in all, lengthened as `patience` says; a case that is still running then is
-    observed as a time-out, with the line it is at. Its thread cannot be ended from here: run this
-    in a process of its own.
+    limit: seconds in all that this process may compute, or sleep; a case that is still running then
+    is observed as a time-out, with the line it is at. Its thread cannot be ended from here: run
+    this in a process of its own.
     """
     seen: list[Observation] = []
 
@@ -32,10 +32,16 @@ def observe(
 
     worker = threading.Thread(target=work, daemon=True)
     worker.start()
-    limit = patient(limit)
-    worker.join(limit)
-    if worker.is_alive():
-        stuck = Observation(trouble="timeout", text=f"{limit:g} s", place=busy_line(fn))
+    worker.join(LOOK_SECONDS)
+    own = Limit(of_others_here(), limit) if worker.is_alive() else None
+    try:
+        while own is not None and worker.is_alive():
+            own.check()
+            worker.join(LOOK_SECONDS)
+    except Undecided:
+        return [*seen[: len(cases) - 1], Observation(trouble="not judged")]
+    except Late as late:
+        stuck = Observation(trouble="timeout", text=late.how, place=busy_line(fn))
         return [*seen[: len(cases) - 1], stuck]
     return seen
 

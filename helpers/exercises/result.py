@@ -16,6 +16,7 @@ _LOOKS = {
     "wrong": ("✗", "not right yet", "#D55E00"),
     "not attempted": ("○", "open", "#7F7F7F"),
     "not run": ("!", "its cell did not run", "#D55E00"),
+    "not judged": ("…", "not judged", "#7F7F7F"),
     "unknown": ("?", "no such exercise", "#7F7F7F"),
 }
 
@@ -25,7 +26,8 @@ class Result:
     """The outcome of `helpers.check`. As the last expression of a cell it displays itself.
 
     status: "passed", "wrong", "not attempted", "not run" where the function is the one of before a
-    cell that failed, or "unknown" for a number that no exercise has.
+    cell that failed, "not judged" where the machine was too busy to tell, or "unknown" for a number
+    that no exercise has.
     hint: what to look at, or what was measured where it has passed.
     """
 

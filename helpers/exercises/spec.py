@@ -8,8 +8,10 @@ from typing import Any, Literal
 
 from helpers.engines.trace import Event
 
-Status = Literal["passed", "wrong", "not attempted"]
-Trouble = Literal["", "not done", "signature", "failed", "deadlock", "timeout", "died"]
+Status = Literal["passed", "wrong", "not attempted", "not judged"]
+Trouble = Literal[
+    "", "not done", "signature", "failed", "deadlock", "timeout", "died", "not judged"
+]
 Framework = Literal["torch", "tensorflow"]
 
 
@@ -46,9 +48,10 @@ class Observation:
     bytes, messages: sent by each rank. sent: for each rank, to whom, in order, by its own thread.
     seconds: on each rank's own clock. events: the trace.
     links: for each host, the bytes that left it and those that came in, on the virtual clock.
-    trouble: how it ended, "" where it returned. kind, text: of the exception. rank: the one
-    at fault. waiting: for each rank that waits, in words, "waits to receive from rank 1". place:
-    the line it was at.
+    trouble: how it ended, "" where it returned, "not judged" where the machine was too busy to
+    tell. kind, text: of the exception, or what it did until its time was over. rank: the one at
+    fault. waiting: for each rank that waits, in words, "waits to receive from rank 1". place: the
+    line it was at.
     """
 
     values: list[Any] = field(default_factory=list)

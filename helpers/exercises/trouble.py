@@ -18,9 +18,8 @@ def explain(exercise: Exercise, case: Case, seen: Observation) -> tuple[str, str
             "Each send needs a receive on the other side, and each receive a send."
         )
     if seen.trouble == "timeout":
-        busy = f" It had {seen.text}; where the machine is busy, check again." if seen.text else ""
-        told = f"{case.name}, `{exercise.function}` did not come to an end{where}.{busy}"
-        return "no end", told
+        did = f" It {seen.text}." if seen.text else ""
+        return "no end", f"{case.name}, `{exercise.function}` did not come to an end{where}.{did}"
     if seen.trouble == "died":
         what = f"the process that ran `{exercise.function}` ended"
         return "crash", f"{case.name}, {what}: {seen.text}"

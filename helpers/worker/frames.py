@@ -7,9 +7,9 @@ import json
 import os
 import socket
 import struct
-import time
 from typing import Any
 
+from helpers.engines.own_time import LOOK_SECONDS, Late, Limit
 from helpers.worker.encoding import Malformed, loads
 
 MAX_FRAME = 96 * 2**20
@@ -21,12 +21,8 @@ class Closed(ConnectionError):
     """The other side is gone."""
 
 
-class Late(TimeoutError):
-    """No answer within the time."""
-
-
 class Frames:
-    """Both directions of one socket. Whoever reads with a deadline trusts nothing that comes.
+    """Both directions of one socket. Whoever reads with a limit trusts nothing that comes.
 
     limit: bytes of one message. received: file descriptors that came with messages, in order, for
     the side that takes them; the other side lets the kernel drop them. last: bytes of the last
@@ -44,70 +40,71 @@ class Frames:
         body = _ENCODER.encode(message).encode()
         self._queued += _HEAD.pack(len(body)) + body
 
-    def send(self, message: Any, fds: tuple[int, ...] = (), deadline: float | None = None) -> None:
+    def send(self, message: Any, fds: tuple[int, ...] = (), limit: Limit | None = None) -> None:
         """Send one message. Raises Closed where nobody is there, Late where it is not taken."""
         self.queue(message)
-        self.flush(fds, deadline)
+        self.flush(fds, limit)
 
     @property
     def queued(self) -> int:
         """Bytes that wait to be sent."""
         return len(self._queued)
 
-    def flush(self, fds: tuple[int, ...] = (), deadline: float | None = None) -> None:
+    def flush(self, fds: tuple[int, ...] = (), limit: Limit | None = None) -> None:
         """Send what is queued. Raises as `send`."""
         data, self._queued = memoryview(self._queued), bytearray()
-        try:
-            if fds:
-                ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
-                self._wait(deadline)
+        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+        while data:
+            try:
+                self._wait(limit)
                 data = data[self.socket.sendmsg([data], ancillary) :]
-            while data:
-                self._wait(deadline)
-                data = data[self.socket.send(data) :]
-        except TimeoutError:
-            raise Late from None
-        except OSError:
-            raise Closed from None
+                ancillary = []
+            except Late:
+                raise
+            except TimeoutError:  # nobody has taken anything yet
+                continue
+            except OSError:
+                raise Closed from None
 
-    def read(self, deadline: float | None = None) -> Any:
-        """The next message. deadline: on time.monotonic(). Raises Closed, Late, Malformed."""
+    def read(self, limit: Limit | None = None) -> Any:
+        """The next message. limit: of who is to send it. Raises Closed, Late, Malformed."""
         while len(self._buffer) < _HEAD.size:
-            self._fill(deadline)
+            self._fill(limit)
         (length,) = _HEAD.unpack_from(self._buffer)
         if length > self.limit:
             raise Malformed("a message is too long")
         while len(self._buffer) < _HEAD.size + length:
-            self._fill(deadline)
+            self._fill(limit)
         body, self.last = bytes(self._buffer[_HEAD.size : _HEAD.size + length]), length
         del self._buffer[: _HEAD.size + length]
         return loads(body)
 
-    def _fill(self, deadline: float | None) -> None:
+    def _fill(self, limit: Limit | None) -> None:
+        """Take what has come, or what comes within a moment."""
         try:
-            self._wait(deadline)
+            self._wait(limit)
             if self.takes_fds:
                 data, fds, _, _ = socket.recv_fds(self.socket, 1 << 20, 16)
                 self.received += fds
             else:
                 data = self.socket.recv(1 << 20)
+        except Late:
+            raise
         except TimeoutError:
-            raise Late from None
+            return
         except OSError:
             raise Closed from None
         if not data:
             raise Closed
         self._buffer += data
 
-    def _wait(self, deadline: float | None) -> None:
-        if deadline is None:
-            if self.socket.gettimeout() is not None:
-                self.socket.settimeout(None)
-            return
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        self.socket.settimeout(left)
+    def _wait(self, limit: Limit | None) -> None:
+        """Have the next call wait for a moment; without a limit, for as long as it takes."""
+        if limit is not None:
+            limit.check()
+        wanted = None if limit is None else LOOK_SECONDS
+        if self.socket.gettimeout() != wanted:
+            self.socket.settimeout(wanted)
 
     def close(self) -> None:
         """Close the socket and what came and was not taken."""

@@ -158,11 +158,9 @@ def reported(judge: Judge) -> dict[str, Any]:
     """What is reported of the references on the cases that the lesson shows, by driver."""
     mine, found = exercises(judge.lesson), dict[str, Any]()
     cells = [as_cell(each, each.reference) for each in mine]
-    session = Session(
-        judge.sandboxes, cells, [each.function for each in mine], BUDGETS.lengthened()
-    )
+    session = Session(judge.sandboxes, cells, [each.function for each in mine], BUDGETS)
     for each in mine:
-        clock = Clock(BUDGETS.lengthened())
+        clock = Clock(BUDGETS)
         seen = [observe(each, case, session, clock, inside=True) for case in each.cases(0)[:2]]
         assert not any(one.trouble for one in seen)
         found[driver_name(each.drive)] = encode([one.values for one in seen])

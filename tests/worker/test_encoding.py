@@ -7,7 +7,6 @@ import math
 import socket
 import struct
 import threading
-import time
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from helpers.engines.own_time import Late, Limit, OwnTime
 from helpers.exercises.compare import Other
 from helpers.worker.encoding import MAX_DEPTH, TYPES, Malformed, decode, encode, loads
-from helpers.worker.frames import Closed, Frames, Late
+from helpers.worker.frames import Closed, Frames
 
 integers = st.integers(-(2**63) + 1, 2**63 - 1)
 scalars = st.none() | st.booleans() | integers | st.floats() | st.text(max_size=20)
@@ -154,8 +154,13 @@ def test_messages_cross_whole_and_in_order() -> None:
         sender = threading.Thread(target=lambda: [Frames(theirs).send(m) for m in sent])
         sender.start()
         reader = Frames(ours)
-        assert [reader.read(time.monotonic() + 10) for _ in sent] == sent
+        assert [reader.read() for _ in sent] == sent
         sender.join()
+
+
+def over() -> Limit:
+    """The limit of somebody who has nothing left."""
+    return Limit(OwnTime(lambda: ()), 0.0)
 
 
 def test_nobody_waits_for_a_message_that_does_not_end() -> None:
@@ -163,13 +168,13 @@ def test_nobody_waits_for_a_message_that_does_not_end() -> None:
     with ours, theirs:
         theirs.sendall(struct.pack(">I", 100) + b"{")
         with pytest.raises(Late):
-            Frames(ours).read(time.monotonic() + 0.05)
+            Frames(ours).read(over())
 
 
 def test_nobody_waits_for_one_who_does_not_read() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs, pytest.raises(Late):
-        Frames(ours).send("x" * 10_000_000, deadline=time.monotonic() + 0.05)
+        Frames(ours).send("x" * 10_000_000, limit=over())
 
 
 def test_the_end_of_the_other_side_is_told() -> None:
@@ -177,7 +182,7 @@ def test_the_end_of_the_other_side_is_told() -> None:
     theirs.close()
     with ours:
         with pytest.raises(Closed):
-            Frames(ours).read(time.monotonic() + 10)
+            Frames(ours).read()
         with pytest.raises(Closed):
             Frames(ours).send({})
 
@@ -187,4 +192,4 @@ def test_a_message_that_is_too_long_is_refused_before_it_is_read() -> None:
     with ours, theirs:
         theirs.sendall(struct.pack(">I", 2**32 - 1))
         with pytest.raises(Malformed):
-            Frames(ours).read(time.monotonic() + 10)
+            Frames(ours).read()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from helpers.exercises.spec import Exercise, Observation
@@ -17,7 +16,7 @@ def ask(
 ) -> Observation:
     """One request to one process and its observation."""
     try:
-        number = channel.begin(time.monotonic() + seconds)
+        number = channel.begin(seconds)
         call = {"do": what, "call": number, "function": exercise.function}
         channel.send({**call, "drive": driver_name(exercise.drive), **details})
         return observed([channel.answer(0, "seen")["seen"]], real=what == "real")

@@ -1,24 +1,19 @@
-"""How long anything of a submission may take, in real seconds on a machine that does other work."""
+"""How long anything of a submission may take, in its own time: the machine's counts for nobody."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-
-from helpers.engines.patience import patient
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Budgets:
-    """Seconds.
+    """Seconds of what `helpers.engines.own_time` counts: computing, or asleep.
 
     step: one statement of a cell, or reading a cell. cells: all of them, once; in all processes of
     a submission together, four times that. call: one case. exercise: all cases of one. submission:
-    all calls. What a sandbox takes to start counts nowhere. real: an exercise on real ranks, which
-    counts nowhere else and is a hundred times what it takes, since they wait for the machine.
-    restarts: how often cells may end or stall the process before the rest is given up.
+    all calls. What a sandbox takes to start counts nowhere, nor does what the judge does. real: an
+    exercise on real ranks, all of them together, which counts nowhere else. restarts: how often
+    cells may end or stall the process before the rest is given up.
     """
 
     step: float = 10.0
@@ -29,18 +24,6 @@ class Budgets:
     real: float = 20.0
     restarts: int = 5
 
-    def lengthened(self) -> Budgets:
-        """These, times what COURSE_PATIENCE says, where many share the machine."""
-        return replace(
-            self,
-            step=patient(self.step),
-            cells=patient(self.cells),
-            call=patient(self.call),
-            exercise=patient(self.exercise),
-            submission=patient(self.submission),
-            real=patient(self.real),
-        )
-
 
 BUDGETS = Budgets()
 
@@ -50,31 +33,24 @@ class Clock:
 
     def __init__(self, budgets: Budgets) -> None:
         self.budgets = budgets
-        self.begun = time.monotonic()
-        self._until = self.begun + budgets.submission
-        self._exercise = self._until
-
-    @contextmanager
-    def stopped(self) -> Iterator[None]:
-        """What is done meanwhile does not count."""
-        begun = time.monotonic()
-        try:
-            yield
-        finally:
-            spent = time.monotonic() - begun
-            self._until += spent
-            self._exercise += spent
+        self._submission = budgets.submission
+        self._exercise = 0.0
 
     def exercise(self) -> None:
         """An exercise begins."""
-        self._exercise = min(self._until, time.monotonic() + self.budgets.exercise)
+        self._exercise = self.budgets.exercise
+
+    def take(self, seconds: float) -> None:
+        """A call has taken so many."""
+        self._exercise -= seconds
+        self._submission -= seconds
 
     @property
     def call(self) -> float:
         """Seconds for the next call; 0 or less where there is no time left."""
-        return min(self.budgets.call, self._exercise - time.monotonic())
+        return min(self.budgets.call, self._exercise, self._submission)
 
     @property
     def up(self) -> bool:
         """Whether the submission's time is used up."""
-        return time.monotonic() >= self._until
+        return self._submission <= 0

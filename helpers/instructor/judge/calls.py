@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Container
 from dataclasses import replace
 from typing import Any
 
+from helpers.engines.own_time import PATIENCE
 from helpers.exercises.compare import Other
 from helpers.exercises.drives import Apart, Ranked, clock_of, failed, is_inside
 from helpers.exercises.drives_built import Built
@@ -26,6 +26,8 @@ from helpers.instructor.judge.session import Session
 from helpers.worker.encoding import Malformed, encode
 from helpers.worker.frames import Closed, Late
 
+OVER = "used up the time of all its cases"
+
 
 def observe(
     exercise: Exercise, case: Case, session: Session, clock: Clock, inside: bool = False
@@ -35,32 +37,46 @@ def observe(
     inside: by the word of its own process, as a learner's check has it; for hints.
     After trouble its processes are in no known state: they are ended.
     """
-    with clock.stopped():
-        channels = session.channels(case.ranks)
+    channels = session.channels(case.ranks)
+    if not channels and session.undecided:
+        return Observation(trouble="not judged")
     if not channels:
         return Observation(trouble="died", text="it ended while the cells ran again.")
     seconds = clock.call
     if seconds <= 0:
-        return Observation(trouble="timeout")
-    drive = exercise.drive
-    if isinstance(drive, Ranked):
-        seen = observe_ranks(channels, drive, exercise.function, case, seconds, inside)
-    elif isinstance(drive, Apart):
-        seen = observe_apart(channels, exercise, case, seconds, inside)
-    elif isinstance(drive, Built):
-        seen = observe_built(exercise, drive, case, session, seconds)
-    elif inside or is_inside(drive, case):
-        seen = _ask_case(channels[0], exercise, case, seconds)
-        if not inside:
-            seen.values = without(seen.values, exercise.unseen)
-        seen.values = seen.values if inside else [_seen(exercise, each) for each in seen.values]
-    elif isinstance(drive, Threaded):
-        seen = observe_meeting(channels[0], exercise, case, seconds)
-    else:
-        seen = drive_case(channels[0], exercise, case, seconds)
+        return Observation(trouble="timeout", text=OVER)
+    seen = _observe(channels, exercise, case, session, seconds, inside)
+    clock.take(max(channel.taken() for channel in channels))
     if seen.trouble:  # other ranks are in the middle of theirs, or what it has forked goes on
         session.give_up(seen.trouble in ("timeout", "died"))
     return seen
+
+
+def _observe(
+    channels: list[Channel],
+    exercise: Exercise,
+    case: Case,
+    session: Session,
+    seconds: float,
+    inside: bool,
+) -> Observation:
+    """By the exercise's kind of driver."""
+    drive = exercise.drive
+    if isinstance(drive, Ranked):
+        return observe_ranks(channels, drive, exercise.function, case, seconds, inside)
+    if isinstance(drive, Apart):
+        return observe_apart(channels, exercise, case, seconds, inside)
+    if isinstance(drive, Built):
+        return observe_built(exercise, drive, case, session, seconds)
+    if inside or is_inside(drive, case):
+        seen = _ask_case(channels[0], exercise, case, seconds)
+        if not inside:
+            seen.values = without(seen.values, exercise.unseen)
+            seen.values = [_seen(exercise, each) for each in seen.values]
+        return seen
+    if isinstance(drive, Threaded):
+        return observe_meeting(channels[0], exercise, case, seconds)
+    return drive_case(channels[0], exercise, case, seconds)
 
 
 def without(value: Any, unseen: Container[str]) -> Any:
@@ -80,13 +96,11 @@ def observe_apart(
     inside: bool = False,
 ) -> Observation:
     """One case of a function that is told its rank: each rank's calls in a process of its own."""
-    until = time.monotonic() + seconds
     lists: list[Any] = []
     for rank, channel in enumerate(channels):
         mine = replace(case, options={**case.options, "rank": rank})
-        seen = (_ask_case if inside else drive_case)(
-            channel, exercise, mine, until - time.monotonic()
-        )
+        seen = (_ask_case if inside else drive_case)(channel, exercise, mine, seconds)
+        seconds -= channel.taken()
         if seen.trouble:
             return seen if seen.trouble == "signature" else replace(seen, rank=rank)
         lists.append(seen.values[0] if seen.values else None)
@@ -103,7 +117,7 @@ def drive_case(channel: Channel, exercise: Exercise, case: Case, seconds: float)
     exchange = Exchange(channel, handing, {})
     fn = RemoteFunction(Talk(exchange, handing, None), exercise.function)
     try:
-        number = channel.begin(time.monotonic() + seconds)
+        number = channel.begin(seconds)
         channel.send({"do": "case", "call": number, "function": exercise.function, "rank": None})
         seen = exercise.drive(fn, case)
         channel.send({"lane": 0, "last": True})
@@ -135,12 +149,13 @@ def observe_on_real_ranks(
     It is the child's word for everything, so it can cost points and earn none.
     """
     channels = session.channels(1)
-    if seconds <= 0 or not channels:
-        return Observation(trouble="timeout")
+    if not channels:
+        return Observation(trouble="not judged" if session.undecided else "died")
     args = encode([list(each) for each in case.args])
     asked = clock_of(case).get("network")
     hosts = list(asked.hosts) if asked else None
-    seen = ask(channels[0], exercise, "real", seconds, args=args, hosts=hosts, limit=0.8 * seconds)
+    last = PATIENCE * seconds  # what ends in time ends from here
+    seen = ask(channels[0], exercise, "real", seconds, args=args, hosts=hosts, limit=last)
     if seen.trouble:
         session.give_up(seen.trouble in ("timeout", "died"))
     return seen

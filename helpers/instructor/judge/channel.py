@@ -6,9 +6,9 @@ over: there is no second try and no repair.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
+from helpers.engines.own_time import Limit, OwnTime
 from helpers.instructor.sandbox import Child
 from helpers.worker.encoding import Malformed
 from helpers.worker.frames import Frames
@@ -22,30 +22,33 @@ class Violation(Exception):
 
 
 class Channel:
-    """One child's connection.
+    """One child's connection. own: the time that the processes of its sandbox take.
 
-    The methods raise Closed where the child is gone, Late past the deadline, Violation where it
-    says what cannot be.
+    The methods raise Closed where the child is gone, Late where it has taken its time, Undecided
+    where the machine was too busy to tell, Violation where it says what cannot be.
     """
 
     def __init__(self, child: Child) -> None:
         self.child = child
         self.frames = Frames(child.socket)
-        self.deadline = 0.0
+        self.own = OwnTime(child.processes)
+        self.limit = Limit(self.own, 0.0)
         self._call = 0
         self._left = 0
         self._bytes = 0
 
-    def begin(self, deadline: float) -> int:
-        """A call begins; returns its number, which all its messages bear."""
+    def begin(self, seconds: float) -> int:
+        """A call begins that may take so many seconds; returns its number, which all its messages
+        bear."""
         self._call += 1
-        self.deadline = deadline
+        self.own.look()
+        self.limit = Limit(self.own, seconds)
         self._left, self._bytes = MAX_MESSAGES, MAX_CALL_BYTES
         return self._call
 
     def send(self, message: dict[str, Any], fds: tuple[int, ...] = ()) -> None:
         """Send one message."""
-        self.frames.send(message, fds, self.deadline)
+        self.frames.send(message, fds, self.limit)
 
     def read(self, *keys: str) -> dict[str, Any]:
         """The next message, a dict with at least one of these keys."""
@@ -53,7 +56,7 @@ class Channel:
         if self._left < 0:
             raise Violation("too many messages")
         try:
-            message = self.frames.read(self.deadline)
+            message = self.frames.read(self.limit)
         except Malformed as error:
             raise Violation(str(error)) from None
         self._bytes -= self.frames.last
@@ -72,7 +75,6 @@ class Channel:
             raise Violation("a message of another call")
         return message
 
-    @property
-    def late(self) -> bool:
-        """Whether the call's time is up."""
-        return time.monotonic() >= self.deadline
+    def taken(self) -> float:
+        """Seconds that the call has taken."""
+        return self.limit.look()

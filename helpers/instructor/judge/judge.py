@@ -17,7 +17,7 @@ from helpers.exercises.spec import Case, Exercise, Observation, Verdict
 from helpers.instructor.grades import ExerciseGrade, Mode, SubmissionGrade
 from helpers.instructor.judge import verdicts
 from helpers.instructor.judge.budgets import BUDGETS, Budgets, Clock
-from helpers.instructor.judge.calls import observe
+from helpers.instructor.judge.calls import OVER, observe
 from helpers.instructor.judge.notebook import Unreadable, code_cells
 from helpers.instructor.judge.real import differs_on_real_ranks
 from helpers.instructor.judge.session import Session
@@ -45,7 +45,7 @@ class Judge:
     def __init__(
         self, lesson: str, mode: Mode = "bubblewrap", slot: int = 0, budgets: Budgets = BUDGETS
     ) -> None:
-        self.lesson, self.mode, self.budgets = lesson, mode, budgets.lengthened()
+        self.lesson, self.mode, self.budgets = lesson, mode, budgets
         self.exercises = of_lesson(lesson)
         first = slot * SANDBOXES
         self.sandboxes = [Sandbox(first + i, lesson, mode) for i in range(SANDBOXES)]
@@ -109,7 +109,7 @@ class Judge:
 
         def ask(exercise: Exercise, case: Case) -> Observation:
             if session is None or clock is None or clock.up:
-                return Observation(trouble="timeout")
+                return Observation(trouble="timeout", text=OVER)
             if session.states()[exercise.function].what != "there":
                 return Observation(trouble="not done", text=f"{exercise.number} is open.")
             clock.exercise()
@@ -135,16 +135,14 @@ class Judge:
         """The lesson's own cases of an exercise, one call at a time; None where all are right."""
         if clock.up:
             return verdicts.out_of_time(exercise)
-        with clock.stopped():
-            state = session.states()[exercise.function]
+        state = session.states()[exercise.function]
         if state.what != "there":
             return verdicts.without_call(exercise, state)
         clock.exercise()
         shown = exercise.cases(0)
         for number, case in enumerate(shown, 1):
             seen = observe(exercise, case, session, clock)
-            with clock.stopped():
-                verdict = judge(exercise, case, seen, run=observe_here)
+            verdict = judge(exercise, case, seen, run=observe_here)
             if verdict.status != "passed":
                 again = shown[0 if exercise.unseen else number - 1 : number]
                 # Where all of it is seen, the mistake is known.
@@ -165,8 +163,8 @@ class Judge:
     ) -> ExerciseGrade:
         """The hidden cases of an exercise, one call at a time, and one of them on real ranks.
 
-        remark: what a learner's own check says of an answer that passes. The first case that has no
-        end in time, or whose process is gone, gets a second try.
+        remark: what a learner's own check says of an answer that passes. The first case whose
+        process is gone gets a second try.
         """
         if clock.up:
             return verdicts.out_of_time(exercise)
@@ -175,12 +173,11 @@ class Judge:
         right: list[tuple[Case, Observation]] = []
         for case in exercise.cases(seed):
             seen = observe(exercise, case, session, clock)
-            if seen.trouble in ("timeout", "died") and not again:
-                # It went well on the lesson's cases: the machine may have stood still, or what
-                # another answer has left may have had the sandbox ended.
+            if seen.trouble == "died" and not again:
+                # It went well on the lesson's cases: what another answer has left may have had the
+                # sandbox ended.
                 again, seen = True, observe(exercise, case, session, clock)
-            with clock.stopped():
-                verdict = judge(exercise, case, seen, run=observe_here)
+            verdict = judge(exercise, case, seen, run=observe_here)
             if verdict.status != "passed":
                 told = None if seen.trouble else _afresh(exercise, session, clock)
                 return verdicts.on_hidden(exercise, seen, verdict, told)
@@ -222,8 +219,7 @@ def _hint(
         seen = observe(exercise, case, session, clock, inside=True)
         if seen.trouble:
             return None
-        with clock.stopped():
-            verdict = judge(exercise, case, seen, run=observe_here)
+        verdict = judge(exercise, case, seen, run=observe_here)
         if verdict.status == "wrong":
             return verdict
     return None

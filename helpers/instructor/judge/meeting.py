@@ -6,19 +6,38 @@ seen; what is under way at one time, and what is asked for when the function has
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
-from helpers.engines.patience import patient
+from helpers.engines.own_time import Late, Limit
+from helpers.engines.processes import readable
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.instructor.judge.channel import Channel, Violation
 from helpers.instructor.judge.replies import observed, without_end
-from helpers.worker.frames import Closed, Late
+from helpers.worker.frames import Closed
 
-_PATIENCE = 1.5  # seconds for all to come; a run that meets no other after that counts as alone
-_RETURN = 0.1  # seconds in which a function that waits for nobody has returned
-_GRACE = 0.3  # seconds in which a thread that goes on shows itself, where not all is done
+# So many looks in a row at which every thread of the answer is asleep, and nobody comes any more:
+_ALONE = 15  # a run that has met no other by then counts as alone
+_RETURN = 2  # a function that waits for nobody has returned by then
+_GRACE = 3  # a thread that goes on has shown itself by then, where not all is done
 _MOST = 60  # updates
+
+
+class Still(Late):
+    """Everybody sleeps."""
+
+
+class UntilStill(Limit):
+    """A call's limit that ends as well where everybody has been asleep for some looks."""
+
+    def __init__(self, of: Limit, looks: int) -> None:
+        super().__init__(of.own, of.seconds)
+        self._of, self._looks, self.own.still = of, looks, 0
+
+    def check(self) -> None:
+        self._of.check()
+        if self.own.still >= self._looks:
+            self.own.still = 0
+            raise Still
 
 
 class Meeting:
@@ -27,46 +46,45 @@ class Meeting:
     def __init__(self, ops: int, last: int, slow: bool) -> None:
         self.last, self.slow = last, slow
         self.runs = [0] * ops
-        self.alone = self.count = self.looks = 0
+        self.alone = self.count = self.looked = 0
         self.much = self.held = False
-        self.waiting: list[tuple[int, int, float]] = []  # the run's number, its op, since when
-        self._kept = 0.0  # until when the runs that reach `last` are kept under way
+        self.waiting: list[tuple[int, int]] = []  # the run's number, its op
+        self._kept = False  # whether the runs that reach `last` are kept under way
 
     def look(self) -> int:
         """The step."""
-        self.looks += 1
+        self.looked += 1
         return self.count
 
     def begin(self, number: int, op: int) -> None:
         """A run begins."""
         self.runs[op] += 1
-        self.waiting.append((number, op, time.monotonic()))
+        self.waiting.append((number, op))
 
     @property
-    def until(self) -> float:
-        """When somebody will have waited for too long; no end where nobody waits."""
+    def looks(self) -> int | None:
+        """How many looks at sleepers are waited for; None where nobody waits for anybody."""
         if self._kept and self.count < self.last:
-            return self._kept
-        return min((since for *_, since in self.waiting), default=float("inf")) + patient(_PATIENCE)
+            return _RETURN
+        return _ALONE if self.waiting else None
 
-    def ended(self, late: bool = False) -> list[tuple[int, int]]:
-        """The runs that end now, with the step at each one's end. late: `until` has come."""
+    def ended(self, still: bool = False) -> list[tuple[int, int]]:
+        """The runs that end now, with the step at each one's end. still: nobody comes any more."""
         if self.slow and not self.held:
-            return self._past_the_slow(late)
-        here = {op for _, op, _ in self.waiting}
-        if not here or (len(here) < len(self.runs) and not late and not self.alone):
+            return self._past_the_slow(still)
+        here = {op for _, op in self.waiting}
+        if not here or (len(here) < len(self.runs) and not still and not self.alone):
             return []
-        if not late and self.count < self.last <= self.count + len(here):
-            self._kept = self._kept or time.monotonic() + patient(_RETURN)
-            if time.monotonic() < self._kept:
-                return []
+        if not still and self.count < self.last <= self.count + len(here):
+            self._kept = True
+            return []
         self.alone += len(here) < len(self.runs)
         self.count += len(here)
         return self._end(self.waiting)
 
-    def _past_the_slow(self, late: bool) -> list[tuple[int, int]]:
+    def _past_the_slow(self, still: bool) -> list[tuple[int, int]]:
         found = list[tuple[int, int]]()
-        if late:
+        if still:
             self.held = True
             self.count += len(self.waiting)
             return self._end(self.waiting)
@@ -82,9 +100,9 @@ class Meeting:
             self.count += 1
             found += self._end(through[:1])
 
-    def _end(self, some: list[tuple[int, int, float]]) -> list[tuple[int, int]]:
+    def _end(self, some: list[tuple[int, int]]) -> list[tuple[int, int]]:
         self.waiting = [each for each in self.waiting if each not in some]
-        return [(number, self.count) for number, *_ in some]
+        return [(number, self.count) for number, _ in some]
 
 
 def observe_meeting(
@@ -94,13 +112,11 @@ def observe_meeting(
     ops, last, *slow = case.args[0]
     meeting = Meeting(ops, last, bool(slow))
     try:
-        deadline = time.monotonic() + seconds
-        number = channel.begin(deadline)
+        number = channel.begin(seconds)
         told = {"function": exercise.function, "ops": ops, "last": last}
         channel.send({"do": "threads", "call": number, **told})
-        _serve(channel, meeting, deadline)
-        left = _left_open(channel, meeting, deadline)
-        channel.deadline = deadline
+        _serve(channel, meeting)
+        left = _left_open(channel, meeting)
         channel.send({"last": True})
         while (message := channel.answer(0, "op"))["op"] == "run":
             pass  # it came after the end
@@ -110,41 +126,47 @@ def observe_meeting(
     if trouble is not None:
         return observed([trouble])
     seen = {"runs": meeting.runs, "alone": meeting.alone, "open": left, "much": meeting.much}
-    seen |= {"threads": None, "here": None, "looks": meeting.looks, "held": meeting.held}
+    seen |= {"threads": None, "here": None, "looks": meeting.looked, "held": meeting.held}
     return Observation(values=[{**seen, "step": meeting.count}])
 
 
-def _serve(channel: Channel, meeting: Meeting, deadline: float) -> None:
+def _serve(channel: Channel, meeting: Meeting) -> None:
     """Answer, until the function has returned."""
     while True:
-        message = _next(channel, meeting, min(meeting.until, deadline))
+        message = _next(channel, meeting.looks)
         if message is not None and message["op"] == "return":
             return
-        if message is None and time.monotonic() >= deadline:
-            raise Late
         if message is not None:
             _take(channel, meeting, message)
         _end(channel, meeting, meeting.ended(message is None))
 
 
-def _left_open(channel: Channel, meeting: Meeting, deadline: float) -> int:
+def _left_open(channel: Channel, meeting: Meeting) -> int:
     """How many threads go on after the return; none where the step is reached and nobody runs."""
     if meeting.count >= meeting.last and not meeting.waiting:
         return 0
-    looked = meeting.looks
-    until = min(time.monotonic() + _GRACE, deadline)
-    while (message := _next(channel, meeting, until)) is not None:
+    looked = meeting.looked
+    for _ in range(_MOST):  # who goes on for ever has shown itself long before
+        if (message := _next(channel, _GRACE)) is None:
+            break
         _take(channel, meeting, message)
-    return max(len(meeting.waiting), int(meeting.looks > looked))
+    return max(len(meeting.waiting), int(meeting.looked > looked))
 
 
-def _next(channel: Channel, meeting: Meeting, until: float) -> dict[str, Any] | None:
-    """The next message; None where none has come by then."""
-    channel.deadline = until
+def _next(channel: Channel, looks: int | None) -> dict[str, Any] | None:
+    """The next message; None where everybody has been asleep for so many looks without one."""
+    whole = channel.limit
+    if looks is not None:
+        channel.limit = UntilStill(whole, looks)
     try:
-        return channel.answer(0, "op")
-    except Late:
-        return None
+        while True:
+            try:
+                return channel.answer(0, "op")
+            except Still:
+                if not readable(channel.child.socket):  # it may have come just before the look
+                    return None
+    finally:
+        channel.limit = whole
 
 
 def _take(channel: Channel, meeting: Meeting, message: dict[str, Any]) -> None:
@@ -152,7 +174,6 @@ def _take(channel: Channel, meeting: Meeting, message: dict[str, Any]) -> None:
     number, fetch = _args(message, "run", 2)
     if type(number) is not int or type(fetch) is not str:
         raise Violation("no run")
-    channel.deadline = time.monotonic() + _PATIENCE
     text = fetch.removeprefix("update_")
     if fetch == "step":
         channel.send({"number": number, "value": meeting.look()})
@@ -167,7 +188,6 @@ def _take(channel: Channel, meeting: Meeting, message: dict[str, Any]) -> None:
 
 
 def _end(channel: Channel, meeting: Meeting, ended: list[tuple[int, int]]) -> None:
-    channel.deadline = time.monotonic() + _PATIENCE
     for number, step in ended:
         channel.send({"number": number, "value": step})
 

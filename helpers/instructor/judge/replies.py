@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from helpers.engines.own_time import Undecided
 from helpers.exercises.compare import Other
 from helpers.exercises.spec import Observation, Place
 from helpers.instructor.judge.channel import Violation
@@ -37,8 +38,10 @@ def observed(args: list[Any], rank: int | None = None, real: bool = False) -> Ob
 
 def without_end(error: Exception, rank: int | None = None) -> Observation:
     """What is seen of a process whose connection gave this error."""
+    if isinstance(error, Undecided):
+        return Observation(trouble="not judged", rank=rank)
     if isinstance(error, Late):
-        return Observation(trouble="timeout", rank=rank)
+        return Observation(trouble="timeout", text=error.how, rank=rank)
     gone = isinstance(error, Closed)
     text = "it was gone before it had answered." if gone else "it sent what no rank sends."
     return Observation(trouble="died", text=text, rank=rank)

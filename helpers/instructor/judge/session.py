@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from helpers.engines.own_time import Limit, Undecided
 from helpers.instructor.judge.budgets import Budgets
 from helpers.instructor.judge.channel import Channel, Violation
 from helpers.instructor.sandbox import Sandbox
 from helpers.worker.frames import Closed, Late
 
-Fate = Literal["crashed", "time-out"]
+Fate = Literal["crashed", "time-out", "not judged"]
 
 
 @dataclass(frozen=True)
 class State:
     """What became of an exercise's function when the cells ran.
 
-    what: "there", "open" (as the lesson has it), "missing", "failed", or how its cell ended the
-    process. cell: counted from 1, 0 where there is none. kind, text: of the exception.
+    what: "there", "open" (as the lesson has it), "missing", "failed", how its cell ended the
+    process, or "not judged" where the machine was too busy for the cells. cell: counted from 1, 0
+    where there is none. kind, text: of the exception.
     """
 
-    what: Literal["there", "open", "missing", "failed", "crashed", "time-out"]
+    what: Literal["there", "open", "missing", "failed", "crashed", "time-out", "not judged"]
     cell: int = 0
     line: int = 0
     kind: str = ""
@@ -33,7 +34,8 @@ class State:
 class Session:
     """One submission in its sandboxes, rank r in sandbox r modulo their number.
 
-    crashes: how many processes it has ended or stalled.
+    crashes: how many processes it has ended or stalled. undecided: whether the machine was too busy
+    for its cells.
     """
 
     def __init__(
@@ -53,8 +55,8 @@ class Session:
         self._at: tuple[int, int] | None = None
         self._states: dict[str, State] = {}
         self._only: list[list[int]] | None = None
-        self._ran = self._waited = False
         self.crashes = 0
+        self.undecided = False
 
     def states(self) -> dict[str, State]:
         """What became of each function. A cell that ends the process is skipped in the next one."""
@@ -65,8 +67,7 @@ class Session:
         """Connections to so many processes, each of which has run the cells.
 
         Empty where the cells end or stall every process. The first one finds out what the functions
-        need; the others are told, which saves each of them the search. Cells that ran before and
-        have no end in time now get one more try.
+        need; the others are told, which saves each of them the search.
         """
         if ranks > 1 and not self._channels:
             self.channels(1)
@@ -78,16 +79,14 @@ class Session:
             self._channels += new
             fate = self._tell_cells(new)
             if fate is None:
-                self._ran = True
                 return self._channels[:ranks]
             self.give_up()
-            if fate == "time-out" and self._ran and not self._waited:
-                self._waited = True  # they were quick before: the machine may have stood still
-                continue
-            if self._at is None or self._at in self._skip or len(self._skip) >= self._restarts:
+            at, given_up = self._at, len(self._skip) >= self._budgets.restarts
+            if fate == "not judged" or at is None or at in self._skip or given_up:
                 self._states = {name: State(fate) for name in self._functions}
+                self.undecided = fate == "not judged"
                 return []
-            self._skip[self._at] = fate
+            self._skip[at] = fate
 
     def clean(self) -> Channel:
         """A connection to a process that has run nothing of the submission, and never does.
@@ -97,10 +96,6 @@ class Session:
         if self._clean is None:
             self._clean = Channel(self._sandbox(0).fork())
         return self._clean
-
-    @property
-    def _restarts(self) -> int:
-        return self._budgets.restarts
 
     def _sandbox(self, rank: int) -> Sandbox:
         return self._sandboxes[rank % len(self._sandboxes)]
@@ -123,28 +118,33 @@ class Session:
         """Let these processes run the cells, all at once; how that ended, None for well."""
         if not channels:
             return None
-        begun = time.monotonic()
-        until = begun + min(self._budgets.cells, self._cells_left)
+        seconds = min(self._budgets.cells, self._cells_left)
         self._at = None
+        limits = []
         try:
             for channel in channels:
-                channel.begin(until)
+                channel.begin(seconds)
+                limits.append(channel.limit)
                 skip = [list(at) for at in self._skip]
                 channel.send({**self._cells, "skip": skip, "only": self._only})
             for channel in channels:
-                states = self._run_cells(channel, until)
+                states = self._run_cells(channel)
                 self._states = self._states or states
+        except Undecided:
+            return "not judged"
         except Late:
             return "time-out"
         except (Closed, Violation):
             return "crashed"
         finally:
-            self._cells_left -= time.monotonic() - begun
+            self._cells_left -= max(limit.look() for limit in limits)
         return None
 
-    def _run_cells(self, channel: Channel, until: float) -> dict[str, State]:
+    def _run_cells(self, channel: Channel) -> dict[str, State]:
+        whole = channel.limit
         while True:
-            channel.deadline = min(until, time.monotonic() + self._budgets.step)
+            left = whole.seconds - whole.taken
+            channel.limit = Limit(channel.own, min(left, self._budgets.step))
             message = channel.read("at", "cells")
             if "cells" in message:
                 self._only = [list(_place(at)) for at in _list(message.get("chosen"))]

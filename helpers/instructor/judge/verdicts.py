@@ -19,6 +19,7 @@ _BY_TROUBLE: dict[str, Outcome] = {
     "died": "crashed",
     "not done": "not attempted",
 }
+_TOO_BUSY = "The machine was too busy to tell: nothing was decided about this answer."
 _CALLED: tuple[Outcome, ...] = ("wrong", "error", "time-out", "crashed")
 _ON_VISIBLE: dict[Outcome, str] = {
     "wrong": "Wrong on the cases that the lesson shows.",
@@ -53,6 +54,8 @@ def on_visible(
     if other:
         reason = f"It builds on exercise {other}, which is open."
         return _grade(exercise, "wrong", reason, mistake="builds on an open exercise")
+    if seen.trouble == "not judged":
+        return undecided(exercise)
     outcome = _BY_TROUBLE.get(seen.trouble, "wrong")
     hint = "" if outcome == "not attempted" else verdict.hint
     return _grade(exercise, outcome, _ON_VISIBLE[outcome], verdict.mistake, hint)
@@ -66,6 +69,8 @@ def on_hidden(
     told: what the learner's own check says in the cases that the lesson shows; it is the hint where
     that is the same mistake.
     """
+    if seen.trouble == "not judged":
+        return undecided(exercise)
     outcome = _BY_TROUBLE.get(seen.trouble, "wrong")
     named = outcome == "wrong" and verdict.mistake
     reason = _ON_HIDDEN[outcome] + (f": {verdict.mistake}." if named else ".")
@@ -81,6 +86,8 @@ def on_real_ranks(
     told: what the learner's own check says in the cases that the lesson shows, if it is wrong: it
     sees what lies with the answer alone.
     """
+    if seen.trouble == "not judged":
+        return undecided(exercise)
     outcome = _BY_TROUBLE.get(seen.trouble, "wrong")
     words = {
         "failed": "on real ranks it raised an exception",
@@ -109,6 +116,8 @@ def without_call(exercise: Exercise, state: State) -> ExerciseGrade:
         reason = f"The cell that defines `{exercise.function}` raised an exception."
         hint = f"{where}: {state.kind}" + (f": {state.text}" if state.text else "")
         return _grade(exercise, "error", reason, "exception in its cell", hint)
+    if state.what == "not judged":
+        return undecided(exercise)
     outcome: Outcome = "time-out" if state.what == "time-out" else "crashed"
     cell = f"Code cell {state.cell}" if state.cell else "A cell"
     did = "did not come to an end" if state.what == "time-out" else "ended the process"
@@ -135,6 +144,11 @@ def out_of_time(exercise: Exercise) -> ExerciseGrade:
     """No points: what the submission did before has used up its time."""
     reason = "The time for the whole submission was used up before this exercise."
     return _grade(exercise, "time-out", reason, "no time left")
+
+
+def undecided(exercise: Exercise) -> ExerciseGrade:
+    """Nothing is decided: the last patience was over before the answer's own time was."""
+    return _grade(exercise, "not judged", _TOO_BUSY)
 
 
 def unread(exercise: Exercise) -> ExerciseGrade:

@@ -14,7 +14,7 @@ from helpers.instructor.sandbox.held import held, random_states
 from helpers.instructor.sandbox.limits import LIMITS, Limits
 from helpers.instructor.sandbox.running import Running
 from helpers.instructor.sandbox.users import user_of
-from helpers.instructor.sandbox.watch import WATCH
+from helpers.instructor.sandbox.watch import WATCH, inside
 
 
 @dataclass
@@ -28,6 +28,10 @@ class Child:
     pid: int
     generation: int
     sandbox: Sandbox
+
+    def processes(self) -> list[int]:
+        """The processes of its sandbox, by their numbers outside."""
+        return inside(self.sandbox)
 
     def held(self, lent: int = 0) -> int | None:
         """Bytes that its sandbox holds, in memory and files, without what was lent to it.

@@ -1,4 +1,4 @@
-"""The processes below a process, and their end."""
+"""The end of a process and of all below it."""
 
 from __future__ import annotations
 
@@ -8,32 +8,9 @@ import signal
 
 import psutil
 
+from helpers.engines.own_time import descendants
+
 _ROUNDS = 1000
-_KNOWS_CHILDREN = os.path.exists("/proc/thread-self/children")
-
-
-def descendants(pid: int) -> list[int]:
-    """A process and all that it has started, itself first; [] where it is gone."""
-    if not _KNOWS_CHILDREN:
-        return _found_slowly(pid)
-    found, todo = [], [pid]
-    while todo:
-        one = todo.pop(0)
-        with contextlib.suppress(OSError):
-            for thread in os.listdir(f"/proc/{one}/task"):
-                with open(f"/proc/{one}/task/{thread}/children", "rb") as file:
-                    todo += map(int, file.read().split())
-            found.append(one)
-    return found
-
-
-def _found_slowly(pid: int) -> list[int]:
-    """The same where the kernel keeps no lists of children."""
-    try:
-        top = psutil.Process(pid)
-        return [pid, *(child.pid for child in top.children(recursive=True))]
-    except psutil.NoSuchProcess:
-        return []
 
 
 def kill_sandbox(pid: int) -> None:

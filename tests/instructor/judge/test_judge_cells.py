@@ -12,6 +12,7 @@ import nbformat
 import pytest
 from submissions import code_cells, solution, untouched, write
 
+from helpers.engines import own_time
 from helpers.exercises import find
 from helpers.exercises.record import SWITCH
 from helpers.exercises.spec import Case, Exercise, Observation
@@ -250,23 +251,50 @@ def test_an_answer_that_is_right_on_the_virtual_clock_alone_is_found(graded, the
     assert (found.outcome, found.mistake) == (outcome, "differs on real ranks")
 
 
-@pytest.mark.parametrize("stalls, total", [(1, FULL), (2, FULL - 2.0)])
-def test_one_hidden_case_may_be_late(
-    graded, monkeypatch: pytest.MonkeyPatch, stalls: int, total: float
+@pytest.mark.parametrize("deaths, total", [(1, FULL), (2, FULL - 2.0)])
+def test_the_process_of_one_hidden_case_may_be_gone(
+    graded, monkeypatch: pytest.MonkeyPatch, deaths: int, total: float
 ) -> None:
-    left = {"02.1": stalls}  # of its hidden cases, as where the machine stands still
+    left = in_hidden_cases(monkeypatch, Observation(trouble="died"), deaths)
+    assert graded(*SOLUTION).grade.total == total
+    assert left == [0]
+
+
+def test_what_a_machine_was_too_busy_to_tell_is_not_judged(
+    graded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_hidden_cases(monkeypatch, Observation(trouble="not judged"), 1)
+    found = graded(*SOLUTION).grade
+    assert [e.outcome for e in found.exercises] == ["not judged", *["passed"] * 4]
+    assert found.exercises[0].hint == ""
+    assert found.exercises[0].reason == (
+        "The machine was too busy to tell: nothing was decided about this answer."
+    )
+
+
+def in_hidden_cases(monkeypatch: pytest.MonkeyPatch, seen: Observation, times: int) -> list[int]:
+    """So many times the judge sees this in hidden cases of 02.1; how many are left."""
+    left = [times]
     visible = [case.args for case in find("02.1").cases(0)]
 
     def observed(exercise: Exercise, case: Case, *rest: Any, **options: Any) -> Observation:
         hidden = not any(_same(case.args, args) for args in visible)
-        if hidden and left.get(exercise.number):
-            left[exercise.number] -= 1
-            return Observation(trouble="timeout")
+        if hidden and exercise.number == "02.1" and left[0]:
+            left[0] -= 1
+            return seen
         return calls.observe(exercise, case, *rest, **options)
 
     monkeypatch.setattr(judge_module, "observe", observed)
-    assert graded(*SOLUTION).grade.total == total
-    assert left == {"02.1": 0}
+    return left
+
+
+def test_the_last_patience_decides_nothing(graded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_time, "PATIENCE", 0.1)
+    monkeypatch.setattr(own_time, "_ASLEEP", "")  # as where nobody can see that it sleeps
+    found = graded(*SOLUTION, "import time\n\ndef fit(sizes, seconds):\n    time.sleep(600)\n")
+    assert one(found, "02.4").outcome == "not judged"
+    # So short a patience may be too short for others, too: it never calls one wrong.
+    assert {e.outcome for e in found.grade.exercises} <= {"passed", "not judged"}
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -118,10 +118,10 @@ def large(exercise: Exercise) -> Case:
 
 def seen(judge: Judge, folder: Path, exercise: Exercise, source: str) -> tuple[Case, Observation]:
     path = write(folder / "it.ipynb", [source])
-    session = Session(judge.sandboxes, code_cells(path), [exercise.function], BUDGETS.lengthened())
+    session = Session(judge.sandboxes, code_cells(path), [exercise.function], BUDGETS)
     try:
         case = large(exercise)
-        return case, observe(exercise, case, session, Clock(BUDGETS.lengthened()))
+        return case, observe(exercise, case, session, Clock(BUDGETS))
     finally:
         session.close()
 

@@ -45,7 +45,7 @@ def session(
     exercise, function = request.param
     pytest.importorskip(exercise.framework)  # here, where the learner's own check runs
     path = write(tmp_path / "it.ipynb", [as_cell(exercise, function)])
-    made = Session(judge.sandboxes, code_cells(path), [exercise.function], BUDGETS.lengthened())
+    made = Session(judge.sandboxes, code_cells(path), [exercise.function], BUDGETS)
     yield exercise, made
     made.close()
 
@@ -63,7 +63,7 @@ def test_values_bytes_order_and_trace_are_those_of_the_virtual_clock(
 ) -> None:
     exercise, made = session
     for case in cases(exercise):
-        there = observe(exercise, case, made, Clock(BUDGETS.lengthened()))
+        there = observe(exercise, case, made, Clock(BUDGETS))
         (here,) = observe_here(exercise.drive, exercise.reference, [case])
         assert there.trouble == here.trouble == ""
         assert exact(there.values, here.values)
@@ -78,7 +78,7 @@ def test_real_ranks_in_a_sandbox_give_the_same(session: tuple[Exercise, Session]
     exercise, made = session
     assert isinstance(exercise.drive, Ranked)
     for case in [c for c in exercise.cases(7) if 1 < c.ranks <= 3]:
-        there = observe_on_real_ranks(exercise, case, made, BUDGETS.lengthened().real)
+        there = observe_on_real_ranks(exercise, case, made, BUDGETS.real)
         (here,) = observe_here(exercise.drive, exercise.reference, [case])
         assert there.trouble == ""
         assert _same(there.values, here.values, exercise.drive.clocked)
@@ -101,7 +101,7 @@ def test_a_wrong_answer_ends_as_it_does_on_the_virtual_clock(
     exercise, made = session
     function = request.node.callspec.params["session"][1]
     for case in [c for c in exercise.cases(0) if c.ranks <= SMALL]:
-        there = observe(exercise, case, made, Clock(BUDGETS.lengthened()))
+        there = observe(exercise, case, made, Clock(BUDGETS))
         (here,) = observe_here(exercise.drive, function, [case])
         assert (there.trouble, there.kind, there.rank) == (here.trouble, here.kind, here.rank)
         assert there.waiting == here.waiting

@@ -1,0 +1,184 @@
+"""How long processes have been at it, as seen from outside: computing, or asleep.
+
+Computing is what the processor's own clock says of them and of what they started. They are asleep
+while every thread of theirs waits for something that nobody does: a timer, each other, an input. A
+thread that would run if it had a processor, or its disk, is neither, and so a machine that is busy,
+slow or stopped takes nothing of anybody's time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import psutil
+
+LOOK_SECONDS = 0.1  # between two looks, where nobody wants one sooner
+PATIENCE = 40.0  # so many times a limit, on the wall's clock; what reaches it says nothing
+_TICKS = os.sysconf("SC_CLK_TCK")
+_THERE = os.path.exists("/proc/self/task")
+_KNOWS_CHILDREN = os.path.exists("/proc/thread-self/children")
+_ASLEEP = "SITtZX"  # sleeping, idle, stopped, ended; not running, and not waiting for a disk
+_MOST_OF_IT = 90.0  # per cent of a machine that is busy
+
+
+class Late(TimeoutError):
+    """It has taken its time. how: what it did meanwhile, "computed for 10 s"."""
+
+    def __init__(self, how: str = "") -> None:
+        super().__init__(how)
+        self.how = how
+
+
+class Undecided(Late):
+    """The wall's clock has ended it, which says nothing of it: the machine was too busy to tell."""
+
+
+class Seen(NamedTuple):
+    """One look. computed: seconds, of all. asleep: whether all are; None where it is not known."""
+
+    computed: float
+    asleep: bool | None
+
+
+class OwnTime:
+    """The seconds that some processes have taken, as far as was looked.
+
+    processes: says which they are, at each look. but: a thread that does not count, by its number
+    in the system: that of who looks at its own process. computed: of all together, also of those
+    that have ended and were waited for. slept: while somebody looked. still: for how many looks in
+    a row all of them have been asleep.
+    """
+
+    def __init__(self, processes: Callable[[], Iterable[int]], but: int = 0) -> None:
+        self._processes, self._but = processes, but
+        self.computed = self.slept = 0.0
+        self.still = 0
+        self._last = self._look().computed
+        self._at = time.monotonic()
+
+    @property
+    def looked(self) -> float:
+        """When the last look was, on time.monotonic()."""
+        return self._at
+
+    def look(self) -> None:
+        """Look once more. A look that comes late counts no more sleep than one that is in time."""
+        now = time.monotonic()
+        seen, gap, self._at = self._look(), now - self._at, now
+        asleep = seen.asleep
+        if asleep is None:
+            asleep = seen.computed <= self._last and _idle_machine()
+        self.still = self.still + 1 if asleep else 0
+        self.slept += min(gap, 2 * LOOK_SECONDS) if asleep else 0.0
+        # Of what was never waited for, the end takes its seconds away with it.
+        self.computed += max(seen.computed - self._last, 0.0)
+        self._last = seen.computed
+
+    def _look(self) -> Seen:
+        pids = list(self._processes())
+        return _linux(pids, self._but) if _THERE else _elsewhere(pids)
+
+
+def of_others_here() -> OwnTime:
+    """The time of this process and of all that it has started, but for the thread that asks."""
+    pid = os.getpid()
+    return OwnTime(lambda: descendants(pid), threading.get_native_id())
+
+
+def descendants(pid: int) -> list[int]:
+    """A process and all that it has started, itself first; [] where it is gone."""
+    if not _KNOWS_CHILDREN:
+        return _found_slowly(pid)
+    found, todo = [], [pid]
+    while todo:
+        one = todo.pop(0)
+        with contextlib.suppress(OSError):
+            for thread in os.listdir(f"/proc/{one}/task"):
+                with open(f"/proc/{one}/task/{thread}/children", "rb") as file:
+                    todo += map(int, file.read().split())
+            found.append(one)
+    return found
+
+
+def _found_slowly(pid: int) -> list[int]:
+    """The same where the kernel keeps no lists of children."""
+    try:
+        top = psutil.Process(pid)
+        return [pid, *(child.pid for child in top.children(recursive=True))]
+    except psutil.NoSuchProcess:
+        return []
+
+
+class Limit:
+    """How long something may go on: so many seconds of computing, and as many asleep.
+
+    seconds: of either. `check` raises Late where they are over, and Undecided where it had PATIENCE
+    times as long and has neither computed nor slept that much.
+    """
+
+    def __init__(self, own: OwnTime, seconds: float) -> None:
+        self.own, self.seconds = own, seconds
+        self._computed, self._slept = own.computed, own.slept
+        self._end = time.monotonic() + PATIENCE * seconds
+
+    @property
+    def taken(self) -> float:
+        """Seconds that are used up, as far as was looked."""
+        return max(self.own.computed - self._computed, self.own.slept - self._slept)
+
+    def look(self) -> float:
+        """The same, as of now."""
+        self.own.look()
+        return self.taken
+
+    def check(self) -> None:
+        """Look, unless somebody has just done so. Raises Late or Undecided."""
+        if time.monotonic() - self.own.looked >= LOOK_SECONDS:
+            self.own.look()
+        if self.own.computed - self._computed >= self.seconds:
+            raise Late(f"computed for {self.seconds:.3g} s")
+        if self.own.slept - self._slept >= self.seconds:
+            raise Late(f"slept, or waited, for {self.seconds:.3g} s")
+        if time.monotonic() >= self._end:
+            raise Undecided
+
+
+def _linux(pids: Iterable[int], but: int) -> Seen:
+    """What the kernel says of processes and of all their threads."""
+    ticks, asleep = 0, True
+    for pid in pids:
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                ticks += sum(map(int, file.read().rpartition(b")")[2].split()[11:15]))
+            for thread in os.listdir(f"/proc/{pid}/task") if asleep else ():
+                if int(thread) != but:
+                    asleep = _state(f"/proc/{pid}/task/{thread}/stat") in _ASLEEP and asleep
+    return Seen(ticks / _TICKS, asleep)
+
+
+def _state(path: str) -> str:
+    """One letter; "Z" for what has ended meanwhile."""
+    try:
+        with open(path, "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0].decode()
+    except (OSError, IndexError):
+        return "Z"
+
+
+def _elsewhere(pids: Iterable[int]) -> Seen:
+    """The same where there is no /proc: who sleeps cannot be told from who waits for its turn."""
+    seconds = 0.0
+    for pid in pids:
+        with contextlib.suppress(psutil.Error):
+            seconds += sum(psutil.Process(pid).cpu_times()[:2])
+    return Seen(seconds, None)
+
+
+def _idle_machine() -> bool:
+    """Whether whoever wants a processor has one: since the last time that this was asked."""
+    return psutil.cpu_percent() < _MOST_OF_IT
