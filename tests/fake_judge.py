@@ -1,25 +1,29 @@
 """A judge for tests of what stands around the judge: quick, deterministic, without torch.
 
 A notebook's first cell tells it what to do, as JSON: {"sleep": seconds, "until": a path to wait
-for, "do": "die" | "raise" | "die once"}; a name and a seed give the grades. Each call is noted in
+for, "do": "die" | "raise" | "unjudged", or one of these with " once", "then": what follows that};
+a name and a seed give the grades. What is "unjudged" is exercise UNJUDGED. Each call is noted in
 the file FAKE_JUDGE_LOG.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from helpers.instructor.grades import OUTCOMES, ExerciseGrade, Mode, SubmissionGrade
+from helpers.instructor.grades import NOT_JUDGED, OUTCOMES, ExerciseGrade, Mode, SubmissionGrade
 
 # As lesson 02 has them; read here from nowhere, so that no framework is imported.
 EXERCISES = [("02.1", 2.0), ("02.2", 3.0), ("02.3", 4.0), ("02.4", 2.0), ("02.5", 4.0)]
+UNJUDGED = "02.3"
+BUSY = "The machine was too busy to tell."
+DRAWN = [outcome for outcome in OUTCOMES if outcome != NOT_JUDGED]
 MISTAKES = ["sums instead of averaging", "sends everything to rank 0", "=HYPERLINK(1)"]
 
 
@@ -41,26 +45,32 @@ class FakeJudge:
         time.sleep(told.get("sleep", 0))
         while "until" in told and not os.path.exists(told["until"]):
             time.sleep(0.01)
-        self._obey(told.get("do", ""), path)
+        order = _obey(told.get("do", ""), path, told.get("then", ""))
         grades = tuple(_grade(i, submission, seed) for i in range(len(EXERCISES)))
+        if order == "unjudged":
+            grades = tuple(_unjudged(one) if one.number == UNJUDGED else one for one in grades)
         made = SubmissionGrade(
             submission, self.lesson, seed, self.mode, grades, told.get("note", "")
         )
         return SimpleNamespace(grade=made, seconds=0.25, crashes=1)
 
-    def _obey(self, order: str, path: Path) -> None:
-        if order == "die once":
-            mark = path.with_suffix(".died")
-            with contextlib.suppress(FileExistsError):
-                mark.touch(exist_ok=False)
-                os._exit(9)
-        if order == "die":
-            os._exit(9)
-        if order == "raise":
-            raise ValueError("the hidden input was 42")
-
     def close(self) -> None:
         pass
+
+
+def _obey(order: str, path: Path, then: str = "") -> str:
+    """Do it; what is left of the order. What is to be done once leaves a file behind."""
+    what, once, _ = order.partition(" once")
+    if once:
+        try:
+            path.with_suffix(".done").touch(exist_ok=False)
+        except FileExistsError:
+            return _obey(then, path)
+    if what == "die":
+        os._exit(9)
+    if what == "raise":
+        raise ValueError("the hidden input was 42")
+    return what
 
 
 def _first_cell(path: Path) -> dict[str, Any]:
@@ -75,7 +85,7 @@ def _grade(index: int, submission: str, seed: int) -> ExerciseGrade:
     number, points = EXERCISES[index]
     told = f"{submission} {seed} {number}".encode("utf-8", "surrogateescape")
     dice = int.from_bytes(hashlib.sha256(told).digest()[:4], "big")
-    outcome = "passed" if dice % 3 else OUTCOMES[dice // 3 % len(OUTCOMES)]
+    outcome = "passed" if dice % 3 else DRAWN[dice // 3 % len(DRAWN)]
     if outcome == "passed":
         return ExerciseGrade(
             number, f"Exercise {index}", "passed", points, points, "", "All right."
@@ -85,3 +95,7 @@ def _grade(index: int, submission: str, seed: int) -> ExerciseGrade:
     return ExerciseGrade(
         number, f"Exercise {index}", outcome, 0.0, points, mistake, "Not `right`.", hint
     )
+
+
+def _unjudged(one: ExerciseGrade) -> ExerciseGrade:
+    return replace(one, outcome=NOT_JUDGED, points=0.0, mistake="", reason=BUSY, hint="")

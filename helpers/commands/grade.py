@@ -13,12 +13,15 @@ from helpers.instructor.grades import Mode
 from helpers.instructor.grading import GradingError, Interrupted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from helpers.instructor.grading.run import Wish
     from helpers.instructor.report.sheet import Sheet
 
 WRONG = 2  # the exit status where grading cannot begin
 SOME_FAILED = 1
 MOST_CHOICES = 10  # lines about which notebook was taken
+MOST_NAMES = 5  # of submissions that were not judged in full
 
 
 def grade(
@@ -116,14 +119,14 @@ def _grade(wish: Wish) -> int:
         print(done.sheet.stamp)
     print(f"Grades: {wish.out / 'grades.csv'}\nThe class: {wish.out / 'class.html'}")
     _tell_choices(done.sheet)
+    _tell_not_judged(done.sheet, wish.out)
     if done.failed:
         print(
             f"At {len(done.failed)} of them the grader itself failed ({', '.join(done.failed)}); "
-            f"{wish.out / 'run' / 'slots.log'} says how. Run the same command to try them again.",
+            f"{wish.out / 'run' / 'slots.log'} says how.",
             file=sys.stderr,
         )
-        return SOME_FAILED
-    return 0
+    return SOME_FAILED if done.failed or done.sheet.not_judged else 0
 
 
 def _watch(wish: Wish, until_idle: float | None) -> int:
@@ -137,7 +140,26 @@ def _watch(wish: Wish, until_idle: float | None) -> int:
     print(f"{count} submissions: {seen.graded} graded since this began.")
     if seen.sheet and seen.sheet.stamp:
         print(seen.sheet.stamp)
+    if seen.sheet:
+        _tell_not_judged(seen.sheet, wish.out)
     return 0
+
+
+def _tell_not_judged(sheet: Sheet, out: Path, how: str = "Run the same command") -> None:
+    """Name the submissions of which something is not judged, and say what to do.
+
+    how: in which they are asked again.
+    """
+    names = [entry.grade.submission for entry in sheet.not_judged]
+    if not names:
+        return
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    print(
+        f"Not judged in full: {len(names)} ({', '.join(names[:MOST_NAMES])}{more}). That says "
+        f"nothing about the answers. {how}, which asks these again, or give points by hand in "
+        f"{out / 'overrides.csv'}.",
+        file=sys.stderr,
+    )
 
 
 def _tell_choices(sheet: Sheet) -> None:
@@ -171,6 +193,7 @@ def _merge(parts: Sequence[str], out: str) -> int:
     sheet = merge([typed(part) for part in parts], typed(out))
     print(f"{len(sheet.entries)} submissions of {len(parts)} parts are in {typed(out)}.")
     _tell_choices(sheet)
+    _tell_not_judged(sheet, typed(out), "Grade their parts once more and join them")
     return 0
 
 

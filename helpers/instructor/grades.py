@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 Outcome = Literal[
-    "passed", "wrong", "not attempted", "error", "time-out", "crashed", "missing", "by hand"
-]
-Mode = Literal["bubblewrap", "none"]
-
-OUTCOMES: tuple[Outcome, ...] = (
     "passed",
     "wrong",
     "not attempted",
     "error",
     "time-out",
     "crashed",
+    "not judged",
     "missing",
     "by hand",
-)
+]
+Mode = Literal["bubblewrap", "none"]
+
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+NOT_JUDGED: Outcome = "not judged"
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,11 @@ class ExerciseGrade:
     """One exercise of one submission.
 
     outcome: "missing" where no cell defines the function, "by hand" where the instructor gives the
-    points. mistake: its name in the spec, the same
-    for everybody who makes it, "" where there is none. reason: one sentence. hint: what the
-    learner's check says about the lesson's own cases, "" where only hidden cases are wrong; it may
-    quote the answer, so it is shown as text and never as markup.
+    points, "not judged" where the machine was too busy to tell or the grader failed: its 0 points
+    say nothing. mistake: its name in the spec, the same for everybody who makes it, "" where there
+    is none. reason: one sentence. hint: what the learner's check says about the lesson's own cases,
+    "" where only hidden cases are wrong; it may quote the answer, so it is shown as text and never
+    as markup.
     """
 
     number: str
@@ -60,8 +61,13 @@ class SubmissionGrade:
     note: str = ""
 
     @property
+    def not_judged(self) -> tuple[str, ...]:
+        """Numbers of the exercises of which nothing was decided."""
+        return tuple(e.number for e in self.exercises if e.outcome == NOT_JUDGED)
+
+    @property
     def total(self) -> float:
-        """Points reached."""
+        """Points reached, as far as it was judged."""
         return sum(e.points for e in self.exercises)
 
     @property

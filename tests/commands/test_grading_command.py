@@ -136,8 +136,26 @@ def test_it_says_what_was_done(tmp_path: Path) -> None:
         assert process.returncode == 1
         assert f"3 submissions: {graded} unchanged since an earlier run." in said
         assert before in said
+        assert "Not judged in full: 1 (dora). That says nothing about the answers." in said
         assert "At 1 of them the grader itself failed (dora)" in said
         assert str(tmp_path / "out" / "class.html") in said
+
+
+def test_it_names_who_was_not_judged_in_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for i in range(7):
+        hand_in(tmp_path / "in", f"s{i}", do="unjudged")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setattr("helpers.instructor.grading.run.JUDGE", JUDGE)
+    out = tmp_path / "out"
+    asked = ["grade", str(tmp_path / "in"), "--lesson", "02", "--out", str(out)]
+    assert cli.main([*asked, "--sandbox", "none"]) == 1
+    said = "Not judged in full: 7 (s0, s1, s2, s3, s4 and 2 more)."
+    assert f"{said} That says nothing about the answers. Run the same" in capsys.readouterr().err
+    assert cli.main(["grade", "merge", str(out), "--out", str(tmp_path / "merged")]) == 0
+    assert f"{said} That says nothing about the answers. Grade their" in capsys.readouterr().err
+    assert (tmp_path / "merged" / "grades.csv").read_text().count("not judged") == 7
 
 
 def test_a_second_download_is_told_to_instructor_and_student(

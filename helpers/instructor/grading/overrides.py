@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from helpers.instructor.grades import SubmissionGrade
+from helpers.instructor.grades import NOT_JUDGED, SubmissionGrade
 from helpers.instructor.grading import GradingError
 from helpers.instructor.grading.files import printable, write
 from helpers.instructor.grading.roster import read_table
@@ -97,12 +97,16 @@ def _exercise(given: str, known: Mapping[str, float]) -> str:
 def apply(
     grade: SubmissionGrade, overrides: Mapping[str, Override]
 ) -> tuple[SubmissionGrade, tuple[Override, ...]]:
-    """The grade with the instructor's points, and what was changed."""
+    """The grade with the instructor's points, and what was changed.
+
+    What was not judged is "by hand" then.
+    """
     exercises, changed = [], []
     for exercise in grade.exercises:
         override = overrides.get(exercise.number)
         if override is not None:
             changed.append(replace(override, was=exercise.points))
-            exercise = replace(exercise, points=override.points)
+            outcome = "by hand" if exercise.outcome == NOT_JUDGED else exercise.outcome
+            exercise = replace(exercise, points=override.points, outcome=outcome)
         exercises.append(exercise)
     return replace(grade, exercises=tuple(exercises)), tuple(changed)

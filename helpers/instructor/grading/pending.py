@@ -8,14 +8,14 @@ from pathlib import Path
 
 from helpers.instructor.grading.discover import SUFFIX, Submission
 from helpers.instructor.grading.files import write
-from helpers.instructor.grading.slots import GradingJob
+from helpers.instructor.grading.slots import Answer, GradingJob
 
 
 class Pending:
     """Jobs on copies of the notebooks, which may change meanwhile.
 
-    waiting: for a slot. again: failed once, and are tried once more when nothing else waits.
-    open: ids of submissions whose grade is still to come.
+    waiting: for a slot. again: came to nothing once, and are tried once more, alone, when nothing
+    else waits. open: ids of submissions whose grade is still to come.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -25,7 +25,7 @@ class Pending:
         self.open: set[str] = set()
         self._wanted: dict[str, str] = {}
         self._digests: dict[GradingJob, str] = {}
-        self._tried: set[GradingJob] = set()
+        self._tried: dict[GradingJob, Answer] = {}
 
     @property
     def settled(self) -> int:
@@ -68,13 +68,16 @@ class Pending:
         self._digests[job] = digest
         self.waiting.append(job)
 
-    def failed(self, job: GradingJob) -> bool:
-        """A slot or the judge failed at it; whether it did so twice, and gets no further try."""
-        if job in self._tried:
-            return True
-        self._tried.add(job)
-        self.again.append(job)
-        return False
+    def settle(self, answer: Answer) -> Answer | None:
+        """What counts of its job; None where there is to be a second try."""
+        if answer.is_whole:
+            return answer
+        first = self._tried.get(answer.job)
+        if first is not None:
+            return answer.or_else(first)
+        self._tried[answer.job] = answer
+        self.again.append(answer.job)
+        return None
 
     def done(self, job: GradingJob) -> str | None:
         """The digest of its result; None where that is of no use any more."""
@@ -89,7 +92,7 @@ class Pending:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _take_off(self, job: GradingJob) -> str:
-        self._tried.discard(job)
+        self._tried.pop(job, None)
         if job.path.parent == self.folder:
             job.path.unlink(missing_ok=True)
         return self._digests.pop(job)

@@ -8,9 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from helpers.instructor.grades import Mode, SubmissionGrade
+from helpers.instructor.grades import NOT_JUDGED, Mode, SubmissionGrade
 from helpers.instructor.grading import GradingError, Interrupted, overrides, seeds
-from helpers.instructor.grading.assemble import Found, Load, columns, found, sheet
+from helpers.instructor.grading.assemble import (
+    Found,
+    Load,
+    columns,
+    found,
+    sheet,
+    without_points,
+)
 from helpers.instructor.grading.discover import lesson_file
 from helpers.instructor.grading.files import owned
 from helpers.instructor.grading.overrides import Overrides
@@ -94,10 +101,8 @@ class Terms:
 
     def keep(self, store: Store, answer: Answer, digest: str) -> SubmissionGrade:
         """Keep what came of a job, and how long it took."""
-        job, grade = answer.job, answer.grade
-        if grade is None:
-            grade = _stands_for(job, self.wish)
-        kept = store.save(job.id, digest, grade, failed=answer.grade is None)
+        job, grade = answer.job, answer.grade or _stands_for(answer.job, self.wish)
+        kept = store.save(job.id, digest, grade.as_json(), failed=not answer.is_whole)
         _note_time(self.wish.out / "run", job, answer.seconds, answer.crashes)
         return kept
 
@@ -205,13 +210,10 @@ def _grade(
     return failed
 
 
-def _stands_for(job: GradingJob, wish: Wish) -> dict[str, object]:
-    """What is kept where the grader itself failed: no points, outcome "crashed", and why."""
-    from helpers.instructor.grading.assemble import without_points
-
+def _stands_for(job: GradingJob, wish: Wish) -> SubmissionGrade:
+    """What is kept where the grader itself failed: nothing is judged, and why."""
     exercises = columns(wish.lesson)
-    grade = without_points(job.name, wish.lesson, job.seed, wish.mode, exercises, "crashed", FAILED)
-    return grade.as_json()
+    return without_points(job.name, wish.lesson, job.seed, wish.mode, exercises, NOT_JUDGED, FAILED)
 
 
 def _note_time(run: Path, job: GradingJob, seconds: float, crashes: int) -> None:

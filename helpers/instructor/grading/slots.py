@@ -12,17 +12,19 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from helpers.instructor.grades import Mode
+from helpers.instructor.grades import Mode, SubmissionGrade, from_json
 from helpers.instructor.grading import GradingError
 from helpers.instructor.grading.slot import Settings
 from helpers.setup.places import ROOT
 
-PATIENCE = 600.0  # seconds for one submission; the judge's own budgets end long before
+# Seconds for one submission, or one slot's start. The last patience and no limit: the judge counts
+# what answers take, and ends long before. What this ends is not judged, and is asked once more.
+PATIENCE = 3600.0
 FAILED_STARTS = 3  # in a row, and grading stops
 GRACE = 10.0  # seconds that a slot has for ending by itself
 # A slot stays on one core: threads of its own would wait there for each other, by spinning.
@@ -41,12 +43,21 @@ class GradingJob:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a job. grade: plain data, None where the grader itself failed twice."""
+    """What came of a job. grade: None where a slot or the judge failed."""
 
     job: GradingJob
-    grade: dict[str, Any] | None
+    grade: SubmissionGrade | None
     seconds: float
     crashes: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every exercise was judged."""
+        return self.grade is not None and not self.grade.not_judged
+
+    def or_else(self, first: Answer) -> Answer:
+        """What counts of two tries of one job, this being the second."""
+        return first if self.grade is None else self
 
 
 class Slot:
@@ -96,7 +107,7 @@ class Slot:
 
     @property
     def late(self) -> bool:
-        """Whether it has been at one thing for longer than anything takes."""
+        """Whether it has been at one thing for longer than the last patience."""
         return (self.job is not None or not self.ready) and (
             time.monotonic() - self.since > PATIENCE
         )
@@ -140,23 +151,25 @@ class Slots:
     def grade(self, jobs: Sequence[GradingJob], slots: int) -> Iterator[Answer]:
         """Grade jobs on so many slots; the answers as they come.
 
-        A job at which a slot or the judge fails is tried once more at the end, on a new slot that
-        has the machine for itself. Raises GradingError where no slot can be started.
+        A job that was not judged in full, or at which a slot or the judge failed, is tried once
+        more at the end, on a new slot that has the machine for itself. Raises GradingError where no
+        slot can be started.
         """
-        again: list[GradingJob] = []
-        yield from self._round(jobs, slots, lambda job, seconds: again.append(job))
-        lost: list[Answer] = []
-        for job in again:
+        again: list[Answer] = []
+        for answer in self._round(jobs, slots):
+            if answer.is_whole:
+                yield answer
+            else:
+                again.append(answer)
+        for first in again:
             self.rest()
-            yield from self._round([job], 1, lambda job, s: lost.append(Answer(job, None, s)))
-        yield from lost
+            for answer in self._round([first.job], 1):
+                yield answer.or_else(first)
 
-    def _round(
-        self, jobs: Sequence[GradingJob], most: int, failed: Callable[[GradingJob, float], None]
-    ) -> Iterator[Answer]:
+    def _round(self, jobs: Sequence[GradingJob], most: int) -> Iterator[Answer]:
         waiting = deque(jobs)
         while waiting or self.at_work:
-            yield from self.turn(waiting, most, failed)
+            yield from self.turn(waiting, most)
 
     @property
     def at_work(self) -> int:
@@ -164,16 +177,11 @@ class Slots:
         return sum(slot.job is not None for slot in self._slots)
 
     def turn(
-        self,
-        waiting: deque[GradingJob],
-        most: int,
-        failed: Callable[[GradingJob, float], None],
-        patience: float = 1.0,
+        self, waiting: deque[GradingJob], most: int, patience: float = 1.0
     ) -> Iterator[Answer]:
         """Give out work, then wait so many seconds at most for what slots have to say.
 
-        waiting: what is given out is taken from its left. failed: is told of a job at which a slot
-        or the judge failed, and after how many seconds. Raises GradingError.
+        waiting: what is given out is taken from its left. Raises GradingError.
         """
         self._employ(waiting, most)
         for slot in self._heard(patience):
@@ -182,14 +190,15 @@ class Slots:
                 job, seconds = slot.job, time.monotonic() - slot.since
                 self._lose(slot)
                 if job is not None:
-                    failed(job, seconds)
+                    yield Answer(job, None, seconds)
             elif "ready" in message:
                 slot.ready, self._failed_starts = True, 0
             elif "unable" in message:
                 raise GradingError(f"Grading cannot start: {message['unable']}")
             elif "grade" in message and slot.job is not None:
                 job, slot.job = slot.job, None
-                yield Answer(job, message["grade"], message["seconds"], message["crashes"])
+                grade = from_json(message["grade"])
+                yield Answer(job, grade, message["seconds"], message["crashes"])
 
     def add(self) -> None:
         """Start one more slot, before there is work for it or with the work."""

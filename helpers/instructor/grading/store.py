@@ -93,7 +93,7 @@ class Store:
     def load(self, identity: str, wanted: str | None = None) -> SubmissionGrade | None:
         """A stored grade; None where there is none, or none of the digest wanted.
 
-        A submission at which the grader failed counts as not graded where a digest is wanted.
+        One that was not judged in full counts as not graded where a digest is wanted.
         """
         try:
             stored: dict[str, Any] = json.loads((self.folder / f"{identity}.json").read_bytes())
@@ -108,7 +108,7 @@ class Store:
     ) -> SubmissionGrade:
         """Keep a grade, so that it outlives this process and the machine's next crash.
 
-        failed: it is not the submission's grade, but stands for the grader's own failure.
+        failed: it was not judged in full, and the next run asks again.
         """
         kept = from_json(everywhere_printable(grade))
         stored = {"digest": digest, "failed": failed, "grade": kept.as_json()}

@@ -15,7 +15,7 @@ from helpers.instructor.grading.edited import Edited, Telling
 from helpers.instructor.grading.files import owned
 from helpers.instructor.grading.pending import Pending
 from helpers.instructor.grading.run import Terms, Wish, beside, of_this_lesson, terms, unreadable
-from helpers.instructor.grading.slots import Answer, GradingJob, Slots
+from helpers.instructor.grading.slots import Answer, Slots
 from helpers.instructor.grading.store import Store
 from helpers.instructor.report.sheet import Sheet
 from helpers.instructor.report.write import write_reports
@@ -152,16 +152,9 @@ class Watching:
         if queue.again and not queue.waiting and not self.slots.at_work:
             self.slots.rest()  # it gets a new slot that has the machine for itself
             queue.waiting.append(queue.again.popleft())
-        lost: list[Answer] = []
-
-        def failed(job: GradingJob, seconds: float) -> None:
-            if queue.failed(job):
-                lost.append(Answer(job, None, seconds))
-
-        for answer in self.slots.turn(queue.waiting, self.by.wish.jobs, failed, patience):
-            self._keep(answer)
-        for answer in lost:
-            self._keep(answer)
+        for answer in self.slots.turn(queue.waiting, self.by.wish.jobs, patience):
+            if (counts := queue.settle(answer)) is not None:
+                self._keep(counts)
 
     def _keep(self, answer: Answer) -> None:
         """Keep a grade, show it and say it, unless the submission is another one by now."""

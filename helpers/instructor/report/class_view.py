@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from helpers.instructor.grades import OUTCOMES, ExerciseGrade, Outcome
+from helpers.instructor.grades import NOT_JUDGED, OUTCOMES, ExerciseGrade, Outcome
 from helpers.instructor.report.cells import number
 from helpers.instructor.report.sheet import Column, Entry, Sheet
 
@@ -38,10 +38,14 @@ class Bar:
 
 
 def distribution(sheet: Sheet) -> list[Bar]:
-    """How many submissions reached how many points, in columns of whole points."""
+    """How many submissions reached how many points, in columns of whole points.
+
+    Who was not judged in full has no number of points, and is left out.
+    """
     width = max(1, math.ceil(sheet.max / MOST_BARS))
     bars = max(1, math.ceil(sheet.max / width))
-    counts = Counter(min(int(e.grade.total // width), bars - 1) for e in sheet.entries)
+    totals = [entry.grade.total for entry in sheet.entries if not entry.grade.not_judged]
+    counts = Counter(min(int(total // width), bars - 1) for total in totals)
     most = max(counts.values(), default=1)
     ends = [min(i * width, sheet.max) for i in range(bars + 1)]
     return [
@@ -61,10 +65,13 @@ class Failure:
 
 @dataclass(frozen=True)
 class ExerciseView:
-    """One exercise. outcomes: (outcome, how many, percent of the class), those that there are."""
+    """One exercise. passed: of those judged. outcomes: (outcome, how many, percent of the class),
+    those that there are.
+    """
 
     column: Column
     passed: int
+    judged: int
     outcomes: list[tuple[Outcome, int, float]]
     failures: list[Failure]
 
@@ -80,7 +87,8 @@ def exercises(sheet: Sheet) -> list[ExerciseView]:
             for outcome in OUTCOMES
             if counts[outcome]
         ]
-        views.append(ExerciseView(column, counts["passed"], outcomes, _failures(graded)))
+        judged = len(graded) - counts[NOT_JUDGED]
+        views.append(ExerciseView(column, counts["passed"], judged, outcomes, _failures(graded)))
     return views
 
 
@@ -96,12 +104,15 @@ def _failures(graded: Sequence[tuple[Entry, ExerciseGrade]]) -> list[Failure]:
 
 @dataclass(frozen=True)
 class Figures:
-    """The class in a few numbers. middle, mean: of those who handed something in, in points."""
+    """The class in a few numbers. middle, mean: of those who handed something in and were judged in
+    full, in points.
+    """
 
     submissions: int
     missing: int
     crashed: int
     timed_out: int
+    not_judged: int
     by_hand: int
     full: int
     middle: str
@@ -111,7 +122,8 @@ class Figures:
 def figures(sheet: Sheet) -> Figures:
     """Count what the page opens with."""
     present = [entry.grade for entry in sheet.entries if entry.handed_in]
-    totals = [grade.total for grade in present]
+    judged = [grade for grade in present if not grade.not_judged]
+    totals = [grade.total for grade in judged]
 
     def with_any(outcome: Outcome) -> int:
         return sum(any(one.outcome == outcome for one in grade.exercises) for grade in present)
@@ -121,8 +133,9 @@ def figures(sheet: Sheet) -> Figures:
         missing=len(sheet.entries) - len(present),
         crashed=with_any("crashed"),
         timed_out=with_any("time-out"),
+        not_judged=len(present) - len(judged),
         by_hand=sum(bool(entry.overrides) for entry in sheet.entries),
-        full=sum(grade.total >= grade.max for grade in present),
+        full=sum(grade.total >= grade.max for grade in judged),
         middle=f"{statistics.median(totals):.1f}" if totals else "–",
         mean=f"{statistics.fmean(totals):.1f}" if totals else "–",
     )

@@ -11,7 +11,7 @@ from helpers.instructor.grades import Outcome
 from helpers.instructor.grading.files import printable
 from helpers.instructor.report import class_view
 from helpers.instructor.report.cells import number
-from helpers.instructor.report.sheet import Entry, Sheet
+from helpers.instructor.report.sheet import NO_FAULT, Entry, Sheet
 
 TEMPLATES = Path(__file__).with_name("templates")
 # A sign and a word for each outcome: the colour is never all that tells them apart.
@@ -22,6 +22,7 @@ SIGNS: dict[Outcome, str] = {
     "error": "!",
     "time-out": "…",
     "crashed": "†",
+    "not judged": "?",
     "missing": "–",
     "by hand": "✎",
 }
@@ -30,7 +31,9 @@ SIGNS: dict[Outcome, str] = {
 def student_page(sheet: Sheet, entry: Entry) -> bytes:
     """What one student is shown: exercises, points, reasons, hints."""
     by_hand = {one.exercise: one for one in entry.overrides}
-    return render("student.html", sheet.stamp, sheet=sheet, entry=entry, by_hand=by_hand)
+    return render(
+        "student.html", sheet.stamp, sheet=sheet, entry=entry, by_hand=by_hand, no_fault=NO_FAULT
+    )
 
 
 def class_page(sheet: Sheet) -> bytes:
@@ -42,7 +45,7 @@ def class_page(sheet: Sheet) -> bytes:
         figures=class_view.figures(sheet),
         bars=class_view.distribution(sheet),
         exercises=class_view.exercises(sheet),
-        read=any(e.outcome == "by hand" for one in sheet.entries for e in one.grade.exercises),
+        there={e.outcome for one in sheet.entries for e in one.grade.exercises},
     )
 
 

@@ -13,6 +13,11 @@ STAMP = (
     "Not sandboxed: these submissions ran with the rights of whoever graded them, and one of them "
     "may have changed any of these grades."
 )
+# What students are told of an exercise that was not judged.
+NO_FAULT = (
+    "This is no mistake of yours: nothing was decided about your answer. Ask your instructor what "
+    "comes of it."
+)
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,11 @@ class Sheet:
     canvas: str = ""
     shard: str = ""
     waiting: tuple[str, ...] = ()
+
+    @property
+    def not_judged(self) -> tuple[Entry, ...]:
+        """Who has exercises of which nothing was decided."""
+        return tuple(entry for entry in self.entries if entry.grade.not_judged)
 
     @property
     def name(self) -> str:

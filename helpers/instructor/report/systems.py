@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from helpers.instructor.grades import ExerciseGrade
+from helpers.instructor.grades import NOT_JUDGED, ExerciseGrade
 from helpers.instructor.report.cells import number, table
-from helpers.instructor.report.sheet import Entry, Sheet
+from helpers.instructor.report.sheet import NO_FAULT, Entry, Sheet
 
 
 def canvas(sheet: Sheet) -> bytes:
     """For "Import" in Canvas's gradebook, which finds a student by ID, SIS User ID, SIS Login ID or
     name, in this order, and an assignment by the column's name (Canvas, gradebook_importer.rb).
+
+    Who was not judged in full has no line: this file has no place for a word, Canvas lets students
+    be who are not in it, and would take an empty cell for a grade that is withdrawn.
     """
     column = sheet.canvas or f"Lesson {sheet.lesson}"
     rows = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", column]]
     rows.append(["    Points Possible", "", "", "", "", number(sheet.max)])
     for entry in sheet.entries:
+        if entry.grade.not_judged:
+            continue
         person = entry.person
         name = person.name or entry.grade.submission
         known = [name, person.canvas_id, person.sis_user, person.login, person.section]
@@ -29,7 +34,8 @@ def moodle(sheet: Sheet) -> bytes:
     and wants the column "Last modified (grade)" (Moodle, assignfeedback_offline), and for "CSV
     import" in its gradebook, where "Email address" can stand for the student.
 
-    Comments hold outcomes and the instructor's words, nothing that a student wrote.
+    Comments hold outcomes and the instructor's words, nothing that a student wrote. Who was not
+    judged in full has a comment and no grade; Moodle keeps the one that it has.
     """
     rows = [
         [
@@ -45,14 +51,16 @@ def moodle(sheet: Sheet) -> bytes:
     for entry in sheet.entries:
         person = entry.person
         who = [person.participant, person.name or entry.grade.submission, person.email]
-        points = [number(entry.grade.total), number(entry.grade.max), person.modified]
+        total = "" if entry.grade.not_judged else number(entry.grade.total)
+        points = [total, number(entry.grade.max), person.modified]
         rows.append([*who, *points, _comment(sheet, entry)])
     return table(rows)
 
 
 def _comment(sheet: Sheet, entry: Entry) -> str:
     parts = [
-        f"{one.number} {one.title}: {one.outcome}, {number(one.points)} of {number(one.max)}"
+        f"{one.number} {one.title}: {one.outcome}"
+        + ("" if one.outcome == NOT_JUDGED else f", {number(one.points)} of {number(one.max)}")
         for one in entry.grade.exercises
     ]
     parts += [
@@ -64,14 +72,19 @@ def _comment(sheet: Sheet, entry: Entry) -> str:
 
 def gradescope(sheet: Sheet, entry: Entry) -> dict[str, Any]:
     """What an autograder leaves for Gradescope as /autograder/results/results.json. All of it is
-    plain text: nothing is markup there.
+    plain text: nothing is markup there. The score is of what was judged, and the output opens with
+    what was not.
     """
     by_hand = {one.exercise: one.comment for one in entry.overrides}
     stamped = {"warning": sheet.stamp} if sheet.stamp else {}
+    open_ = ", ".join(entry.grade.not_judged)
+    unjudged = f"Not judged: {open_}. The score is without that. {NO_FAULT}" if open_ else ""
     return {
         "score": entry.grade.total,
         "output": "\n".join(
-            part for part in (sheet.name, sheet.stamp, entry.taken, entry.grade.note) if part
+            part
+            for part in (unjudged, sheet.name, sheet.stamp, entry.taken, entry.grade.note)
+            if part
         ),
         "output_format": "text",
         "test_name_format": "text",
@@ -83,7 +96,8 @@ def gradescope(sheet: Sheet, entry: Entry) -> dict[str, Any]:
 
 
 def _test(exercise: ExerciseGrade, by_hand: str | None) -> dict[str, Any]:
-    said = [exercise.reason, exercise.hint]
+    unjudged = NO_FAULT if exercise.outcome == NOT_JUDGED else ""
+    said = [unjudged, exercise.reason, exercise.hint]
     if by_hand is not None:
         said.append(f"Points set by your instructor. {by_hand}".strip())
     return {

@@ -59,7 +59,7 @@ def compare(terms: Sequence[Term]) -> list[Over]:
     instructor reads is left out.
     """
     titles = dict.fromkeys(
-        tally.title for term in reversed(terms) for tally in term.tallies if not tally.by_hand
+        tally.title for term in reversed(terms) for tally in term.tallies if not tally.is_read
     )
     return [_over(title, terms) for title in titles]
 
@@ -79,7 +79,7 @@ def _over(title: str, terms: Sequence[Term]) -> Over:
 
 
 def _row(what: str, tallies: Sequence[Tally | None], count: Callable[[Tally], int]) -> Row:
-    shares = [Share(count(tally), tally.handed_in) if tally else None for tally in tallies]
+    shares = [Share(count(tally), tally.judged) if tally else None for tally in tallies]
     return Row(what, tuple(shares))
 
 
@@ -102,6 +102,9 @@ def _notes(found: Sequence[Tally | None], terms: Sequence[Term]) -> list[str]:
     if len({tally.points for tally, _ in there}) > 1:
         given = ", ".join(f"{number(t.points)} in {label}" for t, label in there)
         notes.append(f"Its points: {given}.")
+    for one, label in there:
+        if left := one.not_judged + one.by_hand:
+            notes.append(f"Not judged in {label}, or only by hand: {left}, not counted here.")
     for tally, term in zip(found, terms, strict=True):
         if tally is not None:
             continue

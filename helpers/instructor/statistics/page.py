@@ -30,7 +30,7 @@ def page(terms: Sequence[Term], exercises: Sequence[Over]) -> bytes:
         comparisons=len(changes),
         expected=f"{(1 - SURE) * len(changes):.0f}",
         versions=len({term.grader for term in terms}),
-        left_out=sorted({t.title for term in terms for t in term.tallies if t.by_hand}),
+        left_out=sorted({t.title for term in terms for t in term.tallies if t.is_read}),
         percent=percent,
         difference=difference,
     )

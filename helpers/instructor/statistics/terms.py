@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from helpers.instructor.grades import NOT_JUDGED
 from helpers.instructor.grading import GradingError
 from helpers.instructor.grading.files import printable
 from helpers.instructor.grading.run import FAILED
@@ -16,25 +17,33 @@ from helpers.instructor.report.class_view import UNNAMED
 
 OPEN = ("not attempted", "missing")
 BY_HAND = "by hand"
+UNDECIDED = (BY_HAND, NOT_JUDGED)
 
 
 @dataclass(frozen=True)
 class Tally:
-    """One exercise in one term, counted over the submissions that were handed in and graded.
+    """One exercise in one term, counted over the submissions that were handed in and judged.
 
     wrong: whatever was attempted and is not right. mistakes: how often each was made, by its name.
-    by_hand: how many the instructor has read.
+    by_hand: of how many only the instructor knows. not_judged: of how many nobody does. Neither is
+    among the judged.
     """
 
     number: str
     title: str
     points: float
-    handed_in: int
+    judged: int
     passed: int
     wrong: int
     not_attempted: int
     by_hand: int
+    not_judged: int
     mistakes: Mapping[str, int]
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it is an exercise that the instructor reads."""
+        return self.by_hand > 0 and not self.passed and not self.wrong
 
 
 @dataclass(frozen=True)
@@ -104,31 +113,34 @@ def _counted(data: dict[str, Any], label: str, folder: Path) -> Term:
         raise GradingError(
             f"{folder} holds part {data['shard']} of a class; join its parts by grade merge first."
         )
-    failed = [one for one in data["submissions"] if one["note"] == FAILED]
-    graded = [one for one in data["submissions"] if one["handed_in"] and one not in failed]
-    tallies = tuple(_tally(column, graded) for column in data["exercises"])
+    present = [one for one in data["submissions"] if one["handed_in"]]
+    tallies = tuple(_tally(column, present) for column in data["exercises"])
     lesson, title, grader = (str(data[name]) for name in ("lesson", "title", "grader"))
     stamp = str(data.get("warning", ""))
-    return Term(label, lesson, title, grader, stamp, len(graded), tallies)
+    return Term(label, lesson, title, grader, stamp, len(present), tallies)
 
 
-def _tally(column: Mapping[str, Any], graded: Sequence[Mapping[str, Any]]) -> Tally:
+def _tally(column: Mapping[str, Any], present: Sequence[Mapping[str, Any]]) -> Tally:
     number = str(column["number"])
-    found = [e for one in graded for e in one["exercises"] if e["number"] == number]
-    if len(found) != len(graded):
+    found = [(one, e) for one in present for e in one["exercises"] if e["number"] == number]
+    if len(found) != len(present):
         raise ValueError(f"{number} is not in every submission")
-    counts = Counter(str(one["outcome"]) for one in found)
+    # In earlier terms everything at which the grader itself failed is said to have crashed.
+    decided = [e for one, e in found if e["outcome"] not in UNDECIDED and one["note"] != FAILED]
+    by_hand = sum(e["outcome"] == BY_HAND for _, e in found)
+    counts = Counter(str(one["outcome"]) for one in decided)
     unnamed: Mapping[str, str] = {str(outcome): said for outcome, said in UNNAMED.items()}
-    attempted = [one for one in found if one["outcome"] in unnamed]
+    attempted = [one for one in decided if one["outcome"] in unnamed]
     mistakes = Counter(str(one["mistake"]) or unnamed[one["outcome"]] for one in attempted)
     return Tally(
         number,
         str(column["title"]),
         float(column["points"]),
-        len(found),
+        len(decided),
         counts["passed"],
         len(attempted),
         sum(counts[outcome] for outcome in OPEN),
-        counts[BY_HAND],
+        by_hand,
+        len(found) - len(decided) - by_hand,
         dict(mistakes),
     )

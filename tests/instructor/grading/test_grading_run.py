@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from fake_grader import FILE, JUDGE, hand_in, notebook, results
+from fake_judge import UNJUDGED
 
 from helpers.instructor.grading import GradingError, slots
 from helpers.instructor.grading.run import Done, Wish, grade
@@ -111,7 +112,7 @@ def test_where_the_grader_fails_the_rest_goes_on(
     assert done.failed == ["dora"]
     assert totals(tmp_path / "out") == before | {"dora": "0"}
     dora = next(e for e in done.sheet.entries if e.grade.submission == "dora")
-    assert {one.outcome for one in dora.grade.exercises} == {"crashed"}
+    assert {one.outcome for one in dora.grade.exercises} == {"not judged"}
     assert not any(b"hidden input" in data for data in results(tmp_path / "out").values())
     assert "says nothing about the answers" in dora.grade.note
     # It was tried twice, and is tried again the next time.
@@ -122,8 +123,50 @@ def test_where_the_grader_fails_the_rest_goes_on(
 def test_a_slot_that_dies_once_costs_nothing(graded: Grade, folder: Path, tmp_path: Path) -> None:
     path = hand_in(folder, "dora", do="die once")
     assert graded().failed == []
-    assert path.with_suffix(".died").exists()
+    assert path.with_suffix(".done").exists()
     assert int(totals(tmp_path / "out")["dora"]) >= 0
+
+
+def not_judged(done: Done) -> dict[str, tuple[str, ...]]:
+    return {one.grade.submission: one.grade.not_judged for one in done.sheet.not_judged}
+
+
+def test_what_is_not_judged_is_asked_again_alone(
+    graded: Grade, folder: Path, tmp_path: Path
+) -> None:
+    hand_in(folder, "aaron", do="unjudged once")
+    assert not_judged(graded()) == {}
+    lines = [line.split() for line in (tmp_path / "log").read_text().splitlines()]
+    assert lines[-1][1].count("/aaron/") == 1 and len(lines) == 5
+    assert lines[-1][0] not in {slot for slot, _ in lines[:-1]}  # a slot of its own
+    assert (graded().graded, graded().cached) == (0, 4)
+
+
+def test_what_is_not_judged_twice_is_left_to_a_person(
+    graded: Grade, folder: Path, tmp_path: Path
+) -> None:
+    out, overrides = tmp_path / "out", tmp_path / "out" / "overrides.csv"
+    hand_in(folder, "dora", do="unjudged")
+    done = graded()
+    assert (done.failed, not_judged(done)) == ([], {"dora": (UNJUDGED,)})
+    assert (tmp_path / "log").read_text().count("/dora/") == 2
+    assert "not judged" in (out / "grades.csv").read_text().splitlines()[-1]
+    overrides.write_text(f"submission,exercise,points,comment\ndora,{UNJUDGED},1.5,seen\n")
+    done = graded()
+    assert (done.graded, done.cached) == (1, 3)  # it is asked again as long as it is not judged
+    (dora,) = [one for one in done.sheet.entries if one.grade.submission == "dora"]
+    by_hand = next(one for one in dora.grade.exercises if one.number == UNJUDGED)
+    assert (by_hand.outcome, by_hand.points, not_judged(done)) == ("by hand", 1.5, {})
+    assert "not judged" not in (out / "class.html").read_text()
+
+
+@pytest.mark.parametrize("orders", [("unjudged once", "die"), ("die once", "unjudged")])
+def test_of_two_tries_the_one_that_judged_something_counts(
+    graded: Grade, folder: Path, orders: tuple[str, str]
+) -> None:
+    hand_in(folder, "dora", do=orders[0], then=orders[1])
+    done = graded()
+    assert (done.failed, not_judged(done)) == ([], {"dora": (UNJUDGED,)})
 
 
 def test_a_slot_that_hangs_is_ended(

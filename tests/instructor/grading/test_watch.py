@@ -311,6 +311,20 @@ def test_where_the_grader_fails_the_rest_goes_on(script: Script) -> None:
     assert script.gradings["dies"] == 4  # the next watch tries it again, as grade does
 
 
+def test_what_is_not_judged_is_asked_again_alone(script: Script) -> None:
+    hand_in(script.folder, "never", do="unjudged")
+    hand_in(script.folder, "once", do="unjudged once")
+    script.hand_in("ann")()
+    script.run()
+    assert script.gradings == {"ann": 1, "never": 2, "once": 2}
+    assert len(script.said) == 3 and "02.3 not judged" in script.lines("never: ")[0]
+    assert "not judged" not in script.lines("once: ")[0]
+    order = [line.split()[1].split("-")[0] for line in script.log.read_text().splitlines()]
+    assert sorted(order[:3]) == ["ann", "never", "once"]
+    script.run()
+    assert script.gradings == {"ann": 1, "never": 4, "once": 2}
+
+
 def test_results_of_another_way_to_grade_are_not_shown(script: Script) -> None:
     script.hand_in("ann", "bob")()
     script.run(mode="none")

@@ -93,6 +93,29 @@ def test_figures() -> None:
     assert figures(sheet([])).middle == "–"
 
 
+def test_what_was_not_judged_comes_first_and_is_in_no_average() -> None:
+    made = with_points(4.5, 1, 2)
+    first, open_, last = made.entries
+    grades = (open_.grade.exercises[0], exercise(1, "not judged"))
+    open_ = replace(open_, overrides=(), grade=replace(open_.grade, exercises=grades))
+    made = replace(made, entries=(first, open_, last))
+    seen = figures(made)
+    assert (seen.submissions, seen.not_judged, seen.middle, seen.mean) == (3, 1, "3.2", "3.2")
+    assert sum(bar.count for bar in distribution(made)) == 2
+    assert [view.judged for view in exercises(made)] == [3, 2]
+    page = class_page(made).decode()
+    listed = page.partition("To look at")[2]
+    assert listed.index("02.2 not judged.") < listed.index(">s0<") < listed.index(">s2<")
+    assert "without who was not judged in full" in page and "overrides.csv" in listed
+    assert "not judged" not in class_page(replace(made, entries=(first, last))).decode()
+    told = student_page(made, open_).decode()
+    assert "points; not judged: 02.2" in told and "no points yet, of 2.5" in told
+    assert (
+        "no mistake of yours" in told
+        and "no mistake of yours" not in student_page(made, first).decode()
+    )
+
+
 def test_failures_are_counted_by_mistake() -> None:
     grades = []
     for i, (outcome, mistake) in enumerate(

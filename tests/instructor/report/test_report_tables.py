@@ -133,6 +133,25 @@ def test_moodle_finds_students_and_gets_no_word_of_theirs() -> None:
     assert FORMULA not in cells["Feedback comments"]
 
 
+def test_no_system_gets_points_for_what_was_not_judged() -> None:
+    made = sheet(["ann", "bob"])
+    ann, bob = made.entries
+    grades = (ann.grade.exercises[0], exercise(1, "not judged"))
+    ann = replace(ann, overrides=(), grade=replace(ann.grade, exercises=grades))
+    made = replace(made, entries=(ann, bob))
+    assert rows(grades_table(made))[1] == ["ann", "2", "4.5", "2", "not judged"]
+    assert [line[0] for line in rows(canvas(made))[2:]] == ["bob"]
+    header, line, _ = rows(moodle(made))
+    cells = dict(zip(header, line, strict=True))
+    assert cells["Grade"] == "" and cells["Feedback comments"] == (
+        "02.1 Scatter: passed, 2 of 2; 02.2 Broadcast: not judged"
+    )
+    told = gradescope(made, ann)
+    assert told["score"] == 2.0 and told["output"].startswith("Not judged: 02.2. The score is")
+    assert told["tests"][1]["name"] == "Broadcast (not judged)"
+    assert told["tests"][1]["output"].startswith("This is no mistake of yours")
+
+
 def test_gradescope_gets_plain_text() -> None:
     told = gradescope(sheet(), sheet().entries[0])
     assert told["score"] == 2.0

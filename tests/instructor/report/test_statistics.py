@@ -93,14 +93,19 @@ def test_a_mistake_that_is_made_more_often_is_worse(written: Written) -> None:
 def test_who_handed_in_nothing_or_was_not_graded_is_not_counted(written: Written) -> None:
     more = [
         submission({"02.1": ("missing", "")}, handed_in=False),
-        submission({"02.1": ("crashed", "")}, note=FAILED),
+        submission({"02.1": ("crashed", "")}, note=FAILED),  # as it was called before
+        submission({"02.1": ("not judged", "")}, note=FAILED),
+        submission({"02.1": ("not judged", "")}),
+        submission({"02.1": ("by hand", "")}),
         submission({"02.1": ("missing", "")}),
         submission({"02.1": ("time-out", "")}),
         submission({"02.1": ("error", "exception")}),
     ]
-    (term,) = read_terms([written("2025", 1, 1, 0, more=more)])
+    (term,) = terms = read_terms([written("2025", 1, 1, 0, more=more)])
     (tally,) = term.tallies
-    assert (tally.handed_in, tally.passed, tally.wrong, tally.not_attempted) == (5, 1, 3, 1)
+    assert (tally.by_hand, tally.not_judged) == (1, 3)
+    assert compare(terms)[0].notes == ("Not judged in 2025, or only by hand: 4, not counted here.",)
+    assert (tally.judged, tally.passed, tally.wrong, tally.not_attempted) == (5, 1, 3, 1)
     assert tally.mistakes == {"sums": 1, "no end within the time": 1, "exception": 1}
 
 
