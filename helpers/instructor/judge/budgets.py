@@ -13,7 +13,8 @@ class Budgets:
     a submission together, four times that. call: one case. exercise: all cases of one. submission:
     all calls. What a sandbox takes to start counts nowhere, nor does what the judge does. real: an
     exercise on real ranks, all of them together, which counts nowhere else. restarts: how often
-    cells may end or stall the process before the rest is given up.
+    cells may end or stall the process before the rest is given up. undecided: how many calls a wall
+    clock may end before the machine counts as too busy for the rest.
     """
 
     step: float = 10.0
@@ -23,6 +24,7 @@ class Budgets:
     submission: float = 180.0
     real: float = 20.0
     restarts: int = 5
+    undecided: int = 2
 
 
 BUDGETS = Budgets()
@@ -35,6 +37,7 @@ class Clock:
         self.budgets = budgets
         self._submission = budgets.submission
         self._exercise = 0.0
+        self._undecided = 0
 
     def exercise(self) -> None:
         """An exercise begins."""
@@ -44,6 +47,15 @@ class Clock:
         """A call has taken so many."""
         self._exercise -= seconds
         self._submission -= seconds
+
+    def not_judged(self) -> None:
+        """A wall clock has ended a call."""
+        self._undecided += 1
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether the machine is too busy for anything."""
+        return self._undecided >= self.budgets.undecided
 
     @property
     def call(self) -> float:

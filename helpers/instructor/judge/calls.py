@@ -37,8 +37,8 @@ def observe(
     inside: by the word of its own process, as a learner's check has it; for hints.
     After trouble its processes are in no known state: they are ended.
     """
-    channels = session.channels(case.ranks)
-    if not channels and session.undecided:
+    channels = [] if clock.hopeless else session.channels(case.ranks)
+    if not channels and (clock.hopeless or session.undecided):
         return Observation(trouble="not judged")
     if not channels:
         return Observation(trouble="died", text="it ended while the cells ran again.")
@@ -47,6 +47,8 @@ def observe(
         return Observation(trouble="timeout", text=OVER)
     seen = _observe(channels, exercise, case, session, seconds, inside)
     clock.take(max(channel.taken() for channel in channels))
+    if seen.trouble == "not judged":
+        clock.not_judged()
     if seen.trouble:  # other ranks are in the middle of theirs, or what it has forked goes on
         session.give_up(seen.trouble in ("timeout", "died"))
     return seen
