@@ -17,7 +17,6 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 from helpers.engines.hosts import namespaces
-from helpers.engines.patience import PATIENCE
 from helpers.exercises import drives_tf
 from helpers.exercises.record import SWITCH
 from helpers.setup import state, system
@@ -149,11 +148,3 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         )
     if item.get_closest_marker("browser") and system.browser() is None:
         pytest.skip(f"No Chromium was found. To have it: {system.install_line(['chromium'])}")
-    if item.get_closest_marker("patient"):
-        os.environ[PATIENCE] = "4"
-
-
-def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """Time-outs are as always for the next test."""
-    if item.get_closest_marker("patient"):
-        os.environ.pop(PATIENCE, None)

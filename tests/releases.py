@@ -10,7 +10,6 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from helpers.engines.patience import PATIENCE
 from helpers.exercises import lessons
 from helpers.exercises.record import SWITCH
 from helpers.instructor.build_lesson import CHECK_ID, number_of
@@ -40,7 +39,6 @@ def environment(unpacked: Path, *more: Path) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(map(str, (unpacked, *more))),
         "PYTHONDONTWRITEBYTECODE": "1",
         MOST_REPEATS: "1",
-        PATIENCE: "4",
         SWITCH: "off",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }

@@ -8,7 +8,6 @@ import select
 import selectors
 import socket
 import sys
-import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from helpers.engines.errors import RunError, RunInterrupted
 from helpers.engines.hosts.network import Network
 from helpers.engines.output import show_output
 from helpers.engines.own_time import Limit, OwnTime, descendants
+from helpers.engines.patience import LOOK_SECONDS, Patience
 from helpers.engines.rank import Failure, Plan
 from helpers.engines.rank_output import RankOutput
 from helpers.engines.trace import Event, RankStats, Results, Stats, Trace, with_computing
@@ -141,7 +141,7 @@ class LocalRun:
             if isinstance(error, KeyboardInterrupt):
                 raise RunInterrupted("The run was interrupted before its ranks started.") from None
             raise
-        self.deadline = time.monotonic() + plan.timeout
+        self.patience = Patience(plan.timeout, self.processes)
         self.limit = Limit(OwnTime(self.processes), own_time) if own_time else None
 
     def start(self, board: int, parcel: Parcel) -> list[int]:
@@ -194,10 +194,10 @@ class LocalRun:
             self.selector.register(self.outputs[rank].fd, selectors.EVENT_READ, ("output", rank))
         self.selector.register(self.client.socket, selectors.EVENT_READ, ("server", -1))
         while len(self.answers) < self.plan.size:
-            left = self.deadline - time.monotonic()
+            left = self.patience.left
             if left <= 0:
                 raise report.timed_out(self)
-            for key, _ in self.selector.select(min(left, 0.1)):
+            for key, _ in self.selector.select(min(left, LOOK_SECONDS)):
                 self.handle(*key.data)
             watch.look()
             if self.limit is not None:

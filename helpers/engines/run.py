@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any
 
 from helpers.engines.hosts.network import Network, network
-from helpers.engines.patience import patient
 from helpers.engines.trace import Results
 
 ENGINES = ("processes", "virtual", "hosts", "cluster")
@@ -32,7 +31,8 @@ def run(
     real ranks on virtual hosts of this machine, whose links have the bandwidth that is asked for,
     "cluster" for a job on the nodes of a cluster.
     framework: whose world the real ranks bring up: "torch", "tensorflow" or "horovod".
-    timeout: seconds after which the run is ended; `patience` has what lengthens them all.
+    timeout: seconds after which the run is ended, without those in which its ranks wanted a
+    processor and had none.
     show=False keeps the ranks' output for `.output` instead of printing it.
 
     Options of "processes": transport="shared memory" or "sockets" (gloo's); threads=1, the
@@ -74,7 +74,7 @@ def run(
         raise TypeError(f"timeout is a number of seconds, not {timeout!r}.")
     if not timeout > 0:
         raise ValueError(f"timeout={timeout} is not a time; give seconds above 0.")
-    timeout = patient(float(timeout))
+    timeout = float(timeout)
     if where is not None:
         options["network"] = where
     if engine == "virtual":

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import ctypes
+import os
 import sys
 import threading
 import time
@@ -19,6 +20,7 @@ from types import FrameType
 from typing import Any
 
 from helpers.engines.deadlock import State
+from helpers.engines.patience import Patience
 from helpers.engines.places import is_engine
 
 _POLL_SECONDS = 0.1  # so often the waiting thread looks whether it is to be stopped itself
@@ -265,10 +267,10 @@ class Scheduler:
 
     def run(self, timeout: float | None) -> bool:
         """Let the tasks run until none can, or one fails; False where the time is up first."""
-        deadline = None if timeout is None else time.monotonic() + timeout
+        patience = None if timeout is None else Patience(timeout, lambda: [os.getpid()])
         self._hand_on()
         while True:
-            left = _POLL_SECONDS if deadline is None else deadline - time.monotonic()
+            left = _POLL_SECONDS if patience is None else patience.left
             if left <= 0:
                 return False
             if self._over.acquire(timeout=min(left, _POLL_SECONDS)):

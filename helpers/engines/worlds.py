@@ -54,7 +54,7 @@ LONGEST = 1e8  # seconds that a time-out of torch's may have
 
 def peers_patience(plan: Plan) -> float:
     """Seconds for which a framework waits for a peer: longer than the run, which tells more."""
-    return min(plan.timeout + 60, LONGEST)
+    return min(10 * plan.timeout + 60, LONGEST)
 
 
 def join_torch(comm: LocalComm, plan: Plan) -> Any:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import psutil
 
 from helpers.engines.errors import RunError
-from helpers.engines.patience import patient
 from helpers.setup.state import horovod_missing
 from helpers.workloads.elastic_job import LAST_STEP, through_kills
 from helpers.workloads.elastic_nodes import Command, Nodes, kill_tree
@@ -71,7 +70,7 @@ class Horovod:
         """Write down the hosts, and start the job."""
         hosts = self.nodes.folder / "hosts.txt"
         hosts.write_text("".join(f"{host}:1\n" for host in HOSTS))
-        least, late = math.ceil(patient(COOLDOWN)), math.ceil(patient(GLOO_SECONDS))
+        least, late = math.ceil(COOLDOWN), math.ceil(GLOO_SECONDS)
         words = [
             "horovodrun", "-np", "2", "--min-np", "1", "--max-np", "2",
             "--host-discovery-script", "sh cluster/discover_hosts.sh",

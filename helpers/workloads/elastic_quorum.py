@@ -16,7 +16,6 @@ from torch.nn.functional import cross_entropy
 
 from helpers.engines.cluster.launchers import free_port
 from helpers.engines.errors import RunError
-from helpers.engines.patience import patient
 from helpers.workloads.digits import CLASSES, PIXELS, digits
 from helpers.workloads.elastic_job import FINISH_SECONDS, LEAST_GAP, MOST_GAP, TAIL, WITHIN
 from helpers.workloads.elastic_nodes import LOOK, Command, Nodes
@@ -122,7 +121,7 @@ def with_quorum(
     if kills < 0:
         raise ValueError(f"A replica is killed 0 times or more, not {kills}.")
     with Nodes() as nodes:
-        return Replicas(nodes, syncs, every, pace).run(kills, seed, patient(timeout))
+        return Replicas(nodes, syncs, every, pace).run(kills, seed, timeout)
 
 
 class Replicas:
@@ -160,7 +159,7 @@ class Replicas:
                     f"{len(self.killed)} of {kills} kills."
                 )
             time.sleep(LOOK)
-        self.nodes.finish(REPLICAS, patient(FINISH_SECONDS))
+        self.nodes.finish(REPLICAS, FINISH_SECONDS)
         self.notes.look()
         return self.told(began)
 

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Sequence
 
-from helpers.engines.patience import patient
 from helpers.workloads.elastic_job import LAST_STEP, through_kills
 from helpers.workloads.elastic_nodes import LOOK, Command, Nodes
 from helpers.workloads.elastic_story import Elastic
@@ -17,7 +16,7 @@ LINUX = sys.platform == "linux"
 # On Linux all of 127.0.0.0/8 is this machine: two nodes have two addresses, as on a cluster, and
 # the first of them is the first rank's again when it comes back.
 ADDRESSES = {"node-0": "127.0.0.1", "node-1": "127.0.0.2" if LINUX else "127.0.0.1"}
-START_SECONDS = 120.0
+START_SECONDS = 480.0  # it ends what hangs
 SILENT_SECONDS = (
     10.0  # a node that is silent for so long is out: it must be more than a slow moment
 )
@@ -72,7 +71,7 @@ class Torchrun:
     def begin(self) -> None:
         """Start the rendezvous, and, as soon as it says where it is, both nodes."""
         self.type("rendezvous", Command(["python", "cluster/rendezvous.py", "--port", "0"]))
-        self.endpoint = self.address(patient(START_SECONDS))
+        self.endpoint = self.address(START_SECONDS)
         for name in self.names:
             self.again(name)
 
@@ -82,7 +81,7 @@ class Torchrun:
 
     def again(self, name: str) -> None:
         """What is typed on a node, the first time and every time that it comes back."""
-        configuration = CONFIGURATION.format(silent=math.ceil(patient(SILENT_SECONDS)))
+        configuration = CONFIGURATION.format(silent=math.ceil(SILENT_SECONDS))
         words = [
             "torchrun", "--nnodes=1:2", f"--nproc-per-node={self.ranks_per_node}",
             f"--max-restarts={self.max_restarts}", "--rdzv-backend=c10d",

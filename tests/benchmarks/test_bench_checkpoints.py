@@ -10,8 +10,6 @@ from benchmarks import checkpoints
 from benchmarks.report import Report
 from helpers.workloads.checkpoint_hidden import WAYS, Cost
 
-pytestmark = pytest.mark.patient
-
 
 def test_every_way_has_a_row_and_what_is_hidden_is_claimed(
     monkeypatch: pytest.MonkeyPatch,

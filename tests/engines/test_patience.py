@@ -1,35 +1,53 @@
-"""Time-outs that one setting lengthens, for machines that many share."""
+"""How long a run is waited for: not a second for what the machine kept from its processes."""
 
 from __future__ import annotations
 
 import pytest
 
 import helpers
+from helpers.engines import patience
 from helpers.engines.errors import RunTimeout
-from helpers.engines.patience import PATIENCE
-from helpers.exercises.observe import observe
-from helpers.exercises.spec import Case, Observation
+from helpers.engines.patience import Patience
 
 
-@pytest.mark.parametrize("engine", ["virtual", "processes"])
-def test_a_run_is_waited_for_as_long_as_the_setting_says(
-    engine: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("engine", ["virtual", pytest.param("processes", marks=pytest.mark.real)])
+def test_what_has_no_end_is_ended(engine: str) -> None:
     def hangs(comm: object) -> None:
         while True:
             pass
 
-    monkeypatch.setenv(PATIENCE, "4")
-    with pytest.raises(RunTimeout, match="After 2 s"):
+    with pytest.raises(RunTimeout, match=r"After 0\.5 s"):
         helpers.run(hangs, ranks=1, engine=engine, timeout=0.5)
 
 
-def test_a_case_is_waited_for_likewise(monkeypatch: pytest.MonkeyPatch) -> None:
-    def drive(fn: object, case: Case) -> Observation:
-        helpers.run(lambda comm: comm.compute(0.4), ranks=1)
-        return Observation()
+class Machine:
+    """A clock that moves by a step at each look, and how long a thread has waited for its turn."""
 
-    found = [observe(drive, print, [Case("a", ())], 0.1)[-1].trouble]
-    monkeypatch.setenv(PATIENCE, "100")
-    found.append(observe(drive, print, [Case("a", ())], 0.1)[-1].trouble)
-    assert found == ["timeout", ""]
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, step: float, held: float) -> None:
+        self.now, self.waited, self.step, self.held = 0.0, 0.0, step, held
+        monkeypatch.setattr(patience.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(patience, "_waited", lambda pids: {"7": self.waited})
+
+    def left(self, seconds: float, looks: int) -> float:
+        """What is left of so many seconds after so many looks."""
+        waits = Patience(seconds, lambda: ())
+        for _ in range(looks):
+            self.now += self.step
+            self.waited += self.held
+            left = waits.left
+        return left
+
+
+@pytest.mark.parametrize(
+    ("step", "held", "left"),
+    [
+        (0.2, 0.0, 8.0),  # nobody wants more than there is: the wall clock
+        (0.2, 0.15, 9.5),  # three quarters of the time somebody else has the processor
+        (0.2, 0.2, 10.0),  # always
+        (60.0, 0.0, -1.0),  # all of it is stopped for a minute at a time
+    ],
+)
+def test_what_the_machine_keeps_from_a_run_is_not_the_runs(
+    monkeypatch: pytest.MonkeyPatch, step: float, held: float, left: float
+) -> None:
+    assert Machine(monkeypatch, step, held).left(10.0, 10) == pytest.approx(left)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from helpers.engines.patience import PATIENCE
 from helpers.exercises import everything, find, of_lesson
 from helpers.exercises.judging import is_right, judge, judge_all
 from helpers.exercises.observe import observe
@@ -65,7 +64,6 @@ def stub(exercise: Exercise) -> Callable[..., Any]:
     return undone
 
 
-@pytest.mark.patient
 @pytest.mark.parametrize("exercise", EXERCISES, ids=named)
 def test_the_reference_passes_on_the_visible_and_on_hidden_cases(exercise: Exercise) -> None:
     for seed in (0, *HIDDEN_SEEDS, 11, 12):
@@ -95,13 +93,8 @@ def test_each_wrong_answer_gets_its_own_hint_and_each_family_is_met(exercise: Ex
 
 
 def told(exercise: Exercise, answer: WrongAnswer) -> Verdict:
-    """What a wrong answer is told; one that was only slow, on a busy machine, is asked again."""
-    result = verdict(exercise, answer.function)
-    if result.mistake == "no end" and not tells(exercise, answer, result):
-        with pytest.MonkeyPatch.context() as longer:
-            longer.setenv(PATIENCE, "4")
-            return verdict(exercise, answer.function)
-    return result
+    """What a wrong answer is told."""
+    return verdict(exercise, answer.function)
 
 
 def tells(exercise: Exercise, answer: WrongAnswer, result: Verdict) -> bool:

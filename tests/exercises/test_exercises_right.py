@@ -256,7 +256,6 @@ for path in sorted(Path(__file__).parent.glob("right_answers_*.py")):
     RIGHT += getattr(import_module(f"tests.exercises.{path.stem}"), "RIGHT", [])
 
 
-@pytest.mark.patient
 @pytest.mark.parametrize(("number", "answer"), RIGHT, ids=lambda v: getattr(v, "__name__", v))
 def test_another_right_answer_passes(number: str, answer: Callable[..., Any]) -> None:
     exercise = find(number)

@@ -12,11 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from helpers.engines.patience import PATIENCE
 from hostile.submission import NUMBERS, OVER, Attack, good
 
 HANGS = 180.0  # seconds after which a grader that says nothing counts as dead
-BUSY = 6.0  # times as long has a second try, where the first ran out of time and should not have
 SEED = 20_26_11_21
 
 
@@ -34,7 +32,6 @@ class Bench:
         self.command = list(command)
         self.beside = Path(__file__).parents[1]  # where this package is found
         self.slot: subprocess.Popen[str] | None = None
-        self.patience = 1.0
         self.graded = 0
 
     def grade(self, path: Path, name: str = "student", seed: int = SEED) -> dict[str, Any]:
@@ -46,7 +43,7 @@ class Bench:
         assert slot.stdin is not None and slot.stdout is not None
         line = json.dumps({"path": str(path), "submission": name, "seed": seed})
         print(line, file=slot.stdin, flush=True)
-        if not select.select([slot.stdout], [], [], self.patience * HANGS)[0]:
+        if not select.select([slot.stdout], [], [], HANGS)[0]:
             self.close()
             raise AssertionError(f"The grader hangs on {name}.")
         answer = slot.stdout.readline()
@@ -68,29 +65,10 @@ class Bench:
         self.hold(next_one, next_one.write(folder))
 
     def hold(self, attack: Attack, path: Path) -> dict[str, Any]:
-        """Grade a file and hold the grade against what it has to be.
-
-        Where it ran out of time and should not have, a busy machine gets a second try.
-        """
+        """Grade a file and hold the grade against what it has to be."""
         told = self.grade(path, attack.name)
-        try:
-            hold(attack, told["grade"])
-        except AssertionError:
-            if not any(e["outcome"] == "time-out" for e in told["grade"]["exercises"]):
-                raise
-            told = self.slowly(path, attack.name)
-            hold(attack, told["grade"])
+        hold(attack, told["grade"])
         return told
-
-    def slowly(self, path: Path, name: str) -> dict[str, Any]:
-        """What a slot says that takes its time."""
-        self.close()
-        self.patience = BUSY
-        try:
-            return self.grade(path, name)
-        finally:
-            self.close()
-            self.patience = 1.0
 
     def _running(self) -> subprocess.Popen[str]:
         if self.slot is None:
@@ -102,7 +80,6 @@ class Bench:
                 "XDG_CONFIG_HOME": str(self.home / ".config"),
                 "PYTHONPATH": os.pathsep.join(paths),
                 "PYTHONDONTWRITEBYTECODE": "1",
-                PATIENCE: str(self.patience),
                 "COURSE_SECRET": "an environment that nobody may read",
             }
             self.slot = subprocess.Popen(

@@ -30,7 +30,6 @@ MISSING = missing()
 pytestmark = [
     pytest.mark.tensorflow,
     pytest.mark.skipif(bool(MISSING), reason=MISSING or ""),
-    pytest.mark.patient,
 ]
 SLOT = 31
 SEED = 5_620_117_320_044_871

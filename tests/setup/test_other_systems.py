@@ -110,7 +110,6 @@ def test_the_doctor_says_what_each_costs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.patient
 def test_ranks_checks_and_servers_need_nothing_of_linux_alone(tmp_path: Path) -> None:
     folder = tmp_path / "My Course"  # people there like spaces
     left_out = shutil.ignore_patterns("__pycache__")
@@ -123,7 +122,6 @@ def test_ranks_checks_and_servers_need_nothing_of_linux_alone(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-@pytest.mark.patient
 def test_ranks_are_spawned_where_none_can_be_forked() -> None:
     told = without("macos fork", "-c", RANKS + SERVERS + FALLS).splitlines()
     assert told[:2] == TOLD
@@ -131,7 +129,6 @@ def test_ranks_are_spawned_where_none_can_be_forked() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.patient
 def test_ranks_are_spawned_where_that_is_asked_for() -> None:
     told = without("", "-c", RANKS + CHECK + SERVERS, COURSE_START="spawn").splitlines()
     assert told[:2] == TOLD

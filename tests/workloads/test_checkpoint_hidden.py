@@ -19,7 +19,6 @@ from helpers.workloads.checkpoint_hidden import (
 from helpers.workloads.checkpoint_training import Setting
 
 SMALL = Setting(steps=4, every=2, hidden=(12,), keep=1)
-pytestmark = pytest.mark.patient
 
 
 @pytest.mark.parametrize("rate", [5e6, pytest.param(None, marks=pytest.mark.thorough)])

@@ -14,7 +14,6 @@ from helpers.workloads.checkpoint_torch import METADATA, torch_latest
 from helpers.workloads.checkpoint_training import Setting
 
 SHORT = Setting(steps=6, every=2, hidden=(12,))
-pytestmark = pytest.mark.patient
 
 
 @pytest.mark.parametrize(

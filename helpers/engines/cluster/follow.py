@@ -14,16 +14,15 @@ from helpers.engines.cluster.launchers import Job
 from helpers.engines.cluster.slurm import State
 from helpers.engines.errors import RunError, RunInterrupted
 from helpers.engines.output import show_output
-from helpers.engines.patience import patient
 from helpers.engines.rank_output import RankOutput
 from helpers.engines.trace import Event, RankStats, Results, Stats, Trace, with_computing
 
 LOOK = 0.1  # seconds between two looks into the folder
 ASK, ASK_RARELY = 1.0, 5.0  # between two questions to the launcher, at first and in a long queue
-SILENT = 10.0  # seconds without a beat after which a node is dead; a keeper beats every second
+SILENT = 20.0  # seconds without a beat after which a node is dead; a keeper beats every second
 ALL_SILENT = 3  # times as long, where no node is heard of at all
 MOST = 0.5  # seconds that one look adds at most to the time in which nothing was heard
-STILL = 8.0  # seconds in which nothing moves, after which ranks that all wait are deadlocked
+STILL = 16.0  # seconds in which nothing moves, after which ranks that all wait are deadlocked
 BUSY = 0.15  # seconds of processor time meanwhile that mean that a message is on its way
 SETTLE = 2.0  # for a last word to arrive, once the launcher says that the job has ended
 
@@ -174,12 +173,12 @@ class Follower:
             # What a lost peer makes a rank raise is not the cause: hear of every other rank first.
             unsure = [r for r in self.unfinished() if self.beats.get(r, (0, 0))[1] <= self.suspect]
             fallen = self.state.word == "NODE_FAIL"
-            if unsure and not silent and not fallen and waited < patient(SILENT):
+            if unsure and not silent and not fallen and waited < SILENT:
                 return
             if silent or (unsure and self.whole_nodes(unsure)):
                 raise report.node_died(self, silent or unsure)
             only_ended = all(each.what in ("value", "ended") for each in self.outcomes.values())
-            if only_ended and self.state.stage != "ended" and waited < patient(SILENT):
+            if only_ended and self.state.stage != "ended" and waited < SILENT:
                 return  # the launcher has ended ranks, and is about to say why
             raise report.first(self)
         if silent and self.state.stage == "runs" and self.state.word != "SUSPENDED":
@@ -197,7 +196,7 @@ class Follower:
         moved = lanes != self.still[0] or used - self.still[1] > BUSY
         if moved or not all(report.now(self, rank)[0].waits for rank in notes):
             self.still = lanes, used, self.clock
-        elif self.clock - self.still[2] > patient(STILL):
+        elif self.clock - self.still[2] > STILL:
             raise report.deadlocked(self)
 
     def judge_time(self, now: float) -> None:
@@ -216,11 +215,11 @@ class Follower:
 
     def silent(self) -> list[int]:
         """Ranks whose node had not been heard of for too long at the last look."""
-        since = self.clock - patient(SILENT)
+        since = self.clock - SILENT
         quiet = [r for r in self.unfinished() if r in self.beats and self.beats[r][1] < since]
         # All at once is rather a shared disk that stands still: give it time.
         last = max((self.beats[r][1] for r in quiet), default=0.0)
-        if len(quiet) == self.plan.size and self.clock - last < ALL_SILENT * patient(SILENT):
+        if len(quiet) == self.plan.size and self.clock - last < ALL_SILENT * SILENT:
             return []
         return quiet if self.whole_nodes(quiet) else []
 

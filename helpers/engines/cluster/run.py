@@ -27,7 +27,6 @@ from helpers.engines.cluster.launchers import (
 )
 from helpers.engines.cluster.place import first_address
 from helpers.engines.errors import RunError, RunInterrupted
-from helpers.engines.patience import patient
 from helpers.engines.processes import pack_function
 from helpers.engines.trace import Results
 from helpers.engines.wire import Parcel
@@ -77,7 +76,7 @@ def run_cluster(
     try:
         plan = Plan(
             nodes * ranks_per_node, nodes, framework, launcher, device, threads, timeout,
-            patient(float(start_timeout)), interface, [path or os.getcwd() for path in sys.path],
+            float(start_timeout), interface, [path or os.getcwd() for path in sys.path],
             os.getcwd(), f"{launcher}-{secrets.token_hex(3)}", cell_sources(),
         )  # fmt: skip
         made = laid_out(Path(folder) if folder is not None else None, plan, parcel)

@@ -19,7 +19,6 @@ from helpers.algorithms.servers.task import Task
 from helpers.engines.comm import Comm
 from helpers.engines.errors import Deadlock, RunError, RunInterrupted, RunTimeout
 from helpers.engines.hosts.network import Network
-from helpers.engines.patience import patient
 from helpers.engines.processes import run_processes
 from helpers.engines.rank import describe_failure
 from helpers.engines.real import Recorder
@@ -77,7 +76,7 @@ def train_processes(
     """
     if not hasattr(os, "fork"):
         raise RunError(NO_FORK)
-    timeout = patient(float(timeout))
+    timeout = float(timeout)
     logs = None if order is None else [[Message(*m) for m in log] for log in order]
     status = anonymous_file()
     plan = Plan(

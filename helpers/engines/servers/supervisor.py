@@ -15,6 +15,7 @@ import time
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from helpers.engines.patience import Patience
 from helpers.engines.servers import real_report as words
 from helpers.engines.servers.freight import be_porter
 from helpers.engines.servers.job import BEGIN, Job, Pipe
@@ -61,6 +62,7 @@ class Supervisor:
         self._still: tuple[float, Any] = (0.0, None)
         self._status: int | None = None
         self._told = 0.0
+        self._patience = Patience(self.job.plan.timeout, lambda: ())
         with suppress(OSError):  # not on every system
             self._status = os.open(job.plan.status, os.O_WRONLY)
 
@@ -73,6 +75,7 @@ class Supervisor:
             for name in self.job.names:
                 self.fork(name)
             self.slots.began[0] = time.monotonic()
+            self._patience = Patience(self.job.plan.timeout, lambda: list(self.pids.values()))
             for pipe in self.job.to_server:
                 pipe.send(BEGIN)
             while not self.slots.complete.all():
@@ -112,7 +115,7 @@ class Supervisor:
     def look(self) -> None:
         """Wait for something to happen, for a moment at most, and see to it."""
         now = self.slots.now()
-        if now > self.job.plan.timeout:
+        if self._patience.left <= 0:
             raise Ending("late", words.late(self.job, self.pids))
         until = min([_LOOK_SECONDS, *(moment - now for moment, _ in self.kills)])
         ready, _, _ = select.select([self.job.bell.reader], [], [], max(until, 0))

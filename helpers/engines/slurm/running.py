@@ -15,11 +15,10 @@ from pathlib import Path
 
 import psutil
 
-from helpers.engines.patience import patient
 from helpers.engines.slurm import processes, settings
 
 LOOK = 0.1  # seconds between two questions whether it is up
-START = 30.0  # seconds until both nodes are idle; on an idle machine it takes one or two
+START = 120.0  # seconds until both nodes are idle, which takes one or two: it ends what hangs
 RESTARTS = 3  # of daemons that have ended, until that is an error
 
 TIES: dict[Path, int] = {}  # pipes by a site's folder: the end of this process closes them
@@ -101,7 +100,7 @@ class Site:
 
         Raises SiteFailed, with SLURM's own last words.
         """
-        end = time.monotonic() + patient(START)
+        end = time.monotonic() + START
         asked = -1.0
         while time.monotonic() < end:
             keeper = self._keeper()

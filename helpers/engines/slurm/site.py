@@ -19,7 +19,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from helpers.engines.patience import patient
 from helpers.engines.slurm import settings
 from helpers.engines.slurm.running import START, TIES, Site, SiteFailed, clean
 from helpers.setup import places, system
@@ -136,7 +135,7 @@ def _start_keeper(folder: Path, tied: bool) -> None:
         os.close(reading)
     if tied:
         TIES[folder] = writing
-    end = time.monotonic() + patient(START)
+    end = time.monotonic() + START
     while not (folder / settings.PIDS).exists() and keeper.poll() is None:
         if time.monotonic() > end:
             break

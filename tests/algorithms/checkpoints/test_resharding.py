@@ -33,7 +33,6 @@ from helpers.algorithms.checkpoints.sharded_state import gathered, load_state, s
 from helpers.algorithms.data_parallel.sharding import Sharded
 
 SIZES = st.integers(1, 9)
-pytestmark = pytest.mark.patient
 
 
 def cut(row: torch.Tensor, size: int) -> list[torch.Tensor]:

@@ -106,7 +106,6 @@ def when_all_compute(folder: Path, then: Callable[[], None]) -> list[float]:
 
 @needs_slurm()
 @pytest.mark.slow
-@pytest.mark.patient
 def test_slurm_gives_what_local_ranks_give(
     slurm: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -145,7 +144,6 @@ def test_horovod_ranks_on_two_nodes(slurm: Site, tmp_path: Path) -> None:
 
 @needs_slurm()
 @pytest.mark.slow
-@pytest.mark.patient
 def test_an_exception_is_told_with_its_rank_and_leaves_nothing(slurm: Site, tmp_path: Path) -> None:
     with pytest.raises(RankFailed) as failed:
         run(fails, tmp_path)
@@ -282,7 +280,6 @@ print(f"rank {comm.rank} of {comm.size} on {comm.host} of {comm.hosts}: {got.sum
 
 @needs_slurm()
 @pytest.mark.thorough
-@pytest.mark.patient
 def test_a_script_under_srun(slurm: Site, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)

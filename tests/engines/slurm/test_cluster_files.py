@@ -99,7 +99,6 @@ def test_a_rank_that_fails_ends_the_others(slurm: Site, tmp_path: Path) -> None:
 
 @needs_slurm()
 @pytest.mark.thorough
-@pytest.mark.patient
 @pytest.mark.parametrize(
     ("line", "ranks"),
     [

@@ -58,7 +58,6 @@ def test_a_first_job_is_sent_and_looked_at(slurm: Site, tmp_path: Path) -> None:
 
 @needs_slurm()
 @pytest.mark.thorough
-@pytest.mark.patient
 def test_the_other_launchers_say_the_same(slurm: Site, tmp_path: Path) -> None:
     others = [line for line in lines("sbatch") + lines("bash") if "cluster/run.slurm" not in line]
     assert len(others) == 3

@@ -10,7 +10,6 @@ import in_sandbox
 import pytest
 from in_sandbox import SECONDS, Person, gone, says
 
-from helpers.engines.patience import PATIENCE
 from helpers.instructor.sandbox import Limits, Sandbox
 from helpers.instructor.sandbox.watch import inside
 from helpers.worker.frames import Closed
@@ -25,9 +24,7 @@ def sandbox() -> Iterator[Sandbox]:
     """One sandbox for the tests of this file."""
     in_sandbox.needs_sandbox()
     made = Sandbox(in_sandbox.NUMBER + 2, "02", limits=SMALL)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(PATIENCE, "4")  # forty processes that fork leave it little of a busy machine
-        yield made
+    yield made
     made.stop()
 
 
