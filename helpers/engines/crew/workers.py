@@ -24,7 +24,7 @@ from helpers.engines.wire import receive_message, send_message
 
 Train = Callable[[Job, Any], tuple[float, Any]]
 PRELOAD = ("torch", "helpers.workloads.search_models")
-START_SECONDS, END_SECONDS = 60.0, 5.0
+START_SECONDS, END_SECONDS = 600.0, 5.0
 _ROOT = Path(__file__).resolve().parents[2]
 
 
