@@ -21,7 +21,11 @@ from helpers.instructor.judge.session import Session
 from helpers.instructor.sandbox import missing, running
 
 MISSING = missing()
-pytestmark = [pytest.mark.skipif(bool(MISSING), reason=MISSING or ""), pytest.mark.patient]
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(bool(MISSING), reason=MISSING or ""),
+    pytest.mark.patient,
+]
 
 RANKED = [e for e in everything() if e.ranked]
 SMALL = 5  # ranks, so that each has a sandbox of its own
