@@ -76,7 +76,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     selection.select(config, items)
 
 
-@pytest.fixture(params=["virtual", pytest.param("processes", marks=pytest.mark.real)])
+@pytest.fixture(params=["virtual", "processes"])
 def engine(request: pytest.FixtureRequest) -> str:
     """Each engine in turn: what holds on one has to hold on the other."""
     return str(request.param)

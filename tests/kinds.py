@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 CLOCKLESS, REAL = "clockless", "real"
-IMPLIED = ("hosts", "browser")  # what bears one of these marks is real as well
+# What bears one of these marks is real as well, and what runs on one of these engines.
+IMPLIED, ENGINES = ("hosts", "browser"), ("processes", "hosts", "cluster")
 # What Python tells of before a process starts, and of which arguments names the program.
 STARTS = {
     "subprocess.Popen": 1,
@@ -42,8 +43,11 @@ _started: list[str] = []
 
 
 def is_real(item: pytest.Item) -> bool:
-    """Whether a test may start processes."""
-    return any(item.get_closest_marker(mark) for mark in (REAL, *IMPLIED))
+    """Whether a test may start processes: by a mark, or by what it gets as `engine`."""
+    given = getattr(getattr(item, "callspec", None), "params", {})
+    return given.get("engine") in ENGINES or any(
+        item.get_closest_marker(mark) for mark in (REAL, *IMPLIED)
+    )
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -54,6 +58,8 @@ def add_options(parser: pytest.Parser) -> None:
 def choose(config: pytest.Config, items: list[pytest.Item]) -> list[pytest.Item]:
     """The tests of the kind that was asked for; of both, those without a clock come first."""
     real = [item for item in items if is_real(item)]
+    for item in real:
+        item.add_marker(REAL)  # so that pytest's own `-m real` finds them all
     if config.getoption("--kind") == REAL:
         return real
     apart = set(real)

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from helpers.commands.changed import git
-from helpers.setup.places import ROOT
 
 KEPT = ".pytest_cache/all"  # from the course's folder; git ignores it, and no clone has it
 SECONDS = 30 * 60  # a part of the real tests
@@ -82,8 +81,8 @@ class Notes:
         return set()
 
 
-def notes_of_this_commit(root: Path = ROOT) -> Notes | None:
-    """The notes on the commit that is checked out, those on others are thrown away.
+def notes_of_this_commit(root: Path) -> Notes | None:
+    """The notes on the commit that is checked out in a folder; those on others are thrown away.
 
     None where something is not committed, for nobody could tell what was tested.
     """

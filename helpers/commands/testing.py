@@ -193,7 +193,7 @@ def run_kinds(
 
 def run_in_parts(choice: Choice, told: dict[str, list[str]]) -> list[Outcome]:
     """Run each kind of test, real ones in parts, but for what passed earlier on this commit."""
-    notes = parts.notes_of_this_commit()
+    notes = parts.notes_of_this_commit(ROOT)
     if notes is None:
         print("Something is not committed, so what passes is not kept for the next time.")
         folder = Path(tempfile.mkdtemp(prefix="course-"))
@@ -204,7 +204,7 @@ def run_in_parts(choice: Choice, told: dict[str, list[str]]) -> list[Outcome]:
     for kind, name in KINDS.items():
         code = parts.MORE
         while code == parts.MORE:
-            print(f"— {name} (pytest), {len(notes.ended()):,} passed or ended before", flush=True)
+            print(f"— {name} (pytest), {len(notes.ended()):,} are done", flush=True)
             notes.begin_part()
             command = pytest_command(kind, choice, [f"--notes={notes.folder}"], ["tests"])
             if kind == "real":
