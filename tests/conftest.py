@@ -9,18 +9,17 @@ import signal
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
+from collections.abc import Generator
 from typing import Any
 
 import hypothesis
 import pytest
-from xdist.scheduler import LoadFileScheduling
 
 from helpers.engines.hosts import namespaces
 from helpers.exercises import drives_tf
 from helpers.exercises.record import SWITCH
 from helpers.setup import state, system
-from tests import kernel_ports, selection
+from tests import kernel_ports, kinds, parts, selection
 
 # No test asserts a time, hypothesis's among them: a busy machine is slow now and then. Everyday its
 # examples are the same in every run, so that what fails is the change; --all looks for new ones.
@@ -28,25 +27,14 @@ _UNTIMED = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.t
 hypothesis.settings.register_profile("everyday", derandomize=True, **_UNTIMED)
 hypothesis.settings.register_profile("exploring", **_UNTIMED)
 
-# Sandboxes of the same number share a user, and what one fills up or leaves the other would see.
-SANDBOXED = ("test_grading", "test_hostile", "test_judge", "test_sandbox", "test_watch_real")
-# What takes longest begins first, so that no worker is left alone with it at the end.
-LONGEST = (
-    "test_walk",
-    "test_notebooks",
-    SANDBOXED,
-    "test_untouched",
-    "test_release",
-    "test_nbgrader",
-    "test_exercises",
-)
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`./course test --all` runs what takes longest, too."""
     parser.addoption("--all", action="store_true", help="run what is marked thorough, too")
     parser.addoption("--pictures", help="keep the pictures of tests/walk in this folder")
     selection.add_options(parser)
+    kinds.add_options(parser)
+    parts.add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -60,6 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("exploring" if config.getoption("--all") else "everyday")
     os.environ[SWITCH] = "off"  # no test writes into the progress of whoever runs it
     kernel_ports.pytest_configure()
+    parts.configure(config)
     if "PYTEST_XDIST_WORKER" not in os.environ:
         _own_fonts(config)
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -82,32 +71,8 @@ def _own_fonts(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Choose; and where several workers share the tests, put the longest modules first."""
+    """Choose the tests to run, those without a clock first."""
     selection.select(config, items)
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: _place(item.path.stem))
-
-
-def _place(module: str) -> int:
-    """Where a module stands; those that use sandboxes stay together, in their own order."""
-    for place, names in enumerate(LONGEST):
-        if module.startswith(names):
-            return place
-    return len(LONGEST)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
-    """Keep a module in one worker, where several share the tests, and all sandboxes in one."""
-    return ByModule(config, log)
-
-
-class ByModule(LoadFileScheduling):  # type: ignore[misc]
-    """Shares out modules, in order; those that use sandboxes count as one."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        module = nodeid.partition("::")[0]
-        return "sandboxes" if Path(module).stem.startswith(SANDBOXED) else module
 
 
 @pytest.fixture(params=["virtual", "processes"])
@@ -133,18 +98,34 @@ def no_hosts() -> str:
     return namespaces.missing()
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
+def leave_out(item: pytest.Item) -> None:
     """Leave out what cannot run here, and say why."""
     missing = state.horovod_missing() if item.get_closest_marker("horovod") else None
     if missing:
         pytest.skip(missing)
     if item.get_closest_marker("hosts") and (why := no_hosts()):
         pytest.skip(f"no virtual hosts: {why}")
-    if item.get_closest_marker("thorough") and not item.config.getoption("--all"):
-        pytest.skip("It takes minutes: ./course test --all runs it")
-    if (lesson := selection.left_out_of_sample(item)) is not None:
-        pytest.skip(
-            f"Everyday, other lessons stand for {lesson}: --all and --lesson {lesson} run it"
-        )
     if item.get_closest_marker("browser") and system.browser() is None:
         pytest.skip(f"No Chromium was found. To have it: {system.install_line(['chromium'])}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
+    """Leave out what cannot run here; no fixture of a test without a clock starts a process."""
+    leave_out(item)
+    with kinds.watched(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Nor does the test."""
+    with kinds.watched(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
+    """Nor what comes after it."""
+    with kinds.watched(item):
+        return (yield)

@@ -16,6 +16,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from helpers.exercises.spec import Exercise
+from tests import kinds, parts
 
 JUDGED = "tests/exercises/"
 FEW = 3  # lessons: where a change reaches more, some stand for all
@@ -46,18 +47,25 @@ def belongs_to(item: pytest.Item) -> set[str]:
 
 
 def select(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what was not asked for."""
+    """Leave out what was not asked for, and what only --all runs."""
     lesson, reached = config.getoption("--lesson"), config.getoption("--reached")
+    kept = items
     if lesson:
         kept = [item for item in items if any(n[:2] == lesson for n in belongs_to(item))]
     elif reached:
         told = json.loads(Path(reached).read_text(encoding="utf-8"))
         kept = [item for item in items if is_reached(item, told)]
-    else:
-        return
-    left_out = set(items) - set(kept)
-    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    if not config.getoption("--all"):
+        kept = [item for item in kept if is_everyday(item)]
+    kept = parts.leave_out(config, kinds.choose(config, kept))
+    chosen = set(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = kept
+
+
+def is_everyday(item: pytest.Item) -> bool:
+    """Whether a test runs without --all: it takes no minutes, and no other lesson stands for it."""
+    return item.get_closest_marker("thorough") is None and left_out_of_sample(item) is None
 
 
 def is_reached(item: pytest.Item, told: dict[str, list[str]]) -> bool:

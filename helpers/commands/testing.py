@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,15 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from helpers.commands import parts
 from helpers.commands.changed import Reach, note_passed
 from helpers.setup import state
 from helpers.setup.machine import usable_cores
 from helpers.setup.places import ROOT
 
 TYPED = ("helpers", "benchmarks")
-MOST_WORKERS = 5
-SLOWEST = 10  # tests that the summary names
-GIGABYTES_A_WORKER = 4  # TensorFlow, torch and a few ranks at once
+KINDS = {"clockless": "tests without a clock", "real": "real tests, one at a time"}
+SLOWEST = 10  # tests of a kind that the summary names
+GIGABYTES_A_WORKER = 4  # TensorFlow and torch, and what a test computes
+_SLOW = re.compile(r"\d+\.\d+s (call|setup|teardown) ")
+STOPPED, NOTHING = 2, 5  # pytest's exit status: interrupted, or not one test to run
 
 
 class Outcome(NamedTuple):
@@ -71,24 +75,22 @@ def named_paths(arguments: Sequence[str]) -> list[str]:
 
 
 def workers() -> int:
-    """How many processes share the tests: three more than cores, where memory allows.
-
-    For each waits half of its time: for ranks that sleep, for kernels and sandboxes to start.
-    """
+    """How many processes share the tests without a clock: one a core, where memory allows."""
     import psutil
 
     memory = psutil.virtual_memory().total / 1e9
-    return max(1, min(int(usable_cores()) + 3, MOST_WORKERS, int(memory / GIGABYTES_A_WORKER)))
+    return max(1, min(int(usable_cores()), int(memory / GIGABYTES_A_WORKER)))
 
 
-def side_by_side() -> list[str]:
-    """pytest's options to run modules side by side, in order; tests/conftest.py shares them out."""
-    return ["-n", str(workers()), "--dist", "loadfile", "--no-loadscope-reorder"]
+def pytest_command(
+    kind: str, choice: Choice, arguments: Sequence[str], where: Sequence[str]
+) -> list[str]:
+    """How pytest is called on the tests of a kind.
 
-
-def pytest_command(choice: Choice, arguments: Sequence[str]) -> list[str]:
-    """How pytest is called: on what the arguments name, or on all there is, side by side."""
-    command = [*python("pytest"), f"--durations={SLOWEST}", "--durations-min=1"]
+    where: the files to collect, if the arguments name none. Tests without a clock run side by side,
+    but for those of a few files; they wait for nothing, so that no core idles.
+    """
+    command = [*python("pytest"), f"--kind={kind}", f"--durations={SLOWEST}", "--durations-min=1"]
     if sys.stdout.isatty() and not os.environ.get("CI"):
         command.append("--color=yes")
     if choice.fast:
@@ -97,9 +99,10 @@ def pytest_command(choice: Choice, arguments: Sequence[str]) -> list[str]:
         command.append("--all")
     if choice.lesson:
         command += [f"--lesson={choice.lesson}"]
-    if not named_paths(arguments):
-        command += [*collected(choice.reach), *side_by_side()]
-    return [*command, *arguments]
+    named = named_paths(arguments)
+    if kind == "clockless" and (not named or any((ROOT / one).is_dir() for one in named)):
+        command += ["-n", str(workers()), "--dist", "worksteal"]
+    return [*command, *([] if named else where), *arguments]
 
 
 def collected(reach: Reach | None) -> list[str]:
@@ -119,23 +122,33 @@ def collected(reach: Reach | None) -> list[str]:
 
 def run_pytest(command: Sequence[str]) -> tuple[int, list[str]]:
     """Run pytest, show its output as it comes; returns its exit status and what to say at the end:
-    the slowest tests, and its closing line."""
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    the slowest tests, and its closing line. An interrupt is handed on to it, once."""
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0
+    )
     assert process.stdout is not None
-    recent = b""
-    while chunk := os.read(process.stdout.fileno(), 65536):
+    recent, interrupted = b"", False
+    while True:
+        try:
+            if not (chunk := os.read(process.stdout.fileno(), 65536)):
+                code = process.wait()
+                break
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGINT)
+            interrupted = True
+            continue
         sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
         recent = (recent + chunk)[-65536:]
-    code = process.wait()
     lines = recent.decode(errors="replace").splitlines()
     closing = [line for line in lines if re.search(r" in \d[\d.]*s", line)]
-    slowest = [line for line in lines if re.match(r"\d+\.\d+s (call|setup|teardown) ", line)]
-    return code, [*slowest, closing[-1] if closing else f"pytest ended with status {code}"]
+    slowest = [line for line in lines if _SLOW.match(line)]
+    last = closing[-1] if closing else f"pytest ended with status {code}"
+    return STOPPED if interrupted else code, [*slowest, last]
 
 
 def run_tests(choice: Choice, arguments: Sequence[str]) -> int:
-    """Run the checks, then pytest; returns 0 where all of them passed."""
+    """Run the checks, then pytest on each kind of test; returns 0 where all of them passed."""
     if not (ROOT / "tests").exists():
         print("This is a learner's copy of the course: helpers.check tests what you write in it.")
         return 2
@@ -144,19 +157,64 @@ def run_tests(choice: Choice, arguments: Sequence[str]) -> int:
         print(f"— {name}", flush=True)
         started = time.monotonic()
         outcomes.append(Outcome(name, check() == 0, time.monotonic() - started))
-    closing: list[str] = []
+    told: dict[str, list[str]] = {}
     if nothing_reached(choice.reach):
         print("No test is reached by what differs.")
+    elif choice.thorough and choice.whole and not arguments:
+        outcomes += run_in_parts(choice, told)
     else:
-        print("— tests (pytest)", flush=True)
-        started = time.monotonic()
-        code, closing = run_pytest(pytest_command(choice, arguments))
-        outcomes.append(Outcome("tests (pytest)", code == 0, time.monotonic() - started))
-    _summary(outcomes, closing, choice.reach)
+        outcomes += run_kinds(choice, arguments, told)
+    _summary(outcomes, told, choice.reach)
     passed = all(outcome.passed for outcome in outcomes)
     if passed and choice.whole and not arguments:
         note_passed()
     return 0 if passed else 1
+
+
+def run_kinds(
+    choice: Choice, arguments: Sequence[str], told: dict[str, list[str]]
+) -> list[Outcome]:
+    """Run each kind of test; what pytest says at its end is put under told, by the kind's name."""
+    outcomes, codes, where = [], [], collected(choice.reach)
+    for kind, name in KINDS.items():
+        if choice.fast and kind == "real":
+            continue
+        print(f"— {name} (pytest)", flush=True)
+        started = time.monotonic()
+        code, told[name] = run_pytest(pytest_command(kind, choice, arguments, where))
+        codes.append(code)
+        outcomes.append(Outcome(name, code in (0, NOTHING), time.monotonic() - started))
+        if code == STOPPED or (code and {"-x", "--exitfirst"} & {*arguments}):
+            break
+    if set(codes) == {NOTHING}:
+        return [Outcome("tests: there is none such", False, 0.0)]
+    return outcomes
+
+
+def run_in_parts(choice: Choice, told: dict[str, list[str]]) -> list[Outcome]:
+    """Run each kind of test, real ones in parts, but for what passed earlier on this commit."""
+    notes = parts.notes_of_this_commit(ROOT)
+    if notes is None:
+        print("Something is not committed, so what passes is not kept for the next time.")
+        folder = Path(tempfile.mkdtemp(prefix="course-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        notes = parts.Notes(folder)
+    notes.forget_failures()
+    started, code = time.monotonic(), 0
+    for kind, name in KINDS.items():
+        code = parts.MORE
+        while code == parts.MORE:
+            print(f"— {name} (pytest), {len(notes.ended()):,} are done", flush=True)
+            notes.begin_part()
+            command = pytest_command(kind, choice, [f"--notes={notes.folder}"], ["tests"])
+            if kind == "real":
+                command.append(f"--part={parts.SECONDS}")
+            code, told[name] = run_pytest(command)
+        if code == STOPPED:
+            break
+    whole, told["on this commit"] = parts.account(notes, KINDS)
+    good = whole and code in (0, NOTHING)
+    return [Outcome("tests, all", good, time.monotonic() - started)]
 
 
 def checks(choice: Choice) -> list[tuple[str, Callable[[], int]]]:
@@ -183,11 +241,12 @@ def nothing_reached(reach: Reach | None) -> bool:
     return not (reach.files or reach.lessons or reach.exercises)
 
 
-def _summary(outcomes: Sequence[Outcome], closing: Sequence[str], reach: Reach | None) -> None:
-    *slowest, last = closing or [""]
-    if slowest:
-        print(f"\nThe slowest tests, at most {SLOWEST}")
-        print("\n".join(f"  {line}" for line in slowest))
+def _summary(outcomes: Sequence[Outcome], told: dict[str, list[str]], reach: Reach | None) -> None:
+    """Print what was slow, what passed, and pytest's closing lines."""
+    for name, lines in told.items():
+        if slowest := [line for line in lines if _SLOW.match(line)]:
+            print(f"\nThe slowest {name}, at most {SLOWEST}")
+            print("\n".join(f"  {line}" for line in slowest))
     print("\nSummary")
     for outcome in outcomes:
         word = "passed" if outcome.passed else "FAILED"
@@ -197,4 +256,7 @@ def _summary(outcomes: Sequence[Outcome], closing: Sequence[str], reach: Reach |
         print(f"  left out: what needs Horovod. {missing}")
     if reach is not None and reach.left:
         print(f"  left to ./course test: notebooks that use what differs: {', '.join(reach.left)}")
-    print(last, flush=True)
+    for name, lines in told.items():
+        for line in lines:
+            if not _SLOW.match(line):
+                print(f"{name}: {line.strip('= ')}", flush=True)

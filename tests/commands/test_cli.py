@@ -7,14 +7,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from benchmarks.every import Wish
 from helpers import cli, doctor
-from helpers.commands import lab, testing
+from helpers.commands import lab
 from helpers.commands.testing import Choice
 from helpers.setup.places import ROOT
 
@@ -162,47 +161,6 @@ def test_the_server_stays_on_this_machine_and_keeps_its_token() -> None:
     assert "--ServerApp.ip=127.0.0.1" in options
     assert not any("secret" in option for option in options)
     assert lab.address(9000, "secret").endswith("?token=secret")
-
-
-def test_paths_given_to_test_replace_the_usual_ones() -> None:
-    command = testing.pytest_command(Choice(), ["tests/commands/test_cli.py::test_x", "-q"])
-    assert command[-2:] == ["tests/commands/test_cli.py::test_x", "-q"]
-    assert "tests" not in command and "-n" not in command
-
-
-def test_all_tests_are_shared_by_as_many_processes_as_the_machine_has_room_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    command = testing.pytest_command(Choice(), [])
-    assert int(command[command.index("-n") + 1]) == testing.workers() >= 1
-    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(total=3e9))
-    assert testing.workers() == 1
-
-
-def test_fast_leaves_out_what_is_slow() -> None:
-    command = testing.pytest_command(Choice(fast=True), ["-k", "ring"])
-    assert command[command.index("-m", 3) + 1] == "not slow"
-    assert "tests" in command and "solutions" not in command
-
-
-def test_the_closing_line_is_kept(capfd: pytest.CaptureFixture[str]) -> None:
-    line = "===== 3 passed in 0.12s ====="
-    code, closing = testing.run_pytest([sys.executable, "-c", f"print('{line}'); exit(1)"])
-    assert (code, closing) == (1, [line])
-    assert capfd.readouterr().out == line + "\n"
-
-
-def test_one_failed_check_fails_all(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(testing.subprocess, "call", lambda command, cwd: "mypy" in command)
-    monkeypatch.setattr(
-        testing, "run_pytest", lambda command: (0, ["2.00s call x", "1 passed in 1s"])
-    )
-    assert testing.run_tests(Choice(fast=True), ()) == 1
-    shown = capsys.readouterr().out
-    assert "FAILED  types (mypy)" in shown and "passed  style (ruff)" in shown
-    assert shown.endswith("1 passed in 1s\n") and "The slowest tests, at most 10\n  2.00s" in shown
 
 
 def test_a_lesson_that_there_is_not_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,8 +6,11 @@ import asyncio
 import threading
 
 import anyio.to_thread
+import pytest
 
 from helpers.commands.lab import let_threads_end
+
+pytestmark = pytest.mark.real
 
 
 def waiting() -> list[threading.Thread]:

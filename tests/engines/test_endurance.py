@@ -18,6 +18,8 @@ import helpers
 from helpers.engines.comm import Comm
 from helpers.engines.errors import RunError, RunInterrupted
 
+pytestmark = pytest.mark.real
+
 RUNS = 500
 
 

@@ -14,6 +14,8 @@ import helpers
 from helpers.engines.job import decode, encode
 from helpers.engines.tensors import Header
 
+pytestmark = pytest.mark.real
+
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
 import torch

@@ -29,6 +29,8 @@ from helpers.engines.errors import (
     RunTimeout,
 )
 
+pytestmark = pytest.mark.real
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

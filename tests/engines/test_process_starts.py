@@ -17,6 +17,8 @@ from helpers.engines.comm import Comm
 from helpers.engines.errors import RankDied, RunError, RunInterrupted, RunTimeout
 from tests.engines.test_process_failures import everything_below, remember_others, run
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture(autouse=True)
 def others() -> None:

@@ -17,6 +17,8 @@ import helpers
 from helpers.engines.comm import Comm
 from helpers.engines.errors import RankFailed
 
+pytestmark = pytest.mark.real
+
 
 def run(fn: Callable[..., Any], *args: Any, **options: Any) -> Any:
     return helpers.run(fn, *args, **{"ranks": 2, "timeout": 20.0, "show": False, **options})

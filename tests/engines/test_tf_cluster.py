@@ -20,6 +20,7 @@ from helpers.workloads.tf_parameter_server import train_parameter_server
 from helpers.workloads.tf_sync import train_sync_replicas
 
 pytestmark = [
+    pytest.mark.real,
     pytest.mark.tensorflow,
     pytest.mark.skipif(
         importlib.util.find_spec("tensorflow") is None,

@@ -20,6 +20,8 @@ from helpers.engines.board import Board
 from helpers.engines.errors import Deadlock
 from helpers.engines.wire import anonymous_file
 
+pytestmark = pytest.mark.real
+
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells who wants a processor")
 
 # A rank that is asked where it is, and is held up in the middle of saying it.

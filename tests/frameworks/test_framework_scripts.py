@@ -14,6 +14,8 @@ import pytest
 from helpers.frameworks import script, setting
 from helpers.frameworks.alone import train_alone
 
+pytestmark = pytest.mark.real
+
 ROOT = Path(__file__).resolve().parents[2]
 LESSON = ROOT / "solutions" / "04_frameworks.ipynb"
 SCRIPTS = ("train_torch", "train_horovod", "train_tensorflow")

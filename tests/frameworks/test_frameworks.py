@@ -15,6 +15,8 @@ from helpers.frameworks.alone import train_alone
 from helpers.frameworks.measure import Measured, measure, read_timeline
 from helpers.frameworks.ways import WAYS, Run, train
 
+pytestmark = pytest.mark.real
+
 STEPS = 50
 CLOSE = 1e-5  # float32; what is seen is below 2e-7
 

@@ -14,6 +14,8 @@ from helpers.engines.comm import Comm
 from helpers.frameworks.torch_fsdp import TorchSharded
 from helpers.workloads.transformer import text, token_loss, transformer
 
+pytestmark = pytest.mark.real
+
 OPTIMIZERS = {
     "momentum": partial(torch.optim.SGD, lr=0.1, momentum=0.9),
     # A key's bias has a gradient of rounding alone, which a smaller eps would make into a step.

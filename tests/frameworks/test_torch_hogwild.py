@@ -16,6 +16,8 @@ from helpers.engines.errors import RankFailed
 from helpers.frameworks.torch_hogwild import hogwild, lost, shared
 from helpers.workloads.digits_task import DigitsTask
 
+pytestmark = pytest.mark.real
+
 SMALL = DigitsTask((64, 10))
 
 

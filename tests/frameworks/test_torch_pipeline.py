@@ -12,6 +12,8 @@ from helpers.algorithms.pipeline.zero_bubble import zero_bubble
 from helpers.frameworks.torch_pipeline import SCHEDULES, TorchPipeline
 from helpers.workloads.transformer import text, token_loss, transformer
 
+pytestmark = pytest.mark.real
+
 OURS = {
     "GPipe": gpipe,
     "1F1B": one_forward_one_backward,

@@ -14,6 +14,8 @@ from helpers.algorithms.splitting.vocabulary_parallel import (
 )
 from helpers.workloads.transformer import text, token_loss, transformer
 
+pytestmark = pytest.mark.real
+
 STEPS, RATE = 5, 0.1
 SHAPE = {"vocabulary": 16, "width": 16, "heads": 4, "blocks": 2, "length": 6}
 

@@ -20,6 +20,8 @@ from helpers.exercises import of_lesson
 from helpers.instructor.build_lesson import number_of
 from helpers.instructor.build_notebook import code_cells, read, text
 
+pytestmark = pytest.mark.real
+
 ROOT = Path(__file__).parents[2]
 SECONDS = 300
 WHOLE = "02"

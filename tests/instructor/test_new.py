@@ -13,6 +13,8 @@ from helpers import cli
 from helpers.instructor import new
 from helpers.setup.places import ROOT
 
+pytestmark = pytest.mark.real
+
 COPIED = ("helpers", "tests", "solutions", "lessons", "benchmarks", "cluster", "docs", ".ci")
 # Where a lesson shows that nothing but its own files speaks of: each lists or counts all lessons.
 LISTING = (

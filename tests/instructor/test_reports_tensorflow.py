@@ -28,6 +28,7 @@ from helpers.worker.encoding import encode
 
 MISSING = missing()
 pytestmark = [
+    pytest.mark.real,
     pytest.mark.tensorflow,
     pytest.mark.skipif(bool(MISSING), reason=MISSING or ""),
 ]

@@ -11,6 +11,8 @@ from helpers.exercises import of_lesson
 from helpers.instructor.build import notebooks
 from helpers.instructor.build_notebook import code_cells, execute, read
 
+pytestmark = pytest.mark.real
+
 # Where a student has them, in a release, all run untouched: see test_release_runs. Here, with the
 # course's own answers at hand, two do: one of ranks, and with --all one that builds on them.
 LESSONS = notebooks(Path(__file__).parents[2] / "lessons")

@@ -17,7 +17,7 @@ from jupyter_client import BlockingKernelClient
 
 from helpers.setup.places import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

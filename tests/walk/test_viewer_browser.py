@@ -9,6 +9,8 @@ import pytest
 import releases
 from walk_lab import opened
 
+pytestmark = pytest.mark.real
+
 EXPLORE = """\
 from helpers.engines.trace import Event, Trace
 

@@ -9,6 +9,8 @@ from walk_lesson import walk
 
 from helpers.exercises import lessons
 
+pytestmark = pytest.mark.real
+
 LESSONS = [
     pytest.param(lesson, marks=[] if lesson == "00" else pytest.mark.thorough)
     for lesson in lessons()

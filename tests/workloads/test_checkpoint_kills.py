@@ -20,6 +20,7 @@ from helpers.workloads.checkpoint_training import Setting
 from helpers.workloads.checkpoint_ways import WAYS, copied
 
 SHORT = Setting(steps=6, every=2, hidden=(12,))
+pytestmark = pytest.mark.real
 
 
 def check(found: Kills, kills: int, intervals: int = 1) -> None:

@@ -14,6 +14,7 @@ from helpers.workloads.checkpoint_torch import METADATA, torch_latest
 from helpers.workloads.checkpoint_training import Setting
 
 SHORT = Setting(steps=6, every=2, hidden=(12,))
+pytestmark = pytest.mark.real
 
 
 @pytest.mark.parametrize(

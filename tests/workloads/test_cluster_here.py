@@ -15,6 +15,8 @@ from helpers.workloads import cluster_here
 from helpers.workloads.cluster_here import filled_in, here
 from tests.slurm import needs_slurm, site_for_a_test
 
+pytestmark = pytest.mark.real
+
 slurm = site_for_a_test
 
 

@@ -16,6 +16,8 @@ import pytest
 
 from helpers.workloads.elastic_nodes import Command, JobFailed, Nodes
 
+pytestmark = pytest.mark.real
+
 # A command with a child and a grandchild, in sessions of their own, that write their numbers down.
 FAMILY = """
 import os, subprocess, sys, time

@@ -17,6 +17,8 @@ from helpers.workloads.elastic_story import Elastic
 from helpers.workloads.elastic_torchrun import on_torchrun
 from helpers.workloads.elastic_training import Step
 
+pytestmark = pytest.mark.real
+
 needs_torchft = pytest.mark.skipif(
     elastic_quorum.missing() is not None, reason=str(elastic_quorum.missing())
 )

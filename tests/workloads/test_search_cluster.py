@@ -18,7 +18,7 @@ from helpers.workloads.ensemble import in_torch, of_files
 from helpers.workloads.search_cluster import Client, of_trials, run_clients, top
 from helpers.workloads.search_rows import parts
 
-pytestmark = [pytest.mark.tensorflow, pytest.mark.slow]
+pytestmark = [pytest.mark.real, pytest.mark.tensorflow, pytest.mark.slow]
 pytest.importorskip("tensorflow")
 ROOT = Path(__file__).resolve().parents[2]
 

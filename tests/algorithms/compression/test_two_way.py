@@ -144,6 +144,7 @@ def test_training_with_feedback_arrives_where_training_without_it_does_not(
     assert lost > 2 * (weights(TwoWay(Signs())) - WANTED).abs().max()
 
 
+@pytest.mark.real
 def test_momentum_correction_is_momentum_where_all_travels() -> None:
     """With masking all momentum starts anew in every step: plain SGD."""
     some = helpers.run(trains, TwoWay(TopK(1.0), MomentumCorrection(0.9)), 5, ranks=2)

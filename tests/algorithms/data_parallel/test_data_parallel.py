@@ -147,6 +147,7 @@ def test_more_ranks_than_rows():
 # --- the frameworks' own --------------------------------------------------------------------------
 
 
+@pytest.mark.real
 def test_an_asynchronous_sum_of_the_framework(tmp_path):
     def job(comm):
         import torch.distributed as dist
@@ -172,6 +173,7 @@ def test_an_asynchronous_sum_of_the_framework(tmp_path):
     assert_equal_weights(helpers.run(job, ranks=3, engine="processes"), serial(Plain))
 
 
+@pytest.mark.real
 def test_equal_to_torch_ddp():
     def job(comm):
         from torch.nn.parallel import DistributedDataParallel
@@ -196,6 +198,7 @@ def test_equal_to_torch_ddp():
             torch.testing.assert_close(value, theirs[name], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.real
 @pytest.mark.horovod
 def test_equal_to_horovod():
     pytest.importorskip("horovod.torch", reason="Horovod is not installed")

@@ -70,6 +70,7 @@ def test_bytes_held_are_the_formulas(kind, size):
             assert seen["held"] == (*expected, 0), (stage, seen)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("kind", ["mixed", "float32"])
 def test_bytes_held_on_real_ranks(kind):
     for stage in STAGES:

@@ -42,6 +42,7 @@ def test_it_is_the_sum_wherever_ranks_are(layout: list[int], length: int) -> Non
     check(helpers.run(sums, length, engine="virtual", ranks_per_host=layout))
 
 
+@pytest.mark.real
 @pytest.mark.hosts
 @pytest.mark.parametrize("layout", [[2, 2], [1, 3], [2, 1, 2]], ids=str)
 def test_it_is_the_sum_on_hosts(layout: list[int]) -> None:

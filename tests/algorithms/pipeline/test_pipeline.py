@@ -168,6 +168,7 @@ def train_all(comm):
     }
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_equal_on_real_ranks(size):
     ranks = helpers.run(train_all, ranks=size, timeout=240)
@@ -202,6 +203,7 @@ def test_gradients_are_added_to_those_that_are_there():
             torch.testing.assert_close(2 * a, b, **CLOSE)
 
 
+@pytest.mark.real
 def test_dropout_is_the_same_again_when_recomputed():
     def gradients(comm, recompute):
         torch.manual_seed(7)

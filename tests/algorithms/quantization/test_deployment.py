@@ -161,6 +161,7 @@ def test_litert_needs_a_batch(_):
         to_litert(nn.Sequential(nn.Linear(2, 2)), [])
 
 
+@pytest.mark.real
 @litert
 def test_a_file_runs_without_tensorflow_and_nothing_is_said(tmp_path: Path, _):
     make = (

@@ -113,6 +113,7 @@ def test_the_others_go_on_once_the_slow_one_has_died():
     assert len(run.staleness) == 2 * (3 + 20)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("bound", [0, 1, math.inf])
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_the_same_order_gives_the_same_weights_on_every_engine(bound, workers):

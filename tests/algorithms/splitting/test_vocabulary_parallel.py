@@ -50,6 +50,7 @@ def test_the_loss_and_its_gradient_are_the_dense_ones(size, scale):
         torch.testing.assert_close(gradient, scores.grad[..., start:stop], **TIGHT)
 
 
+@pytest.mark.real
 def test_on_real_ranks():
     results = helpers.run(_loss_of_a_part, 1.0, ranks=3, engine="processes")
     want = helpers.run(_loss_of_a_part, 1.0, ranks=3, engine="virtual")

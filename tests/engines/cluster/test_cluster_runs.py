@@ -25,6 +25,8 @@ from helpers.engines.slurm.site import Site
 from helpers.setup.state import horovod_missing
 from tests.slurm import needs_slurm, nothing_left, site_for_a_test
 
+pytestmark = pytest.mark.real
+
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # as what a cell defines travels
 slurm = site_for_a_test
 ROOT = Path(__file__).resolve().parents[3]

@@ -33,6 +33,8 @@ from helpers.engines.hosts import run as hosts_run
 from helpers.engines.hosts.namespaces import SWITCH
 from tests.ordinary import python_as_nobody
 
+pytestmark = pytest.mark.real
+
 ROOT = Path(__file__).resolve().parents[3]
 
 

@@ -33,6 +33,8 @@ from helpers.algorithms.servers.update_rules import (
 from helpers.engines.servers.training import Training
 from helpers.workloads.digits_task import DigitsTask
 
+pytestmark = pytest.mark.real
+
 TASK = DigitsTask((64, 16, 10))
 MORE_SIZES = [(1, 1), (2, 3), (5, 1), (5, 3)]  # workers, servers
 SIZES = [(3, 2), *(pytest.param(*size, marks=pytest.mark.slow) for size in MORE_SIZES)]

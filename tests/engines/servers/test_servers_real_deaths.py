@@ -30,6 +30,8 @@ from helpers.algorithms.servers.update_rules import (
 )
 from helpers.engines.servers.training import Training
 
+pytestmark = pytest.mark.real
+
 WORKERS = 4
 UPDATES = 250
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 13))]

@@ -25,6 +25,8 @@ from helpers.engines.errors import Deadlock, RunInterrupted, RunTimeout
 from helpers.engines.servers.real_report import TrainingFailed
 from helpers.engines.servers.training import Training
 
+pytestmark = pytest.mark.real
+
 
 def train(task: Any = None, make_rule: Any = None, **options: Any) -> Training:
     make_rule = make_rule or (lambda w: Asynchronous(w, Sgd(0.1), 3))

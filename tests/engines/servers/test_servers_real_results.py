@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from marks import Line
 
 import helpers
@@ -13,6 +14,8 @@ from helpers.algorithms.servers.server_optimizers import Sgd
 from helpers.algorithms.servers.update_rules import Synchronous
 from helpers.engines.servers.training import Training
 from helpers.workloads.digits_task import DigitsTask
+
+pytestmark = pytest.mark.real
 
 
 def train(task: Any, **options: Any) -> Training:

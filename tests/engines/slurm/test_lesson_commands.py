@@ -13,6 +13,8 @@ from helpers.setup.places import ROOT
 from helpers.setup.state import horovod_missing
 from tests.slurm import needs_slurm, nothing_left, site_for_a_test, typed
 
+pytestmark = pytest.mark.real
+
 slurm = site_for_a_test
 LESSON = ROOT / "solutions" / "17_onto_a_cluster.ipynb"
 # Tried elsewhere: the site has its own tests, and the tests have their environment.

@@ -19,7 +19,7 @@ from helpers.engines.slurm import site as sites
 from helpers.engines.slurm.site import Site
 from tests.slurm import needs_slurm, nothing_left, site_for_a_test
 
-pytestmark = needs_slurm()
+pytestmark = [pytest.mark.real, needs_slurm()]
 slurm = site_for_a_test
 
 

@@ -15,6 +15,8 @@ import psutil
 import pytest
 from fake_grader import hand_in, results, start
 
+pytestmark = pytest.mark.real
+
 STUDENTS = 60
 JOBS = 2
 KILLS = 8  # while it grades, and two more while it writes the reports; everyday 2, and one more

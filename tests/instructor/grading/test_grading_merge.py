@@ -14,6 +14,8 @@ from helpers.instructor.grading.merge import merge
 from helpers.instructor.grading.run import Done, Wish, grade
 from helpers.instructor.grading.store import Store
 
+pytestmark = pytest.mark.real
+
 PARTS = 3
 ROSTER = "Student,ID,SIS Login ID,My Lesson 2 (77)\nDoe,1,s1,\nRoe,2,s2,\nPoe,3,poe,\nMoe,4,moe,\n"
 

@@ -20,7 +20,7 @@ from helpers.instructor.grading.run import Wish, grade
 from helpers.instructor.grading.watch import Watched, watch
 from helpers.instructor.report.write import write_reports
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.real, pytest.mark.slow]
 Step = tuple[str, Callable[[], object]]
 
 

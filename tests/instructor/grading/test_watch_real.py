@@ -24,6 +24,7 @@ from helpers.instructor.sandbox import missing
 
 LACK = missing()
 pytestmark = [
+    pytest.mark.real,
     pytest.mark.skipif(LACK is not None, reason=str(LACK)),
     pytest.mark.thorough,
     pytest.mark.timeout(1500),

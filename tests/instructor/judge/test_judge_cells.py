@@ -24,7 +24,7 @@ from helpers.instructor.sandbox import missing
 from helpers.worker.encoding import encode
 
 MISSING = missing()
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
+pytestmark = [pytest.mark.real, pytest.mark.skipif(bool(MISSING), reason=MISSING or "")]
 
 SHORT = Budgets(step=10.0, call=10.0, real=20.0)  # where something does not end
 SOLUTION = code_cells(solution("02"))

@@ -30,6 +30,7 @@ from helpers.worker.encoding import encode
 
 MISSING = missing()
 needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
+pytestmark = pytest.mark.real
 SEED = 7_233_149_082_316_540_123
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 MARK = "In a case that nobody is to see"

@@ -21,7 +21,10 @@ from helpers.instructor.judge.session import Session
 from helpers.instructor.sandbox import missing, running
 
 MISSING = missing()
-pytestmark = [pytest.mark.skipif(bool(MISSING), reason=MISSING or "")]
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(bool(MISSING), reason=MISSING or ""),
+]
 
 RANKED = [e for e in everything() if e.ranked]
 SMALL = 5  # ranks, so that each has a sandbox of its own

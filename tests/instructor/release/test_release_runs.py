@@ -31,6 +31,8 @@ from tests.exercises.test_exercises import as_far_as_right
 from tests.hints import is_its_own
 from tests.selection import in_sample
 
+pytestmark = pytest.mark.real
+
 ROOT = releases.ROOT
 ELSEWHERE = "This is what the cell showed on another machine"
 

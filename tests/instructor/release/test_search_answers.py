@@ -11,6 +11,8 @@ import search_answers
 
 from helpers.exercises import find
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:

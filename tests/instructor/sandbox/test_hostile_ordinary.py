@@ -22,7 +22,7 @@ from helpers.instructor.sandbox import missing
 from tests.selection import everyday
 
 EVERY = 10  # one of so many everyday, all with --all
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from helpers.engines.own_time import descendants
 from helpers.instructor.sandbox import Sandbox, SandboxError, missing, probe
 from helpers.instructor.sandbox.users import FIRST_UID, user_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.real, pytest.mark.slow]
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="It looks into /proc.")
 
 DAEMONS = """

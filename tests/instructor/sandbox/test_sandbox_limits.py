@@ -14,7 +14,7 @@ from helpers.instructor.sandbox import Limits, Sandbox
 from helpers.instructor.sandbox.watch import inside
 from helpers.worker.frames import Closed
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 SMALL = Limits(memory=1024 * 2**20, tmp=8 * 2**20, names=3000, shm=32 * 2**20)
 

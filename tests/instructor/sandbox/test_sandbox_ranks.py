@@ -12,7 +12,7 @@ from in_sandbox import says
 from helpers.engines import wire
 from helpers.instructor.sandbox import Sandbox
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 RUN = """
     from helpers.exercises.drives import in_place, on_ranks

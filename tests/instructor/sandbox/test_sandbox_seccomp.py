@@ -13,6 +13,8 @@ from in_sandbox import says
 from helpers.instructor.sandbox import Sandbox, SandboxError, seccomp
 from helpers.instructor.sandbox.syscalls import REFUSED, SPECIAL
 
+pytestmark = pytest.mark.real
+
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 ALLOW, KILL = "allow", "kill"
 # System calls that Python and torch cannot do without.

@@ -9,6 +9,8 @@ from in_sandbox import NUMBER, Person, needs_sandbox
 
 from helpers.instructor.sandbox import Sandbox, running
 
+pytestmark = pytest.mark.real
+
 MIRRORED = """
 import sys
 assert "tensorflow" in sys.modules
