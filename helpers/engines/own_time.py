@@ -70,13 +70,16 @@ class OwnTime:
         """Look once more. A look that comes late counts no more sleep than one that is in time."""
         now = time.monotonic()
         seen, gap, self._at = self._look(), now - self._at, now
+        # Of what was never waited for, the end takes its seconds away with it.
+        computed = max(seen.computed - self._last, 0.0)
         asleep = seen.asleep
         if asleep is None:
-            asleep = seen.computed <= self._last and _idle_machine()
+            asleep = computed == 0.0 and _idle_machine()
+        # Two that wake each other may both be seen asleep, one after the other.
+        asleep = asleep and computed < gap / 2
         self.still = self.still + 1 if asleep else 0
         self.slept += min(gap, 2 * LOOK_SECONDS) if asleep else 0.0
-        # Of what was never waited for, the end takes its seconds away with it.
-        self.computed += max(seen.computed - self._last, 0.0)
+        self.computed += computed
         self._last = seen.computed
 
     def _look(self) -> Seen:

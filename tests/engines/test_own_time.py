@@ -38,6 +38,12 @@ ENDLESS = {
         "import os\nif os.fork(): os.wait()\nwhile True: pass",
         "computed for 0.5 s",
     ),
+    "plays with another, in turns": (
+        "import os\na, b = os.pipe(), os.pipe()\n"
+        "r, w = (a[0], b[1]) if os.fork() else (b[0], a[1])\n"
+        "os.write(w, b'1')\nwhile True: os.write(w, os.read(r, 1))",
+        "computed for 0.5 s",
+    ),
     "waits for children that end one after the other": (
         "import os\nwhile True:\n  if os.fork(): os.wait()\n  else: sum(range(10**6)); os._exit(0)",
         "computed for 0.5 s",
