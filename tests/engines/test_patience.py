@@ -10,6 +10,8 @@ from helpers.engines.patience import PATIENCE
 from helpers.exercises.observe import observe
 from helpers.exercises.spec import Case, Observation
 
+pytestmark = pytest.mark.real
+
 
 @pytest.mark.parametrize("engine", ["virtual", "processes"])
 def test_a_run_is_waited_for_as_long_as_the_setting_says(
