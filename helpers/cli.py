@@ -50,15 +50,15 @@ def lab(browser: bool, port: int | None, options: tuple[str, ...]) -> int:
 
 
 @course.command(context_settings=PASS_ON)
-@click.option("--fast", is_flag=True, help="Leave out what is marked slow, and the notebooks.")
-@click.option("--all", "thorough", is_flag=True, help="Run what takes minutes, too.")
+@click.option("--fast", is_flag=True, help="Run what starts no process and is not slow.")
+@click.option("--all", "thorough", is_flag=True, help="Run what takes hours, or what is left.")
 @click.option("--changed", is_flag=True, help="Run what differs since the tests last passed.")
 @click.option("--lesson", metavar="NN", default="", help="Run what belongs to lesson NN.")
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 def test(
     fast: bool, thorough: bool, changed: bool, lesson: str, pytest_args: tuple[str, ...]
 ) -> int:
-    """Run every test: style, types, generated lessons, then pytest.
+    """Run every test: style, types, generated lessons, then pytest: first what starts no process.
 
     PYTEST_ARGS go to pytest. Where they name files or folders, only those are run.
     """

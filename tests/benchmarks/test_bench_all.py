@@ -19,6 +19,8 @@ from benchmarks.every import Wish
 from benchmarks.report import Report
 from benchmarks.run import Benchmark
 
+pytestmark = pytest.mark.real
+
 # What stands for a benchmark: a program that is given the file to write into.
 FOUND = """
 import sys

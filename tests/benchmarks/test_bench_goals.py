@@ -87,6 +87,7 @@ def test_the_worst_figure_decides(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert [goal["met"] for goal in told].count(False) == 1
 
 
+@pytest.mark.real
 def test_every_solution_is_timed(tmp_path: Path) -> None:
     cells = {"00_wrong": "raise OSError('no room')", "01_right": "1 + 1"}
     for name, source in cells.items():

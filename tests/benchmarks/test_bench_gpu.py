@@ -176,6 +176,7 @@ def test_every_lesson_has_its_cells_and_their_names():
         assert missing <= set(dir(builtins)), (cell.lesson, cell.name)
 
 
+@pytest.mark.real
 def test_cells_run_and_what_fails_is_told(tmp_path):
     notebook(
         tmp_path,
@@ -196,6 +197,7 @@ def test_cells_run_and_what_fails_is_told(tmp_path):
     assert json.loads(found.json())["extra"] == found.extra
 
 
+@pytest.mark.real
 def test_a_cell_that_hangs_is_ended(tmp_path):
     notebook(tmp_path, "import time; 'torch.cuda.'; time.sleep(60)")
     found = Report("gpu", "A title")
@@ -298,6 +300,7 @@ def test_tf32_is_put_back():
     assert torch.get_float32_matmul_precision() == before
 
 
+@pytest.mark.real
 def test_the_lessons_cells_run_on_ranks():
     found = Report("gpu", "A title")
     gpu_lessons.add_to(found, SMALL, lengths=(10, 1000), repeats=2, device="cpu")

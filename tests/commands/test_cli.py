@@ -35,6 +35,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return calls
 
 
+@pytest.mark.real
 def test_without_a_command_there_is_help(capfd: pytest.CaptureFixture[str]) -> None:
     told = subprocess.run([ROOT / "course"], capture_output=True, text=True, timeout=300)
     shown = told.stdout + told.stderr
@@ -126,6 +127,7 @@ def test_a_release_is_written_where_the_user_is(
     assert f"{tmp_path / 'x.zip'} holds lesson 02" in capsys.readouterr().out
 
 
+@pytest.mark.real
 def test_the_command_imports_nothing_heavy() -> None:
     code = (
         "import sys, helpers.cli, helpers.setup.__main__\n"
@@ -191,6 +193,7 @@ def test_doctor_answers_without_rich(
     assert "lacks  GPUs" in capsys.readouterr().out
 
 
+@pytest.mark.real
 def test_doctor_answers_before_anything_is_installed() -> None:
     code = "import sys; sys.path.insert(0, sys.argv[1]); from helpers.doctor import show; show()"
     command = [sys.executable, "-I", "-S", "-c", code, str(ROOT)]  # -S: no installed packages
@@ -199,6 +202,7 @@ def test_doctor_answers_before_anything_is_installed() -> None:
     assert "sandbox" in answer.stdout and answer.stderr == ""
 
 
+@pytest.mark.real
 def test_every_look_has_an_answer() -> None:
     # torch is asked in a process of its own, so this one is allowed its seconds.
     for finding in doctor.findings():

@@ -29,6 +29,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]
     return code, "".join(capsys.readouterr())
 
 
+@pytest.mark.real
 @needs_slurm()
 def test_it_goes_up_is_used_by_hand_and_goes_down(capsys: pytest.CaptureFixture[str]) -> None:
     assert said(capsys, "status") == (1, "It is not up. ./course cluster up starts it.\n")
@@ -79,6 +80,7 @@ def test_doctor_says_what_a_missing_slurm_costs(monkeypatch: pytest.MonkeyPatch)
     assert found.cost.endswith(system.install_line(["SLURM", "munge"]))
 
 
+@pytest.mark.real
 @needs_slurm()
 def test_doctor_says_whether_a_site_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("helpers.setup.state.ready", lambda: True)

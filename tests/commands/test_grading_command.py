@@ -31,6 +31,7 @@ def test_without_a_sandbox_it_says_what_to_install(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.real
 def test_without_a_sandbox_on_purpose(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,6 +107,7 @@ def test_paths_are_those_of_the_caller(tmp_path: Path, monkeypatch: pytest.Monke
     assert typed("in") == Path.cwd() / "in"
 
 
+@pytest.mark.real
 def test_the_script_remembers_where_it_was_called(tmp_path: Path) -> None:
     python = tmp_path / "a course" / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
@@ -124,6 +126,7 @@ def test_the_script_remembers_where_it_was_called(tmp_path: Path) -> None:
     assert told.stdout == f"{tmp_path}\n"
 
 
+@pytest.mark.real
 def test_it_says_what_was_done(tmp_path: Path) -> None:
     for name in ("ann", "bob"):
         hand_in(tmp_path / "in", name)
@@ -141,6 +144,7 @@ def test_it_says_what_was_done(tmp_path: Path) -> None:
         assert str(tmp_path / "out" / "class.html") in said
 
 
+@pytest.mark.real
 def test_it_names_who_was_not_judged_in_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -158,6 +162,7 @@ def test_it_names_who_was_not_judged_in_full(
     assert (tmp_path / "merged" / "grades.csv").read_text().count("not judged") == 7
 
 
+@pytest.mark.real
 def test_a_second_download_is_told_to_instructor_and_student(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -184,6 +189,7 @@ def test_a_second_download_is_told_to_instructor_and_student(
     assert (tmp_path / "merged" / "grades.json").read_bytes() == (out / "grades.json").read_bytes()
 
 
+@pytest.mark.real
 def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     hand_in(tmp_path / "in", "ann")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))

@@ -12,6 +12,8 @@ import pytest
 import helpers
 from helpers.engines.errors import RankDied, RankFailed, RunTimeout
 
+pytestmark = pytest.mark.real
+
 SAID = "E0000 said in the depths"
 NOISY = pytest.mark.parametrize("framework", ["tensorflow", "horovod"])
 

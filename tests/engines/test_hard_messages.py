@@ -15,6 +15,8 @@ from helpers.engines import processes
 from helpers.engines.comm import Comm
 from helpers.engines.errors import RankFailed
 
+pytestmark = pytest.mark.real
+
 TRANSPORTS = pytest.mark.parametrize("transport", ["shared memory", "sockets"])
 
 

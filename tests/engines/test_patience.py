@@ -9,6 +9,8 @@ from helpers.engines import patience
 from helpers.engines.errors import RunTimeout
 from helpers.engines.patience import Patience
 
+pytestmark = pytest.mark.real
+
 
 @pytest.mark.parametrize("engine", ["virtual", pytest.param("processes", marks=pytest.mark.real)])
 def test_what_has_no_end_is_ended(engine: str) -> None:

@@ -22,6 +22,7 @@ from helpers.engines.errors import Deadlock, RankFailed, RunError, RunTimeout
 from helpers.engines.run import run
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("leaves", ["returns", "exits", "raises"])
 def test_a_forked_child_does_not_answer_for_its_rank(leaves: str) -> None:
     def fn(comm: Any) -> int:
@@ -86,6 +87,7 @@ def test_what_is_interrupted_while_it_is_packed_leaves_no_file(
     assert open_descriptors() == before
 
 
+@pytest.mark.real
 def test_what_lies_behind_an_exception_is_told_with_its_lines() -> None:
     def deep() -> None:
         raise KeyError("deep down")
@@ -108,6 +110,7 @@ def test_what_lies_behind_an_exception_is_told_with_its_lines() -> None:
     assert "The group holds: OSError: as well" in told
 
 
+@pytest.mark.real
 def test_a_failed_background_function_ends_the_wait_for_another() -> None:
     def fails(comm: Any) -> None:
         raise ValueError("of rank 1")
@@ -125,6 +128,7 @@ def test_a_failed_background_function_ends_the_wait_for_another() -> None:
     assert caught.value.rank == 1
 
 
+@pytest.mark.real
 def test_two_threads_cannot_use_a_comm_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     def fn(comm: Any) -> None:
         if comm.rank:
@@ -146,6 +150,7 @@ def test_two_threads_cannot_use_a_comm_at_once(capsys: pytest.CaptureFixture[str
     assert "Rank 0's comm is used by two threads at once" in capsys.readouterr().out
 
 
+@pytest.mark.real
 def test_what_the_notebook_deletes_from_its_environment_is_gone_in_the_ranks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -41,6 +41,7 @@ for fn in (works, spin, stubborn_waiter, is_elsewhere):
 """
 
 
+@pytest.mark.real
 @pytest.mark.timeout(150)
 def test_a_notebook_can_be_profiled_after_a_run() -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests")))}

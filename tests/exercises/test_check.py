@@ -17,6 +17,8 @@ from helpers.exercises.check import judged
 from helpers.exercises.spec import Exercise
 from helpers.instructor.hidden import HIDDEN_SEEDS, require
 
+pytestmark = pytest.mark.real
+
 
 def stub(exercise: Exercise) -> Callable[..., Any]:
     """The function of an untouched lesson."""

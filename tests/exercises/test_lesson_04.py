@@ -15,8 +15,13 @@ from helpers.exercises.judging import judge_all
 from helpers.exercises.observe import observe
 from tests.exercises.loaded import load
 
-load("tensorflow")
 pytestmark = pytest.mark.tensorflow
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded() -> None:
+    """Here and not above, so that who collects tests does not wait for it."""
+    load("tensorflow")
 
 
 def changed(name: str, *changes: tuple[str, str]) -> Callable[..., Any]:

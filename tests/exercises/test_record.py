@@ -74,6 +74,7 @@ def in_copy(course: Path, *words: str) -> str:
     return told.stdout
 
 
+@pytest.mark.real
 def test_it_outlives_an_update_a_rebuilt_lesson_and_a_moved_folder(
     kept: Path, tmp_path: Path
 ) -> None:

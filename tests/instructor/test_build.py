@@ -193,6 +193,7 @@ def test_the_normal_form_drops_what_changes_from_run_to_run() -> None:
     assert text(normalise(nbformat.reads(once, as_version=4))) == once
 
 
+@pytest.mark.real
 @pytest.mark.slow
 def test_running_stores_outputs_and_says_what_failed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -205,6 +205,7 @@ def judges() -> Iterator[dict[str, Judge]]:
         judge.close()
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("exercise", "answer"), WRONG)
 def test_a_wrong_answer_gets_no_points_by_what_its_process_says(
     exercise: Exercise,

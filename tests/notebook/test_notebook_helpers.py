@@ -330,6 +330,7 @@ def test_progress_in_a_notebook_shows_a_bar_and_takes_it_away(
     assert len(screen.shown) == 1
 
 
+@pytest.mark.real
 def test_importing_helpers_imports_no_matplotlib() -> None:
     code = (
         "import sys, helpers, helpers.notebook, helpers.exercises.result; "

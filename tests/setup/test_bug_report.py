@@ -17,6 +17,8 @@ from helpers.doctor import Finding
 from helpers.setup import places
 from helpers.setup.private import cut
 
+pytestmark = pytest.mark.real
+
 USER, FULL, HOST = "adaxl", "Ada Xlovelace", "ada-thinkpad"
 TOKEN, PASSWORD = "zk3-Qq_vL0-secretive", "hunter2hunter2"
 PRIVATE = (

@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from helpers.setup import places, state, system
 from helpers.setup.places import ROOT
 
@@ -91,6 +93,7 @@ def is_of_the_course(path: Path) -> bool:
     return path.is_file() and not hidden and path.suffix != ".pyc" and "egg-info" not in first
 
 
+@pytest.mark.real
 def test_what_it_copies_is_enough_for_set_up(tmp_path: Path) -> None:
     for path in copied():
         place = tmp_path / path.relative_to(ROOT)

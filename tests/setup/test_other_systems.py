@@ -87,6 +87,7 @@ def without(lacking: str, *arguments: str, root: Path = ROOT, **environment: str
     return done.stdout
 
 
+@pytest.mark.real
 def test_the_features_are_gone() -> None:
     code = """
 import os
@@ -98,6 +99,7 @@ print([hasattr(os, name) for name in ("sched_getaffinity", "memfd_create", "fork
     assert without("macos fork", "-c", code).splitlines() == ["True True", "[False, False, False]"]
 
 
+@pytest.mark.real
 def test_the_doctor_says_what_each_costs(tmp_path: Path) -> None:
     tool = tmp_path / "xcode-select"  # macOS has it, whether or not its compiler is there
     tool.write_text("#!/bin/sh\nexit 2\n", encoding="utf-8")
@@ -109,6 +111,7 @@ def test_the_doctor_says_what_each_costs(tmp_path: Path) -> None:
     assert "network links not told by this system" in told
 
 
+@pytest.mark.real
 @pytest.mark.slow
 def test_ranks_checks_and_servers_need_nothing_of_linux_alone(tmp_path: Path) -> None:
     folder = tmp_path / "My Course"  # people there like spaces
@@ -121,6 +124,7 @@ def test_ranks_checks_and_servers_need_nothing_of_linux_alone(tmp_path: Path) ->
     assert told[5:] == ["virtual updates 20", "processes updates 20", "True"]
 
 
+@pytest.mark.real
 @pytest.mark.slow
 def test_ranks_are_spawned_where_none_can_be_forked() -> None:
     told = without("macos fork", "-c", RANKS + SERVERS + FALLS).splitlines()

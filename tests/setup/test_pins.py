@@ -116,6 +116,7 @@ def test_the_set_resolves_on_the_oldest_python(python: str) -> None:
     assert "and 1.0 is pinned" in found and "soupsieve" in found
 
 
+@pytest.mark.real
 @pytest.mark.slow
 def test_pip_agrees_about_pins_that_are_not_installed(tmp_path: Path) -> None:
     """Those of other systems, and those just renewed, whose metadata only the index has."""

@@ -105,6 +105,7 @@ def test_the_key_follows_pins_and_dependencies(
     assert len({first, second, state.key()}) == 3
 
 
+@pytest.mark.real
 @pytest.mark.slow
 def test_a_half_made_environment_is_made_anew(tmp_path: Path) -> None:
     folder = tmp_path / ".venv"
@@ -120,6 +121,7 @@ def test_a_half_made_environment_is_made_anew(tmp_path: Path) -> None:
     assert json.loads(state.path(folder).read_text()) == {"packages": None}
 
 
+@pytest.mark.real
 def test_an_environment_from_elsewhere_is_made_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

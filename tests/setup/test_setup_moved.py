@@ -12,6 +12,8 @@ import pytest
 
 from helpers.setup import moved, packages, places, state
 
+pytestmark = pytest.mark.real
+
 RECORD = "a/__init__.py,sha256=x,5\na/__pycache__/__init__.pyc,,\n../../../bin/a,sha256=x,9\n"
 
 

@@ -17,6 +17,8 @@ import pytest
 from helpers.setup import places, progress
 from helpers.setup.lock import locked
 
+pytestmark = pytest.mark.real
+
 posix = pytest.mark.skipif(os.name == "nt", reason="process groups and sh are POSIX")
 
 

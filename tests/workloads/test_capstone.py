@@ -50,6 +50,7 @@ def test_every_way_learns_and_sees_as_many_pictures(way: str) -> None:
     assert updates_of(way, FEW) * gradients == FEW.steps * FEW.workers
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_slices_make_the_weights_of_synchronous_training(workers: int) -> None:
     setting = replace(PROCESSES, workers=workers, steps=30, compute=0.0005, aggregate=workers)
@@ -145,6 +146,7 @@ def test_the_model_predicts_each_way_on_the_clock() -> None:
     assert set(found) == set(WAYS) and all(len(seconds) == 2 for seconds in found.values())
 
 
+@pytest.mark.real
 def test_a_setting_may_take_its_pictures_from_mnist(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     pictures = {f"x_{part}": random.integers(0, 256, (30, 28, 28), dtype=np.uint8)

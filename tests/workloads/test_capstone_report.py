@@ -60,6 +60,7 @@ def told(seed: int, tmp_path: Path) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.real
 @pytest.mark.slow
 def test_other_runs_change_every_sentence_table_and_figure(tmp_path: Path) -> None:
     one, again, other = (told(seed, tmp_path) for seed in (1, 1, 2))

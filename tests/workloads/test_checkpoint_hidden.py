@@ -21,6 +21,7 @@ from helpers.workloads.checkpoint_training import Setting
 SMALL = Setting(steps=4, every=2, hidden=(12,), keep=1)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("rate", [5e6, pytest.param(None, marks=pytest.mark.thorough)])
 def test_every_way_is_measured(rate: float | None, tmp_path: Path) -> None:
     found = costs(setting=SMALL, rate=rate, path=tmp_path)

@@ -12,6 +12,8 @@ from helpers.workloads.elastic_nodes import JobFailed, Nodes
 from helpers.workloads.elastic_story import Moment, told
 from helpers.workloads.elastic_training import Step, Training, last_step, note
 
+pytestmark = pytest.mark.real
+
 
 class Pretends:
     """Two nodes that take a step at each look, from the last checkpoint on after each kill."""

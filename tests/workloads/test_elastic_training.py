@@ -39,6 +39,7 @@ def as_many_threads_as_before() -> object:
     torch.set_num_threads(threads)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5])
 def test_every_number_of_ranks_gives_the_same_bits(ranks: int) -> None:
     """Over gloo, with parts that do not divide evenly on 3 and 5 ranks."""

@@ -50,6 +50,7 @@ def difference(run: WayRun) -> float:
 # --- the four ways on servers and workers ----------------------------------------------------
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("workers", "servers"), CLUSTERS)
 @pytest.mark.parametrize("way", [way for way in WAYS if way.endswith(" sync")])
 def test_a_synchronous_way_equals_one_big_batch(way: str, workers: int, servers: int) -> None:
@@ -60,6 +61,7 @@ def test_a_synchronous_way_equals_one_big_batch(way: str, workers: int, servers:
     assert set(run.staleness) == {0}
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("workers", "servers"), CLUSTERS)
 @pytest.mark.parametrize("way", [way for way in WAYS if way.endswith("async")])
 def test_an_asynchronous_way_has_stale_gradients_and_learns(
@@ -83,6 +85,7 @@ def model_loss_at_start(run: WayRun) -> float:
     return model.mean_loss(rows.weights, rows.x, rows.y)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("workers", "servers"), CLUSTERS)
 def test_with_a_spare_worker_the_slow_ones_gradients_are_dropped(
     workers: int, servers: int
@@ -97,6 +100,7 @@ def test_with_a_spare_worker_the_slow_ones_gradients_are_dropped(
     assert set(run.staleness) == {0}
 
 
+@pytest.mark.real
 def test_a_function_of_ones_own_takes_the_place_of_the_courses() -> None:
     def sums(devices: Any, server: Any, batches: Any, loss: Any, *rest: Any) -> Any:
         """Gradients of the sum of the losses: too long a step."""
@@ -112,6 +116,7 @@ def test_a_function_of_ones_own_takes_the_place_of_the_courses() -> None:
     assert np.allclose(run.weights[0], right[0], atol=1e-5)
 
 
+@pytest.mark.real
 def test_an_error_in_a_thread_ends_the_run_and_so_do_threads_that_hang() -> None:
     def fails(session: Any, updates: Any, step: Any, last: int) -> None:
         from helpers.algorithms.devices.four_ways import run_threads
@@ -227,6 +232,7 @@ def shared(comm: Any) -> tuple[list[int], list[int]]:
     return [int(each) for each in first], [int(each) for each in second]
 
 
+@pytest.mark.real
 def test_what_lies_on_a_server_is_shared_in_one_session_too() -> None:
     (found,) = helpers.run(shared, ranks=1, framework="tensorflow")
     assert found == ([1, 1], [2, 1])

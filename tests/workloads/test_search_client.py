@@ -22,6 +22,7 @@ from helpers.workloads.search_models import Models
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.real
 def test_the_scripts_show_their_options_without_tensorflow() -> None:
     """`--help` is quick: neither torch nor TensorFlow is loaded for it."""
     for script, option in (("search_client.py", "--container"), ("search_server.py", "--cluster")):

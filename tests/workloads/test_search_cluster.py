@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
@@ -18,8 +19,14 @@ from helpers.workloads.ensemble import in_torch, of_files
 from helpers.workloads.search_cluster import Client, of_trials, run_clients, top
 from helpers.workloads.search_rows import parts
 
-pytestmark = [pytest.mark.real, pytest.mark.tensorflow, pytest.mark.slow]
-pytest.importorskip("tensorflow")
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.tensorflow,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed"
+    ),
+]
 ROOT = Path(__file__).resolve().parents[2]
 
 

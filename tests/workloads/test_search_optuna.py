@@ -22,6 +22,7 @@ from helpers.workloads.search_optuna import (
 )
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("pruner", ["halving", "hyperband", "none"])
 def test_processes_share_a_search(pruner: str, tmp_path: Path) -> None:
     journal = tmp_path / "journal.log"
@@ -43,6 +44,7 @@ def test_processes_share_a_search(pruner: str, tmp_path: Path) -> None:
     assert more.tried[:9] == study.tried and len(more.tried) == 12
 
 
+@pytest.mark.real
 def test_processes_do_not_try_the_same(tmp_path: Path) -> None:
     study = on_optuna(8, 2, "none", least=2, most=2)
     rates = [each.settings["rate"] for each in study.tried]

@@ -25,6 +25,8 @@ from helpers.workloads.search_kills import WAYS, killed
 from helpers.workloads.search_models import Models, Synthetic
 from helpers.workloads.search_processes import SearchTimeout, on_processes, replayed
 
+pytestmark = pytest.mark.real
+
 MADE = {"waits": SuccessiveHalving, "clock": Asha, "as they come": Asha}
 
 

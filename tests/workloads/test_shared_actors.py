@@ -38,6 +38,7 @@ def test_a_training_on_the_clock_is_the_same_again(actors: int, locked: bool) ->
     assert not torch.equal(first.weights, other.weights)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("actors", [1, 2, 3, 5])
 def test_under_a_lock_no_update_is_lost_and_none_too_many(actors: int) -> None:
     for engine in ("virtual", "processes"):
@@ -62,6 +63,7 @@ def test_without_a_lock_counts_are_lost_where_two_actors_read_one_number() -> No
     assert (sum(alone.updates), alone.lost) == (12, 0)
 
 
+@pytest.mark.real
 def test_on_real_ranks_every_increment_is_made_and_most_are_seen() -> None:
     done = train_shared(SHORT, 3)
     assert len(done.updates) == 3
@@ -70,6 +72,7 @@ def test_on_real_ranks_every_increment_is_made_and_most_are_seen() -> None:
     assert done.lost >= 0
 
 
+@pytest.mark.real
 def test_one_actor_gives_the_weights_of_one_worker_and_a_server_bit_for_bit() -> None:
     shared = [train_shared(SHORT, 1, engine=engine) for engine in ("virtual", "processes")]
     served = helpers.train(
@@ -111,6 +114,7 @@ def test_what_is_shared_is_changed_by_the_function_that_is_given() -> None:
     assert calls == [SHORT.rates()(update) for update in range(12)]
 
 
+@pytest.mark.real
 def test_functions_of_a_cell_go_to_real_ranks_and_are_used() -> None:
     def worthless(rewards: Tensor, discounts: Tensor, bootstrap: Tensor) -> Tensor:
         return torch.zeros_like(rewards)
@@ -148,6 +152,7 @@ def raise_counter(comm: Comm, path: str | None, times: int) -> int:
     return int(counter[0])
 
 
+@pytest.mark.real
 def test_the_lock_keeps_every_count_of_real_ranks(tmp_path: Path) -> None:
     path = str(tmp_path / "lock")
     assert list(helpers.run(raise_counter, path, 300, ranks=3)) == [900] * 3

@@ -331,6 +331,7 @@ def test_a_server_that_has_finished_holds_nobody_back():
     assert torch.equal(again.weights, done.weights)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("engine", ["virtual", "processes"])
 def test_servers_that_drop_different_gradients_finish_both(engine):
     def rule(weights: Tensor) -> DropStale:

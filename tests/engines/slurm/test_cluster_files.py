@@ -66,6 +66,7 @@ def write(folder: Path, name: str, text: str) -> str:
     return name
 
 
+@pytest.mark.real
 @needs_slurm()
 def test_the_commands_of_a_first_job_are_typed(slurm: Site, tmp_path: Path) -> None:
     write(tmp_path, "wait.py", "import time\ntime.sleep(100)\n")
@@ -75,6 +76,7 @@ def test_the_commands_of_a_first_job_are_typed(slurm: Site, tmp_path: Path) -> N
     assert not nothing_left(slurm, 20)
 
 
+@pytest.mark.real
 @needs_slurm()
 def test_a_script_runs_on_every_rank(slurm: Site, tmp_path: Path) -> None:
     write(tmp_path, "ranks.py", RANKS)
@@ -85,6 +87,7 @@ def test_a_script_runs_on_every_rank(slurm: Site, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.real
 @needs_slurm()
 def test_a_rank_that_fails_ends_the_others(slurm: Site, tmp_path: Path) -> None:
     script = "import os, time\nif os.environ['SLURM_PROCID'] == '3': 1 / 0\ntime.sleep(300)\n"
@@ -154,6 +157,7 @@ def read(file: str) -> str:
     return (ROOT / "cluster" / file).read_text()
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("file", FILES)
 def test_a_file_without_a_script_says_how_to_use_it(file: str, tmp_path: Path) -> None:
     env = {"PATH": os.environ["PATH"], "SLURM_JOB_ID": "1"}
@@ -162,6 +166,7 @@ def test_a_file_without_a_script_says_how_to_use_it(file: str, tmp_path: Path) -
     assert done.returncode == 2 and re.match(f"Use: .*cluster/{file} SCRIPT", done.stderr)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("file", FILES)
 def test_a_file_starts_what_the_engine_fills_in(file: str, tmp_path: Path) -> None:
     """Programs that only print their arguments stand for those that the file starts."""

@@ -27,6 +27,7 @@ def test_short_names_of_devices() -> None:
     assert (short("/device:GPU:0"), short("")) == ("GPU 0", "any device")
 
 
+@pytest.mark.real
 def test_a_graph_is_gathered_by_device_and_scope() -> None:
     (graph,) = graphs_of("in-graph sync", workers=2)
     groups = gather([graph])
@@ -49,6 +50,7 @@ def test_a_graph_is_gathered_by_device_and_scope() -> None:
     assert inputs < {op.name for op in graph} and not any("Initializer" in op.name for op in graph)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("workers", "servers"), CLUSTERS)
 @pytest.mark.parametrize("way", WAYS)
 def test_the_picture_of_every_way(way: str, workers: int, servers: int) -> None:

@@ -76,6 +76,7 @@ def test_gpus_on_links_that_cost_nothing_and_on_slow_ones():
     assert slow < 1 <= quick <= 4
 
 
+@pytest.mark.real
 def test_small_splits_are_measured_and_counted():
     wave = measure_recurrent(Recurrent(width=8, rows=2, layers=2, steps=8, chunks=4), repeats=2)
     dense = measure_dense(Dense(width=8, rows=2, layers=2), repeats=2)
