@@ -9,7 +9,7 @@ import pytest
 
 from helpers.engines.trace import Event, Trace
 from helpers.notebook.timeline_svg import Span, bars_of, picture, words
-from helpers.notebook.timeline_viewer import Viewer, explore_trace
+from helpers.notebook.timeline_viewer import Viewer
 
 FEW = Trace(
     [
@@ -109,8 +109,3 @@ def test_the_slider_of_events_says_their_names_and_keeps_the_one_it_zooms_on():
     viewer.time.value = (3.5, 4.0)  # it is gone from there
     assert viewer.event.value == 0
     assert "choose one" in viewer.named.value
-
-
-def test_without_a_notebook_it_says_what_to_do(capsys: pytest.CaptureFixture[str]):
-    explore_trace(FEW)
-    assert ".plot()" in capsys.readouterr().out

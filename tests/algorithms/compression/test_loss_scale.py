@@ -84,7 +84,7 @@ def trains(comm: Comm, start: float) -> tuple[list[bool], list[float], float]:
     return done, scales, float(model.weight.detach())
 
 
-@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("size", [1, 3])
 def test_all_ranks_skip_the_same_step(engine: str, size: int) -> None:
     results = helpers.run(trains, 2.0**16, engine=engine, ranks=size, show=False)
     assert results[0][0] == [False, True, True, True, True, True]

@@ -106,24 +106,6 @@ def test_buffers_come_from_rank_0(engine):
         assert count == 2
 
 
-def test_gradients_are_views_of_their_bucket():
-    def job(comm):
-        model = Plain()
-        replica = DataParallel(model, comm, bucket_bytes=FEW, first_bucket_bytes=200)
-        x, y = batch(0)
-        nn.functional.cross_entropy(replica(x), y).backward()
-        replica.finish()
-        for bucket in replica.buckets:
-            inside = range(bucket.flat.data_ptr(), bucket.flat.data_ptr() + 8 * len(bucket.flat))
-            assert all(p.grad.data_ptr() in inside for p in bucket.views)
-        assert replica.detach() is model
-        model.zero_grad()
-        model(x).sum().backward()  # an ordinary model again: no hooks, no finish
-        return len(replica.buckets)
-
-    assert helpers.run(job, ranks=2, engine="virtual")[0] > 2
-
-
 # --- buckets --------------------------------------------------------------------------------------
 
 
@@ -229,28 +211,6 @@ class _Keeps(nn.Module):
         return x + self.mean
 
 
-def test_buffers_with_more_ranks_than_rows(engine):
-    def job(comm):
-        torch.manual_seed(0)
-        model = nn.Sequential(nn.Linear(6, 4, dtype=torch.float64), _Keeps())
-        replica = DataParallel(model, comm)
-        means = []
-        for _ in range(3):
-            rows = rows_of(torch.ones(2, 6, dtype=torch.float64), comm.rank, comm.size)
-            replica.weight = len(rows) / 2
-            model.zero_grad()
-            if len(rows):
-                replica(rows).square().mean().backward()
-            replica.finish()
-            means.append(model[1].mean)
-        return means, model[0].weight.grad
-
-    results = list(helpers.run(job, engine=engine, ranks=4))
-    for _, gradient in results[1:]:
-        assert torch.equal(gradient, results[0][1])
-    assert any(mean.any() for mean in results[1][0])
-
-
 def test_a_buffer_that_is_replaced_is_sent_all_the_same(engine):
     def job(comm):
         replica = DataParallel(_Keeps(), comm)
@@ -263,21 +223,3 @@ def test_a_buffer_that_is_replaced_is_sent_all_the_same(engine):
     # The second forward began from rank 0's mean on both ranks.
     assert torch.allclose(first, torch.full_like(first, 0.9 * 0.1 + 0.1))
     assert torch.allclose(second, torch.full_like(second, 0.9 * 0.1 + 0.2))
-
-
-def test_unused_parameters_may_be_complex_or_all_frozen(engine):
-    def job(comm):
-        weight = nn.Parameter(torch.ones(2, dtype=torch.complex64))
-        model = nn.Module()
-        model.register_parameter("weight", weight)
-        model.forward = lambda: model.weight.abs().sum()
-        replica = DataParallel(model, comm, find_unused=True)
-        if comm.rank == 0:
-            replica().backward()
-        replica.finish()
-        frozen = nn.Linear(2, 2).requires_grad_(False)
-        DataParallel(frozen, comm, find_unused=True).finish()
-        return weight.grad
-
-    for gradient in helpers.run(job, engine=engine, ranks=2):
-        assert gradient.dtype == torch.complex64 and bool((gradient == 0.5).all())

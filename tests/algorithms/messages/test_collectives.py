@@ -59,6 +59,15 @@ def every_all_reduce(comm):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_all_reduce_equals_the_serial_sum(engine, size):
+    equal_to_the_serial_sum(engine, size)
+
+
+@pytest.mark.real
+def test_all_reduce_on_processes():
+    equal_to_the_serial_sum("processes", 3)
+
+
+def equal_to_the_serial_sum(engine, size):
     results = helpers.run(every_all_reduce, ranks=size, engine=engine)
     for (name, length), (value, in_place) in results[0].items():
         expected = serial_sum(size, length)
@@ -169,8 +178,7 @@ def ring(comm, length):
     c.all_reduce_ring(comm, data(comm.rank, length))
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("length", [840, 7, 1001])
+@pytest.mark.parametrize(("size", "length"), [(1, 7), (2, 7), (3, 840), (5, 1001), (8, 840)])
 def test_the_ring_sends_what_a_ring_has_to(engine, size, length):
     stats = helpers.run(ring, length, ranks=size, engine=engine).stats
     # 2(N − 1) messages a rank, on every rank alike.
@@ -183,7 +191,7 @@ def test_the_ring_sends_what_a_ring_has_to(engine, size, length):
     assert sum(stats.bytes) == 2 * (size - 1) * length * 8
 
 
-@pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize("size", [1, 2, 8])
 def test_halving_doubling_sends_few_messages_and_few_bytes(size):
     def job(comm):
         c.all_reduce_halving_doubling(comm, data(comm.rank, 160))

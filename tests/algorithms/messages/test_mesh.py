@@ -29,12 +29,11 @@ from helpers.algorithms.splitting.vocabulary_parallel import (
 )
 
 
-@pytest.mark.parametrize("collective", [c.all_reduce_ring, c.all_reduce_tree])
-def test_a_collective_in_each_row_and_each_column(engine, collective):
+def test_a_collective_in_each_row_and_each_column(engine):
     def job(comm):
         mesh = Mesh(comm, 2, 3)
         mine = torch.tensor([float(comm.rank)])
-        row, column = (collective(g, mine.clone()).item() for g in (mesh.row, mesh.column))
+        row, column = (c.all_reduce_tree(g, mine.clone()).item() for g in (mesh.row, mesh.column))
         return mesh.place, row, column
 
     results = helpers.run(job, ranks=6, engine=engine)
@@ -145,8 +144,8 @@ def _on_a_mesh(comm, rows, columns, overlapped, total):
 @pytest.mark.parametrize(
     ("engine", "rows", "columns"),
     [
-        *(("virtual", rows, columns) for rows, columns in [(2, 2), (1, 3), (3, 1), (2, 3)]),
-        ("processes", 2, 2),
+        *(("virtual", rows, columns) for rows, columns in [(1, 3), (3, 1), (2, 3)]),
+        pytest.param("processes", 2, 2, marks=pytest.mark.thorough),
     ],
 )
 @pytest.mark.parametrize("overlapped", [False, True], ids=["after", "overlapped"])

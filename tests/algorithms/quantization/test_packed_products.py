@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn.functional import linear
 
-from helpers.algorithms.quantization import integer_products
 from helpers.algorithms.quantization.dynamic_layers import DynamicLinear, whole_rows
 from helpers.algorithms.quantization.integer_products import int_matmul
 from helpers.algorithms.quantization.packed_products import LONGEST, pack, takes_seven_bits
 from helpers.algorithms.quantization.quantized_model import quantize_dynamic
 from helpers.workloads.model_file import save
 
-AT_EASE = settings(deadline=None, max_examples=40)
+AT_EASE = settings(deadline=None, max_examples=15)
 needs_it = pytest.mark.skipif(
     not takes_seven_bits(),
     reason="this processor has quick products of 8 bits, or no FBGEMM: nothing is packed here",
@@ -54,7 +53,7 @@ def test_products_with_a_packed_weight_are_exact(seed, rows, depth, channels):
 
 
 @needs_it
-@pytest.mark.parametrize(("left", "right"), [(-64, -128), (63, 127), (-64, 127), (63, -128)])
+@pytest.mark.parametrize(("left", "right"), [(-64, -128), (63, 127)])
 def test_the_largest_sums_are_exact_and_longer_ones_are_not_packed(left, right):
     packed = pack(torch.full((3, LONGEST), right, dtype=torch.int8), ONE)
     assert packed is not None
@@ -89,14 +88,6 @@ def test_nothing_is_packed_where_it_wins_nothing_or_cannot_be(lacks, monkeypatch
 
 
 @needs_it
-def test_what_is_quick_here_is_told(monkeypatch):
-    monkeypatch.setattr(integer_products, "_has_int_mm", lambda *asked: False)
-    assert "7 bits, which are quick" in integer_products.how_products_run()
-    monkeypatch.setattr(integer_products, "takes_seven_bits", lambda: False)
-    assert "7 bits" not in integer_products.how_products_run()
-
-
-@needs_it
 @AT_EASE
 @given(st.integers(0, 1000), st.integers(0, 6), st.integers(1, 40), st.sampled_from([8, 4, 2]))
 def test_a_layer_is_float_arithmetic_on_codes_of_7_bits(seed, rows, width, bits):
@@ -125,24 +116,3 @@ def test_a_packed_layer_is_copied_saved_and_loaded_like_any(tmp_path):
     assert not torch.equal(other(x), expected)
     other.load_state_dict(model.state_dict())
     assert torch.equal(other(x), expected)
-
-
-@needs_it
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
-def test_a_packed_layer_may_go_to_another_type_and_back(dtype):
-    torch.manual_seed(0)
-    source, x = nn.Linear(30, 20), torch.randn(4, 30)
-    layer = DynamicLinear.of(source)
-    expected = layer(x)
-    moved = layer.to(dtype)(x.to(dtype))
-    assert moved.dtype == dtype
-    torch.testing.assert_close(moved.float(), source(x).detach(), rtol=0, atol=0.05)
-    if dtype == torch.float64:  # which loses none of a scale's digits
-        assert torch.equal(layer.float()(x), expected)
-
-
-@needs_it
-def test_layers_of_other_types_keep_8_bits():
-    for dtype in (torch.float64, torch.float32):
-        layer = DynamicLinear.of(nn.Linear(4, 3).to(dtype))
-        assert (layer.packed is None) == (dtype == torch.float64)

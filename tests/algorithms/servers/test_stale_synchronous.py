@@ -20,12 +20,12 @@ from helpers.workloads.step_times import Constant, OneSlow
 
 START = np.linspace(-1.0, 1.0, 4)
 every_world = pytest.mark.parametrize("workers", WORLDS)
+worlds = st.sampled_from(WORLDS)
 few = settings(max_examples=12, deadline=None, derandomize=True)
 
 
-@every_world
 @few
-@given(orders, st.integers(0, 3))
+@given(worlds, orders, st.integers(0, 3))
 def test_a_read_at_clock_c_holds_the_first_c_minus_s_of_everybody(workers, order, bound):
     run = Arrivals(bounded(bound)(np.zeros(400), workers), one_hot())
     for pick in order:
@@ -42,9 +42,8 @@ def test_a_read_at_clock_c_holds_the_first_c_minus_s_of_everybody(workers, order
                 assert set(promised) <= set(there)
 
 
-@every_world
 @few
-@given(st.permutations(range(60)))
+@given(worlds, st.permutations(range(60)))
 def test_with_s_0_each_round_is_computed_on_the_same_weights(workers, order):
     def gradient(worker, number, weights):
         return 0.3 * weights + np.sin(worker + np.arange(4))
@@ -61,9 +60,8 @@ def test_with_s_0_each_round_is_computed_on_the_same_weights(workers, order):
     assert run.rule.weights.tobytes() == weights.tobytes()
 
 
-@every_world
 @few
-@given(st.permutations(range(60)))
+@given(worlds, st.permutations(range(60)))
 def test_s_0_is_the_synchronous_rule_with_n_times_the_rate_bit_for_bit(workers, order):
     # Quarters, and whole numbers that N divides: sums and means are exact in any order.
     start = np.array([-1.0, -0.25, 0.5, 1.0])
@@ -77,9 +75,8 @@ def test_s_0_is_the_synchronous_rule_with_n_times_the_rate_bit_for_bit(workers, 
     assert run.run(order).tobytes() == plain.run(order).tobytes()
 
 
-@every_world
 @few
-@given(orders)
+@given(worlds, orders)
 def test_without_a_bound_it_is_asynchronous(workers, order):
     run = Arrivals(bounded(math.inf)(START, workers), noisy())
     plain = Arrivals(asynchronous(START, workers), noisy())
@@ -114,8 +111,10 @@ def test_the_others_go_on_once_the_slow_one_has_died():
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("bound", [0, 1, math.inf])
-@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("workers", "bound"),
+    [(2, 1), *(pytest.param(3, bound, marks=pytest.mark.thorough) for bound in (0, math.inf))],
+)
 def test_the_same_order_gives_the_same_weights_on_every_engine(bound, workers):
     task = DigitsTask((64, 10))
 

@@ -35,12 +35,6 @@ def test_figures_are_drawn():
         assert png(figure).startswith(b"\x89PNG")
 
 
-def test_the_number_line_marks_0_and_its_code():
-    figure = quantization_view.number_line(40 / 15, -4, -8, 7, -10, 30)
-    texts = [text.get_text() for text in figure.axes[0].texts]
-    assert "the value 0 is code −4" in texts and "−8" in texts and "7" in texts
-
-
 def test_blocks_are_drawn_with_what_lies_outside_in_words():
     row = torch.cat([WEIGHTS[:63], torch.tensor([20.0])])
     figure = blocks_view.one_row(row, {"one": torch.zeros(64), "other": row.round()})
@@ -58,8 +52,7 @@ def test_codes_over_weights_counts_those_that_lie_there():
     assert titles == ["wide: 1 of 63 codes lie here", "own: 63 of 63 codes lie here"]
 
 
-@pytest.mark.parametrize("bits", [2, 8])
-@pytest.mark.parametrize("reach", [5, 100, 200])
+@pytest.mark.parametrize(("bits", "reach"), [(2, 5), (8, 100)])
 def test_the_widget_draws_all_of_its_corners(bits, reach):
     found = quantization_knobs.outcome(WEIGHTS, quantize, bits, reach)
     codes, scale, zero_point = quantize(WEIGHTS, -found.bound, found.bound, bits)

@@ -17,14 +17,14 @@ def words(figure: Any) -> str:
     return " ".join(text.get_text() for text in figure.findobj(Text))
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+@pytest.mark.parametrize("ranks", [1, 3])
 def test_matrices_are_cut_into_a_part_for_each_rank(ranks):
     for figure in (view.column_then_row(ranks), view.row_first(ranks)):
         assert f"rank {ranks - 1}" in words(figure) and f"term {ranks - 1}" in words(figure)
         assert len(png(figure)) < 30_000
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+@pytest.mark.parametrize("ranks", [1, 3])
 def test_a_block_shows_two_of_each_function_on_every_rank(ranks):
     said = words(view.block_messages(ranks)).split()
     assert said.count("query") == ranks
