@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks import interleave, kept, run
-from benchmarks.report import Report, in_words
+from benchmarks.report import Report
 from helpers.cli import BENCHMARKS
 from helpers.engines.comm import Comm
 
@@ -39,12 +39,6 @@ def test_a_report_as_a_table_and_as_json(capsys):
     assert "200 ms" in shown and "not met" in shown
 
 
-def test_the_slowest_rank_counts():
-    ranks = [{"a": [1.0, 4.0]}, {"a": [2.0, 3.0]}]
-    assert interleave.slowest(ranks) == {"a": [2.0, 4.0]}
-    assert interleave.ratio([2.0, 9.0, 4.0], [1.0, 3.0, 4.0]) == 2.0
-
-
 def test_contenders_take_turns():
     class Alone(Comm):
         """One rank, of which only the barrier is used."""
@@ -60,10 +54,6 @@ def test_contenders_take_turns():
     assert {name: len(times) for name, times in seconds.items()} == {"a": 2, "b": 2}
     # Neither always goes first.
     assert sorted(calls[::2]) != [calls[0]] * 3
-
-
-def test_units_suit_the_time():
-    assert [in_words(s) for s in (2.5, 0.0123, 4.56e-5)] == ["2.50 s", "12.3 ms", "45.6 µs"]
 
 
 def test_an_unknown_benchmark_is_refused():

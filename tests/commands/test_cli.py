@@ -35,8 +35,9 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return calls
 
 
+@pytest.mark.real
 def test_without_a_command_there_is_help(capfd: pytest.CaptureFixture[str]) -> None:
-    told = subprocess.run([ROOT / "course"], capture_output=True, text=True, timeout=300)
+    told = subprocess.run([ROOT / "course"], capture_output=True, text=True)
     shown = told.stdout + told.stderr
     for command in ("lab", "test", "doctor", "build", "bench"):
         assert command in shown
@@ -116,16 +117,7 @@ def test_a_release_that_cannot_be_written_is_told_in_a_sentence(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_release_is_written_where_the_user_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("COURSE_FROM", str(tmp_path))
-    monkeypatch.setattr("helpers.instructor.release.pack.contents", lambda *which: {"course": b""})
-    assert cli.main(["release", "2", "--out", "x.zip"]) == 0
-    assert [p.name for p in tmp_path.iterdir()] == ["x.zip"]
-    assert f"{tmp_path / 'x.zip'} holds lesson 02" in capsys.readouterr().out
-
-
+@pytest.mark.real
 def test_the_command_imports_nothing_heavy() -> None:
     code = (
         "import sys, helpers.cli, helpers.setup.__main__\n"
@@ -182,25 +174,11 @@ def test_doctor_tells_the_cost_of_each_lack(
     assert "none [0]" in shown and "Nothing in the lessons." in shown
 
 
-def test_doctor_answers_without_rich(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "rich", None)
-    monkeypatch.setattr(doctor, "LOOKS", (lambda: doctor.Finding("GPUs", False, "none", "Little"),))
-    assert doctor.show() == 0
-    assert "lacks  GPUs" in capsys.readouterr().out
-
-
+@pytest.mark.thorough
+@pytest.mark.real
 def test_doctor_answers_before_anything_is_installed() -> None:
     code = "import sys; sys.path.insert(0, sys.argv[1]); from helpers.doctor import show; show()"
     command = [sys.executable, "-I", "-S", "-c", code, str(ROOT)]  # -S: no installed packages
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=500)
+    answer = subprocess.run(command, capture_output=True, text=True)
     assert answer.returncode == 0, answer.stderr
     assert "sandbox" in answer.stdout and answer.stderr == ""
-
-
-def test_every_look_has_an_answer() -> None:
-    # torch is asked in a process of its own, so this one is allowed its seconds.
-    for finding in doctor.findings():
-        assert finding.name and finding.what
-        assert finding.found or finding.cost

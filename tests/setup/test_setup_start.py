@@ -16,6 +16,7 @@ import pytest
 
 from helpers.setup import places, progress
 from helpers.setup.lock import locked
+from tests.selection import everyday
 
 posix = pytest.mark.skipif(os.name == "nt", reason="process groups and sh are POSIX")
 
@@ -61,11 +62,11 @@ def course(
         env=clean,
         capture_output=True,
         text=True,
-        timeout=60,
     )
 
 
 @posix
+@pytest.mark.real
 def test_a_python_that_only_prints_an_error_is_passed_over(clone: Path, tmp_path: Path) -> None:
     bin_folder = tmp_path / "bin"
     command(bin_folder, "python3.11", "echo 'pyenv: python3.11: command not found' >&2; exit 127")
@@ -75,6 +76,8 @@ def test_a_python_that_only_prints_an_error_is_passed_over(clone: Path, tmp_path
     assert "['lab']" in told.stdout
 
 
+@pytest.mark.thorough
+@pytest.mark.real
 @posix
 def test_a_link_to_the_script_leads_to_its_folder(clone: Path, tmp_path: Path) -> None:
     bin_folder = tmp_path / "bin"
@@ -86,6 +89,7 @@ def test_a_link_to_the_script_leads_to_its_folder(clone: Path, tmp_path: Path) -
 
 
 @posix
+@pytest.mark.real
 def test_no_python_is_one_helpful_sentence(clone: Path, tmp_path: Path) -> None:
     bin_folder = tmp_path / "bin"
     # Too old, and without venv: both answer, neither will do.
@@ -96,6 +100,8 @@ def test_no_python_is_one_helpful_sentence(clone: Path, tmp_path: Path) -> None:
     assert "COURSE_PYTHON=" in told.stderr and len(told.stderr.splitlines()) == 1
 
 
+@pytest.mark.thorough
+@pytest.mark.real
 @posix
 def test_a_python_that_was_named_is_taken_or_refused(clone: Path, tmp_path: Path) -> None:
     bin_folder = tmp_path / "bin"
@@ -108,6 +114,7 @@ def test_a_python_that_was_named_is_taken_or_refused(clone: Path, tmp_path: Path
 # ---- long commands, and what is left when set-up ends ------------------------------------------
 
 
+@pytest.mark.real
 def test_a_command_is_logged_and_followed(tmp_path: Path) -> None:
     seen: list[str] = []
     log = tmp_path / "log"
@@ -136,7 +143,8 @@ progress.run(command, Path(sys.argv[2]), progress.Step("x"), lambda line: print(
 
 
 @posix
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.real
+@pytest.mark.parametrize("how", everyday([signal.SIGTERM, signal.SIGKILL, signal.SIGINT], 3))
 def test_nothing_runs_on_when_set_up_is_killed(tmp_path: Path, how: int) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", SETS_UP, STARTS_A_GRANDCHILD, str(tmp_path / "log")],
@@ -150,8 +158,8 @@ def test_nothing_runs_on_when_set_up_is_killed(tmp_path: Path, how: int) -> None
             break
     assert grandchild is not None
     process.send_signal(how)
-    process.wait(120)
-    psutil.wait_procs([grandchild], timeout=120)
+    process.wait(300)
+    psutil.wait_procs([grandchild], timeout=300)
     assert not grandchild.is_running() or grandchild.status() == psutil.STATUS_ZOMBIE
 
 
@@ -177,8 +185,8 @@ def test_a_second_set_up_waits_for_the_first(
 
     thread = threading.Thread(target=first)
     thread.start()
-    held.wait(120)
+    held.wait()
     with locked(tmp_path / "lock", "waiting"):
         order.append("second")
-    thread.join(10)
+    thread.join()
     assert order == ["first", "second"]
