@@ -144,48 +144,6 @@ def test_what_is_kept_is_not_measured_again_and_again_measures_all(started: list
     assert started[3:] == ["good", "none"]
 
 
-def test_where_one_fails_older_figures_are_said_to_be_older(
-    started: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert every.main(Wish(), only("good")) == 0
-    assert "found before" not in capsys.readouterr().err
-    failing = lambda name, into: [sys.executable, "-c", FAILS, str(into)]  # noqa: E731
-    monkeypatch.setattr(every, "command", failing)
-    assert every.main(Wish(again=True), only("good")) == 1
-    assert "The table shows what was found before by: good." in capsys.readouterr().err
-
-
-def test_an_interrupted_run_goes_on_and_one_that_began_anew_too(
-    started: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    three = {name: NAMES["good"] for name in ("one", "two", "three")}
-    monkeypatch.setattr(every, "command", interrupting(started, "two"))
-    for again in (False, True):
-        started.clear()
-        assert every.main(Wish(again=again), three) == 130
-        assert started == ["one", "two"]
-        assert "goes on with what is missing" in " ".join(capsys.readouterr().err.split())
-        if not again:
-            assert every.main(Wish(), three) == 130
-            assert started == ["one", "two", "two"]
-        monkeypatch.setattr(every, "command", interrupting(started, ""))
-        assert every.main(Wish(), three) == 0
-        assert started[-2:] == ["two", "three"]
-        monkeypatch.setattr(every, "command", interrupting(started, "two"))
-
-
-def interrupting(started: list[str], at: str) -> Callable[[str, Path], Sequence[str]]:
-    """Fakes of which one ends this process' run from outside, as `kill` does."""
-
-    def command(name: str, into: Path) -> list[str]:
-        started.append(name)
-        if name == at:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return [sys.executable, "-c", found(name), str(into)]
-
-    return command
-
-
 @pytest.mark.thorough
 @pytest.mark.real
 def test_an_interrupt_ends_what_is_running_also_where_another_one_follows(
@@ -217,25 +175,3 @@ def test_the_table_alone_measures_nothing_and_json_is_alone_on_its_stream(
     assert not started and {goal["met"] for goal in told["goals"]} == {None}
     assert every.main(Wish(as_json=True), only("good", "bad")) == 1
     assert json.loads(capsys.readouterr().out)["machine"] == told["machine"]
-
-
-def test_a_machine_without_a_gpu_leaves_its_benchmark_out(
-    started: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert every.main(Wish(), {"gpu": NAMES["good"]}) == 0
-    assert not started
-    assert "gpu: left out. torch sees no GPU on this machine." in capsys.readouterr().err
-
-
-def test_a_spoilt_file_is_told_and_measured_again(
-    started: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert every.main(Wish(), only("good")) == 0
-    (path,) = (tmp_path / "own").glob("*/good.json")
-    path.write_text("{", encoding="utf-8")
-    with pytest.raises(
-        ValueError, match=r"good\.json does not hold figures of .* good .*delete it"
-    ):
-        kept.store(repository=False).load("good")
-    assert every.main(Wish(), only("good")) == 0
-    assert started == ["good", "good"] and json.loads(path.read_text(encoding="utf-8"))

@@ -61,14 +61,3 @@ def test_whole_models_come_out_alike(quick):
     for row in found.rows:
         if row.name != "fp32":
             assert float(row.note.split("fp32, ")[1].split()[0]) < 5
-
-
-@pytest.mark.parametrize("fbgemm", [2.0, 1.2])
-def test_the_recurrent_layer_is_held_where_fbgemm_gains(fbgemm, monkeypatch):
-    found = Report("quantize", "A title")
-    times = {"fp32": [6.0], "ours": [4.0], quantize.OLDER: [6.0 / fbgemm]}
-    monkeypatch.setattr(quantize, "forms", lambda model, torchao=True: {})
-    monkeypatch.setattr(quantize, "add", lambda *args: times)
-    quantize.whole_models(found, width=8, hidden=1, steps=1)
-    assert [(claim.value, claim.target) for claim in found.claims] == [(1.5, 1.4)] * (fbgemm > 1.5)
-    assert len(found.notes) == (fbgemm < 1.5)

@@ -39,12 +39,6 @@ def test_a_view_reaches_the_notebooks_that_show_it() -> None:
     assert found.lessons == {"13"} and any("test_pipeline_view" in name for name in found.files)
 
 
-def test_an_engine_reaches_every_lesson() -> None:
-    found = reach(["helpers/engines/virtual.py"])
-    assert len(found.lessons) >= 13
-    assert any(name.endswith("test_virtual.py") for name in found.files)
-
-
 def test_what_is_started_by_its_name_is_reached() -> None:
     found = reach(["helpers/instructor/judge/judge.py"])
     assert any("test_grading_run" in name for name in found.files)

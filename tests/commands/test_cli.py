@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks.every import Wish
-from helpers import cli, doctor
+from helpers import cli
 from helpers.commands import lab
 from helpers.commands.testing import Choice
 from helpers.setup.places import ROOT
@@ -143,11 +143,6 @@ def test_a_busy_port_is_told(taken: int) -> None:
         lab.choose_port(taken)
 
 
-def test_a_free_port_is_found(monkeypatch: pytest.MonkeyPatch, taken: int) -> None:
-    monkeypatch.setattr(lab, "FIRST_PORT", taken)
-    assert taken < lab.choose_port(None) < taken + lab.PORTS_TRIED
-
-
 def test_the_server_stays_on_this_machine_and_keeps_its_token() -> None:
     options = lab.settings(9000, "secret")
     assert "--ServerApp.ip=127.0.0.1" in options
@@ -158,20 +153,6 @@ def test_the_server_stays_on_this_machine_and_keeps_its_token() -> None:
 def test_a_lesson_that_there_is_not_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["test", "--lesson", "77"]) == 1
     assert "There is no lesson 77, only 00, 01" in capsys.readouterr().err
-
-
-def test_doctor_tells_the_cost_of_each_lack(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    looks = (
-        lambda: doctor.Finding("cores", True, "4 usable", "slow"),
-        lambda: doctor.Finding("GPUs", False, "none [0]", "Nothing in the lessons."),
-    )
-    monkeypatch.setattr(doctor, "LOOKS", looks)
-    assert doctor.show() == 0
-    shown = capsys.readouterr().out
-    assert "4 usable" in shown and "slow" not in shown
-    assert "none [0]" in shown and "Nothing in the lessons." in shown
 
 
 @pytest.mark.thorough

@@ -112,15 +112,3 @@ def test_its_terminal_shows_the_address_and_nothing_else(
     # It is all in a file.
     (log,) = (home / "cache").glob("*/logs-*/lab-*.log")
     assert "404 GET /lsp/status" in log.read_text()
-
-
-@pytest.mark.thorough
-def test_why_it_did_not_start_is_shown(tmp_path: Path) -> None:
-    told = subprocess.run(
-        [str(ROOT / "course"), "lab", "--no-browser", "--ServerApp.quit_button=perhaps"],
-        capture_output=True, text=True,
-        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
-    )  # fmt: skip
-    assert told.returncode == 1
-    assert told.stderr.startswith("JupyterLab ended:") and "quit_button" in told.stderr
-    assert len(told.stderr.splitlines()) < 8

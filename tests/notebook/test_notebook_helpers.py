@@ -13,7 +13,6 @@ from helpers.engines.trace import Event, Trace
 from helpers.notebook import style
 from helpers.notebook.figures import png, show
 from helpers.notebook.predict import predict
-from helpers.notebook.progress import progress
 from helpers.notebook.timeline import timeline
 from helpers.notebook.widgets import explore, label_of
 
@@ -82,14 +81,6 @@ def test_a_picture_is_small_and_the_same_each_time() -> None:
     assert first == second
     assert len(first) < 30_000
     assert Image.open(io.BytesIO(first)).mode == "P"
-
-
-def test_a_figure_of_pyplot_is_closed(screen: Screen) -> None:
-    import matplotlib.pyplot as plt
-
-    figure, _ = plt.subplots()
-    show(figure, "A caption.", "An empty chart.")
-    assert not plt.fignum_exists(figure.number)
 
 
 def test_measured_modelled_and_published_differ_in_colour_and_in_marker() -> None:
@@ -207,14 +198,6 @@ def test_a_prediction_is_compared() -> None:
     assert "You said" in guess.compare(0.8)._repr_html_()
 
 
-def test_no_prediction_is_no_error() -> None:
-    guess = predict("How much quicker?", unit="×")
-    assert repr(guess.compare(0.8)).startswith("Measured 0.8×. You made no prediction")
-    for nothing in ("", "–", "twice"):
-        guess._enter(nothing)
-        assert guess.value is None
-
-
 @pytest.mark.parametrize("choices", [None, ["sooner", "later"]])
 def test_an_entry_has_a_label_and_takes_what_is_typed(
     screen: Screen, monkeypatch: pytest.MonkeyPatch, choices: list[str] | None
@@ -238,16 +221,3 @@ def test_an_entry_has_a_label_and_takes_what_is_typed(
     if not choices:
         entry.value = "four"
         assert said.value == "Type a number, such as 2 or 0.5."
-
-
-# --- progress -----------------------------------------------------------------------------------
-
-
-def test_progress_in_a_notebook_shows_a_bar_and_takes_it_away(
-    screen: Screen, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("helpers.notebook.progress.in_notebook", lambda: True)
-    assert list(progress([5, 6], "Measuring")) == [5, 6]
-    assert list(screen.shown[0][0]) == ["application/vnd.jupyter.widget-view+json"]
-    assert list(progress([5], "Measuring", rank=3)) == [5]
-    assert len(screen.shown) == 1

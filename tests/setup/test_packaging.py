@@ -56,28 +56,6 @@ def test_everything_installed_is_pinned_as_installed() -> None:
             assert found.version.split("+")[0] == pins[name], name
 
 
-def test_what_the_dependencies_bring_is_pinned_too() -> None:
-    from importlib.metadata import PackageNotFoundError, requires
-
-    pins = constraints()
-    seen: set[str] = set()
-    waiting = [canonicalize_name(one.name) for one in DEPENDENCIES]
-    while waiting:
-        name = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        try:
-            asked = [Requirement(one) for one in requires(name) or []]
-        except PackageNotFoundError:
-            continue
-        here = [one for one in asked if one.marker is None or one.marker.evaluate({"extra": ""})]
-        waiting += [canonicalize_name(one.name) for one in here]
-    # torch's CUDA build pins its own parts exactly.
-    unpinned = {name for name in seen - pins.keys() if not name.startswith(("nvidia-", "cuda-"))}
-    assert unpinned - {"triton"} == set()
-
-
 def test_the_readme_links_to_what_exists() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]

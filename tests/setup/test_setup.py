@@ -61,12 +61,6 @@ def test_anything_else_is_not(environment: Path, change: dict[str, Any]) -> None
     assert not state.ready()
 
 
-def test_a_torn_record_counts_as_none(environment: Path) -> None:
-    state.path(environment).write_text('{"packages": ')
-    assert state.load(environment) is None
-    assert not state.ready()
-
-
 def test_horovod_is_tried_again_when_a_compiler_is_there(
     environment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

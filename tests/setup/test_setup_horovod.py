@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -75,27 +73,6 @@ def test_horovod_waits_for_room_on_the_disk(
     assert state.horovod_settled(left_out)
     monkeypatch.setattr(disk, "free", lambda folder: 20e9)
     assert not state.horovod_settled(left_out)
-
-
-def test_no_path_with_a_space_reaches_the_compiler(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(places, "cache", lambda: tmp_path / "my cache")
-    asked: list[str] = []
-
-    def refuse(command: list[str], log: Path, step: Any, told: Any = None, env: Any = None) -> int:
-        asked.extend([command[0], env["PATH"].split(os.pathsep)[0], env["HOROVOD_CMAKE"]])
-        return 1
-
-    monkeypatch.setattr(horovod, "run", refuse)
-    log = tmp_path / "log"
-    log.write_text("c++: error: input file not found")
-    (tmp_path / "my project").mkdir()
-    with pytest.raises(SetupFailed, match=r"could not be downloaded .*input file not found"):
-        horovod.build(tmp_path / "my project", "key", log, progress.Step("x"))
-    assert asked and not any(" " in path for path in asked)
-    # Nothing is left of the folder that it was built in.
-    assert not Path(asked[1]).exists()
 
 
 def test_without_a_compiler_set_up_goes_on(

@@ -76,18 +76,6 @@ def test_a_python_that_only_prints_an_error_is_passed_over(clone: Path, tmp_path
     assert "['lab']" in told.stdout
 
 
-@pytest.mark.thorough
-@pytest.mark.real
-@posix
-def test_a_link_to_the_script_leads_to_its_folder(clone: Path, tmp_path: Path) -> None:
-    bin_folder = tmp_path / "bin"
-    command(bin_folder, "python3", f'exec "{progress.base_python()}" "$@"')
-    (tmp_path / "near").symlink_to(clone / "course")
-    (tmp_path / "far").symlink_to("near")
-    told = course(clone, bin_folder, script=tmp_path / "far")
-    assert told.stdout.startswith("started by"), told.stderr
-
-
 @posix
 @pytest.mark.real
 def test_no_python_is_one_helpful_sentence(clone: Path, tmp_path: Path) -> None:

@@ -155,15 +155,6 @@ def test_packages_that_cannot_fit_are_not_downloaded(
     assert bool(ran) == (refused is None)
 
 
-def test_the_room_is_looked_at_before_anything_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(disk, "free", lambda folder: 1.0 * disk.GB)
-    with pytest.raises(DiskFull, match=r"1\.0 GB is free .* about 5 GB"):
-        packages.make_environment(tmp_path / ".venv", tmp_path / "log")
-    assert not list(tmp_path.iterdir())
-
-
 # ---- logs, and what an interruption leaves ------------------------------------------------------
 
 

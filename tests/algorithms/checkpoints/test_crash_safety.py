@@ -69,21 +69,6 @@ def test_a_set_is_there_after_a_crash_at_any_byte(saved: dict[str, bytes], keep:
     assert all(latest(crash.disk).step == 30 for crash in last[-len(OUTCOMES) :])
 
 
-def test_a_whole_checkpoint_is_there_after_a_crash_at_any_byte(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # torch's files have a thousand bytes at least: shorter ones crash as well, and sooner.
-    monkeypatch.setattr(saving, "pack", lambda state: state)
-    disk = Disk()
-    saving.save_whole(disk, 1, b"one", keep=1)
-    before = files(disk.after("nothing unsynced"))
-    ends = [
-        latest(crash.disk).step
-        for crash in crashes(lambda d: saving.save_whole(d, 2, b"and two", keep=1), before)
-    ]
-    assert set(ends) == {1, 2} and ends[-len(OUTCOMES) :] == [2] * len(OUTCOMES)
-
-
 def test_a_cut_off_save_is_made_good_by_the_next_one_wherever_it_was_cut(
     saved: dict[str, bytes],
 ) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 import helpers
 from helpers.algorithms.compression.feedback import Nothing
-from helpers.algorithms.compression.power_sgd import PowerSgd, low_rank_sum, power_sgd_numbers
+from helpers.algorithms.compression.power_sgd import PowerSgd, power_sgd_numbers
 from helpers.algorithms.compression.sparse_rows import SparseRows
 from helpers.algorithms.data_parallel.bucket import Bucket
 from helpers.algorithms.data_parallel.data_parallel import DataParallel
@@ -160,23 +160,3 @@ def test_power_sgd_trains_in_buckets_of_any_size() -> None:
             torch.testing.assert_close(power[0][name], dense[0][name], rtol=1e-9, atol=1e-9)
         low = helpers.run(trains, "power 1", bucket_bytes, engine="virtual", ranks=3)
         assert all(torch.equal(low[0][name], low[2][name]) for name in low[0])
-
-
-def one_matrix(comm: Comm, alone: bool) -> Tensor:
-    generator = torch.Generator().manual_seed(9 + comm.rank)
-    bucket, reduce = bucket_of([(7, 9)]), PowerSgd(2, Nothing())
-    reduce.take_buckets([bucket])
-    bucket.flat.copy_(torch.randn(63, generator=generator, dtype=torch.float64))
-    if alone:
-        (right,) = reduce.rights[bucket.flat.data_ptr()]
-        return low_rank_sum(comm, bucket.flat.view(7, 9), right)[0].reshape(-1)
-    return torch.as_tensor(reduce(comm, bucket.flat))
-
-
-def test_one_matrix_by_hand_is_the_reducers() -> None:
-    for size in (1, 2, 3):
-        alone, together = (
-            helpers.run(one_matrix, each, engine="virtual", ranks=size) for each in (True, False)
-        )
-        if size > 1:
-            assert all(torch.equal(a, b) for a, b in zip(alone, together, strict=True))

@@ -11,7 +11,6 @@ import helpers
 from helpers.algorithms.data_parallel.bucket import MIB, Bucket, assign_buckets
 from helpers.algorithms.data_parallel.data_parallel import (
     DataParallel,
-    average_gradients,
     rows_of,
 )
 
@@ -40,18 +39,6 @@ def test_a_gradient_missing_on_some_ranks_counts_as_zero(engine, find_unused):
             assert unused is None
         else:
             assert unused.tolist() == [[0.0, 0.0]]
-
-
-def test_average_gradients_counts_a_missing_one_as_zero():
-    def job(comm):
-        model = nn.Linear(2, 1, bias=False)
-        if comm.rank == 0:
-            model(torch.ones(1, 2)).sum().backward()
-        average_gradients(comm, model, 1, comm.size)
-        return model.weight.grad
-
-    for gradient in helpers.run(job, ranks=2, engine="virtual"):
-        assert gradient.tolist() == [[0.5, 0.5]]
 
 
 # --- accumulation, buffers, views -----------------------------------------------------------------
@@ -197,29 +184,3 @@ def test_overlap_hides_what_it_can_on_the_virtual_clock():
         assert middle - start == pytest.approx(0.06)
         # Six rings of 2 messages each; all but those of the last layer are hidden in backward.
         assert 0.002 < end - middle < 0.005
-
-
-class _Keeps(nn.Module):
-    """A buffer that every forward replaces by a new tensor, and a forward over the rows' mean."""
-
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("mean", torch.zeros(4, dtype=torch.float64))
-
-    def forward(self, x):
-        self.mean = 0.9 * self.mean + 0.1 * x.detach().mean(0)
-        return x + self.mean
-
-
-def test_a_buffer_that_is_replaced_is_sent_all_the_same(engine):
-    def job(comm):
-        replica = DataParallel(_Keeps(), comm)
-        with torch.no_grad():
-            for _ in range(2):
-                replica(torch.full((2, 4), 1.0 + comm.rank, dtype=torch.float64))
-        return replica.model.mean
-
-    first, second = helpers.run(job, engine=engine, ranks=2)
-    # The second forward began from rank 0's mean on both ranks.
-    assert torch.allclose(first, torch.full_like(first, 0.9 * 0.1 + 0.1))
-    assert torch.allclose(second, torch.full_like(second, 0.9 * 0.1 + 0.2))

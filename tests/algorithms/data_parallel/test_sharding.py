@@ -20,7 +20,6 @@ from helpers.workloads.transformer import text, token_loss, transformer
 STEPS, SIZES, STAGES = 5, [1, 2, 3, 5], [1, 2, 3]
 MOMENTUM = partial(torch.optim.SGD, lr=0.1, momentum=0.9)
 ADAM = partial(torch.optim.Adam, lr=0.01)
-Batch = Callable[[int], tuple[torch.Tensor, torch.Tensor]]
 
 
 class Partly(nn.Sequential):
@@ -219,14 +218,6 @@ def test_forward_without_gradients_and_again_inside_backward():
     for seen, passing, wrong in helpers.run(job, ranks=2, engine="virtual"):
         assert (seen, passing) == (0, 0)
         assert wrong < 1e-12
-
-
-def test_a_parameter_that_is_not_gathered_reads_as_nan():
-    def job(comm: Comm) -> bool:
-        model = Sharded(Plain(), comm, ADAM, 3)
-        return all(p.isnan().all() for p in model.model.parameters())
-
-    assert all(helpers.run(job, ranks=2, engine="virtual"))
 
 
 def test_bad_arguments_are_told():

@@ -7,14 +7,11 @@ import torch
 from sharding_cases import (
     CASES,
     REFUSED,
-    STAGES,
     Alone,
     OnRanks,
     Trainer,
-    other_weights,
 )
-from torch import Tensor, nn
-from training import Plain, batch
+from torch import Tensor
 
 import helpers
 from helpers.engines.comm import Comm
@@ -55,35 +52,6 @@ def test_equal_to_plain_torch(engine, size):
                     state[name], value, rtol=1e-10, atol=1e-10,
                     msg=lambda m, at=(case, stage, name): f"{at}: {m}",
                 )  # fmt: skip
-
-
-@pytest.mark.parametrize("size", [1, 3])
-def test_weights_loaded_in_mixed_precision_are_those_that_train(engine, size):
-    def job(comm: Comm) -> list:
-        found = []
-        for stage in STAGES:
-            ends = []
-            for before in (True, False):
-                torch.manual_seed(0)
-                model = Plain().float()
-                new = other_weights(model)
-                if before:
-                    model.load_state_dict(new)
-                trainer = OnRanks(model, comm, stage, mixed=True)
-                if not before:
-                    model.load_state_dict(new)
-                for step in range(2):
-                    x, y = batch(step)
-                    trainer.zero_grad()
-                    nn.functional.cross_entropy(trainer(x).float(), y).backward()
-                    trainer.step()
-                ends.append(trainer.full_state())
-            found.append(ends)
-        return found
-
-    for stages in helpers.run(job, ranks=size, engine=engine):
-        for before, after in stages:
-            assert all(torch.equal(before[name], after[name]) for name in before)
 
 
 def refused(comm: Comm) -> dict[tuple[str, int], str]:

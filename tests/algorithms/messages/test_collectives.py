@@ -201,16 +201,6 @@ def test_halving_doubling_sends_few_messages_and_few_bytes(size):
     assert stats.bytes == [2 * (size - 1) * 160 * 8 // size] * size
 
 
-def test_halving_doubling_folds_in_the_ranks_beyond_a_power_of_two():
-    def job(comm):
-        c.all_reduce_halving_doubling(comm, data(comm.rank, 8))
-
-    stats = helpers.run(job, ranks=6, engine="virtual").stats
-    # Ranks 4 and 5 send their tensor once; ranks 0 and 1 send them the sum besides their own part.
-    assert stats.bytes == [96 + 64, 96 + 64, 96, 96, 64, 64]
-    assert stats.messages == [5, 5, 4, 4, 1, 1]
-
-
 def test_shared_memory_sends_nothing(engine):
     stats = helpers.run(every_shared, ranks=3, engine=engine).stats
     assert stats.bytes == [0, 0, 0]

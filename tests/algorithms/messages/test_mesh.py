@@ -77,17 +77,6 @@ def test_memory_shared_in_a_group(engine):
     assert list(helpers.run(job, ranks=4, engine=engine)) == [[0, 1], [0, 1], [2, 3], [2, 3]]
 
 
-def test_a_group_of_a_group():
-    def job(comm):
-        half = Group(comm, range(comm.rank // 2 * 2, comm.rank // 2 * 2 + 2))
-        alone = Group(half, [half.rank])
-        alone.barrier()
-        return half.rank, alone.rank, alone.size
-
-    results = helpers.run(job, ranks=4, engine="virtual")
-    assert list(results) == [(0, 0, 1), (1, 0, 1), (0, 0, 1), (1, 0, 1)]
-
-
 def test_what_is_no_group_is_refused():
     def job(comm):
         with pytest.raises(ValueError, match="is not one of"):

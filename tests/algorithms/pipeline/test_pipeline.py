@@ -301,20 +301,6 @@ def test_the_dearest_stage_is_as_cheap_as_can_be(costs, data):
     assert dearest(counts) == min(map(dearest, every(len(costs), parts)))
 
 
-def test_stages_keep_the_names_of_the_model():
-    model = model_of(0)
-    stages = cut(model, [3, 5])
-    assert [name for s in stages for name in s.state_dict()] == list(model.state_dict())
-    assert [len(stage) for stage in cut(model, 3)] in ([2, 3, 3], [3, 2, 3], [3, 3, 2])
-    assert [len(stage) for stage in cut(model, 2, costs=[9, 1, 1, 1, 1, 1, 1, 2])] == [1, 7]
-
-
-def test_microbatches_lose_no_row():
-    x = torch.arange(13)
-    parts = microbatches(x, 5)
-    assert torch.equal(torch.cat(parts), x) and {len(part) for part in parts} == {2, 3}
-
-
 # --- what goes wrong ------------------------------------------------------------------------------
 
 

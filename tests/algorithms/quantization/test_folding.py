@@ -55,24 +55,6 @@ def test_a_folded_model_gives_the_same(pair, bias, options):
         assert torch.equal(value, before[name])  # the model itself is left as it was
 
 
-def test_inner_sequences_and_modules_of_other_kinds():
-    class Net(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            inner = nn.Sequential(nn.Linear(6, 5), lived_in(nn.BatchNorm1d(5)))
-            self.body = nn.Sequential(nn.Linear(4, 6), lived_in(nn.BatchNorm1d(6), 1), inner)
-            self.loose = lived_in(nn.BatchNorm1d(5), 2)
-
-        def forward(self, x):
-            return self.loose(self.body(x))
-
-    model = Net().double().eval()
-    folded, x = fold(model), torch.randn(9, 4, dtype=torch.float64)
-    torch.testing.assert_close(folded(x), model(x), rtol=1e-12, atol=1e-12)
-    left = [m for m in folded.modules() if isinstance(m, nn.BatchNorm1d)]
-    assert len(left) == 1
-
-
 @pytest.mark.parametrize("kind", ["norm first", "a layer between", "no statistics", "other shape"])
 def test_what_cannot_be_folded_is_left(kind):
     norm = lived_in(nn.BatchNorm1d(4))

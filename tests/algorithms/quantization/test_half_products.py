@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from helpers.algorithms.quantization import half_products
 from helpers.algorithms.quantization.half_products import WHOLE, rows_by_codes
 from helpers.algorithms.quantization.weight_only import WeightOnly
 
@@ -36,13 +35,6 @@ def test_products_are_those_of_floats_to_bfloat16s_rounding(rows, out, columns, 
     assert found.shape == (rows, out) and found.dtype == torch.bfloat16
     most = (x.double().abs() @ codes.double().abs().t()) if rows else exact(x, codes)
     assert ((found.double() - exact(x, codes)).abs() <= 2 * ROUNDING * most + 1e-9).all()
-
-
-def test_without_the_product_that_reads_codes_the_numbers_are_the_same(monkeypatch):
-    x, codes = torch.randn(3, WHOLE).bfloat16(), torch.randint(-9, 9, (5, WHOLE)).to(torch.int8)
-    quick = rows_by_codes(x, codes)
-    monkeypatch.setattr(half_products, "reads_codes", lambda: False)
-    torch.testing.assert_close(rows_by_codes(x, codes), quick, rtol=2 * ROUNDING, atol=1e-3)
 
 
 @pytest.mark.parametrize(

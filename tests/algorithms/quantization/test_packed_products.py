@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from types import SimpleNamespace
 
 import pytest
@@ -16,8 +14,6 @@ from torch.nn.functional import linear
 from helpers.algorithms.quantization.dynamic_layers import DynamicLinear, whole_rows
 from helpers.algorithms.quantization.integer_products import int_matmul
 from helpers.algorithms.quantization.packed_products import LONGEST, pack, takes_seven_bits
-from helpers.algorithms.quantization.quantized_model import quantize_dynamic
-from helpers.workloads.model_file import save
 
 AT_EASE = settings(deadline=None, max_examples=15)
 needs_it = pytest.mark.skipif(
@@ -63,15 +59,6 @@ def test_the_largest_sums_are_exact_and_longer_ones_are_not_packed(left, right):
     assert pack(torch.zeros(0, 4, dtype=torch.int8), ONE) is None
 
 
-@needs_it
-def test_packing_leaves_torchs_engine_alone_and_warns_nobody(recwarn):
-    engine = torch.backends.quantized.engine
-    packed = pack(random_codes(5, 8), ONE)
-    assert packed is not None and torch.backends.quantized.engine == engine and not recwarn.list
-    with pytest.raises(ValueError, match=r"give \(rows, in\) for \(out, in\)"):
-        packed.products(torch.zeros(2, 9))
-
-
 @pytest.mark.parametrize("lacks", ["vnni", "fbgemm", "operation"])
 def test_nothing_is_packed_where_it_wins_nothing_or_cannot_be(lacks, monkeypatch):
     if lacks == "vnni":
@@ -101,18 +88,3 @@ def test_a_layer_is_float_arithmetic_on_codes_of_7_bits(seed, rows, width, bits)
     expected = linear((codes * scale).double(), weight.double())
     expected += 0 if source.bias is None else source.bias.detach().double()
     torch.testing.assert_close(layer(x).double(), expected, rtol=1e-5, atol=1e-5)
-
-
-@needs_it
-def test_a_packed_layer_is_copied_saved_and_loaded_like_any(tmp_path):
-    torch.manual_seed(0)
-    source = nn.Sequential(nn.Linear(300, 200), nn.ReLU(), nn.Linear(200, 3))
-    model, x = quantize_dynamic(source), torch.randn(4, 300)
-    expected = model(x)
-    for copied in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert torch.equal(copied(x), expected)
-    assert len(pickle.dumps(model)) < 1.2 * save(model, tmp_path / "model.safetensors")
-    other = quantize_dynamic(nn.Sequential(nn.Linear(300, 200), nn.ReLU(), nn.Linear(200, 3)))
-    assert not torch.equal(other(x), expected)
-    other.load_state_dict(model.state_dict())
-    assert torch.equal(other(x), expected)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.algorithms.search.asha import Asha
-from helpers.algorithms.search.halving import RandomSearch, SuccessiveHalving, best, top
+from helpers.algorithms.search.halving import SuccessiveHalving, best, top
 from helpers.algorithms.search.rungs import Job, rungs
 
 SEARCHES = [SuccessiveHalving, Asha]
@@ -119,15 +119,6 @@ def test_a_job_counts_once(make: type) -> None:
             again()
     with pytest.raises(ValueError, match="at least one trial, not 0"):
         make(0, 1, 9, 3)
-
-
-def test_random_search_gives_every_trial_everything_at_once() -> None:
-    search = RandomSearch(5, 100)
-    assert search.resources == [100]
-    reported = run(search, 2, 0, kills=0.3)
-    assert {job for job in reported} == {Job(trial, 0, 100) for trial in range(5)}
-    with pytest.raises(ValueError, match="at least one trial, not 0"):
-        RandomSearch(0, 100)
 
 
 def test_the_top_are_those_who_got_furthest() -> None:

@@ -129,20 +129,6 @@ def test_asynchronous_training_with_one_worker_is_sgd(digits_task, servers):
     torch.testing.assert_close(net.weights, weights.detach(), rtol=1e-13, atol=1e-15)
 
 
-@every_world
-@servers
-def test_averaging_after_every_step_is_synchronous_training(digits_task, workers, servers):
-    averaging = Network(
-        lambda w: Averaging(w, workers), lambda: LocalSteps(RATE, 1), digits_task, workers, servers
-    )
-    plain = Network(lambda w: synchronous(w, workers), Client, digits_task, workers, servers)
-    for net in (averaging, plain):
-        net.settle()
-        for worker in [*range(workers)] * 12:
-            net.compute(worker)
-    torch.testing.assert_close(averaging.weights, plain.weights, rtol=1e-12, atol=1e-14)
-
-
 # A server by itself
 
 

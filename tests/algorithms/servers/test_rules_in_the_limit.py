@@ -69,18 +69,6 @@ def test_the_downpour_server_is_asynchronous_with_adagrad(workers, order):
     assert run.run(order).tobytes() == plain.run(order).tobytes()
 
 
-@few
-@given(worlds, st.permutations(range(60)))
-def test_synchronous_weights_do_not_depend_on_who_came_first(workers, order):
-    # Gradients that depend on worker and weights alone, in two orders within every step.
-    def gradient(worker, number, weights):
-        return weights * 0.3 + np.sin(worker + np.arange(4))
-
-    run = Arrivals(synchronous(START, workers), gradient)
-    plain = Arrivals(synchronous(START, workers), gradient)
-    assert run.run(order).tobytes() == plain.run([0] * 60).tobytes()
-
-
 def test_averaging_takes_the_mean_weights_of_everybody():
     rule = Averaging(np.zeros(2), 2)
     assert rule.arrive(1, np.array([1.0, 2.0]), 0).release == ()

@@ -8,8 +8,6 @@ import torch
 from arrivals_driver import frozen
 
 from helpers.algorithms.servers.server_optimizers import Adagrad, Sgd, cosine
-from helpers.algorithms.servers.stale_cures import LowerRate
-from helpers.algorithms.servers.update_rules import Asynchronous
 
 START = np.linspace(-1.0, 1.0, 9)
 GRADIENTS = np.random.default_rng(0).standard_normal((40, 9))
@@ -77,18 +75,6 @@ def test_the_precision_of_the_weights_stays(make, rate):
     assert small.dtype == np.float32
     large = after(make(rate), torch.tensor(START).float(), torch.tensor(GRADIENTS).float())
     assert large.dtype == torch.float32
-
-
-def test_two_rules_of_one_optimizer_share_nothing():
-    # As where an optimizer is made outside the function that makes each server's rule.
-    optimizer = Sgd(0.1, momentum=0.9)
-    rules = [LowerRate(Asynchronous(START, optimizer, 1), 0.5) for _ in range(2)]
-    for gradient in GRADIENTS:
-        rules[0].arrive(0, gradient, 0)
-    for gradient in GRADIENTS:
-        rules[1].arrive(0, gradient, 0)
-    assert (rules[0].weights == rules[1].weights).all()
-    assert (rules[0].weights == after(Sgd(0.05, momentum=0.9))).all()
 
 
 def test_optimizers_refuse_what_cannot_be():

@@ -11,7 +11,6 @@ from arrivals_driver import (
     Arrivals,
     asynchronous,
     bounded,
-    inside,
     noisy,
     one_hot,
     orders,
@@ -56,20 +55,6 @@ def test_a_cure_at_its_weakest_changes_nothing(cure, make, order, workers):
     plain = Arrivals(make(START, workers), noisy())
     assert run.run(order).tobytes() == plain.run(order).tobytes()
     assert run.decisions == plain.decisions
-
-
-@pytest.mark.parametrize("make", [synchronous, spare])
-@pytest.mark.parametrize(
-    "cure",
-    [ScaleByStaleness, lambda rule: DelayCompensation(rule, 0.7), lambda rule: DropStale(rule, 0)],
-)
-@few
-@given(orders, st.sampled_from(WORLDS))
-def test_cures_change_nothing_where_nothing_stale_is_applied(cure, make, order, workers):
-    run = Arrivals(cure(make(START, workers)), noisy())
-    plain = Arrivals(make(START, workers), noisy())
-    assert (run.run(order) == plain.run(order)).all()
-    assert run.applied == plain.applied and run.dropped == plain.dropped
 
 
 @every_rule
@@ -174,16 +159,6 @@ def test_where_the_lone_worker_leaves_the_next_one_takes_over(make, when):
     assert set(run.going) == ({1} if when < 3 else {1, 2})
     run.run([0, 1] * 10)
     assert {push.worker for push in run.applied} >= {1, 2}
-
-
-def test_a_lone_workers_gradient_can_be_dropped_and_it_goes_on():
-    # Stale without any other worker: its client pushes several gradients of one pull.
-    rule = DropStale(Warmup(bounded(0)(START, 2), 3), 0)
-    assert rule.start() == (0,)
-    for version in (0, 0, 0):
-        decision = rule.arrive(0, START, version)
-        assert decision.release == (0,)
-    assert rule.version == 1 and inside(rule).clocks == {0: 0, 1: 0}
 
 
 def test_a_warmup_in_a_warmup_ends_with_the_longer_one():

@@ -10,7 +10,6 @@ import pytest
 from arrivals_driver import WORLDS, Arrivals, asynchronous, bounded, noisy, one_hot, orders
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
 
 import helpers
 from helpers.algorithms.servers.server_optimizers import Sgd
@@ -40,24 +39,6 @@ def test_a_read_at_clock_c_holds_the_first_c_minus_s_of_everybody(workers, order
                 promised = places[: max(given_[reader] - bound, 0)]
                 assert len(promised) == max(given_[reader] - bound, 0)
                 assert set(promised) <= set(there)
-
-
-@few
-@given(worlds, st.permutations(range(60)))
-def test_with_s_0_each_round_is_computed_on_the_same_weights(workers, order):
-    def gradient(worker, number, weights):
-        return 0.3 * weights + np.sin(worker + np.arange(4))
-
-    run = Arrivals(bounded(0)(START, workers), gradient)
-    run.run(order[: 60 // workers * workers])
-    weights = START
-    for number in range(0, len(run.sent), workers):
-        came = [worker for worker, _ in run.sent[number : number + workers]]
-        assert sorted(came) == list(range(workers))
-        read = weights
-        for worker in came:
-            weights = Sgd(0.1).step(weights, gradient(worker, 0, read), 0)
-    assert run.rule.weights.tobytes() == weights.tobytes()
 
 
 @few
@@ -96,18 +77,6 @@ def test_on_the_clock_s_0_takes_the_slowests_time_and_no_bound_takes_nobodys(wor
     alone = gradients(lambda w: Asynchronous(w, Sgd(0.1), workers))
     assert gradients(lambda w: BoundedStaleness(w, Sgd(0.1), workers, math.inf)) == alone
     assert alone == 5 + 20 * (workers - 1)
-
-
-def test_the_others_go_on_once_the_slow_one_has_died():
-    times, task = OneSlow(Constant(1.0), worker=0, factor=100.0), DigitsTask((64, 10))
-
-    def rule(weights: Tensor) -> BoundedStaleness:
-        return BoundedStaleness(weights, Sgd(0.1), 3, bound=2)
-
-    stopped = helpers.train(rule, workers=3, times=times, seconds=30, task=task)
-    assert len(stopped.staleness) == 2 * 3
-    run = helpers.train(rule, workers=3, times=times, seconds=30.5, task=task, failures={0: 10.0})
-    assert len(run.staleness) == 2 * (3 + 20)
 
 
 @pytest.mark.real

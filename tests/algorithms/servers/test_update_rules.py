@@ -228,14 +228,6 @@ def test_softsync_gradients_are_about_n_late_on_average(splits):
     assert np.mean(late) == pytest.approx(splits - splits / 12, rel=0.05)
 
 
-@pytest.mark.parametrize("workers, splits, size", [(5, 2, 2), (5, 3, 1), (12, 5, 2), (3, 1, 3)])
-def test_a_softsync_update_takes_lambda_by_n_gradients_rounded_down(workers, splits, size):
-    run = Arrivals(soft(splits)(START, workers), noisy())
-    run.run(shuffled(60))
-    assert {len(decision.applied) for decision in run.decisions} <= {0, size}
-    assert run.rule.version == 60 // size
-
-
 @every_rule
 @few
 @given(worlds, leaving)

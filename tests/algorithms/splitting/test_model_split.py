@@ -125,19 +125,6 @@ def test_embedding_and_head_that_share_a_weight(engine, size):
         assert_same(record, right)
 
 
-def test_one_rank_works_at_a_time_on_the_clock():
-    def job(comm):
-        split = LayerSplit(comm, plain(), seconds=lambda kind, rank: 1.0 + (kind == "backward"))
-        comm.barrier()
-        start = comm.time()
-        split.step(*batch(0, 3), nn.functional.mse_loss)
-        return comm.time() - start
-
-    took = helpers.run(job, ranks=4, engine="virtual", latency=0.0, bandwidth=float("inf"))
-    # Forward on four ranks and backward on four, one after the other: nothing is gained.
-    assert max(took) == pytest.approx(4 * 1 + 4 * 2)
-
-
 # --- through every layer --------------------------------------------------------------------------
 
 

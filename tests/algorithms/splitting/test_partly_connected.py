@@ -131,16 +131,6 @@ def test_what_is_sent_is_what_crosses(engine, name):
     assert sent[0] - sent[1] == (crossing + last) * ROWS * 8
 
 
-def test_crossings_are_counted_once_for_every_rank():
-    mask = np.array([[1, 1], [1, 1], [1, 0]], dtype=bool)
-    # Unit 0 lies on rank 0 and is needed by two units of rank 1 and one of rank 2.
-    assert pc.crossings_by_layer([mask], [np.array([0, 1]), np.array([1, 1, 2])]) == [2]
-    dense_layer = np.ones((8, 8), dtype=bool)
-    assert pc.crossings_by_layer([dense_layer], pc.block_owners([8, 8], 4)) == [3 * 8]
-    with pytest.raises(ValueError, match="name one owner for each unit"):
-        pc.crossings_by_layer([mask], [np.zeros(2), np.zeros(2)])
-
-
 def test_crossings_of_connections():
     assert pc.crossings([(0, 0), (0, 1)], below=[0], above=[1, 1]) == 1
     assert pc.crossings([(0, 0), (0, 0), (1, 0), (1, 2)], [0, 1], [1, 1, 2]) == 2

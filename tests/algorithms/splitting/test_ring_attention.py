@@ -120,15 +120,6 @@ def test_striped_work_is_within_one_block_of_equal(block, ranks, more):
     assert int(work.sum()) == length * (length + 1) // 2
 
 
-def test_striped_work_in_blocks():
-    for length, ranks in ((24, 2), (24, 3), (25, 5), (40, 5)):
-        work, block = pairs(striped(length, ranks)).sum(1), (length // ranks) ** 2
-        assert int(work.max() - work.min()) <= block
-        contiguous_work = pairs(contiguous(length, ranks)).sum(1)
-        # Contiguous, the last rank has every block below the diagonal, N − 1 more than the first.
-        assert int(contiguous_work.max() - contiguous_work.min()) == (ranks - 1) * block
-
-
 def test_pairs_of_a_small_case():
     # 4 positions on 2 ranks. Contiguous: rank 0 sees no key of rank 1's; rank 1 all of rank 0's.
     assert pairs(contiguous(4, 2)).tolist() == [[3, 0], [3, 4]]

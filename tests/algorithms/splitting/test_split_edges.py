@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
 import helpers
-from helpers.algorithms.data_parallel.sharding import Sharded
 from helpers.algorithms.pipeline.pipeline import Pipeline, cut, microbatches
 from helpers.algorithms.pipeline.schedules import gpipe, one_forward_one_backward
 from helpers.algorithms.splitting.halo_split import HaloSplit
@@ -145,44 +144,6 @@ def test_one_rank_lends_nothing() -> None:
     flat = PICTURES[:, :, :1]
     (found,) = helpers.run(lambda comm: HaloSplit(comm, model)(flat), ranks=1, engine="virtual")
     torch.testing.assert_close(found, model(flat))
-
-
-# --- sharding -------------------------------------------------------------------------------------
-
-
-class Blocks(nn.Module):
-    """Blocks in a list, as models have them, that share an activation."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        act = nn.Tanh()
-        self.blocks = nn.ModuleList(nn.Sequential(linear(), act) for _ in range(3))
-        self.more = nn.ModuleDict({"head": linear()})
-
-    def forward(self, x: Tensor) -> Tensor:
-        for block in self.blocks:
-            x = x + block(x)
-        return self.more["head"](x)
-
-
-def blocks() -> Blocks:
-    torch.manual_seed(0)
-    return Blocks()
-
-
-def sharded(comm: Any, stage: int) -> tuple[int, Named]:
-    model = Sharded(blocks(), comm, torch.optim.SGD, stage)
-    mse_loss(model(X), Y).backward()
-    return len(model.units), model.full_gradients()
-
-
-@pytest.mark.parametrize(("size", "stage"), [(1, 3), (2, 3), (3, 1)])
-def test_modules_in_lists_are_units(size: int, stage: int) -> None:
-    model = blocks()
-    mse_loss(model(X), Y).backward()
-    for units, found in helpers.run(sharded, stage, ranks=size, engine="virtual"):
-        assert units == 4
-        same(found, gradients(model))
 
 
 # --- what is refused, and what is counted ---------------------------------------------------------

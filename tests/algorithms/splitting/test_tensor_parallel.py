@@ -14,7 +14,6 @@ from tensor_parallel_cases import (
     dense_training,
     parallel_training,
 )
-from torch import nn
 
 import helpers
 from helpers.algorithms.messages.collectives import (
@@ -23,7 +22,6 @@ from helpers.algorithms.messages.collectives import (
     ring_bytes,
 )
 from helpers.algorithms.splitting.tensor_parallel import (
-    ColumnLinear,
     ParallelAttention,
     ParallelMlp,
     copy_to_ranks,
@@ -179,14 +177,6 @@ def test_f_and_g_are_each_others_mirror_image():
     for rank, (ff, fb, gf, gb) in enumerate(helpers.run(job, ranks=3, engine="virtual")):
         assert ff.tolist() == [rank + 1.0] * 3 and fb.tolist() == [6.0] * 3
         assert gf.tolist() == [6.0] * 3 and gb.tolist() == [1.0] * 3
-
-
-def test_a_unit_that_does_not_fit_is_refused():
-    def job(comm):
-        with pytest.raises(ValueError, match="10 features do not consist of units of 4"):
-            ColumnLinear.of(nn.Linear(3, 10), comm, unit=4)
-
-    helpers.run(job, ranks=2, engine="virtual")
 
 
 def test_weights_tied_across_different_cuts_are_refused():

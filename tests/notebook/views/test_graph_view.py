@@ -10,7 +10,7 @@ import pytest
 from helpers.notebook.views import graph_view
 from helpers.notebook.views.graph_groups import gather, short
 from helpers.workloads.four_ways import WAYS, model
-from helpers.workloads.four_ways.plain_graph import Op, graphs_of, plain
+from helpers.workloads.four_ways.plain_graph import Op, graphs_of
 
 pytestmark = [
     pytest.mark.tensorflow,
@@ -19,11 +19,6 @@ pytestmark = [
         reason="TensorFlow is not installed; ./course doctor says what that costs.",
     ),
 ]
-
-
-def test_short_names_of_devices() -> None:
-    assert short("/job:worker/task:1/device:CPU:0") == "worker 1"
-    assert (short("/device:GPU:0"), short("")) == ("GPU 0", "any device")
 
 
 def test_a_graph_is_gathered_by_device_and_scope() -> None:
@@ -114,15 +109,3 @@ def test_a_graph_shows_what_lies_nowhere_and_needs_a_caption(
     monkeypatch.setattr(graph_view, "show", show)
     graph_view.show_graph(ops, "The loss lies on no device.")
     assert shown == [("The loss lies on no device.", alt)]
-
-
-def test_ops_of_a_graph_that_are_asked_for() -> None:
-    class Node:
-        def __init__(self, name: str, *inputs: str) -> None:
-            self.name, self.op, self.device, self.input = name, "NoOp", "", inputs
-
-    class Graph:
-        node = (Node("a"), Node("b", "a:1", "^c"), Node("c"), Node("d", "b"))
-
-    assert [op.name for op in plain(Graph(), ["b"])] == ["a", "b", "c"]
-    assert plain(Graph())[1] == Op("b", "NoOp", "", ("a",), ("c",))

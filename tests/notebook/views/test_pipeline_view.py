@@ -75,14 +75,6 @@ def test_figures_say_their_numbers(shown):
     assert shown[4][1].endswith("one rank: ours, GPipe 2.00.")
 
 
-def test_a_clock_beside_the_formula_is_said_to_lie_where_it_lies(shown):
-    formula = {2: {1: 0.5, 2: 1 / 3}}
-    pipeline_view.show_bubble(formula, formula)
-    pipeline_view.show_bubble(formula, {2: {1: 0.5, 2: 0.4}})
-    assert shown[0][1].endswith("the clock lies on the formula.")
-    assert shown[1][1].endswith("the clock is up to 6.7 points off it.")
-
-
 def test_what_is_kept_is_counted_until_it_is_freed():
     layer = nn.Linear(4, 8)
     x = torch.ones(2, 4, requires_grad=True)

@@ -46,12 +46,6 @@ def test_blocks_are_drawn_with_what_lies_outside_in_words():
     assert png(figure).startswith(b"\x89PNG")
 
 
-def test_codes_over_weights_counts_those_that_lie_there():
-    figure = quantization_view.codes_over_weights(WEIGHTS[:100], {"wide": 100.0, "own": 0.05}, 6)
-    titles = [ax.get_title(loc="left") for ax in figure.axes]
-    assert titles == ["wide: 1 of 63 codes lie here", "own: 63 of 63 codes lie here"]
-
-
 @pytest.mark.parametrize(("bits", "reach"), [(2, 5), (8, 100)])
 def test_the_widget_draws_all_of_its_corners(bits, reach):
     found = quantization_knobs.outcome(WEIGHTS, quantize, bits, reach)
@@ -64,12 +58,3 @@ def test_the_widget_draws_all_of_its_corners(bits, reach):
     said = quantization_knobs.words(WEIGHTS, quantize)(bits, reach)
     assert f"{bits} bits" in said and f"{reach} per cent" in said
     assert ("cutting off" in said) == (found.cutting > found.rounding)
-
-
-def test_the_answer_to_the_knobs_is_counted_and_unfolds():
-    answer = quantization_knobs.answer(WEIGHTS, quantize)
-    assert "With 8 bits" in repr(answer) and "With 3 bits" in repr(answer)
-    wide, half = (quantization_knobs.outcome(WEIGHTS, quantize, 3, reach) for reach in (200, 50))
-    first = wide.rounding + wide.cutting < half.rounding + half.cutting
-    assert repr(answer).count(f"the {'first' if first else 'second'} is better") >= 1
-    assert answer._repr_html_().startswith("<details><summary>")

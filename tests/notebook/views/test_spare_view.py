@@ -14,7 +14,7 @@ from helpers.algorithms.servers.update_rules import SpareReplicas
 from helpers.engines.servers.training import Training
 from helpers.exercises import find
 from helpers.notebook.views import spare_view, token_view
-from helpers.notebook.views.token_view import Fate, told
+from helpers.notebook.views.token_view import told
 from helpers.workloads.one_accumulator import OneAccumulator
 from helpers.workloads.step_times import HeavyTail
 from helpers.workloads.straggler_race import KINDS
@@ -70,17 +70,6 @@ def test_a_told_replay_knows_every_push() -> None:
         assert (sum(fates), len(fates) - sum(fates)) == (run.counted[worker], run.dropped[worker])
 
 
-def test_fates_follow_a_worker_through_its_training(training: Training) -> None:
-    fates = [spare_view.fates_of(training, worker) for worker in range(3)]
-    assert sum(not fate.counts for each in fates for fate in each) == training.drops > 0
-    assert sum(fate.counts for each in fates for fate in each) == 2 * training.updates
-    # A worker's computing in the trace and its fates go together, one by one.
-    assert training.trace is not None
-    for worker, each in enumerate(fates):
-        assert len(training.trace.of(worker, "computing")) - len(each) in (0, 1)
-    assert fates[0][0] in (Fate(True), Fate(False))
-
-
 def test_timelines_show_what_is_in_their_window(
     training: Training, shown: list[dict[str, Any]]
 ) -> None:
@@ -93,14 +82,6 @@ def test_timelines_show_what_is_in_their_window(
     assert [label.get_text() for label in lower.get_yticklabels()] == [
         "worker 0", "worker 1", "worker 2",
     ]  # fmt: skip
-
-
-def test_tokens_stand_in_their_bars(shown: list[dict[str, Any]]) -> None:
-    run = told(MACHINE, (0.02, 0.05), aggregate=2, num_tokens=-1, steps=8)
-    token_view.show_tokens({"one panel": run}, until=0.1, caption="Caption.", alt="Alt.")
-    (panel,) = shown[0]["figure"].axes
-    assert {text.get_text() for text in panel.texts} <= {"0", "1", "2"}
-    assert panel.get_xlabel() == "virtual time (ms)"
 
 
 def test_views_say_what_they_show(training: Training, shown: list[dict[str, Any]]) -> None:

@@ -32,20 +32,9 @@ def test_a_block_shows_two_of_each_function_on_every_rank(ranks):
     assert said.count("f") == said.count("g") == 2 * ranks + 1
 
 
-def test_a_mesh_shows_its_ranks_row_by_row():
-    said = words(view.mesh(2, 3))
-    assert all(f"rank {rank}\npart {rank % 3} of every layer" in said for rank in range(6))
-    assert "shard 1" in said and "shard 2" not in said
-
-
 def test_what_is_sent_is_equal_where_the_formulas_meet():
     figure = view.tokens_or_weights(64, ranks=4, parts=2, counted=[(10, 1e4, 2e4), (500, 3e5, 2e4)])
     assert "equal at 96 tokens" in words(figure)
     tensor, data, *_ = figure.axes[0].lines
     (_, most), (_, top) = tensor.get_data()
     assert top * 96 / most == pytest.approx(data.get_ydata()[0])
-
-
-def test_a_target_is_on_one_rank():
-    said = words(view.cut_vocabulary(vocabulary=7, positions=2, ranks=3, targets=(0, 6)))
-    assert "tokens 4 to 6" in said and said.split().count("target") == 2 + 3
