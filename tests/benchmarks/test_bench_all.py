@@ -5,6 +5,8 @@ A benchmark is a program; those that neither hang nor are ended run in this proc
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import signal
@@ -87,7 +89,8 @@ class InThisProcess:
         _, _, program, into = command
         self.returncode = 0
         try:
-            exec(program.replace("sys.argv[1]", repr(into)), {})
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(program.replace("sys.argv[1]", repr(into)), {})
         except Exception as error:
             stdout.write(f"{type(error).__name__}: {error}\n".encode())
             self.returncode = 1

@@ -7,6 +7,7 @@ import platform
 import socket
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +15,7 @@ import pytest
 
 from helpers import bug_report, cli, doctor
 from helpers.doctor import Finding
-from helpers.setup import places
+from helpers.setup import packages, places
 from helpers.setup.private import cut
 
 USER, FULL, HOST = "adaxl", "Ada Xlovelace", "ada-thinkpad"
@@ -68,6 +69,7 @@ def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("pwd.getpwuid", lambda number: account)
     monkeypatch.setattr("helpers.setup.state.ready", lambda: False)
     monkeypatch.setattr(doctor, "LOOKS", LOOKS)
+    monkeypatch.setattr(packages, "site", lambda python: Path(sysconfig.get_path("purelib")))
     return home
 
 

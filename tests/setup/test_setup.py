@@ -110,6 +110,7 @@ def test_an_environment_from_elsewhere_is_made_anew(
 ) -> None:
     monkeypatch.setattr(packages, "run", lambda *_, **__: 0)
     monkeypatch.setattr(packages, "python_version", lambda python: state.version())
+    monkeypatch.setattr(packages, "_fit", lambda *_: None)  # test_setup_moved.py fits one
     folder = tmp_path / ".venv"
     for root, kept in ((str(places.ROOT), True), ("/elsewhere", False)):
         folder.mkdir(exist_ok=True)

@@ -11,6 +11,7 @@ from helpers.notebook.views import graph_view
 from helpers.notebook.views.graph_groups import gather, short
 from helpers.workloads.four_ways import WAYS, model
 from helpers.workloads.four_ways.plain_graph import Op, graphs_of
+from tests.selection import everyday
 
 pytestmark = [
     pytest.mark.tensorflow,
@@ -21,6 +22,8 @@ pytestmark = [
 ]
 
 
+@pytest.mark.thorough
+@pytest.mark.real
 def test_a_graph_is_gathered_by_device_and_scope() -> None:
     (graph,) = graphs_of("in-graph sync", workers=2)
     groups = gather([graph])
@@ -43,7 +46,8 @@ def test_a_graph_is_gathered_by_device_and_scope() -> None:
     assert inputs < {op.name for op in graph} and not any("Initializer" in op.name for op in graph)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.real
+@pytest.mark.parametrize("way", everyday(list(WAYS)[::-1], 4))
 def test_the_picture_of_every_way(way: str) -> None:
     workers, servers = 4, 2
     spare = 1 if way == "between-graph sync" else 0

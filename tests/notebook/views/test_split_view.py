@@ -62,6 +62,8 @@ def test_the_widget_counts_what_split_cost_counts():
     assert "On 16 ranks" in split_knobs.knobs_words(256, 32, 1, 50.0, 1.0)
 
 
+@pytest.mark.thorough
+@pytest.mark.real
 def test_small_splits_are_measured_and_counted():
     wave = measure_recurrent(Recurrent(width=8, rows=2, layers=2, steps=8, chunks=4), repeats=2)
     dense = measure_dense(Dense(width=8, rows=2, layers=2), repeats=2)
