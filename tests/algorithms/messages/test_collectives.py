@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import helpers
 from helpers.algorithms.messages import collectives as c
-from helpers.exercises.drives_requests import Requests
 
 SIZES = [1, 2, 3, 5, 8]
 LENGTHS = [0, 1, 7, 16, 1001]
@@ -214,25 +213,3 @@ def every_shared(comm):
     value = c.all_reduce_shared(comm, buffers)
     expected = serial_sum(comm.size, length)
     torch.testing.assert_close(value, expected, rtol=1e-12, atol=1e-12)
-
-
-# --- what is left open ----------------------------------------------------------------------------
-
-REDUCE_SCATTERS = [c.reduce_scatter_ring, *ALL_REDUCES]
-
-
-def left_open(comm):
-    """For each that sends ahead: its messages that it has not waited for when it returns."""
-    found = {}
-    for algorithm in REDUCE_SCATTERS:
-        requests = Requests(comm)
-        algorithm(comm, data(comm.rank, 16))
-        found[algorithm.__name__] = requests.end()
-    return found
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_every_message_is_waited_for(size):
-    # A tensor that is written into while it is under way: right today, wrong on another machine.
-    for found in helpers.run(left_open, ranks=size, engine="virtual", show=False):
-        assert set(found.values()) == {0}, found

@@ -100,7 +100,7 @@ def by_layer(comm: Any, kind: str) -> tuple[float, Named]:
     return loss, {name: p.grad for name, p in split.names.items() if p.grad is not None}
 
 
-@pytest.mark.parametrize(("kind", "size"), zip(KINDS, (2, 3, 5, 1), strict=True))
+@pytest.mark.parametrize(("kind", "size"), [*zip(KINDS, (2, 3, 5, 1), strict=True)])
 def test_layers_on_ranks_are_the_model(size: int, kind: str) -> None:
     wanted, whole = dense(kind)
     found = helpers.run(by_layer, kind, ranks=size, engine="virtual")
