@@ -35,11 +35,6 @@ def test_what_goes_up_is_one_module_that_imports_nothing_above_the_engines() -> 
     assert above == {"exercises": {"helpers.worker.encoding"}}
 
 
-def test_an_arrow_that_follows_from_others_is_not_drawn() -> None:
-    edges = {"a": {"b", "c"}, "b": {"c"}, "c": set[str]()}
-    assert architecture.drawn(edges) == [("a", "b"), ("b", "c")]
-
-
 def test_contributing_shows_it_with_its_words() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert f'<img src="docs/architecture.svg" width="620" alt="{architecture.ALT}">' in text

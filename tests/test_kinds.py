@@ -101,6 +101,7 @@ def test_harmless():
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.real
 def test_a_process_fails_what_is_not_marked(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)

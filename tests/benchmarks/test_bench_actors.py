@@ -10,8 +10,7 @@ from benchmarks.gymnasium_peer import Peer
 from benchmarks.report import Report
 from helpers.workloads.actor_settings import CART_POLE, TIC_TAC_TOE
 
-pytestmark = pytest.mark.real
-
+pytestmark = [pytest.mark.thorough, pytest.mark.real]
 SMALL = {"games": 2, "steps": 2, "updates": 4, "judged": 5}
 
 
@@ -34,23 +33,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Report:
     }.items():
         monkeypatch.setattr(actors, name, value)
     return Report("actors", "A title")
-
-
-def test_learning_has_a_row_and_is_held_against_the_goal(quick: Report) -> None:
-    actors.measure_learning(quick, actors.CART_POLE, True)
-    (row,) = quick.rows
-    assert (row.case, row.name) == ("CartPole, 2 actors, 16 steps", "under a lock")
-    assert len(row.seconds) == 2
-    assert [claim.target for claim in quick.claims] == [400, 400, 120]
-
-
-def test_gymnasium_s_loops_and_ours_are_in_one_case(quick: Report) -> None:
-    actors.measure_peer(quick)
-    assert len({row.case for row in quick.rows}) == 1
-    assert [row.name for row in quick.rows] == [
-        "gymnasium, one by one", "gymnasium, all at once", "ours, 1 actor", "ours, 2 actors",
-    ]  # fmt: skip
-    assert len(quick.claims) == 2
 
 
 @pytest.mark.parametrize("at_once", [False, True])

@@ -32,6 +32,7 @@ def test_every_way_has_a_row_and_what_is_hidden_is_claimed(
 
 
 @pytest.mark.thorough
+@pytest.mark.real
 def test_kills_and_promises_are_claims() -> None:
     report = Report("checkpoints", "A title")
     checkpoints.measure_kills(report, kills=1)

@@ -11,20 +11,15 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from benchmarks import goals, kept, lessons, run, table
-from benchmarks.goals import PARTS, Goal, Part
+from benchmarks.goals import PARTS, Part
 from benchmarks.kept import REPOSITORY, SHOWN, Store
 from benchmarks.report import Report
 
 KEPT = Store(REPOSITORY, SHOWN)
-FILES = [
-    pytest.param(path, id=f"{path.parent.name}-{path.stem}")
-    for path in sorted(REPOSITORY.glob("*/*.json"))
-]
-GOALS = [pytest.param(part, goal, id=goal.what) for part in PARTS for goal in part.goals]
 
 
-@pytest.mark.parametrize(("part", "goal"), GOALS)
-def test_each_goal_has_claims_of_its_benchmark_or_a_reason(part: Part, goal: Goal) -> None:
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.benchmark or "elsewhere")
+def test_each_goal_has_claims_of_its_benchmark_or_a_reason(part: Part) -> None:
     if not part.benchmark:
         assert part.elsewhere
         return
@@ -33,19 +28,20 @@ def test_each_goal_has_claims_of_its_benchmark_or_a_reason(part: Part, goal: Goa
     if found is None:
         assert part.benchmark == "lessons"  # `test_every_solution_is_timed` holds its claims
         return
-    texts = [claim.text for claim in found.claims if re.fullmatch(goal.claims, claim.text)]
-    assert texts
-    for other in part.goals:
-        if other is not goal:
-            assert not [text for text in texts if re.fullmatch(other.claims, text)]
+    texts = [claim.text for claim in found.claims]
+    for goal in part.goals:
+        mine = [text for text in texts if re.fullmatch(goal.claims, text)]
+        assert mine, goal.what
+        others = [other for other in part.goals if other is not goal]
+        assert not [t for t in mine for other in others if re.fullmatch(other.claims, t)]
 
 
-@pytest.mark.parametrize("path", FILES)
-def test_figures_lie_in_the_folder_of_the_machine_that_measured_them(path: Path) -> None:
-    data = json.loads(path.read_text(encoding="utf-8"))
-    assert path.parent.name == kept.machine_name(data["machine"])
-    assert path.stem == data["name"] and path.stem in run.NAMES
-    assert data["machine"]["versions"]["torch"] and data["rows"] and data["claims"]
+def test_figures_lie_in_the_folder_of_the_machine_that_measured_them() -> None:
+    for path in sorted(REPOSITORY.glob("*/*.json")):
+        data = json.loads(path.read_text(encoding="utf-8"))
+        assert path.parent.name == kept.machine_name(data["machine"])
+        assert path.stem == data["name"] and path.stem in run.NAMES
+        assert data["machine"]["versions"]["torch"] and data["rows"] and data["claims"]
 
 
 @pytest.mark.parametrize(
@@ -87,6 +83,7 @@ def test_the_worst_figure_decides(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert [goal["met"] for goal in told].count(False) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.real
 def test_every_solution_is_timed(tmp_path: Path) -> None:
     cells = {"00_wrong": "raise OSError('no room')", "01_right": "1 + 1"}

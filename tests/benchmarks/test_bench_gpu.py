@@ -12,7 +12,6 @@ import pytest
 import torch
 from torch import nn
 
-import helpers
 from benchmarks import (
     gpu,
     gpu_cells,
@@ -27,10 +26,9 @@ from benchmarks import (
     report,
     run,
 )
-from benchmarks.float8_layer import Float8Linear, in_float8
-from benchmarks.gpu_memory import Kept, Size
+from benchmarks.float8_layer import Float8Linear
+from benchmarks.gpu_memory import Size
 from benchmarks.report import Report
-from helpers.engines.errors import RunError
 
 CPU = torch.device("cpu")
 SMALL = Size(width=16, blocks=2, length=8, vocabulary=32, rows=4, microbatches=2)
@@ -72,26 +70,6 @@ def test_contenders_take_turns_and_slow_ones_are_timed_once(monkeypatch):
     # After warming up and a first look, nobody always goes first.
     assert calls.count("slow") == 1 and calls[5:] == ["quick", "other", "other", "quick"] * 2
     assert len(on_device.in_turn(made, CPU, most=99, least=2, budget=0.03)["quick"]) == 10
-
-
-def test_short_calls_are_repeated(monkeypatch):
-    asked = []
-
-    def seconds(call, device, calls=1):
-        asked.append(calls)
-        return 2.0**-10
-
-    monkeypatch.setattr(on_device, "seconds", seconds)
-    found = on_device.in_turn({"call": lambda: None}, CPU, most=3, least=3, span=2.0**-3)
-    assert found["call"] == [2.0**-10] * 3 and asked[-3:] == [128] * 3
-
-
-def test_a_cpu_has_neither_a_name_nor_a_count_of_bytes():
-    meter = on_device.MemoryMeter(CPU)
-    meter.begin()
-    on_device.finish(CPU)
-    assert (meter.kept, meter.peak, on_device.device_name(CPU)) == (None, None, None)
-    assert on_device.device_here().type == ("cuda" if torch.cuda.is_available() else "cpu")
 
 
 # --- the whole -----------------------------------------------------------------------------------
@@ -176,6 +154,7 @@ def test_every_lesson_has_its_cells_and_their_names():
         assert missing <= set(dir(builtins)), (cell.lesson, cell.name)
 
 
+@pytest.mark.thorough
 @pytest.mark.real
 def test_cells_run_and_what_fails_is_told(tmp_path):
     notebook(
@@ -197,14 +176,6 @@ def test_cells_run_and_what_fails_is_told(tmp_path):
     assert json.loads(found.json())["extra"] == found.extra
 
 
-@pytest.mark.real
-def test_a_cell_that_hangs_is_ended(tmp_path):
-    notebook(tmp_path, "import time; 'torch.cuda.'; time.sleep(60)")
-    found = Report("gpu", "A title")
-    gpu_cells.add_to(found, tmp_path, patience=0.5)
-    assert found.rows[0].note == "failed: It had not ended after 0 s."
-
-
 # --- training in 8 bits, small models, copies -----------------------------------------------------
 
 
@@ -223,14 +194,7 @@ def test_8_bit_layers_are_near_the_layers():
         assert 0 < on_device.error(near, exact) < 0.15
 
 
-def test_only_layers_of_the_right_shape_change():
-    model = nn.Sequential(nn.Linear(16, 32), nn.Sequential(nn.Linear(32, 10), nn.LayerNorm(10)))
-    weights = list(model.parameters())
-    changed = in_float8(model)
-    assert isinstance(changed[0], Float8Linear) and isinstance(changed[1][0], nn.Linear)
-    assert [id(p) for p in changed.parameters()] == [id(p) for p in weights]
-
-
+@pytest.mark.thorough
 def test_a_step_in_every_kind_of_numbers():
     found = Report("gpu", "A title")
     size = Size(width=32, blocks=2, length=8, vocabulary=32, rows=4)
@@ -238,22 +202,6 @@ def test_a_step_in_every_kind_of_numbers():
     assert [row.name for row in found.rows] == list(gpu_training.ways(CPU))
     losses = [float(row.note.split("loss ")[1]) for row in found.rows]
     assert losses == pytest.approx([losses[0]] * 5, abs=0.2)
-
-
-def test_small_models_in_their_forms():
-    found = Report("gpu", "A title")
-    gpu_models.add_layer(found, CPU, 64, (1, 4), most=1, least=1, span=0.0)
-    packed = not any(note.startswith(gpu_models.PACKED) for note in found.notes)
-    assert len(found.rows) == 2 * (len(gpu_models.forms(nn.Linear(2, 2))) + packed)
-    assert all(" % off" in row.note for row in found.rows if row.name != "fp32")
-
-
-def test_copies_of_both_kinds():
-    found = Report("gpu", "A title")
-    gpu_copies.add_copies(found, CPU, (1000,))
-    assert [row.name for row in found.rows] == [
-        f"{kind}, {way} the device" for kind in ("pageable", "pinned") for way in ("to", "from")
-    ]
 
 
 # --- products and ranks, on a CPU -----------------------------------------------------------------
@@ -268,38 +216,7 @@ def test_products_of_every_kind(kind):
     assert all("operations a second" in row.note for row in found.rows)
 
 
-def test_all_products_at_all_sizes():
-    found = Report("gpu", "A title")
-    gpu_products.add_to(found, CPU, (8, 16), (16,), most=1, least=1, span=0.0)
-    assert len({row.case for row in found.rows}) == 2 * len(gpu_products.KINDS)
-    assert ["16³" in claim.text for claim in found.claims] == [True, True]  # int8 and bf16
-
-
-def test_calls_that_fail_or_are_wrong_are_left_out():
-    x, weight = gpu_products.operands("int8", 16, CPU)
-
-    def fails():
-        raise RuntimeError("not\non this one")
-
-    right = gpu_products.contenders("int8", x, weight)["ours"]
-    made = {"ours": right, "wrong": lambda: right() + 1, "none": fails}
-    found, problems = gpu_products.usable("int8", x, weight, made)
-    assert list(found) == ["ours"]
-    assert problems == [
-        "int8: wrong gives other numbers at 16³, so it is left out.",
-        "int8: none does not run here: not on this one",
-    ]
-    with pytest.raises(RuntimeError, match="Ours fails at 16³"):
-        gpu_products.usable("int8", x, weight, {"ours": fails})
-
-
-def test_tf32_is_put_back():
-    before = torch.get_float32_matmul_precision()
-    with gpu_products.tf32(True):
-        assert torch.get_float32_matmul_precision() == "high"
-    assert torch.get_float32_matmul_precision() == before
-
-
+@pytest.mark.thorough
 @pytest.mark.real
 def test_the_lessons_cells_run_on_ranks():
     found = Report("gpu", "A title")
@@ -318,30 +235,6 @@ def test_the_lessons_cells_run_on_ranks():
     assert losses == pytest.approx([losses[0]] * 4, abs=0.1) and losses[0] < math.log(32) + 1
     # A CPU counts no bytes, so nothing is held against the formula.
     assert not found.claims and not found.notes
-
-
-def test_a_cell_that_fails_is_told_and_the_others_go_on(monkeypatch):
-    tried = []
-
-    def run(cell, *arguments, **options):
-        tried.append(cell.__name__)
-        raise RunError("rank 1 failed:\n  for a reason")
-
-    monkeypatch.setattr(helpers, "run", run)
-    found = Report("gpu", "A title")
-    gpu_lessons.add_to(found, SMALL, lengths=(10,))
-    assert tried[:4] == ["messages", "sums", "training", "training"]
-    assert len(tried) == len(found.notes) == 4 + len(gpu_memory.MEMORIES)
-    assert found.notes[1] == "sums(15,) failed: rank 1 failed: for a reason"
-
-
-def test_memory_beside_its_formula():
-    found = Report("gpu", "A title")
-    ranks = [Kept(100e6, 102_000_000, 150_000_000, [2.0, 1.0]), Kept(80e6, 80_000_000, 9, [1, 3.0])]
-    gpu_memory.add(found, "a case", "a way", ranks)
-    assert found.rows[0].seconds == (3.0,)
-    assert "rank 0: 100 MB by formula, 102 measured, 150 at the peak" in found.rows[0].note
-    assert found.claims[0].value == pytest.approx(0.02) and found.claims[0].met
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="There is no GPU here.")

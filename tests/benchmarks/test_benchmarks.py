@@ -8,10 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import interleave, kept, run
-from benchmarks.report import Report, in_words
+from benchmarks import kept, run
+from benchmarks.report import Report
 from helpers.cli import BENCHMARKS
-from helpers.engines.comm import Comm
 
 
 def test_a_claim_is_met_on_its_own_side():
@@ -37,33 +36,6 @@ def test_a_report_as_a_table_and_as_json(capsys):
     report.show()
     shown = capsys.readouterr().out
     assert "200 ms" in shown and "not met" in shown
-
-
-def test_the_slowest_rank_counts():
-    ranks = [{"a": [1.0, 4.0]}, {"a": [2.0, 3.0]}]
-    assert interleave.slowest(ranks) == {"a": [2.0, 4.0]}
-    assert interleave.ratio([2.0, 9.0, 4.0], [1.0, 3.0, 4.0]) == 2.0
-
-
-def test_contenders_take_turns():
-    class Alone(Comm):
-        """One rank, of which only the barrier is used."""
-
-        isend = irecv = time = compute = shared = background = None  # type: ignore[assignment]
-
-        def barrier(self) -> None:
-            pass
-
-    calls: list[str] = []
-    contenders = {"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}
-    seconds = interleave.interleaved(Alone(), contenders, repeats=2, warmup=1)
-    assert {name: len(times) for name, times in seconds.items()} == {"a": 2, "b": 2}
-    # Neither always goes first.
-    assert sorted(calls[::2]) != [calls[0]] * 3
-
-
-def test_units_suit_the_time():
-    assert [in_words(s) for s in (2.5, 0.0123, 4.56e-5)] == ["2.50 s", "12.3 ms", "45.6 µs"]
 
 
 def test_an_unknown_benchmark_is_refused():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,6 +28,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]
     return code, "".join(capsys.readouterr())
 
 
+@pytest.mark.thorough
 @pytest.mark.real
 @needs_slurm()
 def test_it_goes_up_is_used_by_hand_and_goes_down(capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,19 +80,6 @@ def test_doctor_says_what_a_missing_slurm_costs(monkeypatch: pytest.MonkeyPatch)
     assert found.cost.endswith(system.install_line(["SLURM", "munge"]))
 
 
-@pytest.mark.real
-@needs_slurm()
-def test_doctor_says_whether_a_site_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("helpers.setup.state.ready", lambda: True)
-    assert doctor.find_slurm().what.endswith("./course cluster up starts two nodes")
-
-    class Up:
-        folder = "/a/folder"
-
-    monkeypatch.setattr(sites, "found", Up)
-    assert doctor.find_slurm().what.endswith("; up in /a/folder")
-
-
 def test_doctor_names_launchers_that_are_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -103,15 +90,3 @@ def test_doctor_names_launchers_that_are_missing(
     assert found.cost == "Lesson 17 leaves out what horovodrun starts."
     (tmp_path / "horovodrun").touch()
     assert doctor.find_launchers().found
-
-
-def test_nothing_can_be_installed_where_no_package_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def only(manager: str) -> Any:
-        return lambda name, path=None: name if name == manager else None
-
-    tools = ["SLURM", "munge"]
-    monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setattr("shutil.which", only("dnf"))
-    assert system.install_line(tools).startswith("sudo dnf install slurm ")
-    monkeypatch.setattr("shutil.which", only("pacman"))
-    assert system.install_line(tools).startswith("install SLURM, munge with your system's")

@@ -32,7 +32,7 @@ def test_a_thread_of_a_request_that_was_cut_off_ends() -> None:
     let_threads_end()
     let_threads_end()  # a second time does no harm
     for thread in left:
-        thread.join(10)
+        thread.join(300)
     assert not waiting()
     task.cancel()
     loop.run_until_complete(asyncio.gather(task, return_exceptions=True))

@@ -26,7 +26,7 @@ class Notebook:
     def start(self, source: str) -> str:
         return self.client.execute(source)
 
-    def finish(self, request: str, seconds: float = 60) -> tuple[str, str]:
+    def finish(self, request: str, seconds: float = 300) -> tuple[str, str]:
         """What the cell wrote to stdout, and its error as the learner sees it."""
         text, error = "", ""
         until = time.monotonic() + seconds
@@ -47,7 +47,7 @@ class Notebook:
     def run(self, source: str) -> tuple[str, str]:
         return self.finish(self.start(source))
 
-    def wait_for(self, what: Callable[[], bool], seconds: float = 60) -> None:
+    def wait_for(self, what: Callable[[], bool], seconds: float = 300) -> None:
         """Go on once something is so."""
         until = time.monotonic() + seconds
         while not what():
@@ -92,6 +92,7 @@ def test_a_closure_from_a_cell_runs_on_real_ranks_after_the_kernel_has_computed(
     assert text.splitlines() == [*hello, "[0, 10, 20, 30]"]
 
 
+@pytest.mark.thorough
 def test_a_ranks_traceback_shows_the_cells_own_lines(notebook: Notebook) -> None:
     for engine in ("processes", "virtual"):
         _, error = notebook.run(
@@ -103,29 +104,6 @@ def test_a_ranks_traceback_shows_the_cells_own_lines(notebook: Notebook) -> None
         assert "Rank 2 of 3 raised ZeroDivisionError" in error
         assert "# my own line" in error
         assert "helpers/engines" not in error
-
-
-ANSWER = """
-def roll_call(comm):
-    if comm.rank:
-        comm.send(torch.tensor(comm.rank ** 2), 0)
-        return None
-    return [0, *(int(comm.recv(rank)) for rank in range(1, comm.size))]
-"""
-
-
-def test_a_cell_that_did_not_run_passes_no_check(notebook: Notebook) -> None:
-    check = "print(helpers.check('00.1', roll_call))"
-    notebook.run(ANSWER)
-    assert "Exercise 00.1 (Roll call): passed" in notebook.run(check)[0]
-    _, error = notebook.run(ANSWER.replace("comm.size))]", "comm.size))"))
-    assert "SyntaxError" in error
-    for _ in range(2):
-        said, error = notebook.run(check)
-        assert "its cell did not run" in said and "SyntaxError at line" in said and not error
-        notebook.run("print('another cell')")
-    notebook.run(ANSWER)
-    assert "Exercise 00.1 (Roll call): passed" in notebook.run(check)[0]
 
 
 def test_interrupting_a_cell_ends_its_ranks(notebook: Notebook, tmp_path: Path) -> None:
@@ -147,12 +125,13 @@ def test_interrupting_a_cell_ends_its_ranks(notebook: Notebook, tmp_path: Path) 
     assert (text.strip(), error) == ("[0, 1]", "")
 
 
+@pytest.mark.thorough
 def test_restarting_the_kernel_leaves_nothing(notebook: Notebook) -> None:
     request = notebook.start("helpers.run(lambda comm: time.sleep(100), ranks=2)")
     notebook.wait_for(lambda: len(notebook.processes()) >= 3)
     before = notebook.processes()
     notebook.manager.restart_kernel(now=True)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 300  # which only ends what hangs
     while any(process.is_running() for process in before) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert request and not [p for p in before if p.is_running() and p.status() != "zombie"]

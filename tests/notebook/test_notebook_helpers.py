@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -15,9 +13,8 @@ from helpers.engines.trace import Event, Trace
 from helpers.notebook import style
 from helpers.notebook.figures import png, show
 from helpers.notebook.predict import predict
-from helpers.notebook.progress import progress
 from helpers.notebook.timeline import timeline
-from helpers.notebook.widgets import _control, explore, label_of
+from helpers.notebook.widgets import explore, label_of
 
 EVENTS = [
     Event(0, "computing", 0.0, 1e-3),
@@ -57,20 +54,6 @@ def drawing(points: int = 3) -> Any:
     return figure
 
 
-# --- style ---
-
-
-def test_titles_and_legends_have_one_look_wherever_they_are_set() -> None:
-    figure, ax = style.axes()
-    ax.plot([1, 2], label="a line")
-    ax.set(title="a title")
-    assert (ax.get_title(), ax.get_title(loc="center")) == ("a title", "")
-    assert not ax.legend().get_frame_on()
-    assert ax.legend(frameon=True).get_frame_on()
-    style.fix_layout(figure, left=0.1, right=0.9, bottom=0.2, top=0.8)
-    assert ax.get_position().bounds == pytest.approx((0.1, 0.2, 0.8, 0.6))
-
-
 # --- figures ------------------------------------------------------------------------------------
 
 
@@ -100,14 +83,6 @@ def test_a_picture_is_small_and_the_same_each_time() -> None:
     assert Image.open(io.BytesIO(first)).mode == "P"
 
 
-def test_a_figure_of_pyplot_is_closed(screen: Screen) -> None:
-    import matplotlib.pyplot as plt
-
-    figure, _ = plt.subplots()
-    show(figure, "A caption.", "An empty chart.")
-    assert not plt.fignum_exists(figure.number)
-
-
 def test_measured_modelled_and_published_differ_in_colour_and_in_marker() -> None:
     looks = [style.measured(), style.modelled(), style.published()]
     assert len({look["color"] for look in looks}) == 3
@@ -115,15 +90,6 @@ def test_measured_modelled_and_published_differ_in_colour_and_in_marker() -> Non
     assert len({look["label"] for look in looks}) == 3
     kinds = list(style.ACTIVITY.values())
     assert len({kind["facecolor"] for kind in kinds}) == len({k["hatch"] for k in kinds}) == 3
-
-
-def test_the_style_leaves_the_settings_as_they_were() -> None:
-    import matplotlib
-
-    before = matplotlib.rcParams["font.size"]
-    with style.style():
-        assert matplotlib.rcParams["axes.grid"] is True
-    assert matplotlib.rcParams["font.size"] == before
 
 
 # --- timelines ----------------------------------------------------------------------------------
@@ -148,17 +114,6 @@ def test_a_timeline_has_a_row_a_rank_and_a_thin_one_for_the_second_lane() -> Non
     assert words == ["computing", "sending", "waiting", "message"]
     # The message on lane 0 is in both ranks' events and drawn once.
     assert len(ax.texts) == 2
-
-
-def test_a_message_that_only_its_receiver_noted_is_an_arrow_too() -> None:
-    figure = timeline(Trace([EVENTS[2]], 2))
-    assert len(figure.axes[0].texts) == 1
-    assert len(timeline(Trace([EVENTS[2]], 2), arrows=False).axes[0].texts) == 0
-
-
-def test_an_empty_trace_is_drawn() -> None:
-    assert png(timeline(Trace([], 1)))
-    assert png(Trace([], 3).plot())
 
 
 # --- widgets ------------------------------------------------------------------------------------
@@ -223,29 +178,11 @@ def test_a_knob_whose_picture_fails_says_why(screen: Screen, made: list[Any]) ->
     assert "image/png" in screen.shown[-1][0] and len(set(screen.updates)) == 1
 
 
-def test_real_numbers_make_a_slider_of_real_numbers(screen: Screen) -> None:
-    seen: list[float] = []
-
-    def draw(rate: float) -> Any:
-        seen.append(rate)
-        return drawing()
-
-    explore(draw, alt="A picture.", rate=(0.0, 1.0, 0.5))
-    assert seen == [0.5]
-
-
 def test_a_label_has_its_unit() -> None:
     names = ("work_ms", "latency_us", "link_in_Gbit_per_s", "MB", "range_percent", "at_once")
     labels = ["work (ms)", "latency (µs)", "link (Gbit/s)", "MB", "range (%)", "at once"]
     assert list(map(label_of, names)) == labels
     assert [label_of(name) for name in dict(latency_µs=1)] == ["latency (µs)"]
-
-
-def test_numbers_to_choose_from_are_in_order_and_begin_where_they_should() -> None:
-    slider = _control("learning_ms", [50, 10, 200])
-    assert (slider.options, slider.value) == ((10, 50, 200), 50)
-    words = _control("link", ["slow", "quick", "none"])
-    assert (words.options, words.value) == (("slow", "quick", "none"), "slow")
 
 
 # --- predictions --------------------------------------------------------------------------------
@@ -259,29 +196,6 @@ def test_a_prediction_is_compared() -> None:
     assert guess.value == 0.75
     assert repr(guess.compare(0.8)) == "You said 0.75×; measured 0.8×, which is close."
     assert "You said" in guess.compare(0.8)._repr_html_()
-
-
-def test_no_prediction_is_no_error() -> None:
-    guess = predict("How much quicker?", unit="×")
-    assert repr(guess.compare(0.8)).startswith("Measured 0.8×. You made no prediction")
-    for nothing in ("", "–", "twice"):
-        guess._enter(nothing)
-        assert guess.value is None
-
-
-def test_a_choice_is_compared_by_its_words() -> None:
-    guess = predict("Who is first?", choices=["the tree", "the ring"])
-    guess._enter("the ring")
-    assert repr(guess.compare("the ring")) == "You said the ring; measured the ring, as you said."
-    assert repr(guess.compare("the tree", "it was")) == "You said the ring; it was the tree."
-
-
-def test_zero_and_signs_are_compared_without_a_ratio() -> None:
-    guess = predict("How many?")
-    guess._enter("0")
-    assert repr(guess.compare(3)) == "You said 0; measured 3."
-    guess._enter("-1")
-    assert repr(guess.compare(3)) == "You said -1; measured 3."
 
 
 @pytest.mark.parametrize("choices", [None, ["sooner", "later"]])
@@ -307,34 +221,3 @@ def test_an_entry_has_a_label_and_takes_what_is_typed(
     if not choices:
         entry.value = "four"
         assert said.value == "Type a number, such as 2 or 0.5."
-
-
-# --- progress -----------------------------------------------------------------------------------
-
-
-def test_progress_goes_through_everything_and_is_silent_elsewhere(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert list(progress(range(3), "Training")) == [0, 1, 2]
-    assert list(progress(iter("ab"), "Training", rank=1)) == ["a", "b"]
-    assert capsys.readouterr() == ("", "")
-
-
-def test_progress_in_a_notebook_shows_a_bar_and_takes_it_away(
-    screen: Screen, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("helpers.notebook.progress.in_notebook", lambda: True)
-    assert list(progress([5, 6], "Measuring")) == [5, 6]
-    assert list(screen.shown[0][0]) == ["application/vnd.jupyter.widget-view+json"]
-    assert list(progress([5], "Measuring", rank=3)) == [5]
-    assert len(screen.shown) == 1
-
-
-@pytest.mark.real
-def test_importing_helpers_imports_no_matplotlib() -> None:
-    code = (
-        "import sys, helpers, helpers.notebook, helpers.exercises.result; "
-        "print({'torch', 'matplotlib', 'numpy', 'ipywidgets'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"

@@ -9,7 +9,7 @@ import pytest
 
 from helpers.engines.trace import Event, Trace
 from helpers.notebook.timeline_svg import Span, bars_of, picture, words
-from helpers.notebook.timeline_viewer import Viewer, explore_trace
+from helpers.notebook.timeline_viewer import Viewer
 
 FEW = Trace(
     [
@@ -93,24 +93,3 @@ def test_buttons_and_sliders_zoom_by_keyboard_alone():
     viewer.time.value = (3.1, 3.7)  # what an arrow key on a handle does
     assert viewer.span == pytest.approx((3.1e-3, 3.7e-3, 4e-3))
     assert "of 2 ranks from 3.1000 to 3.7000 ms: 2 events" in viewer.picture.value
-
-
-def test_the_slider_of_events_says_their_names_and_keeps_the_one_it_zooms_on():
-    viewer = Viewer(FEW)
-    assert viewer.event.max == len(FEW)
-    assert "choose one" in viewer.named.value
-    place = next(n for n, bar in enumerate(viewer.bars, 1) if bar.events[0].bytes)
-    viewer.event.value = place
-    assert "rank 0, sending: send to 1; 1.000 to 3.000 ms" in viewer.named.value
-    assert 'class="bar chosen"' in viewer.picture.value
-    viewer.look(0.25)
-    assert viewer.span == pytest.approx((1.5e-3, 2.5e-3, 4e-3))
-    assert "send to 1" in viewer.named.value
-    viewer.time.value = (3.5, 4.0)  # it is gone from there
-    assert viewer.event.value == 0
-    assert "choose one" in viewer.named.value
-
-
-def test_without_a_notebook_it_says_what_to_do(capsys: pytest.CaptureFixture[str]):
-    explore_trace(FEW)
-    assert ".plot()" in capsys.readouterr().out

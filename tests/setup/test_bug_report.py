@@ -7,6 +7,7 @@ import platform
 import socket
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +15,7 @@ import pytest
 
 from helpers import bug_report, cli, doctor
 from helpers.doctor import Finding
-from helpers.setup import places
+from helpers.setup import packages, places
 from helpers.setup.private import cut
 
 pytestmark = pytest.mark.real
@@ -70,6 +71,7 @@ def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("pwd.getpwuid", lambda number: account)
     monkeypatch.setattr("helpers.setup.state.ready", lambda: False)
     monkeypatch.setattr(doctor, "LOOKS", LOOKS)
+    monkeypatch.setattr(packages, "site", lambda python: Path(sysconfig.get_path("purelib")))
     return home
 
 
@@ -142,12 +144,14 @@ def test_ordinary_words_stay() -> None:
     assert cut(text).replace("<IP>", "a::b") == text
 
 
+@pytest.mark.thorough
+@pytest.mark.real
 def test_it_answers_before_anything_is_installed(tmp_path: Path) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); sys.argv = ['course', 'doctor', '--report']\n"
         "from helpers.setup.__main__ import main; sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-I", "-S", "-c", code, str(places.ROOT)]  # -S: no packages
-    told = subprocess.run(command, capture_output=True, text=True, timeout=500)
+    told = subprocess.run(command, capture_output=True, text=True)
     assert told.returncode == 0 and told.stdout.startswith("```text\ncourse "), told.stderr
     assert str(Path.home()) not in told.stdout and socket.gethostname() not in told.stdout

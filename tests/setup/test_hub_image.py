@@ -93,6 +93,7 @@ def is_of_the_course(path: Path) -> bool:
     return path.is_file() and not hidden and path.suffix != ".pyc" and "egg-info" not in first
 
 
+@pytest.mark.thorough
 @pytest.mark.real
 def test_what_it_copies_is_enough_for_set_up(tmp_path: Path) -> None:
     for path in copied():
@@ -116,13 +117,3 @@ def test_the_environment_is_where_the_command_looks_for_it() -> None:
     assert (config / "labconfig").is_dir()
     (build,) = [rest for rest in values("RUN") if "steps" in rest]
     assert f"venv {named['CONDA_PREFIX']} " in build and "-c constraints.txt" in build
-
-
-def test_it_runs_as_an_ordinary_user_and_starts_what_a_hub_starts() -> None:
-    assert values("USER") == ["1000"]
-    assert values("CMD") == ['["jupyterhub-singleuser"]']
-    named = dict(word.partition("=")[::2] for word in values("ARG"))
-    assert all(
-        re.fullmatch(r"\d+\.\d+\.\d+", named[name]) for name in ("JUPYTERHUB", "NBGITPULLER")
-    )
-    assert f"nbgitpuller {named['NBGITPULLER']}" in (ROOT / "docs/hubs.md").read_text("utf-8")

@@ -9,12 +9,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-
-from helpers.setup import places
 
 ROOT = Path(__file__).resolve().parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -48,21 +45,6 @@ def test_conda_asks_for_the_same_set() -> None:
     assert f"pip={constraints()['pip']}" in asked
 
 
-def test_conda_names_the_environment_that_the_command_looks_for() -> None:
-    assert conda()["name"] == places.NAME
-    assert f"= {places.NAME} ]" in (ROOT / "course").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("file", ["pyproject.toml", "environment.yml"])
-def test_each_dependency_says_what_it_is_for(file: str) -> None:
-    text = (ROOT / file).read_text(encoding="utf-8")
-    for dependency in PYPROJECT["project"]["dependencies"]:
-        line = next(
-            line for line in text.splitlines() if line.strip().strip('"- ').startswith(dependency)
-        )
-        assert re.search(r"# \w+", line), f"{file} does not say what {dependency} is for"
-
-
 def test_everything_installed_is_pinned_as_installed() -> None:
     from importlib.metadata import distributions
 
@@ -72,35 +54,6 @@ def test_everything_installed_is_pinned_as_installed() -> None:
         name = canonicalize_name(found.metadata["Name"])
         if name in pins:
             assert found.version.split("+")[0] == pins[name], name
-
-
-def test_what_the_dependencies_bring_is_pinned_too() -> None:
-    from importlib.metadata import PackageNotFoundError, requires
-
-    pins = constraints()
-    seen: set[str] = set()
-    waiting = [canonicalize_name(one.name) for one in DEPENDENCIES]
-    while waiting:
-        name = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        try:
-            asked = [Requirement(one) for one in requires(name) or []]
-        except PackageNotFoundError:
-            continue
-        here = [one for one in asked if one.marker is None or one.marker.evaluate({"extra": ""})]
-        waiting += [canonicalize_name(one.name) for one in here]
-    # torch's CUDA build pins its own parts exactly.
-    unpinned = {name for name in seen - pins.keys() if not name.startswith(("nvidia-", "cuda-"))}
-    assert unpinned - {"triton"} == set()
-
-
-def test_the_readme_names_both_commands_on_its_first_screen() -> None:
-    first_screen = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:24]
-    text = "\n".join(first_screen)
-    for expected in ("./course lab", "./course test", "docs/course.png", "| lesson |"):
-        assert expected in text
 
 
 def test_the_readme_links_to_what_exists() -> None:
@@ -114,14 +67,6 @@ def test_every_lesson_is_in_the_readme() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for lesson in (ROOT / "lessons").glob("*.ipynb"):
         assert f"(lessons/{lesson.name})" in text
-
-
-def test_licences_and_citation() -> None:
-    assert "MIT License" in (ROOT / "LICENSE").read_text(encoding="utf-8")
-    assert "CC BY 4.0" in (ROOT / "LICENSE-text").read_text(encoding="utf-8")
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert citation["cff-version"] == "1.2.0"
-    assert citation["version"] == PYPROJECT["project"]["version"]
 
 
 def test_commands_may_be_executed() -> None:

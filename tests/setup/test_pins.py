@@ -100,13 +100,7 @@ def test_what_is_installed_allows_every_patch_release(minor: str) -> None:
         assert refusals(f"{minor}.{patch}", asked) == {}
 
 
-def test_a_package_that_wants_a_later_patch_is_found() -> None:
-    asked = {"old": ">=3.8", "new": ">=3.11.5", "any": None, "narrow": ">=3.11,<3.13"}
-    assert refusals("3.11.0", asked) == {"new": ">=3.11.5"}
-    assert refusals("3.13.0", asked) == {"narrow": ">=3.11,<3.13"}
-
-
-@pytest.mark.parametrize("python", OLDEST)
+@pytest.mark.parametrize("python", [OLDEST[0], OLDEST[-1]])
 def test_the_set_resolves_on_the_oldest_python(python: str) -> None:
     assert conflicts(python, pins()) == []
     # The same walk finds a pin that another package forbids, and one that is missing.
@@ -116,8 +110,8 @@ def test_the_set_resolves_on_the_oldest_python(python: str) -> None:
     assert "and 1.0 is pinned" in found and "soupsieve" in found
 
 
+@pytest.mark.thorough
 @pytest.mark.real
-@pytest.mark.slow
 def test_pip_agrees_about_pins_that_are_not_installed(tmp_path: Path) -> None:
     """Those of other systems, and those just renewed, whose metadata only the index has."""
     away = [
@@ -129,7 +123,7 @@ def test_pip_agrees_about_pins_that_are_not_installed(tmp_path: Path) -> None:
     call += ["--no-deps", "--target", str(tmp_path), "--python-version", OLDEST[0]]
     call += ["--only-binary", ":all:", "--retries", "1", "--timeout", "20"]
     call += [part for system in SYSTEMS for part in ("--platform", system)]
-    told = subprocess.run([*call, *away], capture_output=True, text=True, timeout=500)
+    told = subprocess.run([*call, *away], capture_output=True, text=True)
     if told.returncode and reasons.UNREACHED.search(told.stderr):
         pytest.skip(f"pip reaches no package index here, so {len(away)} pins were not looked at")
     assert told.returncode == 0, told.stderr

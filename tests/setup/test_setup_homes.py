@@ -59,18 +59,6 @@ def test_a_read_only_home_has_a_place_in_the_cache(
         assert bare in Path(place()).parents
 
 
-def test_settings_in_a_read_only_home_are_still_read(
-    bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home = tmp_path / "home"
-    (home / ".jupyter").mkdir(parents=True)
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setattr(homes, "writable", lambda folder: home not in folder.parents)
-    monkeypatch.setenv("JUPYTER_CONFIG_PATH", "/other")
-    homes.settle(needed=True)
-    assert os.environ["JUPYTER_CONFIG_PATH"] == f"/other{os.pathsep}{home / '.jupyter'}"
-
-
 def test_nowhere_to_write_is_one_sentence_for_who_needs_it(
     bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

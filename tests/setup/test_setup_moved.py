@@ -12,8 +12,7 @@ import pytest
 
 from helpers.setup import moved, packages, places, state
 
-pytestmark = pytest.mark.real
-
+pytestmark = [pytest.mark.thorough, pytest.mark.real]
 RECORD = "a/__init__.py,sha256=x,5\na/__pycache__/__init__.pyc,,\n../../../bin/a,sha256=x,9\n"
 
 
@@ -48,7 +47,7 @@ posix = pytest.mark.skipif(os.name == "nt", reason="scripts begin otherwise on W
 
 
 @posix
-@pytest.mark.parametrize("name", ["new", "a new place", "n" * 140])
+@pytest.mark.parametrize("name", ["a new place", "n" * 140])
 def test_it_is_fitted_to_its_new_place(
     old: Path, tmp_path: Path, name: str,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],

@@ -59,25 +59,6 @@ def test_root_on_debian_gets_it_and_no_daemon_stays(
     assert asked == [["service", "slurmctld", "stop"], ["service", "munge", "stop"]]
 
 
-def test_a_munge_that_was_there_goes_on(
-    asked: list[list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Path, "is_dir", lambda path: True)
-    missing = iter([["SLURM"], []])
-    monkeypatch.setattr(system, "missing_slurm_tools", lambda: next(missing))
-    steps.ensure_slurm()
-    assert asked[-1] == ["systemctl", "disable", "--now", "slurmctld", "slurmd"]
-
-
-def test_where_apt_has_none_the_tests_are_left_out(
-    asked: list[list[str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(system, "run", lambda *call, **options: 100)
-    steps.ensure_slurm()
-    said = capsys.readouterr().out
-    assert "not to be had" in said and "the tests on a SLURM of two nodes are left out" in said
-
-
 @pytest.mark.parametrize("lacks", ["is_root", "is_debian"])
 def test_others_are_told_the_line(
     asked: list[list[str]],
@@ -89,14 +70,6 @@ def test_others_are_told_the_line(
     steps.ensure_slurm()
     assert asked == []
     assert capsys.readouterr().out.strip().endswith("sudo apt-get install slurm-wlm munge")
-
-
-def test_elsewhere_nothing_is_said(
-    asked: list[list[str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "platform", "darwin")
-    steps.ensure_slurm()
-    assert asked == [] and capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(

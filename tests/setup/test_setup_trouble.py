@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import subprocess
 import time
@@ -11,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from helpers.setup import __main__ as door
-from helpers.setup import disk, horovod, packages, places, reasons, state, steps
+from helpers.setup import disk, packages, places, reasons, state, steps
 from helpers.setup.errors import DiskFull, SetupFailed
 
 # ---- the reason, from the log -------------------------------------------------------------------
@@ -91,16 +89,6 @@ def test_no_network_is_told_from_what_pip_prints(
     assert str(tmp_path / "log") in told
 
 
-FULL = "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device\n"
-
-
-def test_a_full_disk_is_told_before_the_network(tmp_path: Path) -> None:
-    (tmp_path / "log").write_text("$ pip install torch\n" + RETRY + FULL)
-    told = packages.why_pip_failed(tmp_path / "log")
-    assert told.startswith("The disk is full: ") and "network" not in told
-    assert isinstance(horovod.failed("It did not compile", tmp_path / "log"), DiskFull)
-
-
 def test_a_disk_that_fills_up_in_a_download_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,14 +112,6 @@ def test_a_disk_that_fills_up_in_a_download_is_seen(
     monkeypatch.setattr(disk, "free", free)
     with pytest.raises(SetupFailed, match=r"^The disk is full: now 0\.0 GB is free"):
         packages.install(tmp_path, tmp_path / "log")
-
-
-def test_a_write_that_finds_the_disk_full_is_told_too(capsys: pytest.CaptureFixture[str]) -> None:
-    def fails() -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    assert door._told(fails) == 1
-    assert capsys.readouterr().err.strip().startswith("The disk is full: ")
 
 
 # ---- room on the disk, looked at first ----------------------------------------------------------
@@ -175,38 +155,7 @@ def test_packages_that_cannot_fit_are_not_downloaded(
     assert bool(ran) == (refused is None)
 
 
-def test_the_room_is_looked_at_before_anything_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(disk, "free", lambda folder: 1.0 * disk.GB)
-    with pytest.raises(DiskFull, match=r"1\.0 GB is free .* about 5 GB"):
-        packages.make_environment(tmp_path / ".venv", tmp_path / "log")
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_renewed_pin_needs_no_room_for_everything(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(packages, "versions", lambda python: {"torch": "2.13.0"})
-    monkeypatch.setattr(packages, "site", lambda python: tmp_path)
-    monkeypatch.setattr(packages, "run", lambda *_, **__: 0)
-    monkeypatch.setattr(disk, "free", lambda folder: 1.0 * disk.GB)
-    packages.install(tmp_path, tmp_path / "log")
-
-
 # ---- logs, and what an interruption leaves ------------------------------------------------------
-
-
-def test_two_checkouts_have_two_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "cache", lambda: tmp_path / "cache")
-    logs = []
-    for checkout in ("one/course", "other/course"):
-        monkeypatch.setattr(places, "ROOT", tmp_path / checkout)
-        logs.append(steps._log("packages"))
-        logs[-1].write_text(checkout)
-    assert [log.read_text() for log in logs] == ["one/course", "other/course"]
-    # A new set-up of the same checkout begins its log anew.
-    assert steps._log("packages") == logs[1] and logs[1].read_text() == ""
 
 
 @pytest.mark.parametrize("ends", [KeyboardInterrupt, SystemExit])

@@ -55,18 +55,19 @@ def by_the_paper(given: dict[str, Tensor], rho: float, c: float) -> tuple[Tensor
     return targets, advantages
 
 
-@pytest.mark.parametrize(("rho", "c"), CUTS)
-@settings(deadline=None, max_examples=50)
-@given(seed=st.integers(0, 10**6), steps=st.integers(1, 9), actors=st.integers(1, 3))
-def test_v_trace_is_the_paper_s(rho: float, c: float, seed: int, steps: int, actors: int) -> None:
-    given = played(seed, steps, actors)
+@settings(deadline=None, max_examples=20)
+@given(st.sampled_from(CUTS), st.integers(0, 10**6), st.integers(1, 9), st.integers(1, 3))
+def test_v_trace_is_the_paper_s(
+    cuts: tuple[float, float], seed: int, steps: int, actors: int
+) -> None:
+    (rho, c), given = cuts, played(seed, steps, actors)
     found = v_trace(**given, rho=rho, c=c)
     targets, advantages = by_the_paper(given, rho, c)
     torch.testing.assert_close(found.targets, targets, rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(found.advantages, advantages, rtol=1e-10, atol=1e-10)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=15)
 @given(seed=st.integers(0, 10**6), steps=st.integers(1, 40))
 def test_without_staleness_v_trace_is_the_n_step_return(seed: int, steps: int) -> None:
     given = played(seed, steps, 2)
@@ -77,21 +78,7 @@ def test_without_staleness_v_trace_is_the_n_step_return(seed: int, steps: int) -
     torch.testing.assert_close(found.advantages, returns - given["values"], rtol=1e-12, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=50)
-@given(seed=st.integers(0, 10**6), steps=st.integers(1, 12))
-def test_where_nothing_is_rounded_they_are_equal_to_the_last_bit(seed: int, steps: int) -> None:
-    # Whole numbers and a discount of a half: every sum of 12 steps fits into a float64.
-    random = torch.Generator().manual_seed(seed)
-    rewards, values = torch.randint(-8, 9, (2, steps, 2), generator=random).double()
-    bootstrap = torch.randint(-8, 9, (2,), generator=random).double()
-    discounts = torch.where(torch.rand(steps, 2, generator=random) < 0.2, 0.0, 0.5).double()
-    found = v_trace(torch.zeros_like(rewards), rewards, discounts, values, bootstrap)
-    returns = n_step_returns(rewards, discounts, bootstrap)
-    assert torch.equal(found.targets, returns)
-    assert torch.equal(found.advantages, returns - values)
-
-
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=15)
 @given(seed=st.integers(0, 10**6), steps=st.integers(1, 12))
 def test_a_return_is_the_sum_of_what_came_until_its_episode_ended(seed: int, steps: int) -> None:
     given = played(seed, steps, 1)

@@ -20,7 +20,6 @@ from helpers.algorithms.checkpoints.format import latest, opened, read_part
 from helpers.algorithms.checkpoints.order import Order
 from helpers.algorithms.checkpoints.randomness import go_on_randomly, random_states
 from helpers.algorithms.checkpoints.resharding import (
-    Piece,
     bounds,
     joined,
     parts_needed,
@@ -63,15 +62,6 @@ def test_pieces_are_every_element_once_and_none_is_empty(
             first = bounds(length, part, parts)[0]
             told += range(first + start, first + stop)
     assert told == list(range(length))
-
-
-def test_the_examples_that_the_docstrings_give() -> None:
-    assert bounds(10, 3, 4) == (9, 10)
-    assert pieces(10, 4, 1, 2) == [Piece(1, 2, 3), Piece(2, 0, 3), Piece(3, 0, 1)]
-    with pytest.raises(ValueError, match="no rank 2 among 2"):
-        bounds(10, 2, 2)
-    with pytest.raises(ValueError, match="cannot be cut for 0 ranks"):
-        share(10, 0)
 
 
 def test_a_rank_reads_only_the_parts_that_it_needs() -> None:

@@ -77,10 +77,8 @@ def by_hand(ranks: int, interval: int, outer: Any, steps: int = STEPS) -> Tensor
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("interval", [1, 3, 5])
+@pytest.mark.parametrize("interval", [1, 5])
 def test_it_is_the_same_training_without_ranks(engine: str, size: int, interval: int) -> None:
-    if engine == "processes" and size * interval not in (2, 15):
-        size = 1
     for make in (lambda: Sgd(1.0), lambda: Sgd(0.7, 0.9, nesterov=True)):
         run = helpers.run(trains, interval, make(), engine=engine, ranks=size, show=False)
         wanted = by_hand(size, interval, make())
@@ -96,8 +94,7 @@ def test_between_sums_ranks_differ_and_after_them_they_agree() -> None:
         assert equal == (step % 4 == 3)
 
 
-@pytest.mark.parametrize("size", [2, 3])
-@pytest.mark.parametrize(("interval", "steps"), [(4, 12), (5, 12), (1, 6)])
+@pytest.mark.parametrize(("size", "interval", "steps"), [(2, 1, 6), (3, 5, 12)])
 def test_bytes_are_one_sum_an_interval(size: int, interval: int, steps: int) -> None:
     length = len(flat(net()))
     start = helpers.run(trains, interval, None, 0, engine="virtual", ranks=size).stats.bytes
@@ -137,14 +134,6 @@ def test_a_delayed_sum_hides_behind_the_steps() -> None:
     mixed = helpers.run(trains, 6, None, STEPS, {"delay": 2, "mix": 0.5}, engine="virtual", ranks=2)
     assert not torch.equal(mixed[0][1][7], mixed[1][1][7])
     assert torch.equal(mixed[0][0], mixed[1][0])
-
-
-@pytest.mark.parametrize("delay", [0, 2])
-@pytest.mark.parametrize("steps", [0, 8, 10])
-def test_ranks_that_keep_a_share_of_their_own_end_equal(steps: int, delay: int) -> None:
-    options = {"delay": delay, "mix": 0.5}
-    run = helpers.run(trains, 4, None, steps, options, engine="virtual", ranks=3)
-    assert all(torch.equal(run[0][0], got) for got, _, _ in run)
 
 
 def test_bad_settings_are_told() -> None:

@@ -53,20 +53,6 @@ def test_small_updates_add_up_in_float32() -> None:
     assert float(training.masters[0].detach()) == pytest.approx(1 + 1000 * 2.0**-17)
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_gradients_vanish_in_fp16_without_a_scale_alone(dtype: torch.dtype) -> None:
-    def moved(scale: DynamicLossScale | None) -> float:
-        model = small(1.0)
-        training = MixedPrecision(model, partial(torch.optim.SGD, lr=2.0**20), dtype, scale)
-        factors = torch.full((1, 1), 2.0**-13, dtype=dtype)
-        training.backward((model(factors) * 2.0**-13).sum())  # the gradient is 2⁻²⁶
-        training.step()
-        return 1 - float(training.masters[0].detach())
-
-    assert moved(DynamicLossScale(2.0**10)) == 2.0**-6
-    assert moved(None) == (0.0 if dtype == torch.float16 else 2.0**-6)
-
-
 def trains(comm: Comm, start: float) -> tuple[list[bool], list[float], float]:
     """A step that overflows on rank 0 alone is skipped by all."""
     model = small(1.0)
@@ -84,7 +70,7 @@ def trains(comm: Comm, start: float) -> tuple[list[bool], list[float], float]:
     return done, scales, float(model.weight.detach())
 
 
-@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("size", [1, 3])
 def test_all_ranks_skip_the_same_step(engine: str, size: int) -> None:
     results = helpers.run(trains, 2.0**16, engine=engine, ranks=size, show=False)
     assert results[0][0] == [False, True, True, True, True, True]

@@ -18,8 +18,8 @@ from helpers.engines.comm import Comm
 
 SIZES = [1, 2, 3, 5]
 ENCODINGS = [Half(), TopK(0.1), Signs()]
-CASES = [("virtual", size, length) for size in SIZES for length in (0, 1, 7, 40)]
-CASES += [("processes", 2, 1), ("processes", 3, 7), ("processes", 5, 40)]
+CASES = [("virtual", 1, 7), ("virtual", 2, 0), ("virtual", 3, 7), ("virtual", 5, 1)]
+CASES += [("virtual", 5, 40), pytest.param("processes", 3, 7, marks=pytest.mark.thorough)]
 
 
 def given(rank: int, step: int, length: int) -> Tensor:
@@ -128,27 +128,26 @@ def trains(comm: Comm, reduce: Any, steps: int) -> tuple[Tensor, float]:
     return torch.cat([p.detach().reshape(-1) for p in model.parameters()]), float(loss.detach())
 
 
-@pytest.mark.parametrize(("engine", "size"), [("virtual", 3), ("processes", 3)])
-def test_training_with_feedback_arrives_where_training_without_it_does_not(
-    engine: str, size: int
-) -> None:
+def test_training_with_feedback_arrives_where_training_without_it_does_not() -> None:
     def weights(reduce: Any) -> Tensor:
-        run = helpers.run(trains, reduce, 150, engine=engine, ranks=size, show=False, timeout=60)
+        run = helpers.run(trains, reduce, 150, engine="virtual", ranks=3, show=False)
         assert all(torch.equal(run[0][0], other[0]) for other in run)
         return torch.as_tensor(run[0][0])
 
-    for reduce in (HalfRing(), TwoWay(TopK(0.2)), TwoWay(Signs())):
+    for reduce in (HalfRing(), TwoWay(TopK(0.2))):
         torch.testing.assert_close(weights(reduce), WANTED, rtol=0, atol=0.05)
     # One large gradient and many small ones: the mean of the signs is not the sign of the mean.
     lost = (weights(TwoWay(Signs(), Nothing())) - WANTED).abs().max()
-    assert lost > 2 * (weights(TwoWay(Signs())) - WANTED).abs().max()
+    kept = (weights(TwoWay(Signs())) - WANTED).abs().max()
+    assert kept < 0.05 and lost > 2 * kept
 
 
-@pytest.mark.real
 def test_momentum_correction_is_momentum_where_all_travels() -> None:
     """With masking all momentum starts anew in every step: plain SGD."""
-    some = helpers.run(trains, TwoWay(TopK(1.0), MomentumCorrection(0.9)), 5, ranks=2)
-    plain = helpers.run(trains, TwoWay(TopK(1.0)), 5, ranks=2)
+    some = helpers.run(
+        trains, TwoWay(TopK(1.0), MomentumCorrection(0.9)), 5, ranks=2, engine="virtual"
+    )
+    plain = helpers.run(trains, TwoWay(TopK(1.0)), 5, ranks=2, engine="virtual")
     torch.testing.assert_close(some[0][0], plain[0][0], rtol=1e-12, atol=1e-12)
 
 

@@ -107,70 +107,22 @@ def test_there_is_no_shard_for_a_rank_that_is_not_there():
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize(
-    "how", ["plain", "all_reduce_ring", "all_reduce_halving_doubling", "all_reduce_shared"]
-)
+@pytest.mark.parametrize("how", ["plain", "all_reduce_halving_doubling", "all_reduce_shared"])
 def test_equal_to_one_big_batch(engine, size, how):
     results = helpers.run(parallel, Plain, how, ranks=size, engine=engine)
     assert_equal_weights(results, serial(Plain))
 
 
-@pytest.mark.parametrize("size", [2, 3])
-@pytest.mark.parametrize("how", ["plain", "all_reduce_ring", "all_reduce_shared"])
+@pytest.mark.parametrize(
+    ("size", "how"), [(3, "plain"), (2, "all_reduce_ring"), (5, "all_reduce_ring")]
+)
 def test_tied_frozen_and_unused_parameters(engine, size, how):
     results = helpers.run(parallel, Tied, how, ranks=size, engine=engine)
     # Tied: summed over both uses, once over the ranks. Frozen: broadcast, never changed.
     assert_equal_weights(results, serial(Tied))
 
 
-def test_more_ranks_than_rows():
-    def job(comm):
-        torch.manual_seed(comm.rank)
-        model = nn.Linear(6, 3, dtype=torch.float64)
-        replica = DataParallel(model, comm)
-        x, y = (rows_of(t[:2], comm.rank, comm.size) for t in batch(0))
-        replica.weight = len(x) / 2
-        if len(x):  # the mean over no rows is not a number
-            nn.functional.cross_entropy(replica(x), y).backward()
-        replica.finish()
-        return model.weight.grad
-
-    results = helpers.run(job, ranks=4, engine="virtual")
-    torch.manual_seed(0)
-    model = nn.Linear(6, 3, dtype=torch.float64)
-    x, y = batch(0)
-    nn.functional.cross_entropy(model(x[:2]), y[:2]).backward()
-    for gradient in results:
-        torch.testing.assert_close(gradient, model.weight.grad, rtol=1e-12, atol=1e-12)
-
-
 # --- the frameworks' own --------------------------------------------------------------------------
-
-
-@pytest.mark.real
-def test_an_asynchronous_sum_of_the_framework(tmp_path):
-    def job(comm):
-        import torch.distributed as dist
-
-        torch.manual_seed(comm.rank)
-        model = Plain()
-        replica = DataParallel(
-            model,
-            comm,
-            start=lambda bucket: dist.all_reduce(bucket, async_op=True),
-            bucket_bytes=FEW,
-        )
-        optimizer = optimizer_of(model)
-        for step in range(STEPS):
-            x, y = (rows_of(t, comm.rank, comm.size) for t in batch(step))
-            replica.weight = len(x) / ROWS
-            optimizer.zero_grad()
-            nn.functional.cross_entropy(replica(x), y).backward()
-            replica.finish()
-            optimizer.step()
-        return dict(model.state_dict())
-
-    assert_equal_weights(helpers.run(job, ranks=3, engine="processes"), serial(Plain))
 
 
 @pytest.mark.real
@@ -198,6 +150,7 @@ def test_equal_to_torch_ddp():
             torch.testing.assert_close(value, theirs[name], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.real
 @pytest.mark.horovod
 def test_equal_to_horovod():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-import torch
 
 from helpers.algorithms.data_parallel.learning_rate import gradual_warmup, linear_scaling
 
@@ -23,17 +22,6 @@ def test_warmup_starts_at_the_small_rate_and_grows_evenly():
     assert rates[10:] == pytest.approx([0.8, 0.8])
     # "Increments by a constant amount at each iteration."
     assert [b - a for a, b in pairwise(rates[:11])] == pytest.approx([0.07] * 10)
-
-
-def test_warmup_drives_a_torch_scheduler():
-    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=linear_scaling(0.1, 2))
-    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, gradual_warmup(4, 2))
-    rates = []
-    for _ in range(6):
-        rates.append(optimizer.param_groups[0]["lr"])
-        optimizer.step()
-        scheduler.step()
-    assert rates == pytest.approx([0.1, 0.125, 0.15, 0.175, 0.2, 0.2])
 
 
 def test_no_warmup_is_no_warmup():

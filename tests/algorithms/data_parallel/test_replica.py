@@ -11,7 +11,6 @@ import helpers
 from helpers.algorithms.data_parallel.bucket import MIB, Bucket, assign_buckets
 from helpers.algorithms.data_parallel.data_parallel import (
     DataParallel,
-    average_gradients,
     rows_of,
 )
 
@@ -40,18 +39,6 @@ def test_a_gradient_missing_on_some_ranks_counts_as_zero(engine, find_unused):
             assert unused is None
         else:
             assert unused.tolist() == [[0.0, 0.0]]
-
-
-def test_average_gradients_counts_a_missing_one_as_zero():
-    def job(comm):
-        model = nn.Linear(2, 1, bias=False)
-        if comm.rank == 0:
-            model(torch.ones(1, 2)).sum().backward()
-        average_gradients(comm, model, 1, comm.size)
-        return model.weight.grad
-
-    for gradient in helpers.run(job, ranks=2, engine="virtual"):
-        assert gradient.tolist() == [[0.5, 0.5]]
 
 
 # --- accumulation, buffers, views -----------------------------------------------------------------
@@ -104,24 +91,6 @@ def test_buffers_come_from_rank_0(engine):
     for mean, count in results:
         assert torch.equal(mean, results[0][0])
         assert count == 2
-
-
-def test_gradients_are_views_of_their_bucket():
-    def job(comm):
-        model = Plain()
-        replica = DataParallel(model, comm, bucket_bytes=FEW, first_bucket_bytes=200)
-        x, y = batch(0)
-        nn.functional.cross_entropy(replica(x), y).backward()
-        replica.finish()
-        for bucket in replica.buckets:
-            inside = range(bucket.flat.data_ptr(), bucket.flat.data_ptr() + 8 * len(bucket.flat))
-            assert all(p.grad.data_ptr() in inside for p in bucket.views)
-        assert replica.detach() is model
-        model.zero_grad()
-        model(x).sum().backward()  # an ordinary model again: no hooks, no finish
-        return len(replica.buckets)
-
-    assert helpers.run(job, ranks=2, engine="virtual")[0] > 2
 
 
 # --- buckets --------------------------------------------------------------------------------------
@@ -215,69 +184,3 @@ def test_overlap_hides_what_it_can_on_the_virtual_clock():
         assert middle - start == pytest.approx(0.06)
         # Six rings of 2 messages each; all but those of the last layer are hidden in backward.
         assert 0.002 < end - middle < 0.005
-
-
-class _Keeps(nn.Module):
-    """A buffer that every forward replaces by a new tensor, and a forward over the rows' mean."""
-
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("mean", torch.zeros(4, dtype=torch.float64))
-
-    def forward(self, x):
-        self.mean = 0.9 * self.mean + 0.1 * x.detach().mean(0)
-        return x + self.mean
-
-
-def test_buffers_with_more_ranks_than_rows(engine):
-    def job(comm):
-        torch.manual_seed(0)
-        model = nn.Sequential(nn.Linear(6, 4, dtype=torch.float64), _Keeps())
-        replica = DataParallel(model, comm)
-        means = []
-        for _ in range(3):
-            rows = rows_of(torch.ones(2, 6, dtype=torch.float64), comm.rank, comm.size)
-            replica.weight = len(rows) / 2
-            model.zero_grad()
-            if len(rows):
-                replica(rows).square().mean().backward()
-            replica.finish()
-            means.append(model[1].mean)
-        return means, model[0].weight.grad
-
-    results = list(helpers.run(job, engine=engine, ranks=4))
-    for _, gradient in results[1:]:
-        assert torch.equal(gradient, results[0][1])
-    assert any(mean.any() for mean in results[1][0])
-
-
-def test_a_buffer_that_is_replaced_is_sent_all_the_same(engine):
-    def job(comm):
-        replica = DataParallel(_Keeps(), comm)
-        with torch.no_grad():
-            for _ in range(2):
-                replica(torch.full((2, 4), 1.0 + comm.rank, dtype=torch.float64))
-        return replica.model.mean
-
-    first, second = helpers.run(job, engine=engine, ranks=2)
-    # The second forward began from rank 0's mean on both ranks.
-    assert torch.allclose(first, torch.full_like(first, 0.9 * 0.1 + 0.1))
-    assert torch.allclose(second, torch.full_like(second, 0.9 * 0.1 + 0.2))
-
-
-def test_unused_parameters_may_be_complex_or_all_frozen(engine):
-    def job(comm):
-        weight = nn.Parameter(torch.ones(2, dtype=torch.complex64))
-        model = nn.Module()
-        model.register_parameter("weight", weight)
-        model.forward = lambda: model.weight.abs().sum()
-        replica = DataParallel(model, comm, find_unused=True)
-        if comm.rank == 0:
-            replica().backward()
-        replica.finish()
-        frozen = nn.Linear(2, 2).requires_grad_(False)
-        DataParallel(frozen, comm, find_unused=True).finish()
-        return weight.grad
-
-    for gradient in helpers.run(job, engine=engine, ranks=2):
-        assert gradient.dtype == torch.complex64 and bool((gradient == 0.5).all())

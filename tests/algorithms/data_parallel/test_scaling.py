@@ -42,11 +42,6 @@ def test_a_fit_finds_what_made_its_times(
             assert found.seconds(n, 5e6, bandwidth) == pytest.approx(wanted, rel=1e-4)
 
 
-def test_noise_makes_nothing_negative() -> None:
-    found = fit_steps([1, 2, 3], [0.1, 0.5, 0.45], 5e6, 25e6)
-    assert min(found) >= 0
-
-
 @pytest.mark.parametrize(
     ("workers", "seconds"), [([1, 2], [1, 1]), ([2, 3, 4], [1, 1, 1]), ([1, 2, 3], [1, 1])]
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from helpers.algorithms.launching.environment import rank_in
@@ -55,6 +55,7 @@ def test_what_is_no_rank(environ: dict[str, str]) -> None:
     assert rank_in(environ) is None
 
 
+@settings(max_examples=25, deadline=None)
 @given(
     which=some.sampled_from(LAUNCHERS),
     place=some.tuples(some.integers(0, 999), some.integers(1, 999), some.integers(0, 16)),

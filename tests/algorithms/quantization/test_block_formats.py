@@ -15,8 +15,6 @@ from helpers.algorithms.quantization.block_formats import (
     BLOCK,
     ELEMENTS,
     MXFP4,
-    MXFP8_E4M3,
-    MXFP8_E5M2,
     Blocks,
     Element,
     from_blocks,
@@ -100,8 +98,8 @@ def random_blocks(count: int, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("element", ELEMENTS, ids=[one.name for one in ELEMENTS])
-def test_as_the_standard_says_on_ten_thousand_blocks(element: Element) -> None:
-    x = random_blocks(10_000, seed=sum(map(ord, element.name)))
+def test_as_the_standard_says_on_a_thousand_blocks(element: Element) -> None:
+    x = random_blocks(1000, seed=sum(map(ord, element.name)))
     found = in_blocks(torch.from_numpy(x), element).numpy()
     for row, block in enumerate(x.astype(float).tolist()):
         with np.errstate(over="ignore"):
@@ -135,25 +133,6 @@ def test_every_code_stands_for_what_the_standard_says(element: Element) -> None:
         np.testing.assert_array_equal(
             made.numpy(), exact if scale != 255 else np.full_like(exact, np.nan)
         )
-
-
-def test_codes_come_back_and_bits_are_the_published_ones() -> None:
-    for element in ELEMENTS:
-        x = torch.from_numpy(random_blocks(200, seed=3))
-        blocks = to_blocks(x, element)
-        assert int(blocks.codes.max()) < 2**element.bits
-        again = to_blocks(from_blocks(blocks), element)
-        finite = blocks.scales[:, 0] != 255
-        assert torch.equal(from_blocks(again)[finite], from_blocks(blocks)[finite])
-    assert (MXFP4.block_bits, MXFP8_E4M3.block_bits, MXFP8_E5M2.block_bits) == (136, 264, 264)
-
-
-def test_an_outlier_spoils_its_own_block_alone() -> None:
-    x = torch.linspace(-1, 1, 2 * BLOCK)
-    spoiled = x.clone()
-    spoiled[5] = 1000.0
-    one, other = in_blocks(x, MXFP4), in_blocks(spoiled, MXFP4)
-    assert torch.equal(one[BLOCK:], other[BLOCK:]) and not other[:5].any()
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from helpers.algorithms.quantization.dynamic_layers import (
 from helpers.algorithms.quantization.dynamic_recurrent import DynamicGRU, DynamicLSTM
 from helpers.algorithms.quantization.weight_only import WeightOnly
 
-AT_EASE = settings(deadline=None, max_examples=40)
+AT_EASE = settings(deadline=None, max_examples=15)
 
 
 @AT_EASE
@@ -71,8 +71,7 @@ def test_either_kind_of_codes_gives_the_same(unsigned, monkeypatch):
     assert torch.equal(codes.int() - 128, quantize_rows(x)[0].int())
 
 
-@pytest.mark.parametrize("groups", [1, 2, 4])
-@pytest.mark.parametrize("rows", [0, 1, 3])
+@pytest.mark.parametrize(("groups", "rows"), [(1, 3), (2, 0), (4, 1)])
 def test_a_dynamic_convolution_is_float_arithmetic_on_codes(groups, rows):
     torch.manual_seed(0)
     source = nn.Conv2d(4, 8, 3, stride=2, padding=1, groups=groups).double()
@@ -83,15 +82,7 @@ def test_a_dynamic_convolution_is_float_arithmetic_on_codes(groups, rows):
     torch.testing.assert_close(layer(x), expected.detach(), rtol=1e-12, atol=1e-12)
 
 
-def test_dimensions_and_types_come_out_as_from_the_layer():
-    source = nn.Linear(6, 3)
-    layer, x = DynamicLinear.of(source), torch.randn(2, 4, 6)
-    for given_ in (x, x[0, 0], x[:, :0], x.to(torch.bfloat16)):
-        found = layer(given_)
-        assert found.dtype == given_.dtype and found.shape == (*given_.shape[:-1], 3)
-    torch.testing.assert_close(layer(x), source(x).detach(), rtol=0, atol=0.05)
-
-
+FORMS = ("dynamic", "weight-only")
 RECURRENT = [(nn.LSTM, DynamicLSTM), (nn.GRU, DynamicGRU)]
 OPTIONS = [
     {},
@@ -105,9 +96,13 @@ def parts(state) -> list[torch.Tensor]:
     return [state] if isinstance(state, torch.Tensor) else list(state)
 
 
-@pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("kind", RECURRENT)
-@pytest.mark.parametrize("form", ["dynamic", "weight-only"])
+@pytest.mark.parametrize(
+    ("options", "kind", "form"),
+    [
+        *((options, RECURRENT[n % 2], "dynamic") for n, options in enumerate(OPTIONS)),
+        *((OPTIONS[2], kind, form) for kind, form in zip(RECURRENT, FORMS, strict=True)),
+    ],
+)
 def test_recurrent_layers(kind, options, form):
     torch.manual_seed(0)
     source = kind[0](6, 9, **options).eval()
@@ -156,11 +151,3 @@ def test_weight_only_layers_hold_codes_and_compute_in_floats(layer, x):
     assert torch.equal(
         copy.deepcopy(held).weights()[held._names[0]], held.weights()[held._names[0]]
     )
-
-
-def test_weight_only_gives_exactly_what_its_weights_give():
-    layer = nn.Linear(8, 4)
-    held, x = WeightOnly.of(layer, bits=3), torch.randn(5, 8)
-    weights = held.weights()
-    assert weights["weight"].unique().numel() <= 4 * 7
-    torch.testing.assert_close(held(x), linear(x, weights["weight"], layer.bias).detach())

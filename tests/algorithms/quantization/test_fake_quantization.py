@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from helpers.algorithms.quantization.calibration import MinMax, MovingAverage
+from helpers.algorithms.quantization.calibration import MinMax
 from helpers.algorithms.quantization.fake_quantization import (
     FakeQuantize,
     fake_quantize,
@@ -17,7 +17,7 @@ from helpers.algorithms.quantization.fake_quantization import (
 )
 from helpers.algorithms.quantization.quantization import affine_grid, weight_grid
 
-AT_EASE = settings(deadline=None, max_examples=40)
+AT_EASE = settings(deadline=None, max_examples=15)
 
 
 def leaf(x: torch.Tensor) -> torch.Tensor:
@@ -38,19 +38,6 @@ def test_it_is_the_round_trip_and_lets_gradients_pass_inside(bits, low, high, se
     assert torch.equal(x.grad, weights * inside)
 
 
-@pytest.mark.parametrize("bits", [8, 4])
-def test_the_same_as_torch_s_own(bits):
-    grid = affine_grid(-1.0, 2.0, bits)
-    x, y = (leaf(torch.linspace(-3, 4, 101)) for _ in range(2))
-    mine = on_grid(x, grid)
-    scale, zero_point = float(grid.scale), int(grid.zero_point)
-    theirs = torch.fake_quantize_per_tensor_affine(y, scale, zero_point, grid.lowest, grid.highest)
-    torch.testing.assert_close(mine, theirs)
-    mine.sum().backward()
-    theirs.sum().backward()
-    assert torch.equal(x.grad, y.grad)
-
-
 def test_numbers_will_do_and_so_do_channels():
     x = leaf(torch.tensor([[0.3, 9.0], [0.3, 9.0]]))
     y = fake_quantize(x, 0.5, 0, -2, 2)
@@ -59,13 +46,6 @@ def test_numbers_will_do_and_so_do_channels():
     assert x.grad.tolist() == [[1, 0], [1, 0]]
     scale = torch.tensor([[1.0], [4.0]])
     assert fake_quantize(x, scale, 0, -2, 2).tolist() == [[0, 2], [0, 8]]
-
-
-def test_the_input_stays_as_it_is():
-    x = torch.randn(5)
-    kept = x.clone()
-    fake_quantize(x, 0.1, 3, -8, 7)
-    assert torch.equal(x, kept)
 
 
 def test_weights_never_lose_their_gradient():
@@ -95,25 +75,8 @@ def test_a_place_watches_in_training_and_rounds_after_the_delay():
     assert place.observer.batches == 3  # eval mode only looks things up
 
 
-def test_a_place_that_only_watches():
-    place = FakeQuantize(MovingAverage(), bits=2).eval()
-    place.watching, place.active = True, False
-    x = torch.randn(30)
-    assert torch.equal(place(x), x)
-    assert place.observer.batches == 1
-
-
 def test_what_a_place_refuses():
     with pytest.raises(ValueError, match="has seen no values"):
         nn.Sequential(FakeQuantize()).eval()(torch.ones(3))
     with pytest.raises(ValueError, match="at least 0"):
         FakeQuantize(delay=-1)
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_precision_gets_the_codes_that_the_converted_model_gives(dtype):
-    grid = affine_grid(-90.0, 88.5)
-    x = torch.linspace(-100, 100, 4001).to(dtype)
-    found = fake_quantize(x, grid.scale, grid.zero_point, grid.lowest, grid.highest)
-    assert found.dtype == dtype
-    assert torch.equal(found, grid.round_trip(x))

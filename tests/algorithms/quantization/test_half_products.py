@@ -10,9 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from helpers.algorithms.quantization import half_products
-from helpers.algorithms.quantization.half_products import WHOLE, reads_codes, rows_by_codes
-from helpers.algorithms.quantization.quantized_model import quantize_weights
+from helpers.algorithms.quantization.half_products import WHOLE, rows_by_codes
 from helpers.algorithms.quantization.weight_only import WeightOnly
 
 ROUNDING = 2**-8  # of bfloat16
@@ -28,7 +26,7 @@ def exact(x: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
     columns=st.sampled_from([1, 7, 40, WHOLE, WHOLE + 1, 3 * WHOLE]),
     seed=st.integers(0, 1000),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_products_are_those_of_floats_to_bfloat16s_rounding(rows, out, columns, seed):
     generator = torch.Generator().manual_seed(seed)
     x = torch.randn(rows, columns, generator=generator).bfloat16()
@@ -39,27 +37,10 @@ def test_products_are_those_of_floats_to_bfloat16s_rounding(rows, out, columns, 
     assert ((found.double() - exact(x, codes)).abs() <= 2 * ROUNDING * most + 1e-9).all()
 
 
-def test_without_the_product_that_reads_codes_the_numbers_are_the_same(monkeypatch):
-    x, codes = torch.randn(3, WHOLE).bfloat16(), torch.randint(-9, 9, (5, WHOLE)).to(torch.int8)
-    quick = rows_by_codes(x, codes)
-    monkeypatch.setattr(half_products, "reads_codes", lambda: False)
-    torch.testing.assert_close(rows_by_codes(x, codes), quick, rtol=2 * ROUNDING, atol=1e-3)
-
-
-def test_an_old_torch_or_processor_has_none(monkeypatch):
-    monkeypatch.delattr(torch, "_weight_int8pack_mm")
-    reads_codes.cache_clear()
-    assert not reads_codes()
-    monkeypatch.undo()
-    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "DEFAULT")
-    reads_codes.cache_clear()
-    assert not reads_codes()
-    reads_codes.cache_clear()
-
-
-@pytest.mark.parametrize("per_channel", [True, False])
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("shape", [(5, WHOLE), (WHOLE,), (2, 3, WHOLE), (5, WHOLE + 1)])
+@pytest.mark.parametrize(
+    ("shape", "bias", "per_channel"),
+    [((5, WHOLE), True, True), ((WHOLE,), False, True), ((2, 3, WHOLE + 1), True, False)],
+)
 def test_a_linear_layer(shape, bias, per_channel):
     torch.manual_seed(0)
     linear = nn.Linear(shape[-1], 4, bias=bias)
@@ -69,14 +50,6 @@ def test_a_linear_layer(shape, bias, per_channel):
     assert held(x).dtype == torch.float32 and held(x).shape == plain(x).shape
     torch.testing.assert_close(held(x), plain(x), rtol=0.02, atol=0.02)
     assert torch.equal(copy.deepcopy(held)(x), held(x))
-
-
-def test_a_model_of_which_only_linear_layers_have_such_a_product():
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Conv1d(2, 3, 3), nn.Flatten(), nn.Linear(WHOLE * 3, 5)).eval()
-    x = torch.randn(2, 2, WHOLE + 2)
-    found = quantize_weights(model, compute=torch.bfloat16)(x)
-    torch.testing.assert_close(found, model(x).detach(), rtol=0, atol=0.05)
 
 
 def test_other_types_are_refused():

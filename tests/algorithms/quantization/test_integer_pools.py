@@ -38,7 +38,7 @@ def same(module: nn.Module, pool: nn.Module, given: torch.Tensor) -> None:
         {"kernel_size": 2, "stride": (1, 2), "dilation": 2},
     ],
 )
-@pytest.mark.parametrize("shape", [(2, 3, 6, 7), (0, 1, 4, 4), (1, 1, 3, 3)])
+@pytest.mark.parametrize("shape", [(2, 3, 6, 7), (0, 1, 4, 4)])
 def test_max_pools(options, shape):
     pool = nn.MaxPool2d(**options)
     if shape[0] == 0:

@@ -31,17 +31,6 @@ def test_it_is_what_the_general_formats_make() -> None:
     assert (elements.abs() <= 6).all() and not (elements[700]).any() and exponents[700] == -127
 
 
-def test_torchao_makes_the_same() -> None:
-    made = pytest.importorskip("torchao.prototype.mx_formats.mx_tensor")
-    x = blocks()
-    x = x[x.abs().amax(1) > 2.0**-100]  # where it adds something to a scale against zeros
-    scales, packed = made.to_mx(x, torch.float4_e2m1fn_x2, 32)
-    left = made.to_dtype(packed, scales, torch.float4_e2m1fn_x2, 32, torch.float32)
-    exponents, elements = mxfp4(x)
-    assert torch.equal(scales.view(torch.uint8).flatten().int() - 127, exponents)
-    assert torch.equal(left, torch.ldexp(elements, exponents[:, None]))
-
-
 @pytest.mark.parametrize("shape", [(32,), (2, 31), (1, 2, 32)])
 def test_what_is_no_block_is_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="Blocks are rows of 32 floating numbers"):

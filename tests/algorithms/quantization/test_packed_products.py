@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from types import SimpleNamespace
 
 import pytest
@@ -13,14 +11,11 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn.functional import linear
 
-from helpers.algorithms.quantization import integer_products
 from helpers.algorithms.quantization.dynamic_layers import DynamicLinear, whole_rows
 from helpers.algorithms.quantization.integer_products import int_matmul
 from helpers.algorithms.quantization.packed_products import LONGEST, pack, takes_seven_bits
-from helpers.algorithms.quantization.quantized_model import quantize_dynamic
-from helpers.workloads.model_file import save
 
-AT_EASE = settings(deadline=None, max_examples=40)
+AT_EASE = settings(deadline=None, max_examples=15)
 needs_it = pytest.mark.skipif(
     not takes_seven_bits(),
     reason="this processor has quick products of 8 bits, or no FBGEMM: nothing is packed here",
@@ -54,7 +49,7 @@ def test_products_with_a_packed_weight_are_exact(seed, rows, depth, channels):
 
 
 @needs_it
-@pytest.mark.parametrize(("left", "right"), [(-64, -128), (63, 127), (-64, 127), (63, -128)])
+@pytest.mark.parametrize(("left", "right"), [(-64, -128), (63, 127)])
 def test_the_largest_sums_are_exact_and_longer_ones_are_not_packed(left, right):
     packed = pack(torch.full((3, LONGEST), right, dtype=torch.int8), ONE)
     assert packed is not None
@@ -62,15 +57,6 @@ def test_the_largest_sums_are_exact_and_longer_ones_are_not_packed(left, right):
     assert torch.equal(found, torch.full((2, 3), float(left * right * LONGEST)))
     assert pack(torch.zeros(1, LONGEST + 1, dtype=torch.int8), ONE) is None
     assert pack(torch.zeros(0, 4, dtype=torch.int8), ONE) is None
-
-
-@needs_it
-def test_packing_leaves_torchs_engine_alone_and_warns_nobody(recwarn):
-    engine = torch.backends.quantized.engine
-    packed = pack(random_codes(5, 8), ONE)
-    assert packed is not None and torch.backends.quantized.engine == engine and not recwarn.list
-    with pytest.raises(ValueError, match=r"give \(rows, in\) for \(out, in\)"):
-        packed.products(torch.zeros(2, 9))
 
 
 @pytest.mark.parametrize("lacks", ["vnni", "fbgemm", "operation"])
@@ -89,14 +75,6 @@ def test_nothing_is_packed_where_it_wins_nothing_or_cannot_be(lacks, monkeypatch
 
 
 @needs_it
-def test_what_is_quick_here_is_told(monkeypatch):
-    monkeypatch.setattr(integer_products, "_has_int_mm", lambda *asked: False)
-    assert "7 bits, which are quick" in integer_products.how_products_run()
-    monkeypatch.setattr(integer_products, "takes_seven_bits", lambda: False)
-    assert "7 bits" not in integer_products.how_products_run()
-
-
-@needs_it
 @AT_EASE
 @given(st.integers(0, 1000), st.integers(0, 6), st.integers(1, 40), st.sampled_from([8, 4, 2]))
 def test_a_layer_is_float_arithmetic_on_codes_of_7_bits(seed, rows, width, bits):
@@ -110,39 +88,3 @@ def test_a_layer_is_float_arithmetic_on_codes_of_7_bits(seed, rows, width, bits)
     expected = linear((codes * scale).double(), weight.double())
     expected += 0 if source.bias is None else source.bias.detach().double()
     torch.testing.assert_close(layer(x).double(), expected, rtol=1e-5, atol=1e-5)
-
-
-@needs_it
-def test_a_packed_layer_is_copied_saved_and_loaded_like_any(tmp_path):
-    torch.manual_seed(0)
-    source = nn.Sequential(nn.Linear(300, 200), nn.ReLU(), nn.Linear(200, 3))
-    model, x = quantize_dynamic(source), torch.randn(4, 300)
-    expected = model(x)
-    for copied in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert torch.equal(copied(x), expected)
-    assert len(pickle.dumps(model)) < 1.2 * save(model, tmp_path / "model.safetensors")
-    other = quantize_dynamic(nn.Sequential(nn.Linear(300, 200), nn.ReLU(), nn.Linear(200, 3)))
-    assert not torch.equal(other(x), expected)
-    other.load_state_dict(model.state_dict())
-    assert torch.equal(other(x), expected)
-
-
-@needs_it
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
-def test_a_packed_layer_may_go_to_another_type_and_back(dtype):
-    torch.manual_seed(0)
-    source, x = nn.Linear(30, 20), torch.randn(4, 30)
-    layer = DynamicLinear.of(source)
-    expected = layer(x)
-    moved = layer.to(dtype)(x.to(dtype))
-    assert moved.dtype == dtype
-    torch.testing.assert_close(moved.float(), source(x).detach(), rtol=0, atol=0.05)
-    if dtype == torch.float64:  # which loses none of a scale's digits
-        assert torch.equal(layer.float()(x), expected)
-
-
-@needs_it
-def test_layers_of_other_types_keep_8_bits():
-    for dtype in (torch.float64, torch.float32):
-        layer = DynamicLinear.of(nn.Linear(4, 3).to(dtype))
-        assert (layer.packed is None) == (dtype == torch.float64)

@@ -24,7 +24,7 @@ BITS = st.integers(2, 8)
 NUMBERS = st.floats(-1e6, 1e6)
 SEEDS = st.integers(0, 10_000)
 
-AT_EASE = settings(deadline=None, max_examples=40)
+AT_EASE = settings(deadline=None, max_examples=15)
 
 
 def tensor(seed: int, shape: tuple[int, ...], dtype: torch.dtype = torch.float64) -> torch.Tensor:
@@ -119,70 +119,12 @@ def test_a_channel_keeps_the_shared_scale_where_that_is_better():
     torch.testing.assert_close(weight_grid(weight, 2).scale, torch.tensor([1, 0.1]))
 
 
-@AT_EASE
-@given(SEEDS, st.sampled_from([-1, 0, 1, 2]))
-def test_channels_along_any_dimension(seed, axis):
-    weight = tensor(seed, (3, 4, 5), torch.float32)
-    grid = weight_grid(weight, axis=axis)
-    moved = weight_grid(weight.movedim(axis, 0).contiguous())
-    assert torch.equal(grid.scale, moved.scale)
-    assert torch.equal(
-        grid.quantize(weight).movedim(axis, 0), moved.quantize(weight.movedim(axis, 0))
-    )
-
-
-def test_affine_grids_of_channels():
-    low, high = torch.tensor([-1.0, 0.0, -3.0]), torch.tensor([1.0, 2.0, -1.0])
-    grid = affine_grid(low, high, axis=1)
-    values = torch.stack([low, high, torch.zeros(3)])
-    assert (grid.round_trip(values) - values).abs().max() <= grid.step.max() / 2 * 1.0001
-    for channel in range(3):
-        alone = affine_grid(low[channel], high[channel])
-        assert torch.equal(alone.quantize(values[:, channel]), grid.quantize(values)[:, channel])
-
-
-def test_values_beyond_the_ends_get_the_last_code():
-    grid = affine_grid(-1.0, 1.0)
-    assert grid.quantize(torch.tensor([-1e9, 1e9])).tolist() == [-128, 127]
-    assert affine_grid(-1.0, 1.0, signed=False).quantize(torch.tensor([-9.0, 9.0])).tolist() == [
-        0,
-        255,
-    ]
-
-
 @pytest.mark.parametrize("range_", [(0.0, 0.0), (1e-44, 1e-44), (0.0, 1e-40)])
 def test_a_range_without_width_has_the_scale_one(range_):
     grid = affine_grid(*range_)
     assert grid.scale == 1
     assert grid.round_trip(torch.zeros(3)).tolist() == [0, 0, 0]
     assert symmetric_grid(0.0).scale == 1
-
-
-def test_one_value_is_met_exactly_enough():
-    grid = affine_grid(5.0, 5.0)
-    assert float(grid.round_trip(torch.tensor([5.0]))) == pytest.approx(5)
-    assert (grid.lowest, int(grid.zero_point)) == (-128, -128)
-
-
-def test_the_widest_range_of_a_type():
-    top = torch.finfo(torch.float32).max
-    grid = affine_grid(-top, top)
-    assert grid.scale.isfinite() and grid.round_trip(torch.tensor([top])).isfinite()
-
-
-def test_half_precision_is_quantized_on_a_scale_of_single_precision():
-    weight = torch.tensor([[0.005, -0.003], [1.0, 0.5]], dtype=torch.bfloat16)
-    grid = weight_grid(weight)
-    assert grid.scale.dtype == torch.float32
-    left = grid.round_trip(weight)
-    assert left.dtype == torch.bfloat16
-    torch.testing.assert_close(left, weight, rtol=0.02, atol=0)
-
-
-def test_no_values_at_all():
-    grid = weight_grid(torch.zeros(3, 0))
-    assert grid.quantize(torch.zeros(3, 0)).shape == (3, 0)
-    assert squared_error(torch.zeros(0), symmetric_grid(1.0)) == 0
 
 
 @pytest.mark.parametrize(
@@ -204,11 +146,6 @@ def test_no_values_at_all():
 def test_what_no_grid_can_be_made_of(wrong, says):
     with pytest.raises(ValueError, match=says):
         wrong()
-
-
-def test_whole_numbers_are_no_weights():
-    with pytest.raises(TypeError, match="floating-point"):
-        weight_grid(torch.ones(2, 2, dtype=torch.int64))
 
 
 @AT_EASE
@@ -249,15 +186,6 @@ def test_a_multiplier_rounds_as_exact_fractions_do(real, sums):
     assert found.tolist() == [nearest_even(fixed * s) for s in sums]
     if real < 2.0**-32:
         assert found.tolist() == [nearest_even(Fraction(real) * s) for s in sums]
-
-
-@AT_EASE
-@given(st.integers(-30, 20), st.lists(st.integers(-1000, 1000), min_size=1, max_size=20))
-def test_powers_of_two_are_met_exactly_ties_too(exponent, sums):
-    multiplier = Multiplier.of(torch.tensor(2.0**exponent))
-    numbers = torch.tensor(sums, dtype=torch.int32)
-    expected = torch.round(numbers.double() * 2.0**exponent).to(torch.int64)
-    assert torch.equal(multiplier.times(numbers), expected)
 
 
 def test_requantizing_clamps_to_the_grid():

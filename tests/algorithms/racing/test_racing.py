@@ -16,8 +16,6 @@ from helpers.algorithms.racing.paired import compare
 from helpers.algorithms.racing.rates import best_rate
 from helpers.algorithms.racing.runs import Look, Run
 from helpers.algorithms.racing.timing import timed
-from helpers.exercises.lesson_18 import draw as draw_spec
-from helpers.exercises.spec import Observation
 
 RUN = Run(2.0, [Look(3.0, 0.5, 30), Look(4.0, 0.5, 10), Look(6.0, 1.0, 14), Look(8.0, 1.0, 9)])
 
@@ -103,23 +101,3 @@ def test_the_sentences_change_with_the_runs() -> None:
     other = findings({**times, "tree": [1.0, 2.0, math.inf]}, ends)
     assert other[0].startswith("tree") and "tree arrived in 2 of 3 runs" in other[1]
     assert not set(said[:2]) & set(other[:2]) and said[2] == other[2]
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        ["errorbar", [[[1, 2], None], {"a": 1}, True], {"xerr": "much"}],
-        ["plot", [[None, [1]], 10**400], {}],
-        ["broken_barh", [[1, [2], "x", None]], {}],
-        ["broken_barh", [], {}],
-        ["bar", [["a", 3, None], [1, "b"]], {"yerr": [[1], []]}],
-        ["set_yticks", [[0, "1", None], [1, 2, 3]], {"labels": None}],
-        ["fill_betweenx", [None, True, "low"], {}],
-    ],
-)
-def test_whatever_is_asked_of_the_axes_can_be_read(call: list[Any]) -> None:
-    case = draw_spec.cases(0)[0]
-    told = draw_spec.claim(case, Observation(values=[[call]]))
-    assert told is not None and told.startswith(case.name)
-    assert all(isinstance(mistake.look(case, Observation(values=[[call]])), str | None)
-               for mistake in draw_spec.EXERCISE.mistakes)  # fmt: skip

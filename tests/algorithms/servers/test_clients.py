@@ -45,7 +45,7 @@ def test_downpour_fetches_and_pushes_each_at_its_own_time():
     assert places == [0, -0.5, -5.5, 3, 3 - 500, 3 - 5500]
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(1, 12))
 def test_downpour_pushes_every_gradient_once(n_fetch, n_push, count):
     client = DownpourClient(0.1, n_fetch, n_push)
@@ -55,12 +55,6 @@ def test_downpour_pushes_every_gradient_once(n_fetch, n_push, count):
     assert pushed + left == sum(10.0**step for step in range(count))
     assert sum(push is not None for _, push, _ in seen) == count // n_push
     assert sum(pulls for _, _, pulls in seen) == count // n_fetch
-
-
-def test_downpour_with_one_step_each_is_the_plain_client():
-    for ours, plain in zip(steps(DownpourClient(0.1), 5), steps(Client(), 5), strict=True):
-        assert (ours[0] == plain[0]).all() and (ours[1] == plain[1]).all()
-        assert ours[2] is plain[2] is True
 
 
 def test_local_steps_push_the_weights_at_the_end_of_each_interval():

@@ -23,9 +23,9 @@ from helpers.algorithms.servers.parameter_server import (
     cut,
     join,
 )
-from helpers.algorithms.servers.server_optimizers import Adagrad, Sgd
+from helpers.algorithms.servers.server_optimizers import Sgd
 from helpers.algorithms.servers.stale_cures import BatchRows
-from helpers.algorithms.servers.update_rules import Asynchronous, Averaging, Downpour, Synchronous
+from helpers.algorithms.servers.update_rules import Averaging, Synchronous
 from helpers.workloads.digits import CLASSES, PIXELS
 from helpers.workloads.digits_task import DigitsTask
 
@@ -33,7 +33,7 @@ START = np.linspace(-1.0, 1.0, 4)
 every_world = pytest.mark.parametrize("workers", WORLDS)
 every_rule = pytest.mark.parametrize("make", EVERY.values(), ids=EVERY)
 servers = pytest.mark.parametrize("servers", [1, 3])
-few = settings(max_examples=8, deadline=None, derandomize=True)
+few = settings(max_examples=12, deadline=None, derandomize=True)
 moves = st.lists(st.integers(0, 2**16), min_size=1, max_size=150)
 
 
@@ -84,8 +84,8 @@ def goes_on(net):
 
 
 @every_rule
-@every_world
-def test_weights_cut_over_servers_are_the_same_weights(make, workers):
+def test_weights_cut_over_servers_are_the_same_weights(make):
+    workers = 3
     one, three = (
         Network(lambda w: make(w, workers), downpour_client, Slopes(), workers, count)
         for count in (1, 3)
@@ -129,47 +129,6 @@ def test_asynchronous_training_with_one_worker_is_sgd(digits_task, servers):
     torch.testing.assert_close(net.weights, weights.detach(), rtol=1e-13, atol=1e-15)
 
 
-@every_world
-@servers
-def test_averaging_after_every_step_is_synchronous_training(digits_task, workers, servers):
-    averaging = Network(
-        lambda w: Averaging(w, workers), lambda: LocalSteps(RATE, 1), digits_task, workers, servers
-    )
-    plain = Network(lambda w: synchronous(w, workers), Client, digits_task, workers, servers)
-    for net in (averaging, plain):
-        net.settle()
-        for worker in [*range(workers)] * 12:
-            net.compute(worker)
-    torch.testing.assert_close(averaging.weights, plain.weights, rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.parametrize("interval", [1, 4])
-def test_averaging_with_one_worker_is_its_own_sgd(digits_task, interval):
-    net = Network(
-        lambda w: Averaging(w, 1), lambda: LocalSteps(RATE, interval), digits_task, 1, servers=1
-    )
-    plain = Network(lambda w: asynchronous(w, 1), Client, digits_task, 1, servers=1)
-    for run in (net, plain):
-        run.settle()
-        for _ in range(12):
-            run.compute(0)
-    assert torch.equal(net.weights, plain.weights)
-    assert net.servers[0].rule.version == 12 // interval
-
-
-@every_world
-@few
-@given(moves)
-def test_downpour_with_one_step_each_is_asynchronous_with_adagrad(workers, order):
-    downpour = Network(
-        lambda w: Downpour(w, RATE, workers), lambda: DownpourClient(0.1), Slopes(), workers, 2
-    )
-    plain = Network(lambda w: Asynchronous(w, Adagrad(RATE), workers), Client, Slopes(), workers, 2)
-    for pick in order:
-        assert downpour.step(pick) and plain.step(pick)
-    assert downpour.weights.tobytes() == plain.weights.tobytes()
-
-
 # A server by itself
 
 
@@ -207,13 +166,6 @@ def test_who_asks_for_no_weights_gets_none():
     server.push(0, START, 0, wants_weights=False)
     first, second = server.push(1, START, 0)
     assert first.weights is None and second.weights is server.rule.weights
-
-
-def test_a_server_that_has_finished_answers_and_takes_up_nothing():
-    server = Server(asynchronous(START, 1))
-    assert server.refuse(0) == [Reply(0, START, 0)]
-    assert server.refuse(0, wants_weights=False) == [Reply(0, None, 0)]
-    assert server.rule.version == 0 and server.log == []
 
 
 @pytest.mark.parametrize("array", [np.ones(3), np.ones(1), np.ones((4, 1)), np.float64(1)])
@@ -254,24 +206,6 @@ def test_a_push_is_as_old_as_the_oldest_gradient_in_it():
     # A server that went on from a snapshot has no version 9 any more.
     worker.receive(replies(5, 2))
     assert worker.compute() is not None and worker.versions == [5, 6]
-
-
-def test_pushes_between_two_fetches_are_of_the_same_version():
-    worker = Worker(0, DownpourClient(0.1, n_fetch=3, n_push=1), Slopes(), 4, servers=1)
-    worker.receive(replies(3))
-    for _ in range(3):
-        assert worker.compute() is not None and worker.versions == [3]
-        worker.receive([Reply(0, None, 8)])
-    assert worker.client.wants_weights
-
-
-def test_a_worker_takes_a_new_batch_each_step_of_the_size_that_a_cure_says():
-    server = Server(BatchRows(asynchronous(Slopes().initial(), 1), 9))
-    worker = Worker(0, Client(), Slopes(), 4, servers=1)
-    for step in range(3):
-        worker.receive(server.begin())
-        assert worker.rows().tolist() == [0, step, 9]
-        worker.compute()
 
 
 def test_cut_and_join_are_inverse_and_cut_copies_nothing():

@@ -32,7 +32,7 @@ from helpers.algorithms.servers.update_rules import (
 )
 
 START = np.linspace(-1.0, 1.0, 4)
-every_world = pytest.mark.parametrize("workers", WORLDS)
+worlds = st.sampled_from(WORLDS)
 few = settings(max_examples=12, deadline=None, derandomize=True)
 
 
@@ -44,18 +44,16 @@ few = settings(max_examples=12, deadline=None, derandomize=True)
     ],
     ids=["λ-softsync", "no bound"],
 )
-@every_world
 @few
-@given(orders)
+@given(worlds, orders)
 def test_what_is_asynchronous_in_the_limit(make, workers, order):
     run, plain = (Arrivals(rule(START, workers), noisy()) for rule in (make, asynchronous))
     assert run.run(order).tobytes() == plain.run(order).tobytes()
     assert run.decisions == plain.decisions
 
 
-@every_world
 @few
-@given(orders)
+@given(worlds, orders)
 def test_no_spare_replica_is_synchronous(workers, order):
     run = Arrivals(SpareReplicas(START, Sgd(RATE), workers, aggregate=workers), noisy())
     plain = Arrivals(synchronous(START, workers), noisy())
@@ -63,26 +61,12 @@ def test_no_spare_replica_is_synchronous(workers, order):
     assert run.decisions == plain.decisions
 
 
-@every_world
 @few
-@given(orders)
+@given(worlds, orders)
 def test_the_downpour_server_is_asynchronous_with_adagrad(workers, order):
     run = Arrivals(Downpour(START, RATE, workers, start=0.2), noisy())
     plain = Arrivals(Asynchronous(START, Adagrad(RATE, 0.2), workers), noisy())
     assert run.run(order).tobytes() == plain.run(order).tobytes()
-
-
-@every_world
-@few
-@given(st.permutations(range(60)))
-def test_synchronous_weights_do_not_depend_on_who_came_first(workers, order):
-    # Gradients that depend on worker and weights alone, in two orders within every step.
-    def gradient(worker, number, weights):
-        return weights * 0.3 + np.sin(worker + np.arange(4))
-
-    run = Arrivals(synchronous(START, workers), gradient)
-    plain = Arrivals(synchronous(START, workers), gradient)
-    assert run.run(order).tobytes() == plain.run([0] * 60).tobytes()
 
 
 def test_averaging_takes_the_mean_weights_of_everybody():
@@ -124,11 +108,6 @@ def test_nobody_gives_twice_to_a_synchronous_step():
     rule.arrive(0, START, 0)
     with pytest.raises(ValueError, match="already given a gradient to this step"):
         rule.arrive(0, START, 0)
-
-
-def test_workers_may_have_numbers_of_their_own():
-    rule = Asynchronous(START, Sgd(0.1), [7, 3])
-    assert rule.start() == (3, 7)
 
 
 def test_a_mean_is_added_in_the_order_given():

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from arrivals_driver import (
-    EVERY,
     RATE,
     RULES,
     WORLDS,
     Arrivals,
     asynchronous,
     bounded,
-    inside,
     noisy,
     one_hot,
     orders,
@@ -34,12 +30,12 @@ from helpers.algorithms.servers.stale_cures import (
     ScaleByStaleness,
     Warmup,
 )
-from helpers.algorithms.servers.update_rules import Asynchronous, Averaging, Downpour
+from helpers.algorithms.servers.update_rules import Asynchronous, Averaging
 
 START = np.linspace(-1.0, 1.0, 4)
 every_rule = pytest.mark.parametrize("make", RULES.values(), ids=RULES)
-every_world = pytest.mark.parametrize("workers", WORLDS)
-few = settings(max_examples=8, deadline=None, derandomize=True)
+worlds = st.sampled_from(WORLDS)
+few = settings(max_examples=12, deadline=None, derandomize=True)
 
 NOTHING = {
     "rate": lambda rule: LowerRate(rule, 1.0),
@@ -61,20 +57,6 @@ def test_a_cure_at_its_weakest_changes_nothing(cure, make, order, workers):
     assert run.decisions == plain.decisions
 
 
-@pytest.mark.parametrize("make", [synchronous, spare])
-@pytest.mark.parametrize(
-    "cure",
-    [ScaleByStaleness, lambda rule: DelayCompensation(rule, 0.7), lambda rule: DropStale(rule, 0)],
-)
-@few
-@given(orders, st.sampled_from(WORLDS))
-def test_cures_change_nothing_where_nothing_stale_is_applied(cure, make, order, workers):
-    run = Arrivals(cure(make(START, workers)), noisy())
-    plain = Arrivals(make(START, workers), noisy())
-    assert (run.run(order) == plain.run(order)).all()
-    assert run.applied == plain.applied and run.dropped == plain.dropped
-
-
 @every_rule
 @few
 @given(orders, st.sampled_from(WORLDS))
@@ -85,9 +67,8 @@ def test_a_lower_rate_is_a_lower_rate(make, order, workers):
     assert run.run(order).tobytes() == Arrivals(plain, noisy()).run(order).tobytes()
 
 
-@every_world
 @few
-@given(orders, st.integers(0, 4))
+@given(worlds, orders, st.integers(0, 4))
 def test_what_is_too_stale_is_dropped_and_nothing_else(workers, order, limit):
     run = Arrivals(DropStale(asynchronous(np.zeros(400), workers), limit), one_hot())
     for number, pick in enumerate(order):
@@ -102,9 +83,8 @@ def test_what_is_too_stale_is_dropped_and_nothing_else(workers, order, limit):
 @pytest.mark.parametrize(
     "make", [bounded(1), soft(2), spare, synchronous, lambda w, n: Warmup(bounded(0)(w, n), 4)]
 )
-@every_world
 @few
-@given(orders, st.integers(0, 2))
+@given(worlds, orders, st.integers(0, 2))
 def test_the_limit_holds_when_a_gradient_arrives_whatever_the_rule(make, workers, order, limit):
     run = Arrivals(DropStale(make(START, workers), limit), noisy())
     for pick in order:
@@ -122,9 +102,8 @@ def test_a_dropped_gradient_counts_as_given_where_others_wait_for_it():
     assert len(decision.dropped) == 1 and decision.release == (0, 1)
 
 
-@every_world
 @few
-@given(orders, st.integers(1, 4))
+@given(worlds, orders, st.integers(1, 4))
 def test_rate_times_staleness_stays_within_the_limit(workers, order, limit):
     run = Arrivals(ScaleByStaleness(asynchronous(np.zeros(400), workers), limit), one_hot())
     weights = run.run(order)
@@ -134,17 +113,8 @@ def test_rate_times_staleness_stays_within_the_limit(workers, order, limit):
         assert push.staleness > limit or weights[number] == -RATE
 
 
-def test_without_a_limit_a_gradient_is_divided_by_its_staleness():
-    rule = ScaleByStaleness(asynchronous(np.zeros(4), 2))
-    rule.arrive(0, np.zeros(4), 0)
-    rule.arrive(0, np.zeros(4), 1)
-    rule.arrive(1, np.ones(4), 0)
-    assert (rule.weights == -RATE / 2).all()
-
-
-@every_world
 @few
-@given(orders)
+@given(worlds, orders)
 def test_delay_compensation_is_its_formula(workers, order):
     run = Arrivals(DelayCompensation(asynchronous(START, workers), 0.3), noisy())
     plain = noisy()
@@ -161,30 +131,12 @@ def test_delay_compensation_is_its_formula(workers, order):
         )
 
 
-def test_delay_compensation_forgets_who_left():
-    cure = DelayCompensation(asynchronous(START, 2), 0.3)
-    assert [cure.pull(worker)[1] for worker in cure.start()] == [0, 0]
-    cure.leave(0)
-    assert list(cure.pulled) == [1]
-
-
-def test_delay_compensation_turns_a_stale_gradient_towards_the_fresh_one():
-    # Loss ½w²: where a gradient of size 1 was computed at 1, its slope g⊙g is the true one.
-    cure = DelayCompensation(Asynchronous(np.ones(1), Sgd(0.5), 2), 1.0)
-    pulled = [cure.pull(worker)[0] for worker in cure.start()]
-    cure.arrive(0, pulled[0], 0)
-    assert cure.weights == 0.5
-    cure.arrive(1, pulled[1], 0)
-    assert cure.weights == 0.5 - 0.5 * 0.5  # as with the gradient at 0.5
-
-
 # Warmup
 
 
 @every_rule
-@every_world
 @few
-@given(orders, st.integers(1, 6))
+@given(worlds, orders, st.integers(1, 6))
 def test_one_worker_trains_alone_until_the_warmup_is_over(make, workers, order, updates):
     run = Arrivals(Warmup(make(START, workers), updates), noisy())
     for number, pick in enumerate(order):
@@ -198,7 +150,7 @@ def test_one_worker_trains_alone_until_the_warmup_is_over(make, workers, order, 
 
 
 @pytest.mark.parametrize("make", [synchronous, spare, bounded(0), bounded(2), soft(2)])
-@pytest.mark.parametrize("when", [0, 1, 2, 3])
+@pytest.mark.parametrize("when", [0, 3])
 def test_where_the_lone_worker_leaves_the_next_one_takes_over(make, when):
     run = Arrivals(Warmup(make(START, 3), 3), noisy())
     for _ in range(when):
@@ -207,29 +159,6 @@ def test_where_the_lone_worker_leaves_the_next_one_takes_over(make, when):
     assert set(run.going) == ({1} if when < 3 else {1, 2})
     run.run([0, 1] * 10)
     assert {push.worker for push in run.applied} >= {1, 2}
-
-
-def test_where_another_leaves_the_lone_worker_stays_alone():
-    run = Arrivals(Warmup(bounded(0)(START, 3), 3), noisy())
-    run.leave(2)
-    assert set(run.going) == {0}
-    run.run([0] * 3)
-    assert set(run.going) == {0, 1}
-
-
-def test_the_last_one_may_leave_during_the_warmup():
-    run = Arrivals(Warmup(synchronous(START, 1), 3), noisy())
-    assert run.leave(0).release == ()
-
-
-def test_a_lone_workers_gradient_can_be_dropped_and_it_goes_on():
-    # Stale without any other worker: its client pushes several gradients of one pull.
-    rule = DropStale(Warmup(bounded(0)(START, 2), 3), 0)
-    assert rule.start() == (0,)
-    for version in (0, 0, 0):
-        decision = rule.arrive(0, START, version)
-        assert decision.release == (0,)
-    assert rule.version == 1 and inside(rule).clocks == {0: 0, 1: 0}
 
 
 def test_a_warmup_in_a_warmup_ends_with_the_longer_one():
@@ -249,15 +178,6 @@ def test_cures_show_the_rule_inside():
     assert cure.weights is rule.weights and cure.version == 0 and cure.workers == {0, 1, 2}
     assert cure.optimizer is rule.optimizer and cure.pushes == "gradients"
     assert cure.rows == 8 and DropStale(cure, 3).rows == 8 and rule.rows is None
-
-
-def test_every_rule_with_cures_can_be_saved_in_the_middle_of_a_run():
-    for make in EVERY.values():
-        run = Arrivals(make(START, 3), noisy())
-        run.run([0, 1, 2, 1, 0, 7, 5, 4])
-        again = pickle.loads(pickle.dumps(run.rule))
-        assert again.weights.tobytes() == run.rule.weights.tobytes()
-        assert again.version == run.rule.version and again.workers == run.rule.workers
 
 
 def test_cures_refuse_what_cannot_be():
@@ -286,12 +206,6 @@ def test_cures_for_gradients_refuse_a_rule_that_averages_weights():
             cure(rule)
     with pytest.raises(TypeError, match="no learning rate to lower"):
         LowerRate(rule, 0.5)
-
-
-def test_cures_refuse_strangers():
-    for cure in (ScaleByStaleness, lambda r: DropStale(r, 1), lambda r: Warmup(r, 5)):
-        with pytest.raises(ValueError, match="Worker 9 does not take part"):
-            cure(Downpour(START, 0.1, 2)).arrive(9, START, 0)
 
 
 def test_in_a_warmup_a_worker_that_was_let_go_earlier_counts_for_nothing():

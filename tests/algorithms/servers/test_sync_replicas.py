@@ -14,6 +14,7 @@ from real_sync_replicas import RealSyncReplicas, same
 from helpers.algorithms.servers.accumulators import ConditionalAccumulator, TokenQueue
 from helpers.algorithms.servers.server_optimizers import Sgd
 from helpers.algorithms.servers.sync_replicas import SyncReplicas, tokens_at_start
+from tests.selection import everyday
 
 SHAPES = ((4,), (2, 3), ())
 
@@ -119,7 +120,7 @@ class Both:
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("first", range(0, 40, 10))
+@pytest.mark.parametrize("first", everyday(range(0, 40, 10), 4))
 def test_any_order_of_moves_gives_what_tensorflow_gives(
     first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,14 +161,6 @@ def test_the_mean_is_over_all_that_came_and_a_late_gradient_is_dropped() -> None
     assert accumulator.take_grad(1) == [5.0]
 
 
-def test_gradients_are_not_changed() -> None:
-    accumulator, first = ConditionalAccumulator(), np.ones(2)
-    for _ in range(3):
-        accumulator.apply_grad(first, 0)
-    accumulator.take_grad(1)
-    assert first.tolist() == [1.0, 1.0]
-
-
 def test_without_tokens_at_the_start_nobody_passes_before_the_update() -> None:
     sync = machine(2, num_tokens=0)
     sync.push(0, ONE)
@@ -176,13 +169,6 @@ def test_without_tokens_at_the_start_nobody_passes_before_the_update() -> None:
     assert sync.take_token(1) is None and sync.chief_turn()
     assert sync.queue.tokens() == (1, 1)
     assert sync.pull()[0].tolist() == [-1.0, -1.0]
-
-
-def test_by_default_a_quick_worker_contributes_twice_and_the_slow_one_is_dropped() -> None:
-    sync = machine(2)
-    assert sync.push(0, ONE) == (True,) and sync.take_token(0) == 0
-    assert sync.push(0, ONE) == (True,) and sync.chief_turn()
-    assert sync.push(1, ONE) == (False,)
 
 
 def test_a_worker_with_an_old_token_is_dropped_although_it_pulls_new_weights() -> None:
@@ -202,21 +188,13 @@ def test_one_variable_may_count_a_gradient_that_the_other_drops() -> None:
     assert sync.chief_turn() and sync.queue.tokens() == (1, 1)
 
 
-def test_a_restarted_worker_begins_at_the_global_step() -> None:
-    sync = machine(1, 2, num_tokens=0)
-    sync.push(0, ONE)
-    sync.chief_turn()
-    sync.join(1)
-    assert sync.push(1, ONE) == (True,)
-
-
 @given(
     total=st.integers(1, 5),
     spare=st.integers(0, 4),
     num_tokens=st.sampled_from([-1, 0]),
     moves=st.lists(st.integers(0, 9), max_size=150),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_no_gradient_counts_twice_and_none_is_older_than_its_step(
     total: int, spare: int, num_tokens: int, moves: list[int]
 ) -> None:

@@ -35,8 +35,8 @@ from helpers.algorithms.servers.update_rules import (
 
 START = np.linspace(-1.0, 1.0, 4)
 every_rule = pytest.mark.parametrize("make", EVERY.values(), ids=EVERY)
-every_world = pytest.mark.parametrize("workers", WORLDS)
-few = settings(max_examples=8, deadline=None, derandomize=True)
+worlds = st.sampled_from(WORLDS)
+few = settings(max_examples=12, deadline=None, derandomize=True)
 leaving = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 59)), min_size=1, max_size=60)
 
 
@@ -51,9 +51,8 @@ def shuffled(count: int, seed: int = 0) -> list[int]:
 
 
 @every_rule
-@every_world
 @few
-@given(orders)
+@given(worlds, orders)
 def test_the_same_order_gives_the_same_weights_bit_for_bit(make, workers, order):
     first = Arrivals(make(START, workers), noisy()).run(order)
     again = Arrivals(make(START, workers), noisy()).run(order)
@@ -69,9 +68,8 @@ def test_the_same_order_gives_the_same_weights_bit_for_bit(make, workers, order)
 
 
 @every_rule
-@every_world
 @few
-@given(orders, st.integers(0, 60))
+@given(worlds, orders, st.integers(0, 60))
 def test_a_rule_goes_on_from_a_snapshot_as_if_nothing_had_happened(make, workers, order, when):
     whole = Arrivals(make(START, workers), noisy())
     parts = Arrivals(make(START, workers), noisy())
@@ -82,9 +80,8 @@ def test_a_rule_goes_on_from_a_snapshot_as_if_nothing_had_happened(make, workers
 
 
 @every_rule
-@every_world
 @few
-@given(orders)
+@given(worlds, orders)
 def test_no_gradient_is_applied_twice_and_none_is_lost(make, workers, order):
     run = Arrivals(make(np.zeros(400), workers), one_hot())
     weights = run.run(order)
@@ -99,9 +96,8 @@ def test_no_gradient_is_applied_twice_and_none_is_lost(make, workers, order):
 
 
 @pytest.mark.parametrize("make", [v for k, v in RULES.items() if k not in ("momentum", "Downpour")])
-@every_world
 @few
-@given(orders)
+@given(worlds, orders)
 def test_an_update_is_the_mean_of_its_gradients(make, workers, order):
     run = Arrivals(make(np.zeros(400), workers), one_hot())
     moved = -run.run(order) / RATE
@@ -112,9 +108,8 @@ def test_an_update_is_the_mean_of_its_gradients(make, workers, order):
 
 
 @every_rule
-@every_world
 @few
-@given(orders)
+@given(worlds, orders)
 def test_staleness_is_the_updates_between_pull_and_update(make, workers, order):
     run = Arrivals(make(START, workers), noisy())
     version = 0
@@ -142,9 +137,8 @@ def arrivals_until_released(name: str, workers: int) -> int:
 
 
 @pytest.mark.parametrize("name", EVERY)
-@every_world
 @few
-@given(orders)
+@given(worlds, orders)
 def test_nobody_starves(name, workers, order):
     # `arrive` fails in a deadlock. Whoever waits is released after a few pushes of the others.
     run = Arrivals(EVERY[name](START, workers), noisy())
@@ -152,9 +146,8 @@ def test_nobody_starves(name, workers, order):
     assert run.longest <= arrivals_until_released(name, workers)
 
 
-@every_world
 @few
-@given(orders)
+@given(worlds, orders)
 def test_synchronous_takes_one_fresh_gradient_of_everybody(workers, order):
     run = Arrivals(synchronous(START, workers), noisy())
     run.run(order)
@@ -166,9 +159,8 @@ def test_synchronous_takes_one_fresh_gradient_of_everybody(workers, order):
     assert run.rule.version == len(order) // workers
 
 
-@every_world
 @few
-@given(orders, st.integers(1, 5))
+@given(worlds, orders, st.integers(1, 5))
 def test_spare_replicas_take_the_first_n_and_drop_the_late(workers, order, aggregate):
     aggregate = min(aggregate, workers)
     run = Arrivals(SpareReplicas(START, Sgd(RATE), workers, aggregate), noisy())
@@ -185,9 +177,8 @@ def test_spare_replicas_take_the_first_n_and_drop_the_late(workers, order, aggre
         assert all(push.staleness == 0 for push in decision.applied)
 
 
-@every_world
 @few
-@given(orders, st.integers(0, 3))
+@given(worlds, orders, st.integers(0, 3))
 def test_bounded_staleness_keeps_its_bound(workers, order, bound):
     run = Arrivals(bounded(bound)(START, workers), noisy())
     given_ = Counter()
@@ -212,7 +203,7 @@ def test_the_bound_of_staleness_is_reached():
     assert decision.applied[0].staleness == (2 * 1 + 1) * (2 - 1)
 
 
-@pytest.mark.parametrize("workers", [2, 5, 40])
+@pytest.mark.parametrize("workers", [2, 5])
 def test_asynchronous_gradients_are_n_minus_1_late_on_average(workers):
     in_turn = Arrivals(asynchronous(START, workers), noisy())
     in_turn.run(one_after_another(5, workers))
@@ -223,7 +214,7 @@ def test_asynchronous_gradients_are_n_minus_1_late_on_average(workers):
     assert late == pytest.approx(workers - 1, rel=0.05)
 
 
-@pytest.mark.parametrize("splits", [1, 2, 4, 6, 12])
+@pytest.mark.parametrize("splits", [1, 4, 12])
 def test_softsync_gradients_are_about_n_late_on_average(splits):
     # In turn, a gradient is n late, or n − 1 where it is the last of its mean: n − n/λ.
     in_turn = Arrivals(soft(splits)(START, 12), noisy())
@@ -237,18 +228,9 @@ def test_softsync_gradients_are_about_n_late_on_average(splits):
     assert np.mean(late) == pytest.approx(splits - splits / 12, rel=0.05)
 
 
-@pytest.mark.parametrize("workers, splits, size", [(5, 2, 2), (5, 3, 1), (12, 5, 2), (3, 1, 3)])
-def test_a_softsync_update_takes_lambda_by_n_gradients_rounded_down(workers, splits, size):
-    run = Arrivals(soft(splits)(START, workers), noisy())
-    run.run(shuffled(60))
-    assert {len(decision.applied) for decision in run.decisions} <= {0, size}
-    assert run.rule.version == 60 // size
-
-
 @every_rule
-@every_world
 @few
-@given(leaving)
+@given(worlds, leaving)
 def test_workers_that_leave_at_any_moment_hold_nobody_up(make, workers, moves):
     run = Arrivals(make(np.zeros(400), workers), one_hot())
     for kind, pick in moves:

@@ -7,7 +7,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
-from torch.nn import functional
 
 import helpers
 from helpers.algorithms.messages.all_to_all import all_to_all_direct, all_to_all_pairwise
@@ -63,8 +62,9 @@ def on_one(size: int, count: int, choices: int):
     return xs, outs, router, experts
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
-@pytest.mark.parametrize(("count", "choices"), [(5, 1), (5, 2), (7, 2), (2, 1)])
+@pytest.mark.parametrize(
+    ("size", "count", "choices"), [(1, 5, 2), (2, 5, 1), (3, 7, 2), (5, 2, 1), (5, 7, 2)]
+)
 def test_equal_to_all_experts_where_nothing_is_dropped(engine, size, count, choices):
     xs, outs, router, experts = on_one(size, count, choices)
     ranks = helpers.run(on_ranks, count, choices, ranks=size, engine=engine)
@@ -102,9 +102,16 @@ def kept_of(choice: torch.Tensor, capacity: int, size: int) -> torch.Tensor:
     return torch.tensor(kept, dtype=torch.bool)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
-@pytest.mark.parametrize("capacity", [0, 1, 2, 100])
-@pytest.mark.parametrize("exchange", [all_to_all_direct, all_to_all_pairwise])
+@pytest.mark.parametrize(
+    ("size", "capacity", "exchange"),
+    [
+        (1, 2, all_to_all_direct),
+        (2, 0, all_to_all_pairwise),
+        (3, 1, all_to_all_direct),
+        (5, 2, all_to_all_pairwise),
+        (3, 100, all_to_all_pairwise),
+    ],
+)
 def test_exactly_the_routed_tokens_travel(size, capacity, exchange):
     for backward in (False, True):
         run = helpers.run(sent_to, capacity, exchange, backward, ranks=size, engine="virtual")
@@ -130,7 +137,7 @@ def dropping(comm, factor: float):
     return x, model(x).detach(), model.sent
 
 
-@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("size", [1, 3])
 def test_first_choices_are_served_before_second_ones(size):
     router, experts = layer(4)
     for x, out, sent in helpers.run(dropping, 0.5, ranks=size, engine="virtual"):
@@ -155,14 +162,6 @@ def test_balance_of_equal_shares_and_of_one_expert():
     assert float(balance_loss(even)) == pytest.approx(1.0)
     assert float(balance_loss(even[:1].repeat(6, 1))) == pytest.approx(4.0)
     assert float(balance_loss(torch.zeros(0, 4))) == 0.0
-
-
-def test_the_gradient_of_the_balance_pulls_from_where_many_are():
-    logits = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], requires_grad=True)
-    balance_loss(logits).backward()
-    assert (logits.grad[:, 0] > 0).all()  # a step against it makes the crowded expert less likely
-    f, p = torch.tensor([2 / 3, 1 / 3]), functional.softmax(logits.detach(), 1).mean(0)
-    assert float(balance_loss(logits.detach())) == pytest.approx(float(2 * (f * p).sum()))
 
 
 @given(tokens=st.integers(0, 50), experts=st.integers(1, 9), factor=st.sampled_from([0.5, 1, 1.25]))

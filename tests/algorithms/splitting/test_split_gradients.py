@@ -74,7 +74,7 @@ def test_a_second_backward_adds_to_shared_weights(engine: str, size: int) -> Non
             assert_equal(gradient, wanted[name].grad)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("size", [1, 3])
 def test_a_second_wave_adds_to_shared_weights(engine: str, size: int) -> None:
     layers, head = recurrent()
     for step in range(2):

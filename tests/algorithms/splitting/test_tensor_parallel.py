@@ -11,24 +11,19 @@ from tensor_parallel_cases import (
     ROWS,
     SHAPE,
     assert_parts,
-    dense,
     dense_training,
     parallel_training,
 )
-from torch import nn
 
 import helpers
 from helpers.algorithms.messages.collectives import (
-    all_reduce_halving_doubling,
     all_reduce_ring,
     chunk_bounds,
     ring_bytes,
 )
 from helpers.algorithms.splitting.tensor_parallel import (
-    ColumnLinear,
     ParallelAttention,
     ParallelMlp,
-    RowLinear,
     copy_to_ranks,
     f_and_g,
     parallel_block,
@@ -37,28 +32,27 @@ from helpers.algorithms.splitting.tensor_parallel import (
 )
 from helpers.workloads.transformer import Attention, Block, Mlp
 
-SIZES = [1, 2, 3, 4, 5]
+SIZES = [1, 2, 3, 5]
 TIGHT = {"rtol": 1e-10, "atol": 1e-10}
 
 
 # --- five steps of training -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("size", "adam"), [(1, True), (2, False), (2, True), (3, True), (4, False), (5, True)]
-)
+@pytest.mark.parametrize(("size", "adam"), [(1, True), (2, False), (3, True), (5, True)])
 def test_a_transformer_trains_as_the_dense_one(engine, size, adam):
     # With 5 ranks and 3 heads, two ranks have no head.
     results = helpers.run(parallel_training, False, False, adam, ranks=size, engine=engine)
     assert_parts(results, dense_training(adam=adam), size)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4])
+@pytest.mark.parametrize("size", [3])
 def test_tied_and_frozen_parameters(engine, size):
     results = helpers.run(parallel_training, True, True, ranks=size, engine=engine)
     assert_parts(results, dense_training(tied=True, frozen=True), size)
 
 
+@pytest.mark.thorough
 def test_more_ranks_than_tokens():
     results = helpers.run(parallel_training, ranks=20, engine="virtual")
     assert_parts(results, dense_training(), 20)
@@ -88,7 +82,7 @@ def _counting(comm):
     return forward, sums
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4])
+@pytest.mark.parametrize("size", [1, 3])
 def test_a_block_costs_two_all_reduces_forward_and_two_backward(engine, size):
     for forward, sums in helpers.run(_counting, ranks=size, engine=engine):
         wanted = 2 if size > 1 else 0
@@ -97,7 +91,7 @@ def test_a_block_costs_two_all_reduces_forward_and_two_backward(engine, size):
         assert set(sums) <= {ROWS * LENGTH * SHAPE["width"]}
 
 
-@pytest.mark.parametrize("size", [2, 3, 4])
+@pytest.mark.parametrize("size", [3])
 def test_the_bytes_of_a_block_are_those_of_four_rings(engine, size):
     def block(comm):
         whole = Block(SHAPE["width"], SHAPE["heads"], 4 * SHAPE["width"], torch.float64)
@@ -185,49 +179,6 @@ def test_f_and_g_are_each_others_mirror_image():
         assert gf.tolist() == [6.0] * 3 and gb.tolist() == [1.0] * 3
 
 
-def test_what_comes_in_stays_as_it_is():
-    def job(comm):
-        x = torch.ones(4)
-        sum_over_ranks(comm, x)
-        gradient = torch.ones(2, 3).T  # not in a row, and used by others too
-        y = torch.ones(3, 2, requires_grad=True)
-        copy_to_ranks(comm, y).backward(gradient)
-        return x, gradient, y.grad
-
-    for x, gradient, total in helpers.run(job, ranks=2, engine="virtual"):
-        assert x.tolist() == [1.0] * 4
-        assert gradient.tolist() == [[1.0] * 2] * 3 and total.tolist() == [[2.0] * 2] * 3
-
-
-def test_another_all_reduce(engine):
-    def job(comm):
-        pair = partial(f_and_g, reduce=all_reduce_halving_doubling)
-        return ParallelMlp.of(_mlp(), comm, pair)(_x(2, 5))
-
-    expected = _mlp()(_x(2, 5)).detach()
-    for y in helpers.run(job, ranks=3, engine=engine):
-        torch.testing.assert_close(y.detach(), expected, **TIGHT)
-
-
-def test_layers_without_bias():
-    def job(comm):
-        up = _seeded(lambda: nn.Linear(4, 3, bias=False))
-        down = _seeded(lambda: nn.Linear(3, 4, bias=False))
-        x = _x(2, 4).float()
-        y = RowLinear.of(down, comm)(ColumnLinear.of(up, comm)(x))
-        return (y - down(up(x))).abs().max().item()
-
-    assert max(helpers.run(job, ranks=2, engine="virtual")) < 1e-6
-
-
-def test_a_unit_that_does_not_fit_is_refused():
-    def job(comm):
-        with pytest.raises(ValueError, match="10 features do not consist of units of 4"):
-            ColumnLinear.of(nn.Linear(3, 10), comm, unit=4)
-
-    helpers.run(job, ranks=2, engine="virtual")
-
-
 def test_weights_tied_across_different_cuts_are_refused():
     def job(comm):
         mlp = Mlp(4, 4, torch.float64)
@@ -236,9 +187,3 @@ def test_weights_tied_across_different_cuts_are_refused():
             tie_as(mlp, ParallelMlp.of(mlp, comm))
 
     helpers.run(job, ranks=2, engine="virtual")
-
-
-def test_the_dense_model_of_the_tests_is_uneven():
-    model = dense(0, tied=True, frozen=True)
-    assert model[0].tokens.weight is model[-1].scores.weight
-    assert SHAPE["heads"] % 2 and SHAPE["vocabulary"] % 3 and SHAPE["width"] * 4 % 5

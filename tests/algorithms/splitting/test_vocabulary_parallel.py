@@ -16,7 +16,7 @@ from helpers.algorithms.splitting.vocabulary_parallel import (
     vocabulary_cross_entropy,
 )
 
-SIZES = [1, 2, 3, 4, 5]
+SIZES = [1, 2, 3, 5]
 TIGHT = {"rtol": 1e-12, "atol": 1e-12}
 VOCABULARY = 11
 
@@ -36,8 +36,7 @@ def _loss_of_a_part(comm, scale):
     return loss.detach(), mine.grad
 
 
-@pytest.mark.parametrize("size", [*SIZES, 13])
-@pytest.mark.parametrize("scale", [1.0, 1e4])
+@pytest.mark.parametrize(("size", "scale"), [*((size, 1.0) for size in SIZES), (3, 1e4), (13, 1.0)])
 def test_the_loss_and_its_gradient_are_the_dense_ones(size, scale):
     scores, targets = _scores(scale)
     scores.requires_grad_()
@@ -48,33 +47,6 @@ def test_the_loss_and_its_gradient_are_the_dense_ones(size, scale):
         start, stop = chunk_bounds(VOCABULARY, size)[rank]
         torch.testing.assert_close(loss, want.detach(), **TIGHT)
         torch.testing.assert_close(gradient, scores.grad[..., start:stop], **TIGHT)
-
-
-@pytest.mark.real
-def test_on_real_ranks():
-    results = helpers.run(_loss_of_a_part, 1.0, ranks=3, engine="processes")
-    want = helpers.run(_loss_of_a_part, 1.0, ranks=3, engine="virtual")
-    for (loss, gradient), (its_loss, its_gradient) in zip(results, want, strict=True):
-        assert torch.equal(loss, its_loss) and torch.equal(gradient, its_gradient)
-
-
-def test_scores_of_half_precision_are_summed_in_single():
-    scores, targets = _scores()
-    half = scores.bfloat16().requires_grad_()
-    want = nn.functional.cross_entropy(half.float().flatten(0, 1), targets.flatten())
-    want.backward()
-
-    def job(comm):
-        start, stop = chunk_bounds(VOCABULARY, comm.size)[comm.rank]
-        mine = scores[..., start:stop].bfloat16().requires_grad_()
-        loss = vocabulary_cross_entropy(comm, mine, targets, VOCABULARY)
-        loss.backward()
-        return loss.detach(), mine.grad, half.grad[..., start:stop]
-
-    for loss, gradient, part in helpers.run(job, ranks=3, engine="virtual"):
-        assert loss.dtype == torch.float32 and gradient.dtype == torch.bfloat16
-        torch.testing.assert_close(loss, want.detach())
-        torch.testing.assert_close(gradient, part)
 
 
 @pytest.mark.parametrize("vocabulary", [VOCABULARY, 1000])
@@ -114,7 +86,7 @@ def test_an_embedding_cut_by_tokens(engine, size):
         torch.testing.assert_close(gradient, whole.weight.grad[start:stop], **TIGHT)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 8])
+@pytest.mark.parametrize("size", [1, 2, 5, 8])
 def test_the_largest_of_all_ranks(size):
     def job(comm):
         mine = torch.tensor([float(comm.rank), -float(comm.rank), -math.inf])

@@ -81,7 +81,7 @@ def test_ways_are_means_over_seeds(said: list[tuple[str, str]]) -> None:
 # --- the widget -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("knobs", [(16, 50, 1), (1, 10, 1), (32, 500, 4), (5, 200, 4), (3, 50, 2)])
+@pytest.mark.parametrize("knobs", [(16, 50, 1), (5, 200, 4)])
 def test_the_widget_counts_what_the_formula_says(knobs: tuple[Any, ...]) -> None:
     actors, _, fetch_every = knobs
     late, rate = actors_knobs.clock_run(*knobs)
@@ -93,25 +93,3 @@ def test_the_widget_counts_what_the_formula_says(knobs: tuple[Any, ...]) -> None
     left, right = actors_knobs.picture(*knobs).axes
     assert f"{mean(late):.1f}" in left.get_title()
     assert right.lines[1].get_ydata()[0] == rate
-
-
-def test_a_slower_learner_takes_fewer_and_makes_nothing_older() -> None:
-    (quick, many), (slow, few) = (
-        actors_knobs.clock_run(16, 10, 1),
-        actors_knobs.clock_run(16, 500, 1),
-    )
-    assert many > 5 * few
-    assert mean(quick) == pytest.approx(mean(slow), rel=0.05)
-
-
-def test_a_learner_that_is_busy_is_said_to_be() -> None:
-    assert "it is busy all the time" in actors_knobs.words(32, 200, 1)
-    _, rate = actors_knobs.clock_run(2, 50, 1)
-    share = f"it waits {100 - 100 * rate / 20:.0f} % of the time"  # of 20 that it can take up
-    assert share in actors_knobs.words(2, 50, 1)
-
-
-def test_the_same_knobs_give_the_same_picture() -> None:
-    first = actors_knobs.clock_run(8, 50, 4)
-    actors_knobs.clock_run.cache_clear()
-    assert actors_knobs.clock_run(8, 50, 4) == first

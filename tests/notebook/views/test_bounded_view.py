@@ -24,11 +24,6 @@ def test_the_quickest_is_by_the_mean_and_one_that_never_came_counts_whole() -> N
     assert [bounded_view.named(s) for s in (0, 3, np.inf)] == ["0", "3", "∞"]
 
 
-@pytest.mark.parametrize("bound, words", [(0, "everybody"), (3, "between"), (np.inf, "no bound")])
-def test_where_it_lies_is_said_as_it_was_asked(bound: float, words: str) -> None:
-    assert words in bounded_view.where(bound, list(FOUND))
-
-
 def test_what_is_drawn_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[dict[str, Any]] = []
     monkeypatch.setattr(bounded_view, "show", lambda figure, **words: shown.append(words))

@@ -34,12 +34,6 @@ def test_a_row_has_the_colour_that_the_caption_says(shown: dict[str, Any]) -> No
     assert "no cure 9, 50" in shown["alt"]
 
 
-def test_what_holds_nowhere_is_said(shown: dict[str, Any]) -> None:
-    found = {name: {"no cure": cures["no cure"]} for name, cures in FOUND.items()}
-    view.show_cures(found)
-    assert view.holds_in_all(found) == [] and shown["caption"].endswith("Green in both: none.")
-
-
 @pytest.mark.parametrize(
     ("one", "other", "words"),
     [

@@ -52,8 +52,8 @@ def test_every_figure_says_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [caption for caption, _ in told] == ["R.", "I.", "G."]
 
 
-@pytest.mark.parametrize("gpus", [1, 1024, 131_072])
-def test_the_widget_says_what_the_formula_chooses(gpus: int) -> None:
+def test_the_widget_says_what_the_formula_chooses() -> None:
+    gpus = 1024
     knobs: tuple[Any, ...] = (checkpoint_interval, effective_share, gpus, 6.0, 60.0, 10.0)
     words = view.knobs_words(*knobs)
     hours = 6.0 * 365.25 * 24

@@ -18,13 +18,6 @@ def test_one_worker_is_never_stale_and_all_ways_are_one(way: str) -> None:
     assert found.batches == pytest.approx(1 / 0.012, rel=0.02)
 
 
-def test_one_client_is_the_limit_in_graph_and_not_between_graphs() -> None:
-    one = model("in-graph async", workers=32, compute=0.005, client=0.001, slow=1)
-    many = model("between-graph async", workers=32, compute=0.005, client=0.001, slow=1)
-    assert one.batches == pytest.approx(1000, rel=0.02)
-    assert many.batches > 4 * one.batches
-
-
 def test_without_a_clients_cost_the_asynchronous_ways_are_one() -> None:
     one = model("in-graph async", workers=5, compute=0.005, client=0.0, slow=1)
     many = model("between-graph async", workers=5, compute=0.005, client=0.0, slow=1)

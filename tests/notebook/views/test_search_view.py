@@ -44,9 +44,8 @@ def test_every_figure_says_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "best of 9: 96.0 and 93.0 %" in said[-1][1]
 
 
-@pytest.mark.parametrize("workers", [1, 4, 32])
-def test_the_widget_says_what_the_clock_gives(workers: int) -> None:
-    knobs: tuple[Any, ...] = (workers, 4.0, 3, 0.5, 27)
+def test_the_widget_says_what_the_clock_gives() -> None:
+    knobs: tuple[Any, ...] = (4, 4.0, 3, 0.5, 27)
     found = view.outcomes(PAIR, *knobs)
     words = view.knobs_words(PAIR, *knobs)
     for name, each in found.items():
@@ -62,12 +61,6 @@ def test_the_widget_says_what_the_clock_gives(workers: int) -> None:
     )
 
 
-def test_one_worker_is_idle_in_neither(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = view.outcomes(PAIR, 1, 1.0, 3, 0.0, 27)
-    assert all(each.idle == pytest.approx(0) for each in found.values())
-    assert view.duration(found["does not"].spans) >= view.duration(found["waits"].spans)
-
-
 @pytest.mark.parametrize(
     ("workers", "spread", "waits", "does_not"),
     [(1, 4, 78.2, 106.3), (8, 4, 14.7, 18.3), (64, 16, 8.7, 6.7)],
@@ -80,6 +73,7 @@ def test_the_lessons_answer_names_what_the_clock_gives(
     assert times == [waits, does_not]
 
 
+@pytest.mark.thorough
 def test_asha_is_over_first_from_so_many_workers_on() -> None:
     def times(workers: int, spread: float) -> list[float]:
         found = view.outcomes(PAIR, workers, spread, 3, 0.5, 81)
@@ -92,6 +86,7 @@ def test_asha_is_over_first_from_so_many_workers_on() -> None:
     assert all(one <= two for one, two in (times(w, 1) for w in (1, 2, 4, 8, 16, 32, 64)))
 
 
+@pytest.mark.thorough
 def test_noise_moves_wrong_promotions_by_luck_alone() -> None:
     noises = (0.0, 0.5, 1.0, 2.0)
     one = [view.outcomes(PAIR, 8, 4, 3, noise, 81)["does not"].wrong for noise in noises]

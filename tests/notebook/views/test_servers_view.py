@@ -26,15 +26,6 @@ def test_every_row_is_dealt_to_one_worker(by_digit: bool) -> None:
         assert not torch.equal(batch, task.rows(worker, step=8, batch=32))
 
 
-def test_rows_that_are_sorted_give_a_worker_few_digits() -> None:
-    labels = ShardedDigits(8).data.train_y
-    for by_digit, least, most in ((True, 1, 3), (False, 10, 10)):
-        kinds = [len(labels[part].unique()) for part in ShardedDigits(8, by_digit).parts]
-        assert least <= min(kinds) and max(kinds) <= most
-    with pytest.raises(ValueError, match="at least one worker"):
-        ShardedDigits(0)
-
-
 def test_alexnet_has_the_bytes_that_are_published() -> None:
     sizes = tensor_bytes()
     assert sum(sizes.values()) == 4 * 61_100_840

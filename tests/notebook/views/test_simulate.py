@@ -16,7 +16,7 @@ pytest.importorskip("simpy")
 
 
 @pytest.mark.parametrize("peer", [simpy_peer.with_timeouts, simpy_peer.with_resources])
-@pytest.mark.parametrize("workers", [1, 2, 3, 5, 60])
+@pytest.mark.parametrize("workers", [1, 3, 60])
 def test_simpy_gives_the_same_arrivals(peer, workers):
     times = HeavyTail(1.0, 0.5).draw(12, workers, np.random.default_rng(workers))
     for message in (0.2 / workers, 1.5 / workers):
@@ -24,17 +24,7 @@ def test_simpy_gives_the_same_arrivals(peer, workers):
         assert simulate.difference(ours, theirs) < goals.ARRIVALS.target
 
 
-def test_another_order_is_no_small_difference():
-    times = HeavyTail().draw(5, 3, np.random.default_rng(0))
-    found = asynchronous(times)
-    theirs = list(zip(found.seconds.tolist(), found.workers.tolist(), strict=True))
-    assert simulate.difference(found, theirs) == 0
-    assert simulate.difference(found, theirs[::-1]) == float("inf")
-    assert simulate.difference(found, theirs[:-1]) == float("inf")
-    moved = [(moment * (1 + 1e-6), worker) for moment, worker in theirs]
-    assert simulate.difference(found, moved) == pytest.approx(1e-6, rel=0.01)
-
-
+@pytest.mark.thorough
 def test_a_report_holds_each_contender_to_its_target(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(simulate, "BESIDE", (3,))
     monkeypatch.setattr(simulate, "SIZES", (3, 50))
@@ -69,27 +59,13 @@ def test_figures_show_the_optimum_and_the_published_points(monkeypatch: pytest.M
     assert "at 96" in hours_alt
 
 
-@pytest.mark.parametrize(
-    ("needed", "spare", "tail"), [(1, 0, 0.0), (2, 3, "published"), (96, 4, 0.5)]
-)
+@pytest.mark.parametrize(("needed", "spare", "tail"), [(1, 0, 0.0), (2, 3, "published")])
 def test_widgets_draw_for_any_values(needed, spare, tail):
     assert figures.png(stragglers.draw_spares(needed, spare, tail)).startswith(b"\x89PNG")
     assert f"of {needed + spare} gradients" in stragglers.spares_alt(needed, spare, tail)
 
 
-def test_the_widget_takes_its_knobs():
-    from helpers.notebook.widgets import explore
-
-    explore(
-        stragglers.draw_spares,
-        stragglers.spares_alt,
-        needed=(1, 500, 96),
-        spare=(0, 60, 4),
-        tail=["published", 0.1, 0.25, 0.5, 1.0],
-    )
-
-
-@pytest.mark.parametrize("workers", [1, 2, 40])
+@pytest.mark.parametrize("workers", [1, 40])
 def test_staleness_is_drawn_for_any_number_of_workers(workers):
     figure = stragglers.draw_arrivals(workers, 0.2)
     assert figures.png(figure).startswith(b"\x89PNG")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from helpers.algorithms.splitting.partly_connected import band, block_owners, crossings
 from helpers.algorithms.splitting.wave import Ran, wave_speedup
 from helpers.notebook.views import split_knobs, split_view, wave_view
 from helpers.workloads import published
-from helpers.workloads.machines import machine
 from helpers.workloads.split_clock import Dense, Recurrent, measure_dense, measure_recurrent
-from helpers.workloads.split_gpus import DenseNet, RecurrentNet, speedup, vertical_step, wave_step
 
 
 @pytest.fixture
@@ -66,16 +62,7 @@ def test_the_widget_counts_what_split_cost_counts():
     assert "On 16 ranks" in split_knobs.knobs_words(256, 32, 1, 50.0, 1.0)
 
 
-def test_gpus_on_links_that_cost_nothing_and_on_slow_ones():
-    a100 = machine("A100 SXM 80 GB")
-    net = RecurrentNet(width=64, layers=4, rows=2, steps=8, chunks=4)
-    free = speedup(wave_step, a100, net, 4, 0.0, math.inf)
-    assert free == pytest.approx(wave_speedup(4, 4))
-    dense = DenseNet(width=64, layers=3, rows=4)
-    quick, slow = (speedup(vertical_step, a100, dense, 4, 0.0, b) for b in (math.inf, 1e6))
-    assert slow < 1 <= quick <= 4
-
-
+@pytest.mark.thorough
 @pytest.mark.real
 def test_small_splits_are_measured_and_counted():
     wave = measure_recurrent(Recurrent(width=8, rows=2, layers=2, steps=8, chunks=4), repeats=2)

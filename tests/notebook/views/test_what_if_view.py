@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 from helpers.algorithms.servers.blame import Blame
 from helpers.algorithms.servers.what_if import what_if
 from helpers.notebook.views import what_if_view
-from helpers.workloads.step_times import Constant
-from helpers.workloads.straggling import Straggling
 
 
 @pytest.fixture
@@ -50,13 +47,3 @@ def test_costs_are_told_in_words(shown: list[dict[str, Any]]) -> None:
     for worker in blame.workers:
         assert f"worker {worker}: S {blame.cost(worker):.2f}" in said
     assert len(shown[0]["figure"].axes[0].patches) == 3
-
-
-def test_straggling_comes_on_top_of_the_same_draws() -> None:
-    late = Straggling(Constant(1.0), slow={1: 2.0}, stops={0: (3, 5.0)}, moves=(4.0, 2, 3))
-    table = late.table(6, 3, seed=0)
-    want = np.ones((6, 3))
-    want[:, 1], want[2::3, 0] = 2, 6
-    for worker in range(3):
-        want[2 * worker : 2 * worker + 2, worker] *= 4
-    np.testing.assert_allclose(table, want)
