@@ -15,9 +15,8 @@ from helpers.frameworks.alone import train_alone
 from helpers.frameworks.measure import Measured, measure, read_timeline
 from helpers.frameworks.ways import WAYS, Run, train
 
-pytestmark = pytest.mark.real
-
 STEPS = 50
+EVERYDAY = {"own", "torch DDP", "multi-worker", "horovod torch", "horovod keras"}
 CLOSE = 1e-5  # float32; what is seen is below 2e-7
 
 
@@ -31,9 +30,10 @@ def needs(framework: str) -> list[Any]:
     return [*marks, pytest.mark.horovod] if framework == "horovod" else marks
 
 
-def each_way(*names: str) -> list[Any]:
-    """The ways as parameters, with their marks."""
-    return [pytest.param(n, marks=needs(WAYS[n].framework)) for n in names or WAYS]
+def each_way(*names: str, thorough: bool = False) -> list[Any]:
+    """Ways as parameters, with their marks."""
+    more = [pytest.mark.thorough] if thorough else []
+    return [pytest.param(n, marks=[*needs(WAYS[n].framework), *more]) for n in names]
 
 
 @lru_cache
@@ -80,9 +80,11 @@ def test_a_checksum_sees_the_order_of_weights() -> None:
 # --- the seven ways, two of them in two variants -------------------------------------------------
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("ranks", [2, 3])
-@pytest.mark.parametrize("way", each_way())
+@pytest.mark.real
+@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "way", [each for w in WAYS for each in each_way(w, thorough=w not in EVERYDAY)]
+)
 def test_every_way_ends_where_one_process_ends(
     way: str, ranks: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -227,7 +229,8 @@ ASTRAY = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("way", "pieces", "drift"),
     [pytest.param(*case, marks=needs(WAYS[case[0]].framework)) for case in ASTRAY],
@@ -254,9 +257,13 @@ def test_wrong_names_say_which_there_are() -> None:
 # --- what can be seen of the sums ----------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.parametrize(
-    "way", each_way("own", "torch DDP", "mirrored", "multi-worker", "horovod torch")
+    "way",
+    [
+        *each_way("own", "horovod torch"),
+        *each_way("torch DDP", "mirrored", "multi-worker", thorough=True),
+    ],
 )
 def test_a_small_network_is_one_sum_that_waits_for_the_last_gradient(way: str) -> None:
     seen = measure(way, widths=setting.WIDTHS, steps=6)
@@ -269,6 +276,7 @@ def test_a_small_network_is_one_sum_that_waits_for_the_last_gradient(way: str) -
         assert len(seen.sums) == 1 and not seen.early
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("way", each_way("own", "torch DDP"))
 def test_buckets_of_a_large_network_start_before_the_last_gradient(way: str) -> None:
     seen = measure(way, steps=6)

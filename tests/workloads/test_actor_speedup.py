@@ -58,6 +58,7 @@ def test_compute_times_data_is_time() -> None:
     assert two.time == pytest.approx(1.9 * 5 / 6)
 
 
+@pytest.mark.real
 def test_each_number_of_actors_is_measured_in_each_round() -> None:
     found = measured(SHORT, (1, 2), updates=4, rounds=2)
     assert [(each.actors, len(each.rounds)) for each in found] == [(1, 2), (2, 2)]

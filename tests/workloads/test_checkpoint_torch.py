@@ -44,6 +44,7 @@ def test_async_save_goes_on_as_well(tmp_path: Path) -> None:
     assert resumed(tmp_path, 4, (2, 3), "torch, asynchronous", setting=SHORT).goes_on
 
 
+@pytest.mark.thorough
 def test_what_async_save_writes_of_values_that_change(tmp_path: Path) -> None:
     for found in helpers.run(promises, tmp_path, ranks=2, show=False, device="cpu"):
         assert [each.case for each in found] == list(CASES)
@@ -62,6 +63,7 @@ def test_what_async_save_writes_of_values_that_change(tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.thorough
 def test_a_dtensor_that_begins_inside_its_memory_cannot_be_staged(tmp_path: Path) -> None:
     """Why `TorchSaver` copies such slices; once this fails, it need not."""
 

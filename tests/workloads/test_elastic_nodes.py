@@ -105,6 +105,7 @@ def test_a_node_dies_with_all_that_came_of_it_and_the_other_lives(tmp_path: Path
     assert not alive(second + again) and not folder.exists()
 
 
+@pytest.mark.thorough
 def test_what_outlives_its_parent_is_ended_too(tmp_path: Path) -> None:
     with Nodes() as nodes:
         nodes.start("a", family(tmp_path / "a"))
@@ -146,11 +147,6 @@ def test_output_is_kept_over_all_lives_and_shown_where_a_job_fails() -> None:
         nodes.start("b", Command(["sleep", "600"]))
         with pytest.raises(JobFailed, match=r"b had not ended 0\.1 s after the last step"):
             nodes.finish(["b"], 0.1)
-
-
-def test_what_cannot_be_started_is_told() -> None:
-    with Nodes() as nodes, pytest.raises(JobFailed, match=r"no-such-program .*cannot be started"):
-        nodes.start("a", Command(["no-such-program", "--really"]))
 
 
 def test_settings_come_before_the_command_and_other_jobs_stay_out(

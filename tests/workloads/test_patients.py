@@ -32,7 +32,7 @@ from helpers.workloads.patients import (
     wild_picture,
 )
 
-SEEDS = range(3)
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (1, 2))]
 PATIENTS: dict[str, Callable[[int], Patient]] = {"separable": separable, "reader": reader}
 
 each_seed = pytest.mark.parametrize("seed", SEEDS)

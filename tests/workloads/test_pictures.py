@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 from sklearn.datasets import load_digits
 
 from helpers.workloads.pictures import pictures
@@ -20,6 +21,8 @@ def test_the_pictures_are_those_of_load_digits():
     np.testing.assert_array_equal(classes, wanted.target)
 
 
+@pytest.mark.thorough
+@pytest.mark.real
 def test_scikit_learn_is_not_imported():
     told = "import sys; from helpers.workloads.digits import digits; digits(); "
     told += "print(any(name.startswith('sklearn') for name in sys.modules))"

@@ -22,7 +22,14 @@ from helpers.workloads.search_optuna import (
 )
 
 
-@pytest.mark.parametrize("pruner", ["halving", "hyperband", "none"])
+@pytest.mark.real
+@pytest.mark.parametrize(
+    "pruner",
+    [
+        "halving",
+        *(pytest.param(name, marks=pytest.mark.thorough) for name in ("hyperband", "none")),
+    ],
+)
 def test_processes_share_a_search(pruner: str, tmp_path: Path) -> None:
     journal = tmp_path / "journal.log"
     study = on_optuna(9, 2, pruner, drawn=True, journal=journal, least=5, most=45)
@@ -43,6 +50,8 @@ def test_processes_share_a_search(pruner: str, tmp_path: Path) -> None:
     assert more.tried[:9] == study.tried and len(more.tried) == 12
 
 
+@pytest.mark.thorough
+@pytest.mark.real
 def test_processes_do_not_try_the_same(tmp_path: Path) -> None:
     study = on_optuna(8, 2, "none", least=2, most=2)
     rates = [each.settings["rate"] for each in study.tried]

@@ -107,7 +107,6 @@ def when_all_compute(folder: Path, then: Callable[[], None]) -> list[float]:
 
 
 @needs_slurm()
-@pytest.mark.slow
 def test_slurm_gives_what_local_ranks_give(
     slurm: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,8 +143,8 @@ def test_horovod_ranks_on_two_nodes(slurm: Site, tmp_path: Path) -> None:
     assert list(results) == list(helpers.run(on_horovod, framework="horovod", show=False))
 
 
+@pytest.mark.thorough
 @needs_slurm()
-@pytest.mark.slow
 def test_an_exception_is_told_with_its_rank_and_leaves_nothing(slurm: Site, tmp_path: Path) -> None:
     with pytest.raises(RankFailed) as failed:
         run(fails, tmp_path)
