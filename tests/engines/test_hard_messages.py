@@ -186,10 +186,3 @@ def test_received_into_a_conjugate_view(transport: str) -> None:
         return mine
 
     assert run(fn, transport=transport)[0].tolist() == [1 - 2j, -3j]
-
-
-def test_more_blocks_than_a_shell_allows_files() -> None:
-    def fn(comm: Comm) -> int:
-        return len([comm.shared((1,)) for _ in range(400)])
-
-    assert list(run(fn)) == [400, 400]

@@ -69,7 +69,18 @@ def how_it_ends(limit: Limit) -> str:
 
 @linux
 @pytest.mark.real
-@pytest.mark.parametrize("what", ENDLESS)
+@pytest.mark.parametrize(
+    "what",
+    [
+        "computes",
+        "sleeps in a loop",
+        "waits for children that end one after the other",
+        *(
+            pytest.param(what, marks=pytest.mark.thorough)
+            for what in ("sleeps", "is stopped", "waits for a child that computes")
+        ),
+    ],
+)
 def test_what_has_no_end_is_told_as_what_it_is(what: str) -> None:
     code, said = ENDLESS[what]
     with running(code) as own:

@@ -151,23 +151,6 @@ def test_what_a_task_says_and_how_it_ends_is_told_under_its_name(
     assert "helpers/engines" not in report and nothing_left()
 
 
-@pytest.mark.thorough
-def test_an_error_of_tensorflow_is_told_without_the_history_of_its_ops() -> None:
-    def fails(task: Task) -> None:
-        import tensorflow as tf
-
-        with tf.Graph().as_default() as graph:
-            missing = tf.compat.v1.get_variable("missing", [1])
-        with task.session(graph) as session:
-            session.run(missing)
-
-    with pytest.raises(RankFailed, match="Could not find variable missing") as failed:
-        run_cluster(fails, workers=1)
-    report = failed.value.report
-    assert failed.value.kind == "FailedPreconditionError" and "session.run(missing)" in report
-    assert "resource_variable_ops.py" not in report and report.count("variable missing") <= 2
-
-
 def test_a_coordinator_runs_on_workers_that_have_no_program() -> None:
     def client(task: Task) -> tuple[str, list[str]]:
         import tensorflow as tf

@@ -19,7 +19,6 @@ from helpers.exercises.lesson_01.order import SHOWN as BRANCHES
 from helpers.exercises.lesson_01.place import SHOWN as OPS
 from helpers.workloads.device_experiments import (
     control,
-    in_torch,
     logical,
     memory,
     parallel,
@@ -89,15 +88,6 @@ def test_the_rules_place_as_tensorflow_does(soft: bool) -> None:
     assert in_tensorflow(placement.place_for_real, ops, soft) == place(ops, cpus, soft)
 
 
-@pytest.mark.thorough
-@pytest.mark.real
-@needs_tensorflow
-@pytest.mark.tensorflow
-def test_a_variable_without_a_pin_follows_its_user() -> None:
-    ops: list[Op] = [("w", "", ["CPU", "GPU"], ""), ("use", "CPU:2", ["CPU", "GPU"], "w")]
-    assert in_tensorflow(placement.place_for_real, ops, False)["use"] == "CPU:2"
-
-
 def three_steps() -> Any:
     import tensorflow as tf
 
@@ -106,15 +96,6 @@ def three_steps() -> Any:
     between = tf.square(half, name="middle")
     with tf.device("/CPU:2"):
         return tf.exp(between, name="result")
-
-
-def use_and_change() -> Any:
-    import tensorflow as tf
-
-    with tf.device("/CPU:1"):
-        weight = tf.compat.v1.get_variable("weight", initializer=1.0, use_resource=True)
-    with tf.device("/CPU:2"):
-        return weight.assign_add(tf.multiply(weight, 2.0, name="twice"))
 
 
 def far_away() -> Any:
@@ -139,18 +120,6 @@ def test_an_op_without_a_pin_goes_to_the_first_device_wherever_its_input_is() ->
         ("middle", "CPU:0", "CPU:2"),
         ("result", "CPU:2", "CPU:0"),
     ]
-
-
-@pytest.mark.thorough
-@pytest.mark.real
-@needs_tensorflow
-@pytest.mark.tensorflow
-def test_a_variable_is_read_and_assigned_where_it_is() -> None:
-    seen = in_tensorflow(placement.see, use_and_change)
-    assert float(seen.value) == 3.0
-    kinds = {node.kind: node.device for node in seen.nodes}
-    assert kinds["ReadVariableOp"] == kinds["AssignAddVariableOp"] == "CPU:1"
-    assert seen.device_of("twice") == "CPU:2"
 
 
 @pytest.mark.thorough
@@ -275,16 +244,6 @@ def test_logical_devices_are_made_once_and_have_no_limit_on_a_cpu() -> None:
     assert "not supported" in in_tensorflow(logical.limit_of_cpu, 1024)
     assert in_tensorflow(logical.gpus_of_tensorflow) == 0
     assert in_tensorflow(logical.hidden) == []
-
-
-@pytest.mark.thorough
-@pytest.mark.real
-def test_torch_places_nothing_by_itself() -> None:
-    meta = in_torch_rank(in_torch.on_meta)
-    assert meta["bytes"] == 4 * 40_000 * 40_001 and meta["shape"] == (8, 40_000)
-    assert meta["grown"] < 16 * MIB and meta["filled"] == "cpu"
-    said = in_torch_rank(in_torch.mixed)
-    assert all(said[what] for what in said if "GPU" not in what), said
 
 
 def test_a_gpu_that_is_full_says_so() -> None:

@@ -79,16 +79,6 @@ def test_what_cannot_be_is_told_and_weights_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_eight_new_pythons_at_once() -> None:
-    """As from a shell: every client loads TensorFlow for itself."""
-    clients = of_trials(range(8), servers=2, steps=30)
-    shells = run_clients(clients, servers=2, fresh=True, timeout=400)
-    forked = run_clients(clients, servers=2)
-    assert [each["loss"] for each in shells] == [each["loss"] for each in forked]
-    assert top(shells) == top(forked) and all(each["clash"] is None for each in shells)
-
-
-@pytest.mark.thorough
 def test_the_commands_of_the_scripts_own_text() -> None:
     """A server and a client, each a Python of its own, as the script's first lines say."""
     with socket.socket() as sock:

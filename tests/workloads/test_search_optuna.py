@@ -50,16 +50,6 @@ def test_processes_share_a_search(pruner: str, tmp_path: Path) -> None:
     assert more.tried[:9] == study.tried and len(more.tried) == 12
 
 
-@pytest.mark.thorough
-@pytest.mark.real
-def test_processes_do_not_try_the_same(tmp_path: Path) -> None:
-    study = on_optuna(8, 2, "none", least=2, most=2)
-    rates = [each.settings["rate"] for each in study.tried]
-    assert len(study.tried) == 8 == len(set(rates))
-    for each in study.tried:
-        assert 0.003 <= each.settings["rate"] <= 3 and each.settings["width"] in (4, 8, 16, 32, 64)
-
-
 def test_what_cannot_be_is_told() -> None:
     with pytest.raises(ValueError, match="There is no pruner 'none at all'; there are: halving"):
         on_optuna(3, 2, "none at all")

@@ -41,16 +41,6 @@ def test_asha_with_speeds_decides_as_on_the_clock() -> None:
     assert found.losses == clock.losses
 
 
-def test_on_the_virtual_clock_jobs_take_their_time() -> None:
-    speeds, losses, clock = search_clock.speeds(3, seed=2), Synthetic(2, 0.5), Asha(20, 1, 9)
-    spans = search_clock.on_clock(clock, speeds, losses.loss, clock.resources)
-    run = helpers.run(
-        search_ranks, Asha(20, 1, 9), losses.train, speeds, True, ranks=4, engine="virtual"
-    )
-    ends = [report.end for report in run[0].reports]
-    assert ends == pytest.approx([span.end for span in spans], abs=0.05)
-
-
 def test_without_speeds_the_virtual_clock_decides_the_same_every_time() -> None:
     def once() -> list[object]:
         search, train = Asha(20, 1, 9), Synthetic(2, 0.5).train

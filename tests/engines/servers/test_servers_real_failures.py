@@ -132,19 +132,6 @@ def test_a_worker_that_hangs_is_named_by_who_waits_for_it() -> None:
 
 
 @pytest.mark.thorough
-def test_a_rule_that_hangs_is_shown_with_its_line() -> None:
-    class Hangs(Asynchronous):
-        def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-            while version == 3:
-                time.sleep(0.01)  # the line at fault
-            return super().arrive(worker, gradient, version)
-
-    with pytest.raises(RunTimeout, match="server 0 is computing") as caught:
-        train(make_rule=lambda w: Hangs(w, Sgd(0.1), 3), timeout=6)
-    assert "# the line at fault" in caught.value.report
-
-
-@pytest.mark.thorough
 def test_an_order_that_cannot_come_is_told() -> None:
     order = [[Message("push", 0), Message("pull", 1)]]
     with pytest.raises(TrainingFailed, match="order belongs to another rule or client"):

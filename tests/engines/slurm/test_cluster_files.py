@@ -22,11 +22,6 @@ from tests.slurm import needs_slurm, nothing_left, site_for_a_test, typed
 
 slurm = site_for_a_test
 FILES = ("run.slurm", "torchrun.slurm", "frontera.slurm", "torchrun.sh", "horovodrun.sh")
-RANKS = """
-import os, sys
-names = ("SLURM_PROCID", "SLURM_NTASKS", "SLURMD_NODENAME", "MASTER_ADDR", "OMP_NUM_THREADS")
-print(*(os.environ[name] for name in names), *sys.argv[1:], flush=True)
-"""
 SUM = r"""
 import sys
 import torch
@@ -73,17 +68,6 @@ def test_the_commands_of_a_first_job_are_typed(slurm: Site, tmp_path: Path) -> N
     assert re.search(r"debug\* +up +infinite +2 +idle", sinfo)
     assert "run" in squeue and "NumNodes=2" in job and "NumTasks=4" in job
     assert not nothing_left(slurm, 20)
-
-
-@pytest.mark.real
-@needs_slurm()
-def test_a_script_runs_on_every_rank(slurm: Site, tmp_path: Path) -> None:
-    write(tmp_path, "ranks.py", RANKS)
-    typed(["sbatch --wait cluster/run.slurm ranks.py 'two words'"], slurm, tmp_path)
-    (log,) = tmp_path.glob("run-*.log")
-    assert sorted(log.read_text().splitlines()) == [
-        f"{rank}: {rank} 4 n{1 + rank // 2} 127.0.0.1 1 two words" for rank in range(4)
-    ]
 
 
 @pytest.mark.real
