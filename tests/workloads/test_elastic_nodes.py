@@ -55,7 +55,7 @@ def family(numbers: Path) -> Command:
 
 def members(numbers: Path, count: int) -> list[int]:
     """The process ids that were written down, as soon as there are so many."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while time.monotonic() < until:
         if numbers.exists() and len(found := numbers.read_text().split()) == count:
             return [int(each) for each in found]
@@ -75,14 +75,14 @@ def alive(pids: list[int]) -> list[int]:
 
 def gone(pids: list[int]) -> bool:
     """Whether all end within a while."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while alive(pids) and time.monotonic() < until:
         time.sleep(0.02)
     return not alive(pids)
 
 
 def ended(nodes: Nodes, name: str) -> int:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while (code := nodes.ended(name)) is None and time.monotonic() < until:
         time.sleep(0.02)
     assert code is not None
@@ -129,7 +129,7 @@ def test_a_caller_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
         assert folder.exists() and alive(found) == found
         caller.kill()
     assert gone(found)
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while folder.exists() and time.monotonic() < until:
         time.sleep(0.02)
     assert not folder.exists()

@@ -22,6 +22,7 @@ from helpers.workloads.search_models import Models
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.real
 def test_the_scripts_show_their_options_without_tensorflow() -> None:
     """`--help` is quick: neither torch nor TensorFlow is loaded for it."""
     for script, option in (("search_client.py", "--container"), ("search_server.py", "--cluster")):
@@ -86,9 +87,9 @@ def test_what_takes_too_long_is_left() -> None:
 
     with pytest.raises(TimeoutError):
         search_client.within(0.05, threading.Event().wait)
-    assert search_client.within(5, lambda: 7) == 7
+    assert search_client.within(600, lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
-        search_client.within(5, lambda: 1 // 0)
+        search_client.within(600, lambda: 1 // 0)
 
 
 def test_which_devices_are_meant() -> None:

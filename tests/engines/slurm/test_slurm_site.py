@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.real, needs_slurm()]
 slurm = site_for_a_test
 
 
-def soon(happens: Callable[[], object], seconds: float = 15.0) -> bool:
+def soon(happens: Callable[[], object], seconds: float = 150.0) -> bool:
     end = time.monotonic() + seconds
     while not happens() and time.monotonic() < end:
         time.sleep(0.05)
