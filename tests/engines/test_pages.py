@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from helpers.engines import pages
 
 CODE = """
@@ -20,6 +22,7 @@ print(count)
 """
 
 
+@pytest.mark.real
 def test_huge_pages_hold_the_same_bytes() -> None:
     # In a process of its own: it moves all the memory that it finds.
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False)

@@ -7,6 +7,8 @@ import pytest
 from helpers.engines.errors import RankFailed
 from helpers.workloads.at_once import at_once
 
+pytestmark = pytest.mark.real
+
 
 def test_results_come_in_the_order_of_the_calls():
     assert at_once(lambda a, b=1: a * b, [(2, 3), (4,), (5, 6)]) == [6, 4, 30]

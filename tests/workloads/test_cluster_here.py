@@ -40,6 +40,7 @@ def test_a_cluster_of_somebody_else_s_is_taken_on_demand(monkeypatch: pytest.Mon
     monkeypatch.setenv("SLURM_CONF", "/etc/slurm/slurm.conf")
     monkeypatch.setattr(cluster_here, "answering", lambda: "c101-[001-090]")
     monkeypatch.setattr(sites, "missing", lambda: "Not here.")
+    monkeypatch.setattr(namespaces, "missing", lambda: "")
     assert not here().slurm
     assert here(theirs=True).words == "Jobs go to SLURM, whose nodes are c101-[001-090]."
 

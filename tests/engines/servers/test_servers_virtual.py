@@ -304,7 +304,8 @@ def test_a_rule_has_to_be_a_function_of_the_weights():
         helpers.train(Asynchronous(torch.zeros(2), Sgd(0.1), 2), workers=2, updates=3)
 
 
-def test_what_cannot_run_on_processes_is_told_before_any_starts():
+@pytest.mark.real
+def test_what_cannot_run_on_processes_is_told():
     class Locked(Asynchronous):
         def __init__(self, *args):
             super().__init__(*args)
