@@ -158,7 +158,7 @@ def test_failures_name_the_rank_and_leave_nothing(
     run(lambda comm: None)
     descriptors = open_descriptors()
     with pytest.raises(error) as caught:
-        run(fn, timeout=4.0 if error is RunTimeout else 20.0)
+        run(fn, timeout=3.0 if error is RunTimeout else 20.0)
     report = caught.value.report
     assert words in report and "helpers/engines" not in report
     assert 1 in caught.value.ranks or fn is skips_a_barrier

@@ -23,7 +23,7 @@ SILENT = 20.0  # seconds without a beat after which a node is dead; a keeper bea
 ALL_SILENT = 3  # times as long, where no node is heard of at all
 MOST = 0.5  # seconds that one look adds at most to the time in which nothing was heard
 STILL = 16.0  # seconds in which nothing moves, after which ranks that all wait are deadlocked
-BUSY = 0.15  # seconds of processor time, used or waited for, that mean that something moves
+BUSY = 0.15  # seconds of processor time meanwhile that mean that a message is on its way
 FRESH = 5.0  # seconds: a beat that is older says nothing of now
 SETTLE = 2.0  # for a last word to arrive, once the launcher says that the job has ended
 
