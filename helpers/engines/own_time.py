@@ -23,6 +23,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _THERE = os.path.exists("/proc/self/task")
 _KNOWS_CHILDREN = os.path.exists("/proc/thread-self/children")
 _ASLEEP = "SITtZX"  # sleeping, idle, stopped, ended; not running, and not waiting for a disk
+_TRIES = 3  # where processes end faster than that, none of them has computed for long
 _MOST_OF_IT = 90.0  # per cent of a machine that is busy
 
 
@@ -39,10 +40,15 @@ class Undecided(Late):
 
 
 class Seen(NamedTuple):
-    """One look. computed: seconds, of all. asleep: whether all are; None where it is not known."""
+    """One look. computed: seconds, of all. asleep: whether all are; None where it is not known.
+
+    whole: whether none ended meanwhile. Whose end falls between its parent and itself is in neither
+    count, and all that it has computed would come back in the next look, as if it were new.
+    """
 
     computed: float
     asleep: bool | None
+    whole: bool = True
 
 
 class OwnTime:
@@ -58,6 +64,8 @@ class OwnTime:
         self._processes, self._but = processes, but
         self.computed = self.slept = 0.0
         self.still = 0
+        if not _THERE:
+            _idle_machine()  # from now on it tells of the time since
         self._last = self._look().computed
         self._at = time.monotonic()
 
@@ -83,8 +91,12 @@ class OwnTime:
         self._last = seen.computed
 
     def _look(self) -> Seen:
-        pids = list(self._processes())
-        return _linux(pids, self._but) if _THERE else _elsewhere(pids)
+        for _ in range(_TRIES):
+            pids = list(self._processes())
+            seen = _linux(pids, self._but) if _THERE else _elsewhere(pids)
+            if seen.whole:
+                break
+        return seen
 
 
 def of_others_here() -> OwnTime:
@@ -152,16 +164,19 @@ class Limit:
 
 
 def _linux(pids: Iterable[int], but: int) -> Seen:
-    """What the kernel says of processes and of all their threads."""
-    ticks, asleep = 0, True
+    """What the kernel says of processes and all their threads; where there is none, none sleeps."""
+    ticks, there, gone, asleep = 0, 0, 0, True
     for pid in pids:
-        with contextlib.suppress(OSError, IndexError, ValueError):
+        try:
             with open(f"/proc/{pid}/stat", "rb") as file:
                 ticks += sum(map(int, file.read().rpartition(b")")[2].split()[11:15]))
+            there += 1
             for thread in os.listdir(f"/proc/{pid}/task") if asleep else ():
                 if int(thread) != but:
                     asleep = _state(f"/proc/{pid}/task/{thread}/stat") in _ASLEEP and asleep
-    return Seen(ticks / _TICKS, asleep)
+        except (OSError, IndexError, ValueError):
+            gone += 1
+    return Seen(ticks / _TICKS, asleep and there > 0, not gone)
 
 
 def _state(path: str) -> str:

@@ -21,6 +21,7 @@ from helpers.engines.own_time import Limit, OwnTime, descendants
 from helpers.engines.patience import LOOK_SECONDS, Patience
 from helpers.engines.rank import Failure, Plan
 from helpers.engines.rank_output import RankOutput
+from helpers.engines.stillness import TELLS_ENDINGS, is_ending
 from helpers.engines.trace import Event, RankStats, Results, Stats, Trace, with_computing
 from helpers.engines.watch import Watch
 from helpers.engines.wire import (
@@ -31,7 +32,7 @@ from helpers.engines.wire import (
     unpack_value,
 )
 
-DEATH_SECONDS = 0.1  # after its connections have closed, a process has ended by then
+DEATH_SECONDS = 0.1  # after its connections have closed, a process has ended by then, mostly
 
 
 def readable(sock: socket.socket, seconds: float = 0.0) -> bool:
@@ -233,7 +234,10 @@ class LocalRun:
         what, value, account = answer
         if what == "failure":
             # What frameworks raise when a peer has died is not the cause.
-            readable(self.client.socket, DEATH_SECONDS)
+            if not TELLS_ENDINGS:
+                readable(self.client.socket, DEATH_SECONDS)
+            while any(is_ending(self.pids[other]) for other in self.unfinished()):
+                self.ended(self.client.all_exits)
             self.ended(self.client.all_exits)
             raise report.failed(self, rank, value, self.failed_too(rank))
         self.answers[rank] = value, account

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.real
 
 SAID = "E0000 said in the depths"
 NOISY = pytest.mark.parametrize("framework", ["tensorflow", "horovod"])
+pytestmark = pytest.mark.real
 
 
 def chatter(comm: Any, end: Any = None) -> int:
@@ -44,9 +45,13 @@ def test_it_is_in_no_output(framework: str) -> None:
     assert [set(text.splitlines()) for text in results.output] == [{"a warning", "a result"}] * 2
 
 
-@NOISY
 @pytest.mark.parametrize(
-    "end, kind", [(fail, RankFailed), (os.abort, RankDied), (sleep, RunTimeout)]
+    ("framework", "end", "kind"),
+    [
+        ("tensorflow", fail, RankFailed),
+        ("horovod", os.abort, RankDied),
+        pytest.param("tensorflow", sleep, RunTimeout, marks=pytest.mark.thorough),
+    ],
 )
 def test_it_is_in_the_report_of_what_failed(framework: str, end: Any, kind: Any) -> None:
     timeout = 8 if end is sleep else 60
@@ -92,10 +97,9 @@ def test_what_tensorflow_prints_is_output() -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_a_notebook_imports_tensorflow_without_a_word() -> None:
     program = "from helpers.notebook.quiet import tensorflow as tf; print(tf.__name__)"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=90
-    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "tensorflow\n"
     assert done.stderr == ""

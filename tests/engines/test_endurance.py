@@ -1,4 +1,4 @@
-"""Five hundred runs from one kernel, a tenth of them failing on purpose: nothing may pile up."""
+"""Runs in a row from one kernel, a tenth of them failing on purpose: nothing may pile up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from helpers.engines.errors import RunError, RunInterrupted
 
 pytestmark = pytest.mark.real
 
-RUNS = 500
+RUNS, EVERYDAY = 500, 30
 
 
 def works(comm: Comm, value: int) -> int:
@@ -64,7 +63,6 @@ def skips_a_collective(comm: Comm) -> None:
 
 def is_interrupted(comm: Comm, caller: int) -> None:
     if comm.rank == 1:
-        time.sleep(0.2)
         os.kill(caller, signal.SIGINT)
     never_answers(comm)
 
@@ -92,17 +90,8 @@ def footprint() -> dict[str, Any]:
 
 
 def shared_memory() -> set[str]:
-    """Names in the machine's shared memory, of all its processes."""
-    folder = Path("/dev/shm")
-    return {path.name for path in folder.iterdir()} if folder.exists() else set()
-
-
-def stays(names: set[str], seconds: float = 60.0) -> set[str]:
-    """Which of these names are still there after a while: other tests' own come and go."""
-    end = time.monotonic() + seconds
-    while names & shared_memory() and time.monotonic() < end:
-        time.sleep(0.5)
-    return names & shared_memory()
+    """What torch has in the machine's shared memory: nothing else there can be of ranks."""
+    return {path.name for path in Path("/dev/shm").glob("torch_*")}
 
 
 def one_failing_run(fn: Any, engine: str) -> None:
@@ -122,13 +111,11 @@ def one_failing_run(fn: Any, engine: str) -> None:
     raise AssertionError(f"{fn.__name__} did not fail")
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.skipif(not hasattr(psutil.Process, "num_fds"), reason="needs Linux or macOS")
-def test_five_hundred_runs_leave_no_more_than_ten(request: pytest.FixtureRequest) -> None:
+def test_many_runs_leave_no_more_than_ten(request: pytest.FixtureRequest) -> None:
     chosen = random.Random(0)
     bad = 0
-    runs = RUNS if request.config.getoption("--all") else RUNS // 8
+    runs = RUNS if request.config.getoption("--all") else EVERYDAY
     for number in range(runs):
         engine = "virtual" if number % 7 == 3 else "processes"
         if number % 10 == 7:
@@ -146,4 +133,4 @@ def test_five_hundred_runs_leave_no_more_than_ten(request: pytest.FixtureRequest
     after = footprint()
     assert bad == sum(number % 10 == 7 for number in range(runs))
     assert {k: v for k, v in after.items() if v > before[k]} == {}
-    assert stays(shared_memory() - named) == set()
+    assert shared_memory() <= named

@@ -14,8 +14,6 @@ import helpers
 from helpers.engines.job import decode, encode
 from helpers.engines.tensors import Header
 
-pytestmark = pytest.mark.real
-
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
 import torch
@@ -43,7 +41,6 @@ def launch(tmp_path: Path, *command: str) -> list[str]:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=100,
         check=False,
         cwd=tmp_path,
     )
@@ -52,7 +49,7 @@ def launch(tmp_path: Path, *command: str) -> list[str]:
     return sorted(re.findall(r"rank \d of 2: \d\d", done.stdout))
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_script_under_torchrun(tmp_path: Path) -> None:
     lines = launch(
         tmp_path,
@@ -65,7 +62,8 @@ def test_a_script_under_torchrun(tmp_path: Path) -> None:
     assert lines == ["rank 0 of 2: 49", "rank 1 of 2: 49"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.horovod
 def test_a_script_under_horovodrun(tmp_path: Path) -> None:
     pytest.importorskip("horovod", reason="Horovod is not installed; ./course doctor says why")

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -74,7 +75,18 @@ def how_it_ends(limit: Limit) -> str:
 
 @linux
 @pytest.mark.real
-@pytest.mark.parametrize("what", ENDLESS)
+@pytest.mark.parametrize(
+    "what",
+    [
+        "computes",
+        "sleeps in a loop",
+        "waits for children that end one after the other",
+        *(
+            pytest.param(what, marks=pytest.mark.thorough)
+            for what in ("sleeps", "is stopped", "waits for a child that computes")
+        ),
+    ],
+)
 def test_what_has_no_end_is_told_as_what_it_is(what: str) -> None:
     code, said = ENDLESS[what]
     with running(code) as own:
@@ -132,6 +144,30 @@ def test_a_process_that_ends_takes_nothing_of_what_was_counted(
     for _ in range(3):
         own.look()
     assert own.computed == 3.5
+
+
+def test_who_ends_while_somebody_looks_is_not_counted_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A child of 90 s that is waited for between the look at its parent and the look at it."""
+    half = Seen(10.0, False, whole=False)
+    Machine(monkeypatch, Seen(100.0, False), half, Seen(100.0, False), Seen(101.0, False))
+    looks = OwnTime._look  # the machine's
+    monkeypatch.undo()
+    monkeypatch.setattr(own_time, "_linux", lambda pids, but: looks(own))
+    monkeypatch.setattr(own_time, "_elsewhere", lambda pids: looks(own))
+    own: Any = None
+    own = OwnTime(lambda: ())
+    own.look()
+    own.look()
+    assert own.computed == 1.0
+
+
+@linux
+def test_where_nobody_is_nobody_sleeps() -> None:
+    own = OwnTime(lambda: ())
+    own.look()
+    assert (own.still, own.slept) == (0, 0.0)
 
 
 def test_the_last_patience_says_that_nothing_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:

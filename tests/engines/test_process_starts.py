@@ -48,6 +48,7 @@ def test_an_interrupt_before_the_ranks_start_leaves_nothing(
     assert list(run(lambda comm: comm.rank)) == [0, 1]
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="another process's limits: Linux alone")
 def test_ranks_that_cannot_be_forked_are_told() -> None:
     import resource
@@ -72,7 +73,6 @@ def forks_and_is_killed(comm: Comm) -> None:
     comm.barrier()
 
 
-@pytest.mark.timeout(120)  # the child lives longer
 def test_a_killed_rank_is_told_though_what_it_forked_lives_on() -> None:
     with pytest.raises(RankDied) as caught:
         run(forks_and_is_killed, timeout=60)
@@ -80,7 +80,6 @@ def test_a_killed_rank_is_told_though_what_it_forked_lives_on() -> None:
     assert everything_below() == []
 
 
-@pytest.mark.timeout(120)
 def test_a_rank_that_prints_without_end_is_stopped_in_time(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -89,7 +88,7 @@ def test_a_rank_that_prints_without_end_is_stopped_in_time(
             print("again and again")
 
     with pytest.raises(RunTimeout):
-        run(prints, timeout=5, show=True)
+        run(prints, timeout=1, show=True)
     assert "again and again" in capsys.readouterr().out
 
 
@@ -104,13 +103,11 @@ def test_values_that_came_back_hold_no_descriptor() -> None:
 
 def killed_in_torchs_collective(comm: Comm) -> None:
     if comm.rank == 1:
-        time.sleep(0.3)
         os.kill(os.getpid(), signal.SIGKILL)
     torch.distributed.all_reduce(torch.ones(1))
 
 
 def test_the_rank_that_died_is_told_and_not_the_one_that_noticed() -> None:
-    for _ in range(3):
-        with pytest.raises(RankDied) as caught:
-            run(killed_in_torchs_collective)
-        assert caught.value.ranks == (1,)
+    with pytest.raises(RankDied) as caught:
+        run(killed_in_torchs_collective)
+    assert caught.value.ranks == (1,)

@@ -19,16 +19,15 @@ from descriptors import open_descriptors
 from helpers.engines import wire
 from helpers.engines.client import close_all
 from helpers.engines.errors import Deadlock, RankFailed, RunError, RunTimeout
+from helpers.engines.processes import environment
 from helpers.engines.run import run
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("leaves", ["returns", "exits", "raises"])
+@pytest.mark.parametrize("leaves", ["returns", "raises"])
 def test_a_forked_child_does_not_answer_for_its_rank(leaves: str) -> None:
     def fn(comm: Any) -> int:
         if comm.rank == 1 and os.fork() == 0:
-            if leaves == "exits":
-                sys.exit(3)
             if leaves == "raises":
                 raise ValueError("in the child")
             return -1
@@ -37,7 +36,7 @@ def test_a_forked_child_does_not_answer_for_its_rank(leaves: str) -> None:
             return os.waitstatus_to_exitcode(status)
         return 0
 
-    code = {"returns": 0, "exits": 3, "raises": 1}[leaves]
+    code = {"returns": 0, "raises": 1}[leaves]
     assert list(run(fn, ranks=2, show=False)) == [0, code]
 
 
@@ -150,6 +149,7 @@ def test_two_threads_cannot_use_a_comm_at_once(capsys: pytest.CaptureFixture[str
     assert "Rank 0's comm is used by two threads at once" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 @pytest.mark.real
 def test_what_the_notebook_deletes_from_its_environment_is_gone_in_the_ranks(
     monkeypatch: pytest.MonkeyPatch,
@@ -160,6 +160,17 @@ def test_what_the_notebook_deletes_from_its_environment_is_gone_in_the_ranks(
     assert list(run(read, ranks=1)) == ["set"]
     monkeypatch.delenv("COURSE_TEST")
     assert list(run(read, ranks=1)) == [None]
+
+
+def test_what_the_notebook_has_deleted_is_told_to_the_ranks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COURSE_TEST", "set")
+    monkeypatch.setenv("WORLD_SIZE", "7")
+    assert environment(["COURSE_TEST"])["COURSE_TEST"] == "set"
+    monkeypatch.delenv("COURSE_TEST")
+    told = environment(["COURSE_TEST"])
+    assert told["COURSE_TEST"] is None and "WORLD_SIZE" not in told
 
 
 def _read_environment(name: str, comm: Any) -> str | None:
@@ -173,11 +184,20 @@ def _read_environment(name: str, comm: Any) -> str | None:
         ({"transport": "sockets", "framework": "tensorflow"}, "torch's gloo"),
         ({"device": "gpu"}, 'device is "cpu"'),
         ({"threads": 0}, "threads is a whole number"),
+        ({"ranks": 0}, "1 to 64"),
+        ({"ranks": 2.5}, "whole number"),
+        ({"engine": "cloud"}, "processes, virtual, hosts and cluster"),
+        ({"framework": "jax"}, "torch, tensorflow, horovod"),
+        ({"timeout": 0}, "seconds above 0"),
+        ({"latency": 1e-3}, "no option 'latency'"),
+        ({"transport": "pigeon"}, "sockets"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: Any, text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        run(lambda comm: 0, ranks=1, **options)
+    with pytest.raises((TypeError, ValueError), match=text):
+        run(lambda comm: 0, **{"ranks": 1, **options})
+    with pytest.raises(TypeError, match="needs a function"):
+        run(42)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

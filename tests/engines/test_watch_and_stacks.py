@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import psutil
 import pytest
+import torch
 
 import helpers
-from helpers.engines import report, watch
+from helpers.engines import report, stillness, watch
 from helpers.engines.board import Board
 from helpers.engines.errors import Deadlock
+from helpers.engines.stillness import can_go_on, is_ending
 from helpers.engines.wire import anonymous_file
-
-pytestmark = pytest.mark.real
 
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells who wants a processor")
 
@@ -52,12 +53,14 @@ def says_it_in_two(tmp_path: Path) -> Iterator[tuple[int, int]]:
         process.kill()
 
 
+@pytest.mark.real
 def test_a_stack_is_waited_for_until_it_is_whole(says_it_in_two: tuple[int, int]) -> None:
     found = report.where({"rank 1": says_it_in_two})
     assert [(f.filename, f.lineno, f.name) for f in found["rank 1"]] == [("lesson.py", 3, "fn")]
     assert len(report.where({"again": says_it_in_two})["again"]) == 1
 
 
+@pytest.mark.real
 def test_who_is_stopped_is_not_waited_for(
     says_it_in_two: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,20 +73,56 @@ def test_who_is_stopped_is_not_waited_for(
 
 
 @ON_LINUX
-def test_who_wants_a_processor() -> None:
+@pytest.mark.real
+def test_who_can_go_on() -> None:
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as spins:
-        until = time.monotonic() + 30
-        while not watch.wants_processor(spins.pid) and time.monotonic() < until:
+        while not can_go_on(spins.pid):
             time.sleep(0.01)  # its start may wait for something
-        assert watch.wants_processor(spins.pid)
+        os.kill(spins.pid, signal.SIGSTOP)
+        while psutil.Process(spins.pid).status() != psutil.STATUS_STOPPED:
+            time.sleep(0.01)
+        assert can_go_on(spins.pid)  # once it is let
         spins.kill()
     with subprocess.Popen(["sleep", "600"]) as sleeps:
-        until = time.monotonic() + 30
-        while watch.wants_processor(sleeps.pid) and time.monotonic() < until:
+        while can_go_on(sleeps.pid):
             time.sleep(0.01)  # until it has come to its sleep
-        assert not watch.wants_processor(sleeps.pid)
         sleeps.kill()
-    assert not watch.wants_processor(sleeps.pid)
+    assert not can_go_on(sleeps.pid)
+
+
+@ON_LINUX
+@pytest.mark.real
+def test_who_ends_is_seen_until_somebody_has_waited_for_it() -> None:
+    process = subprocess.Popen(["sleep", "600"])
+    assert not is_ending(process.pid)
+    process.kill()
+    while not is_ending(process.pid):
+        time.sleep(0.01)
+    process.wait()
+    assert not is_ending(process.pid)
+
+
+@ON_LINUX
+@pytest.mark.real
+def test_ranks_that_are_stopped_for_a_while_are_in_no_deadlock() -> None:
+    """Rank 1 is stopped, and stays so, when a message has woken it: longer than all may wait."""
+
+    def fn(comm: Any) -> int:
+        pids = comm.shared((2,), torch.int64)[0]
+        pids[comm.rank] = os.getpid()
+        comm.barrier()
+        if comm.rank == 1:
+            return int(comm.recv(0))
+        other = int(pids[1])
+        if os.fork() == 0:  # who lets it go on is no rank
+            time.sleep(2.5 * stillness.STILL_SECONDS)
+            os.kill(other, signal.SIGCONT)
+            os._exit(0)
+        os.kill(other, signal.SIGSTOP)
+        comm.send(torch.tensor(7), 1)
+        return 0
+
+    assert list(helpers.run(fn, ranks=2, show=False)) == [0, 7]
 
 
 class Still:
@@ -99,9 +138,15 @@ class Still:
         process = SimpleNamespace(cpu_times=lambda: (1.0, 2.0))
         monkeypatch.setattr(watch.psutil, "Process", lambda pid: process)
         monkeypatch.setattr(watch.time, "monotonic", lambda: self.now)
-        monkeypatch.setattr(watch, "wants_processor", lambda pid: wants[0])
+        monkeypatch.setattr(stillness, "can_go_on", lambda pid: self.asked(wants))
         monkeypatch.setattr(watch.report, "deadlocked", lambda run: Deadlock("all wait", {}))
+        self.goes_on: Callable[[], None] = lambda: None
         self.watch = watch.Watch(run)
+
+    def asked(self, wants: list[bool]) -> bool:
+        """Whether a rank can go on; it may do so just before it is asked."""
+        self.goes_on()
+        return wants[0]
 
     @staticmethod
     def file() -> int:
@@ -140,6 +185,17 @@ def test_a_rank_without_a_processor_is_waited_for(monkeypatch: pytest.MonkeyPatc
     assert still.deadlock_after(*[0.2] * 8)
 
 
+def test_who_was_woken_and_ran_just_before_he_was_asked_is_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    still = Still(monkeypatch, [False])
+    step = iter(range(8, 1000))
+    still.goes_on = lambda: still.board.write(1, 0, "receiving", 0, 0, next(step))
+    assert not still.deadlock_after(*[0.2] * 50)
+    still.goes_on = lambda: None
+    assert still.deadlock_after(*[0.2] * 8)
+
+
 def test_who_looks_late_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine may have stood still, and the ranks with it."""
     assert not Still(monkeypatch, [False]).deadlock_after(*[1.5] * 20)
@@ -147,8 +203,6 @@ def test_who_looks_late_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.hosts
 def test_what_takes_seconds_on_a_slow_link_is_no_deadlock() -> None:
-    import torch
-
     def slow(comm: Any, then: bool) -> None:
         if comm.rank == 0:
             comm.send(torch.zeros(75_000), 1)
@@ -160,6 +214,6 @@ def test_what_takes_seconds_on_a_slow_link_is_no_deadlock() -> None:
     def run(then: bool) -> Any:
         return helpers.run(slow, then, engine="hosts", hosts=2, bandwidth="1mbit", show=False)
 
-    assert max(run(False).stats.seconds) > 1.5  # longer than all may wait
+    assert max(run(False).stats.seconds) > 1.5 * stillness.STILL_SECONDS
     with pytest.raises(Deadlock, match="rank 0 waits to receive from rank 1"):
         run(True)

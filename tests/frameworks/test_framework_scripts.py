@@ -14,8 +14,6 @@ import pytest
 from helpers.frameworks import script, setting
 from helpers.frameworks.alone import train_alone
 
-pytestmark = pytest.mark.real
-
 ROOT = Path(__file__).resolve().parents[2]
 LESSON = ROOT / "solutions" / "04_frameworks.ipynb"
 SCRIPTS = ("train_torch", "train_horovod", "train_tensorflow")
@@ -60,6 +58,8 @@ def shell(lines: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.real
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param(n, marks=MARKS[n]) for n in SCRIPTS])
 def test_the_lines_that_are_printed_train_to_the_same_end(name: str) -> None:

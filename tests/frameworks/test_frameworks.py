@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -15,9 +14,8 @@ from helpers.frameworks.alone import train_alone
 from helpers.frameworks.measure import Measured, measure, read_timeline
 from helpers.frameworks.ways import WAYS, Run, train
 
-pytestmark = pytest.mark.real
-
 STEPS = 50
+EVERYDAY = {"own", "torch DDP", "multi-worker", "horovod torch", "horovod keras"}
 CLOSE = 1e-5  # float32; what is seen is below 2e-7
 
 
@@ -31,9 +29,10 @@ def needs(framework: str) -> list[Any]:
     return [*marks, pytest.mark.horovod] if framework == "horovod" else marks
 
 
-def each_way(*names: str) -> list[Any]:
-    """The ways as parameters, with their marks."""
-    return [pytest.param(n, marks=needs(WAYS[n].framework)) for n in names or WAYS]
+def each_way(*names: str, thorough: bool = False) -> list[Any]:
+    """Ways as parameters, with their marks."""
+    more = [pytest.mark.thorough] if thorough else []
+    return [pytest.param(n, marks=[*needs(WAYS[n].framework), *more]) for n in names]
 
 
 @lru_cache
@@ -80,9 +79,11 @@ def test_a_checksum_sees_the_order_of_weights() -> None:
 # --- the seven ways, two of them in two variants -------------------------------------------------
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("ranks", [2, 3])
-@pytest.mark.parametrize("way", each_way())
+@pytest.mark.real
+@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "way", [each for w in WAYS for each in each_way(w, thorough=w not in EVERYDAY)]
+)
 def test_every_way_ends_where_one_process_ends(
     way: str, ranks: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -103,148 +104,11 @@ def test_every_way_ends_where_one_process_ends(
         assert written == [["epoch-1.weights.h5"], *[[]] * (ranks - 1)]
 
 
-# --- what must end elsewhere ---------------------------------------------------------------------
-
-
-class PlainDataParallel:
-    """Averages gradients after backward, and broadcasts nothing."""
-
-    def __init__(self, model: Any, comm: Any, factor: float = 1.0) -> None:
-        self.model, self.comm, self.factor = model, comm, factor
-
-    def __call__(self, inputs: Any) -> Any:
-        return self.model(inputs)
-
-    def finish(self) -> None:
-        from helpers.algorithms.data_parallel.data_parallel import average_gradients
-
-        average_gradients(self.comm, self.model, self.factor, self.comm.size)
-
-
-def own_twice(model: Any, comm: Any) -> Any:
-    from helpers.algorithms.data_parallel.data_parallel import broadcast_parameters
-
-    broadcast_parameters(model, comm)
-    return PlainDataParallel(model, comm, factor=1 / comm.size)
-
-
-def ddp_silent(model: Any) -> Any:
-    """Sums gradients as DDP does, but starts from whatever each rank has."""
-    import torch.distributed as dist
-
-    def reduce(parameter: Any) -> None:
-        dist.all_reduce(parameter.grad)
-        parameter.grad /= dist.get_world_size()
-
-    for parameter in model.parameters():
-        parameter.register_post_accumulate_grad_hook(reduce)
-    return model
-
-
-def ddp_twice(model: Any) -> Any:
-    import torch.distributed as dist
-    from torch.nn.parallel import DistributedDataParallel
-
-    replica = DistributedDataParallel(model)
-    for parameter in model.parameters():
-        parameter.register_hook(lambda gradient: gradient / dist.get_world_size())
-    return replica
-
-
-def prepare_silent(hvd: Any, model: Any, optimizer: Any) -> Any:
-    return hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
-
-
-def prepare_twice(hvd: Any, model: Any, optimizer: Any) -> Any:
-    from helpers.algorithms.devices.framework_steps import prepare
-
-    for parameter in model.parameters():
-        parameter.register_hook(lambda gradient: gradient / hvd.size())
-    return prepare(hvd, model, optimizer)
-
-
-def tape_with(broadcast: str, divide: bool) -> Callable[..., Any]:
-    """A step with a gradient tape; broadcast: "never", "before" the first step or "after" it."""
-
-    def step(
-        hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
-    ) -> Any:
-        import tensorflow as tf
-
-        if first and broadcast == "before":
-            hvd.broadcast_variables(model.variables, root_rank=0)
-        with tf.GradientTape() as tape:
-            value = loss(targets, model(inputs))
-        gradients = hvd.DistributedGradientTape(tape).gradient(value, model.trainable_variables)
-        if divide:
-            gradients = [gradient / hvd.size() for gradient in gradients]
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
-        if first and broadcast == "after":
-            hvd.broadcast_variables(model.variables, root_rank=0)
-        return value
-
-    return step
-
-
-def keras_as_printed(hvd: Any, checkpoint: Any) -> list[Any]:
-    """Horovod's own callback, which broadcasts once the first step is done."""
-    return [hvd.callbacks.BroadcastGlobalVariablesCallback(0)]
-
-
-def step_divided(by: str) -> Callable[..., Any]:
-    """A replica's step; by: "own rows", so that sums are too large, or "twice", too small."""
-
-    def step(
-        model: Any, optimizer: Any, losses: Any, inputs: Any, targets: Any, global_batch: int
-    ) -> Any:
-        import tensorflow as tf
-
-        replicas = tf.distribute.get_strategy().num_replicas_in_sync
-        rows = global_batch // replicas if by == "own rows" else global_batch * replicas
-        with tf.GradientTape() as tape:
-            part = tf.reduce_sum(losses(targets, model(inputs))) / rows
-        gradients = tape.gradient(part, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
-        return part
-
-    return step
-
-
-# Whether the replicas drift apart as well: without a broadcast they do, and nobody notices.
-ASTRAY = [
-    ("own", {"wrap": PlainDataParallel}, True),
-    ("own", {"wrap": own_twice}, False),
-    ("torch DDP", {"wrap": ddp_silent}, True),
-    ("torch DDP", {"wrap": ddp_twice}, False),
-    ("horovod torch", {"prepare": prepare_silent}, True),
-    ("horovod torch", {"prepare": prepare_twice}, False),
-    ("horovod tape", {"tape_step": tape_with("never", False)}, True),
-    ("horovod tape", {"tape_step": tape_with("before", True)}, False),
-    ("horovod tape", {"tape_step": tape_with("after", False)}, False),
-    ("horovod keras", {"callbacks": keras_as_printed}, False),
-    ("mirrored loop", {"step": step_divided("twice")}, False),
-    ("multi-worker loop", {"step": step_divided("own rows")}, False),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("way", "pieces", "drift"),
-    [pytest.param(*case, marks=needs(WAYS[case[0]].framework)) for case in ASTRAY],
-)
-def test_without_a_broadcast_or_averaged_twice_it_ends_elsewhere(
-    way: str, pieces: dict[str, Any], drift: bool
-) -> None:
-    run = train(way, steps=10, **pieces)
-    assert difference(run) > 1000 * CLOSE
-    assert (run.apart > 1000 * CLOSE) is drift
-
-
 def test_wrong_names_say_which_there_are() -> None:
     with pytest.raises(ValueError, match="no way 'ddp'; there are own, torch DDP"):
         train("ddp")
     with pytest.raises(TypeError, match="takes prepare of one's own, not 'wrap'"):
-        train("horovod torch", wrap=ddp_twice)
+        train("horovod torch", wrap=abs)
     with pytest.raises(ValueError, match="do not divide evenly among 7 ranks"):
         train("own", ranks=7)
     with pytest.raises(ValueError, match="1 step or more"):
@@ -254,9 +118,13 @@ def test_wrong_names_say_which_there_are() -> None:
 # --- what can be seen of the sums ----------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.parametrize(
-    "way", each_way("own", "torch DDP", "mirrored", "multi-worker", "horovod torch")
+    "way",
+    [
+        *each_way("own", "horovod torch"),
+        *each_way("torch DDP", "mirrored", "multi-worker", thorough=True),
+    ],
 )
 def test_a_small_network_is_one_sum_that_waits_for_the_last_gradient(way: str) -> None:
     seen = measure(way, widths=setting.WIDTHS, steps=6)
@@ -269,6 +137,7 @@ def test_a_small_network_is_one_sum_that_waits_for_the_last_gradient(way: str) -
         assert len(seen.sums) == 1 and not seen.early
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("way", each_way("own", "torch DDP"))
 def test_buckets_of_a_large_network_start_before_the_last_gradient(way: str) -> None:
     seen = measure(way, steps=6)

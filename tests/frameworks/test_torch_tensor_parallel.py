@@ -47,7 +47,9 @@ def _both(comm, tied):
     return losses, differences, whole
 
 
-@pytest.mark.parametrize(("size", "tied"), [(1, False), (2, True), (4, False)])
+@pytest.mark.parametrize(
+    ("size", "tied"), [(2, True), pytest.param(4, False, marks=pytest.mark.thorough)]
+)
 def test_equal_to_dtensor_step_by_step(size, tied):
     results = helpers.run(_both, tied, ranks=size, timeout=120)
     dense = transformer(**SHAPE, tied=tied)
@@ -93,6 +95,7 @@ def _both_on_a_mesh(comm):
     return losses, {name: theirs.whole(p) for name, p in model.named_parameters()}
 
 
+@pytest.mark.thorough
 def test_a_mesh_of_two_by_two_equal_to_fsdp_over_dtensor():
     results = helpers.run(_both_on_a_mesh, ranks=4, timeout=200)
     dense = transformer(**SHAPE)
@@ -111,6 +114,7 @@ def test_a_mesh_of_two_by_two_equal_to_fsdp_over_dtensor():
             torch.testing.assert_close(whole[name], parameter.detach(), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_heads_that_do_not_divide_are_refused():
     def job(comm):
         from torch.distributed.device_mesh import init_device_mesh

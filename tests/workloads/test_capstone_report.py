@@ -60,8 +60,8 @@ def told(seed: int, tmp_path: Path) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.real
-@pytest.mark.slow
 def test_other_runs_change_every_sentence_table_and_figure(tmp_path: Path) -> None:
     one, again, other = (told(seed, tmp_path) for seed in (1, 1, 2))
     del one["report-logbook"], again["report-logbook"], other["report-logbook"]

@@ -22,7 +22,8 @@ SMALL = Setting(steps=4, every=2, hidden=(12,), keep=1)
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("rate", [5e6, pytest.param(None, marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("rate", [5e6, None])
 def test_every_way_is_measured(rate: float | None, tmp_path: Path) -> None:
     found = costs(setting=SMALL, rate=rate, path=tmp_path)
     assert list(found) == list(WAYS)

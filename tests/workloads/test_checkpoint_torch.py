@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -44,6 +43,7 @@ def test_async_save_goes_on_as_well(tmp_path: Path) -> None:
     assert resumed(tmp_path, 4, (2, 3), "torch, asynchronous", setting=SHORT).goes_on
 
 
+@pytest.mark.thorough
 def test_what_async_save_writes_of_values_that_change(tmp_path: Path) -> None:
     for found in helpers.run(promises, tmp_path, ranks=2, show=False, device="cpu"):
         assert [each.case for each in found] == list(CASES)
@@ -60,26 +60,3 @@ def test_what_async_save_writes_of_values_that_change(tmp_path: Path) -> None:
         assert [each.as_at_the_call for each in found] == [
             v == AT_THE_CALL for v in values.values()
         ]
-
-
-def test_a_dtensor_that_begins_inside_its_memory_cannot_be_staged(tmp_path: Path) -> None:
-    """Why `TorchSaver` copies such slices; once this fails, it need not."""
-
-    def saves(comm: Any, path: Path, first: int) -> str:
-        import torch
-        import torch.distributed as dist
-        import torch.distributed.checkpoint as dcp
-        from torch.distributed.tensor import DTensor, Shard
-
-        mesh = dist.DeviceMesh("cpu", [0])
-        tensor = DTensor.from_local(torch.ones(6)[first:], mesh, [Shard(0)])
-        try:
-            dcp.async_save({"a": tensor}, checkpoint_id=path / str(first)).result()
-        except RuntimeError as error:
-            return str(error)
-        return "saved"
-
-    def told(first: int) -> str:
-        return str(helpers.run(saves, tmp_path, first, ranks=1, show=False, device="cpu")[0])
-
-    assert told(0) == "saved" and "invalid python storage" in told(2)

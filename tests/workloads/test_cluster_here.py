@@ -15,8 +15,6 @@ from helpers.workloads import cluster_here
 from helpers.workloads.cluster_here import filled_in, here
 from tests.slurm import needs_slurm, site_for_a_test
 
-pytestmark = pytest.mark.real
-
 slurm = site_for_a_test
 
 
@@ -24,6 +22,8 @@ def nobody(comm: Comm) -> int:
     return comm.rank
 
 
+@pytest.mark.thorough
+@pytest.mark.real
 @needs_slurm()
 def test_the_course_s_own_slurm_is_taken_and_what_was_sent_is_shown(slurm: Site) -> None:
     found = here()
@@ -40,6 +40,7 @@ def test_a_cluster_of_somebody_else_s_is_taken_on_demand(monkeypatch: pytest.Mon
     monkeypatch.setenv("SLURM_CONF", "/etc/slurm/slurm.conf")
     monkeypatch.setattr(cluster_here, "answering", lambda: "c101-[001-090]")
     monkeypatch.setattr(sites, "missing", lambda: "Not here.")
+    monkeypatch.setattr(namespaces, "missing", lambda: "")
     assert not here().slurm
     assert here(theirs=True).words == "Jobs go to SLURM, whose nodes are c101-[001-090]."
 

@@ -19,7 +19,6 @@ from helpers.exercises.lesson_01.order import SHOWN as BRANCHES
 from helpers.exercises.lesson_01.place import SHOWN as OPS
 from helpers.workloads.device_experiments import (
     control,
-    in_torch,
     logical,
     memory,
     parallel,
@@ -48,6 +47,7 @@ def in_tensorflow(fn: Callable[..., Any], *args: Any) -> Any:
 # --- memory ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.real
 def test_a_batch_that_does_not_fit_raises_and_a_smaller_one_trains_afterwards() -> None:
     found = in_torch_rank(memory.train_until_full, 200, (100, 1_000, 10_000, 100_000))
     if not found["limited"]:
@@ -57,6 +57,8 @@ def test_a_batch_that_does_not_fit_raises_and_a_smaller_one_trains_afterwards() 
     assert "you tried to allocate 204800000 bytes" in found["text"]
 
 
+@pytest.mark.thorough
+@pytest.mark.real
 @needs_tensorflow
 @pytest.mark.tensorflow
 def test_tensorflow_raises_its_own_error_in_a_limited_process() -> None:
@@ -68,8 +70,8 @@ def test_tensorflow_raises_its_own_error_in_a_limited_process() -> None:
     assert found["text"].endswith("by allocator cpu") and found["after"] is True
 
 
-@pytest.mark.parametrize("slots", [0, 1, 2])
-@pytest.mark.parametrize("widths", [(64, 512, 512, 10), (7, 3), (5, 9, 2)], ids=str)
+@pytest.mark.real
+@pytest.mark.parametrize(("widths", "slots"), [((64, 512, 10), 2), ((5, 9, 2), 1)])
 def test_the_formula_is_what_a_step_holds_to_the_byte(widths: Any, slots: int) -> None:
     counted = in_torch_rank(memory.measured_step, widths, 33, slots)
     assert tuple(counted.values()) == step_memory(widths, 33, slots)
@@ -78,6 +80,7 @@ def test_the_formula_is_what_a_step_holds_to_the_byte(widths: Any, slots: int) -
 # --- placing --------------------------------------------------------------------------------------
 
 
+@pytest.mark.real
 @needs_tensorflow
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
@@ -85,13 +88,6 @@ def test_the_rules_place_as_tensorflow_does(soft: bool) -> None:
     more: list[Op] = [("w", "CPU:2", ["CPU", "GPU"], ""), ("use", "", ["CPU", "GPU"], "w")]
     ops, cpus = [*OPS, *more], ["CPU:0", "CPU:1", "CPU:2"]
     assert in_tensorflow(placement.place_for_real, ops, soft) == place(ops, cpus, soft)
-
-
-@needs_tensorflow
-@pytest.mark.tensorflow
-def test_a_variable_without_a_pin_follows_its_user() -> None:
-    ops: list[Op] = [("w", "", ["CPU", "GPU"], ""), ("use", "CPU:2", ["CPU", "GPU"], "w")]
-    assert in_tensorflow(placement.place_for_real, ops, False)["use"] == "CPU:2"
 
 
 def three_steps() -> Any:
@@ -104,15 +100,6 @@ def three_steps() -> Any:
         return tf.exp(between, name="result")
 
 
-def use_and_change() -> Any:
-    import tensorflow as tf
-
-    with tf.device("/CPU:1"):
-        weight = tf.compat.v1.get_variable("weight", initializer=1.0, use_resource=True)
-    with tf.device("/CPU:2"):
-        return weight.assign_add(tf.multiply(weight, 2.0, name="twice"))
-
-
 def far_away() -> Any:
     import tensorflow as tf
 
@@ -120,6 +107,7 @@ def far_away() -> Any:
         return tf.random.uniform([2], name="far")
 
 
+@pytest.mark.real
 @needs_tensorflow
 @pytest.mark.tensorflow
 def test_an_op_without_a_pin_goes_to_the_first_device_wherever_its_input_is() -> None:
@@ -136,16 +124,8 @@ def test_an_op_without_a_pin_goes_to_the_first_device_wherever_its_input_is() ->
     ]
 
 
-@needs_tensorflow
-@pytest.mark.tensorflow
-def test_a_variable_is_read_and_assigned_where_it_is() -> None:
-    seen = in_tensorflow(placement.see, use_and_change)
-    assert float(seen.value) == 3.0
-    kinds = {node.kind: node.device for node in seen.nodes}
-    assert kinds["ReadVariableOp"] == kinds["AssignAddVariableOp"] == "CPU:1"
-    assert seen.device_of("twice") == "CPU:2"
-
-
+@pytest.mark.thorough
+@pytest.mark.real
 @needs_tensorflow
 @pytest.mark.tensorflow
 def test_a_refusal_says_why_in_a_line() -> None:
@@ -172,25 +152,31 @@ def test_names_of_devices_and_of_what_is_sent() -> None:
 # --- parallel ops, control dependencies -----------------------------------------------------------
 
 
+@pytest.mark.thorough
+@pytest.mark.real
 @needs_tensorflow
 @pytest.mark.tensorflow
 def test_two_ops_of_one_device_overlap_where_there_are_two_threads() -> None:
     assert parallel.overlap(in_tensorflow(parallel.two_chains, 1)) == 0.0
-    runs = (parallel.overlap(in_tensorflow(parallel.two_chains, 2)) for _ in range(10))
-    assert any(overlap > 0.0 for overlap in runs)  # a busy machine may have them take turns
+    while not parallel.overlap(in_tensorflow(parallel.two_chains, 2)):
+        pass  # a busy machine may have them take turns
 
 
+@pytest.mark.thorough
+@pytest.mark.real
 @needs_tensorflow
 @pytest.mark.tensorflow
 def test_control_dependencies_save_memory() -> None:
     chained = in_tensorflow(control.live_memory, True)
     assert round(chained.peak / MIB) == 8
-    runs = (in_tensorflow(control.live_memory, False) for _ in range(10))
-    # On a busy machine a load may come late, when an earlier one has been used.
-    free = next(run for run in runs if round(run.peak / MIB) == 28)
+    free = in_tensorflow(control.live_memory, False)
+    while round(free.peak / MIB) != 28:  # a load came late, when an earlier one had been used
+        free = in_tensorflow(control.live_memory, False)
     assert free.value == chained.value
 
 
+@pytest.mark.thorough
+@pytest.mark.real
 @needs_tensorflow
 @pytest.mark.tensorflow
 def test_the_peak_of_an_order_is_the_reckoned_one() -> None:
@@ -198,6 +184,7 @@ def test_the_peak_of_an_order_is_the_reckoned_one() -> None:
         assert in_tensorflow(control.in_this_order, BRANCHES, order) == peak_of(BRANCHES, order)
 
 
+@pytest.mark.real
 @needs_tensorflow
 @pytest.mark.tensorflow
 def test_a_log_that_is_waited_for_is_right_in_every_run() -> None:
@@ -211,6 +198,7 @@ def never_logs(weight: Any, value: Any, log: Any) -> Any:
     return weight.assign(value)
 
 
+@pytest.mark.real
 @needs_tensorflow
 @pytest.mark.tensorflow
 def test_an_op_that_nothing_needs_does_not_run() -> None:
@@ -220,6 +208,8 @@ def test_an_op_that_nothing_needs_does_not_run() -> None:
 # --- clusters, logical devices, torch -------------------------------------------------------------
 
 
+@pytest.mark.thorough
+@pytest.mark.real
 @needs_tensorflow
 @pytest.mark.tensorflow
 @pytest.mark.parametrize(
@@ -231,6 +221,7 @@ def test_a_variable_on_a_server_is_used_from_a_worker(at_home: bool, sent: Any) 
     assert seen.transfers() == [(sent[0], "ps/0", "worker/0")]
 
 
+@pytest.mark.real
 @needs_tensorflow
 @pytest.mark.tensorflow
 def test_a_model_outlives_its_client_on_the_servers(tmp_path: Path) -> None:
@@ -243,6 +234,8 @@ def test_a_model_outlives_its_client_on_the_servers(tmp_path: Path) -> None:
     assert found["elsewhere"] == found["cleared"] == "FailedPreconditionError"
 
 
+@pytest.mark.thorough
+@pytest.mark.real
 @needs_tensorflow
 @pytest.mark.tensorflow
 def test_logical_devices_are_made_once_and_have_no_limit_on_a_cpu() -> None:
@@ -253,14 +246,6 @@ def test_logical_devices_are_made_once_and_have_no_limit_on_a_cpu() -> None:
     assert "not supported" in in_tensorflow(logical.limit_of_cpu, 1024)
     assert in_tensorflow(logical.gpus_of_tensorflow) == 0
     assert in_tensorflow(logical.hidden) == []
-
-
-def test_torch_places_nothing_by_itself() -> None:
-    meta = in_torch_rank(in_torch.on_meta)
-    assert meta["bytes"] == 4 * 40_000 * 40_001 and meta["shape"] == (8, 40_000)
-    assert meta["grown"] < 16 * MIB and meta["filled"] == "cpu"
-    said = in_torch_rank(in_torch.mixed)
-    assert all(said[what] for what in said if "GPU" not in what), said
 
 
 def test_a_gpu_that_is_full_says_so() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +16,30 @@ from helpers.workloads.elastic_story import Moment, told
 from helpers.workloads.elastic_training import Step, Training, last_step, note
 
 pytestmark = pytest.mark.real
+
+
+class Folder(Nodes):
+    """What nodes that only pretend need of real ones: a folder, and no process."""
+
+    def __init__(self) -> None:
+        self.folder, self.pids = Path(tempfile.mkdtemp(prefix="elastic-")), {}
+
+    def close(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)  # a job closes its nodes, and so does `with`
+
+
+@pytest.fixture(autouse=True)
+def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job without kills takes its steps here, and not on a rank of its own."""
+
+    def run(fn: object, steps: int, seed: int, **_: object) -> list[list[float]]:
+        training, losses = Training(seed), list[float]()
+        for _step in range(steps):
+            training.update(training.gradients(0, 1))
+            losses.append(training.loss())
+        return [losses]
+
+    monkeypatch.setattr("helpers.engines.run.run", run)
 
 
 class Pretends:
@@ -62,16 +89,16 @@ class Pretends:
         return ["a line"]
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("alone", [True, False])
-def test_kills_take_place_and_the_end_is_the_same(alone: bool, kills: int) -> None:
+def test_kills_take_place_and_the_end_is_the_same(alone: bool) -> None:
     """Also where a job may not lose its last node: then kills wait until both are back."""
-    with Nodes() as nodes:
+    kills = 6
+    with Folder() as nodes:
         launcher = Pretends(nodes, alone, seed=6)
         story = through_kills(launcher, nodes, kills, 6, 60, 2, 100.0)
     assert len(story.kills) == kills and {kill.node for kill in story.kills} == {"a", "b"}
     assert story.same and story.alike and story.restarts == kills
-    assert story.redone > 0 or kills < 10  # a few may all come right after a checkpoint
+    assert story.redone > 0
     assert story.ranks[-1] == 2 and 1 in story.ranks and len(story.losses) >= 60
     assert all(kill.lost > 0 for kill in story.kills)
     assert len(story.commands) == 2 + kills and story.log == ["a line"]
@@ -80,14 +107,14 @@ def test_kills_take_place_and_the_end_is_the_same(alone: bool, kills: int) -> No
 
 
 def test_no_kill_is_an_undisturbed_job() -> None:
-    with Nodes() as nodes:
+    with Folder() as nodes:
         story = through_kills(Pretends(nodes), nodes, 0, 0, 40, 2, 100.0)
     assert story.same and story.kills == [] and story.restarts == story.redone == 0
     assert len(story.losses) == 40 and set(story.ranks) == {2}
 
 
 def test_one_loss_that_is_off_is_found() -> None:
-    with Nodes() as nodes:
+    with Folder() as nodes:
         story = through_kills(Pretends(nodes, wrong=33), nodes, 1, 0, 40, 2, 100.0)
     assert not story.same and "NOT equal" in str(story)
     off = [a != b for a, b in zip(story.losses, story.undisturbed, strict=True)]
@@ -99,7 +126,7 @@ def test_a_job_that_does_not_get_on_is_told() -> None:
         def check(self, down: Sequence[str]) -> None:
             pass
 
-    with Nodes() as nodes:
+    with Folder() as nodes:
         launcher = Hangs(nodes)
         with pytest.raises(JobFailed, match=r"at step 0 after 0\.2 s, with 0 of 3 kills"):
             through_kills(launcher, nodes, 3, 0, 40, 2, 0.2)
@@ -112,9 +139,9 @@ def test_a_job_that_ends_early_is_told_and_one_that_ended_meanwhile_is_not() -> 
             if self.training.step == 20:
                 raise JobFailed("a ended with exit code 1.")
 
-    with Nodes() as nodes, pytest.raises(JobFailed, match="a ended with exit code 1"):
+    with Folder() as nodes, pytest.raises(JobFailed, match="a ended with exit code 1"):
         through_kills(Ends(nodes), nodes, 0, 0, 40, 2, 100.0)
-    with Nodes() as nodes:
+    with Folder() as nodes:
         assert len(through_kills(Ends(nodes), nodes, 0, 0, 20, 2, 100.0).losses) == 20
 
 
@@ -129,7 +156,7 @@ def test_moments_come_from_the_seed() -> None:
 
 
 def test_a_node_that_is_down_is_not_killed_again() -> None:
-    with Nodes() as nodes:
+    with Folder() as nodes:
         job = Job(Pretends(nodes), nodes, plans(2, 0, 2), 40, 2)
         node = job.planned[0].node
         job.kill(job.planned[0]._replace(away=50))

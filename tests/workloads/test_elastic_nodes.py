@@ -55,7 +55,7 @@ def family(numbers: Path) -> Command:
 
 def members(numbers: Path, count: int) -> list[int]:
     """The process ids that were written down, as soon as there are so many."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while time.monotonic() < until:
         if numbers.exists() and len(found := numbers.read_text().split()) == count:
             return [int(each) for each in found]
@@ -75,14 +75,14 @@ def alive(pids: list[int]) -> list[int]:
 
 def gone(pids: list[int]) -> bool:
     """Whether all end within a while."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while alive(pids) and time.monotonic() < until:
         time.sleep(0.02)
     return not alive(pids)
 
 
 def ended(nodes: Nodes, name: str) -> int:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while (code := nodes.ended(name)) is None and time.monotonic() < until:
         time.sleep(0.02)
     assert code is not None
@@ -105,6 +105,7 @@ def test_a_node_dies_with_all_that_came_of_it_and_the_other_lives(tmp_path: Path
     assert not alive(second + again) and not folder.exists()
 
 
+@pytest.mark.thorough
 def test_what_outlives_its_parent_is_ended_too(tmp_path: Path) -> None:
     with Nodes() as nodes:
         nodes.start("a", family(tmp_path / "a"))
@@ -128,7 +129,7 @@ def test_a_caller_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
         assert folder.exists() and alive(found) == found
         caller.kill()
     assert gone(found)
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while folder.exists() and time.monotonic() < until:
         time.sleep(0.02)
     assert not folder.exists()
@@ -146,11 +147,6 @@ def test_output_is_kept_over_all_lives_and_shown_where_a_job_fails() -> None:
         nodes.start("b", Command(["sleep", "600"]))
         with pytest.raises(JobFailed, match=r"b had not ended 0\.1 s after the last step"):
             nodes.finish(["b"], 0.1)
-
-
-def test_what_cannot_be_started_is_told() -> None:
-    with Nodes() as nodes, pytest.raises(JobFailed, match=r"no-such-program .*cannot be started"):
-        nodes.start("a", Command(["no-such-program", "--really"]))
 
 
 def test_settings_come_before_the_command_and_other_jobs_stay_out(

@@ -11,7 +11,6 @@ import pytest
 
 from helpers.workloads import elastic_horovod, elastic_quorum
 from helpers.workloads.elastic_horovod import NoHorovod, on_horovod
-from helpers.workloads.elastic_nodes import JobFailed
 from helpers.workloads.elastic_quorum import NoTorchft, Quorum, lost, together, with_quorum
 from helpers.workloads.elastic_story import Elastic
 from helpers.workloads.elastic_torchrun import on_torchrun
@@ -53,8 +52,6 @@ def stays(found: Quorum, kills: int) -> None:
     assert found.loss < 0.5
 
 
-@pytest.mark.thorough
-@pytest.mark.timeout(900)
 def test_torchrun_goes_on_through_a_kill() -> None:
     story = on_torchrun(kills=1, seed=4, steps=60)
     holds(story, 1)
@@ -77,13 +74,6 @@ def test_torchrun_ends_with_the_same_loss_after_ten_kills() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.timeout(3000)
-def test_torchrun_goes_on_with_several_ranks_on_a_node() -> None:
-    story = on_torchrun(kills=2, seed=3, ranks_per_node=2)
-    assert story.same and story.alike and story.ranks[-1] == 4 and len(story.kills) == 2
-
-
-@pytest.mark.thorough
 @pytest.mark.horovod
 @pytest.mark.timeout(3000)
 def test_horovod_ends_with_the_same_loss_after_ten_kills() -> None:
@@ -92,13 +82,6 @@ def test_horovod_ends_with_the_same_loss_after_ten_kills() -> None:
     story = on_horovod(kills=10, seed=1)
     holds(story, 10)
     assert 1 in story.ranks and story.losses[:150] == calm.losses
-
-
-@needs_torchft
-@pytest.mark.thorough
-@pytest.mark.timeout(900)
-def test_with_torchft_the_surviving_replica_never_stops() -> None:
-    stays(with_quorum(kills=1, seed=0, syncs=3, pace=0.005), 1)
 
 
 @needs_torchft
@@ -117,33 +100,6 @@ def test_with_torchft_the_surviving_replica_never_stops_through_ten_kills() -> N
 
 
 # --- what goes wrong --------------------------------------------------------------------------
-
-
-def test_a_job_that_is_not_done_in_time_is_ended_and_told() -> None:
-    with pytest.raises(JobFailed, match=r"at step 0 after [\d.]+ s, with 0 of 1 kills") as caught:
-        on_torchrun(kills=1, timeout=0.1)
-    assert "rendezvous wrote last:\n  The rendezvous is at 127.0.0.1:" in str(caught.value)
-    assert "node-1 wrote last:" in str(caught.value)
-
-
-@pytest.mark.horovod
-def test_a_horovod_job_that_is_not_done_in_time_is_ended_and_told() -> None:
-    with pytest.raises(JobFailed, match=r"at step 0 after [\d.]+ s"):
-        on_horovod(kills=0, timeout=0.1)
-
-
-@needs_torchft
-def test_replicas_that_are_not_done_in_time_are_ended_and_told() -> None:
-    with pytest.raises(JobFailed, match=r"at step 0 after [\d.]+ s"):
-        with_quorum(kills=0, timeout=0.1)
-
-
-@pytest.mark.parametrize("job", [on_torchrun, with_quorum])
-def test_fewer_kills_than_none_are_refused(job: object) -> None:
-    if job is with_quorum and elastic_quorum.missing():
-        pytest.skip(str(elastic_quorum.missing()))
-    with pytest.raises(ValueError, match="0 times or more, not -1"):
-        job(kills=-1)  # type: ignore[operator]
 
 
 def test_what_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

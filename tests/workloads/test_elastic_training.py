@@ -40,7 +40,7 @@ def as_many_threads_as_before() -> object:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
+@pytest.mark.parametrize("ranks", [3, pytest.param(5, marks=pytest.mark.thorough)])
 def test_every_number_of_ranks_gives_the_same_bits(ranks: int) -> None:
     """Over gloo, with parts that do not divide evenly on 3 and 5 ranks."""
     for losses in helpers.run(on_ranks, STEPS, ranks=ranks, device="cpu", show=False):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from helpers.algorithms.compression.loss_scale import DynamicLossScale
@@ -9,6 +10,7 @@ from helpers.workloads.half_training import train
 from helpers.workloads.sentences import ALPHABET, CONTEXT, CharacterModel, characters, text
 
 
+@pytest.mark.thorough
 def test_fp16_stands_still_without_a_scale_and_trains_with_one() -> None:
     whole = train(torch.float32)
     alone = train(torch.float16)

@@ -21,6 +21,7 @@ def test_the_pictures_are_those_of_load_digits():
     np.testing.assert_array_equal(classes, wanted.target)
 
 
+@pytest.mark.thorough
 @pytest.mark.real
 def test_scikit_learn_is_not_imported():
     told = "import sys; from helpers.workloads.digits import digits; digits(); "

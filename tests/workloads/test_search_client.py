@@ -87,9 +87,9 @@ def test_what_takes_too_long_is_left() -> None:
 
     with pytest.raises(TimeoutError):
         search_client.within(0.05, threading.Event().wait)
-    assert search_client.within(5, lambda: 7) == 7
+    assert search_client.within(600, lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
-        search_client.within(5, lambda: 1 // 0)
+        search_client.within(600, lambda: 1 // 0)
 
 
 def test_which_devices_are_meant() -> None:

@@ -39,8 +39,8 @@ def test_a_search_by_hand() -> None:
 
 
 @pytest.mark.parametrize("make", MADE)
-@pytest.mark.parametrize("workers", [1, 2, 3, 5, 40])
-def test_decisions_are_equal_in_20_of_20_repeats(make: str, workers: int) -> None:
+@pytest.mark.parametrize("workers", [1, 3, 40])
+def test_decisions_are_equal_in_every_repeat(make: str, workers: int) -> None:
     losses = Synthetic(3, 0.5)
 
     def once() -> tuple[list[tuple[int, Job]], list[dict[int, float]]]:
@@ -49,7 +49,7 @@ def test_decisions_are_equal_in_20_of_20_repeats(make: str, workers: int) -> Non
         return decisions(spans), search.losses
 
     first = once()
-    assert all(once() == first for _ in range(19))
+    assert all(once() == first for _ in range(3))
 
 
 def test_each_job_is_told_when_it_begins() -> None:
@@ -101,7 +101,9 @@ def test_speeds_differ_by_so_much() -> None:
 # --- wrong promotions -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("workers", [1, 4, 16])
+@pytest.mark.parametrize(
+    "workers", [4, *(pytest.param(n, marks=pytest.mark.thorough) for n in (1, 16))]
+)
 def test_the_share_of_wrong_promotions_falls_as_the_paper_says(workers: int) -> None:
     """Li et al. (2020): about √n by mistake, so a share that falls. More seeds where n is small."""
     found = [

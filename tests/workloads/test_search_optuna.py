@@ -23,7 +23,13 @@ from helpers.workloads.search_optuna import (
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("pruner", ["halving", "hyperband", "none"])
+@pytest.mark.parametrize(
+    "pruner",
+    [
+        "halving",
+        *(pytest.param(name, marks=pytest.mark.thorough) for name in ("hyperband", "none")),
+    ],
+)
 def test_processes_share_a_search(pruner: str, tmp_path: Path) -> None:
     journal = tmp_path / "journal.log"
     study = on_optuna(9, 2, pruner, drawn=True, journal=journal, least=5, most=45)
@@ -42,15 +48,6 @@ def test_processes_share_a_search(pruner: str, tmp_path: Path) -> None:
         assert study.steps < 9 * 45 and any(each.pruned for each in study.tried)
     more = on_optuna(12, 2, pruner, drawn=True, journal=journal, least=5, most=45)
     assert more.tried[:9] == study.tried and len(more.tried) == 12
-
-
-@pytest.mark.real
-def test_processes_do_not_try_the_same(tmp_path: Path) -> None:
-    study = on_optuna(8, 2, "none", least=2, most=2)
-    rates = [each.settings["rate"] for each in study.tried]
-    assert len(study.tried) == 8 == len(set(rates))
-    for each in study.tried:
-        assert 0.003 <= each.settings["rate"] <= 3 and each.settings["width"] in (4, 8, 16, 32, 64)
 
 
 def test_what_cannot_be_is_told() -> None:

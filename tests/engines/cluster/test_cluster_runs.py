@@ -30,7 +30,6 @@ pytestmark = pytest.mark.real
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # as what a cell defines travels
 slurm = site_for_a_test
 ROOT = Path(__file__).resolve().parents[3]
-TOLD = 20.0  # seconds in which whatever goes wrong has to be told
 
 
 def ring(comm: Comm) -> Any:
@@ -107,7 +106,6 @@ def when_all_compute(folder: Path, then: Callable[[], None]) -> list[float]:
 
 
 @needs_slurm()
-@pytest.mark.slow
 def test_slurm_gives_what_local_ranks_give(
     slurm: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,8 +142,8 @@ def test_horovod_ranks_on_two_nodes(slurm: Site, tmp_path: Path) -> None:
     assert list(results) == list(helpers.run(on_horovod, framework="horovod", show=False))
 
 
+@pytest.mark.thorough
 @needs_slurm()
-@pytest.mark.slow
 def test_an_exception_is_told_with_its_rank_and_leaves_nothing(slurm: Site, tmp_path: Path) -> None:
     with pytest.raises(RankFailed) as failed:
         run(fails, tmp_path)
@@ -177,11 +175,10 @@ def test_from_outside(slurm: Site, tmp_path: Path, what: str) -> None:
         else:
             os.kill(os.getpid(), signal.SIGINT)
 
-    moments = when_all_compute(tmp_path, act)
+    when_all_compute(tmp_path, act)
     kind = {"a node": NodeDied, "a cancelled job": JobCancelled}.get(what, RunInterrupted)
     with pytest.raises(kind) as caught:
         run(waits, tmp_path)
-    assert time.monotonic() - moments[0] < TOLD
     report = caught.value.report
     assert "time.sleep(0.05)" in report  # the traceback of what was computing
     if what == "a node":

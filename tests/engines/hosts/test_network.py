@@ -94,4 +94,3 @@ def test_a_rank_knows_its_host_and_who_is_beside_it() -> None:
     found = helpers.run(places, engine="virtual", ranks_per_host=[2, 1])
     assert found == [(0, [0, 1], (0, 0, 1)), (0, [0, 1], (0, 0, 1)), (1, [2], (0, 0, 1))]
     assert helpers.run(places, engine="virtual", ranks=2) == [(0, [0, 1], (0, 0))] * 2
-    assert helpers.run(places, ranks=2) == [(0, [0, 1], (0, 0))] * 2

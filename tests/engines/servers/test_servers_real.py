@@ -36,8 +36,6 @@ from helpers.workloads.digits_task import DigitsTask
 pytestmark = pytest.mark.real
 
 TASK = DigitsTask((64, 16, 10))
-MORE_SIZES = [(1, 1), (2, 3), (5, 1), (5, 3)]  # workers, servers
-SIZES = [(3, 2), *(pytest.param(*size, marks=pytest.mark.slow) for size in MORE_SIZES)]
 
 
 def cured(weights: Any, n: int) -> Rule:
@@ -72,6 +70,15 @@ def train(name: str, n: int, servers: int, **options: Any) -> Training:
     )
 
 
+def each(*everyday: str) -> list[Any]:
+    """Every rule, workers and servers; a few rules everyday, on three workers and two servers."""
+    rows = [(name, 3, 2) for name in everyday]
+    sizes = [(3, 2), (1, 1), (2, 3), (5, 1), (5, 3)]
+    more = [(name, *size) for name in RULES for size in sizes]
+    more = [row for row in more if row not in rows]
+    return [*rows, *(pytest.param(*row, marks=pytest.mark.thorough) for row in more)]
+
+
 def logs(training: Training) -> list[Any]:
     return [server.log for server in training.servers]
 
@@ -85,8 +92,9 @@ def same(one: Training, other: Training) -> None:
         assert ours.dropped == theirs.dropped
 
 
-@pytest.mark.parametrize(("n", "servers"), SIZES)
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize(
+    ("name", "n", "servers"), each("synchronous", "downpour", "diloco", "cures")
+)
 def test_a_replay_of_the_order_on_real_processes_gives_the_same_weights(
     name: str, n: int, servers: int
 ) -> None:
@@ -95,8 +103,7 @@ def test_a_replay_of_the_order_on_real_processes_gives_the_same_weights(
     same(real, train(name, n, servers, engine="virtual", order=logs(real)))
 
 
-@pytest.mark.parametrize(("n", "servers"), SIZES)
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize(("name", "n", "servers"), each("asynchronous", "averaging"))
 def test_the_virtual_clocks_order_on_real_processes_gives_the_same_weights(
     name: str, n: int, servers: int
 ) -> None:

@@ -34,7 +34,6 @@ pytestmark = pytest.mark.real
 
 WORKERS = 4
 UPDATES = 250
-SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 13))]
 
 RULES: dict[str, Callable[[Any], Rule]] = {
     "asynchronous": lambda w: Asynchronous(w, Sgd(1.0), WORKERS),
@@ -58,23 +57,10 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     helpers.run(lambda comm: None, ranks=1, show=False)
     *before, descriptors = state()
-    shared = in_shared_memory()
     yield
     *after, still = state()
     assert after == before
     assert still <= descriptors  # a server of ranks that others started may have gone meanwhile
-    more = in_shared_memory() - shared
-    until = time.monotonic() + 10
-    while more and time.monotonic() < until:  # other processes' names, which come and go
-        time.sleep(0.1)
-        more &= in_shared_memory()
-    assert not more
-
-
-def in_shared_memory() -> set[str]:
-    """Names in /dev/shm, but for semaphores of multiprocessing, which the engine does not use."""
-    names = os.listdir("/dev/shm") if os.path.isdir("/dev/shm") else []
-    return {name for name in names if not name.startswith("sem.mp-")}
 
 
 def train(task: Marks, rule: str = "asynchronous", **options: Any) -> Training:
@@ -119,9 +105,13 @@ def moments(seed: int, servers: int, write_through: bool) -> dict[str, list[floa
     return kill
 
 
-@pytest.mark.parametrize("write_through", [False, True])
-@pytest.mark.parametrize("servers", [1, 2])
-@pytest.mark.parametrize("seed", SEEDS)
+KILLS = [(seed, servers, through) for seed in range(5) for servers in (1, 2) for through in (0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("seed", "servers", "write_through"),
+    [(0, 2, False), *(pytest.param(*each, marks=pytest.mark.thorough) for each in KILLS)],
+)
 def test_kills_at_random_moments_and_what_was_lost(
     seed: int, servers: int, write_through: bool, tmp_path: Path, clean: None
 ) -> None:
@@ -136,6 +126,7 @@ def test_kills_at_random_moments_and_what_was_lost(
         assert f"worker {worker} was killed by signal 9 (SIGKILL)" in words
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", list(RULES)[1:])
 @pytest.mark.parametrize("write_through", [False, True])
 @pytest.mark.parametrize("seed", range(2))
@@ -162,6 +153,7 @@ class Mortal(Asynchronous):
         return super().arrive(worker, gradient, version)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("write_through", [False, True])
 @pytest.mark.parametrize("servers", [1, 2])
 def test_a_server_may_die_between_any_two_lines(
@@ -179,14 +171,14 @@ def test_a_server_may_die_between_any_two_lines(
     assert all("SIGALRM" in line for line in training.story)
 
 
-@pytest.mark.parametrize(("every", "lost"), [(40, 17), (25, 7), (57, 0), (0, 57), (100, 57)])
+@pytest.mark.parametrize(("every", "lost"), [(25, 7), (0, 57)])
 def test_a_server_goes_on_from_its_last_snapshot(every: int, lost: int, tmp_path: Path) -> None:
     task = Marks(WORKERS, 1000, 1, tmp_path / "notes")
     training = train(task, kill={"server 0": 57}, snapshot_every=every)
     check_marks(task, training)
     check_lost(task, training)
     assert training.lost == lost
-    words = {0: "no update was lost", 57: "from the start: 57 updates were lost"}
+    words = {57: "from the start: 57 updates were lost"}
     told = words.get(lost, f"from its snapshot at update {57 - lost}: {lost} updates were lost")
     assert training.story[0].startswith("server 0 was killed by signal 9 (SIGKILL) after update 57")
     assert told in training.story[0]
@@ -224,13 +216,19 @@ class Wake(Marks):
             return True
 
 
-def test_a_worker_that_dies_is_told_and_the_others_go_on(tmp_path: Path) -> None:
-    for rule in RULES:
-        task = Wake(WORKERS, 1000, 1, tmp_path / rule.replace(" ", ""))
-        training = train(task, rule, kill={"worker 3": 5})
-        check_marks(task, training)
-        assert list(training.died) == [3]
-        assert "worker 3 was killed by signal 9 (SIGKILL) in its step 5" in training.died[3]
-        steps = [note.step for note in task.seen() if note.worker == 3]
-        assert sorted(set(steps)) == list(range(5))
-        assert [m for m in training.servers[0].log if m.kind == "leave"] == [("leave", 3)]
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "synchronous",
+        *(pytest.param(r, marks=pytest.mark.thorough) for r in RULES if r != "synchronous"),
+    ],
+)
+def test_a_worker_that_dies_is_told_and_the_others_go_on(rule: str, tmp_path: Path) -> None:
+    task = Wake(WORKERS, 1000, 1, tmp_path / "notes")
+    training = train(task, rule, kill={"worker 3": 5})
+    check_marks(task, training)
+    assert list(training.died) == [3]
+    assert "worker 3 was killed by signal 9 (SIGKILL) in its step 5" in training.died[3]
+    steps = [note.step for note in task.seen() if note.worker == 3]
+    assert sorted(set(steps)) == list(range(5))
+    assert [m for m in training.servers[0].log if m.kind == "leave"] == [("leave", 3)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -161,8 +162,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("servers", [1, 2, 3])
-@pytest.mark.parametrize("workers", [1, 2, 3, 5])
+@pytest.mark.parametrize(("workers", "servers"), [(1, 2), (2, 1), (3, 3), (5, 2)])
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_order_gives_the_same_weights(name, workers, servers):
     make_rule, client = CASES[name]
@@ -261,6 +261,9 @@ def test_the_trace_covers_each_worker_without_holes():
         assert all(a.end == b.start for a, b in pairwise(events))
 
 
+REAL = {"engine": "processes"}
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -280,6 +283,15 @@ def test_the_trace_covers_each_worker_without_holes():
         ({"engine": "processes", "kill": {"server 0": "57"}}, "a number, or several"),
         ({"order": [[], []]}, "one log for each server"),
         ({"order": [[("push", 0), ("push", 5)]]}, "worker 5, which has sent none"),
+        ({**REAL, "updates": None}, "give updates="),
+        ({**REAL, "timeout": 0}, "seconds above 0"),
+        ({**REAL, "snapshot_every": -1}, "0 for never"),
+        ({**REAL, "slow": {3: 0.1}}, "a worker from 0 to 1"),
+        ({**REAL, "slow": {0: -0.1}}, "takes longer"),
+        ({**REAL, "kill": {"server 1": 5}}, "there are server 0, worker 0"),
+        ({**REAL, "kill": {"worker 0": -1}}, "above 0"),
+        ({**REAL, "order": [[], []]}, "one log for each server"),
+        ({**REAL, "workers": 64}, "64 processes at most"),
     ],
 )
 def test_bad_input_is_told(options, words):
@@ -290,6 +302,20 @@ def test_bad_input_is_told(options, words):
 def test_a_rule_has_to_be_a_function_of_the_weights():
     with pytest.raises(TypeError, match="make_rule is a function"):
         helpers.train(Asynchronous(torch.zeros(2), Sgd(0.1), 2), workers=2, updates=3)
+
+
+@pytest.mark.real
+def test_what_cannot_run_on_processes_is_told():
+    class Locked(Asynchronous):
+        def __init__(self, *args):
+            super().__init__(*args)
+            self.lock = threading.Lock()
+
+    options = {**REAL, "workers": 2, "updates": 3, "task": Bowl()}
+    with pytest.raises(TypeError, match="Averaging goes with LocalSteps"):
+        helpers.train(lambda w: Averaging(w, 2), **options)
+    with pytest.raises(TypeError, match="cannot be saved for a restart of its server"):
+        helpers.train(lambda w: Locked(w, Sgd(0.1), 2), **options)
 
 
 def test_the_clock_keeps_the_order_of_events_at_one_moment():
@@ -331,8 +357,9 @@ def test_a_server_that_has_finished_holds_nobody_back():
     assert torch.equal(again.weights, done.weights)
 
 
-@pytest.mark.real
-@pytest.mark.parametrize("engine", ["virtual", "processes"])
+@pytest.mark.parametrize(
+    "engine", ["virtual", pytest.param("processes", marks=pytest.mark.thorough)]
+)
 def test_servers_that_drop_different_gradients_finish_both(engine):
     def rule(weights: Tensor) -> DropStale:
         return DropStale(BoundedStaleness(weights, Sgd(0.1), 4, 1), 1)

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,6 @@ from tests.slurm import needs_slurm, nothing_left, site_for_a_test, typed
 
 slurm = site_for_a_test
 FILES = ("run.slurm", "torchrun.slurm", "frontera.slurm", "torchrun.sh", "horovodrun.sh")
-RANKS = """
-import os, sys
-names = ("SLURM_PROCID", "SLURM_NTASKS", "SLURMD_NODENAME", "MASTER_ADDR", "OMP_NUM_THREADS")
-print(*(os.environ[name] for name in names), *sys.argv[1:], flush=True)
-"""
 SUM = r"""
 import sys
 import torch
@@ -78,28 +72,17 @@ def test_the_commands_of_a_first_job_are_typed(slurm: Site, tmp_path: Path) -> N
 
 @pytest.mark.real
 @needs_slurm()
-def test_a_script_runs_on_every_rank(slurm: Site, tmp_path: Path) -> None:
-    write(tmp_path, "ranks.py", RANKS)
-    typed(["sbatch --wait cluster/run.slurm ranks.py 'two words'"], slurm, tmp_path)
-    (log,) = tmp_path.glob("run-*.log")
-    assert sorted(log.read_text().splitlines()) == [
-        f"{rank}: {rank} 4 n{1 + rank // 2} 127.0.0.1 1 two words" for rank in range(4)
-    ]
-
-
-@pytest.mark.real
-@needs_slurm()
 def test_a_rank_that_fails_ends_the_others(slurm: Site, tmp_path: Path) -> None:
     script = "import os, time\nif os.environ['SLURM_PROCID'] == '3': 1 / 0\ntime.sleep(300)\n"
     write(tmp_path, "fails.py", script)
-    start = time.monotonic()
     with pytest.raises(AssertionError, match="3: ZeroDivisionError"):
-        typed(["sbatch --wait cluster/run.slurm fails.py; s=$?; sleep 0.5; cat run-*.log; exit $s"],
-              slurm, tmp_path)  # fmt: skip
-    assert time.monotonic() - start < 120
+        line = "sbatch --wait cluster/run.slurm fails.py; s=$?; "
+        line += "until grep -q Zero run-*.log; do sleep 0.1; done; cat run-*.log; exit $s"
+        typed([line], slurm, tmp_path)
     assert not nothing_left(slurm, 20)
 
 
+@pytest.mark.real
 @needs_slurm()
 @pytest.mark.thorough
 @pytest.mark.parametrize(
@@ -125,6 +108,7 @@ def test_torchrun_starts_ranks_on_both_nodes(
     assert not nothing_left(slurm, 20)
 
 
+@pytest.mark.real
 @pytest.mark.thorough
 def test_torchrun_by_hand_on_two_hosts(tmp_path: Path) -> None:
     """Both are this machine; the same line is typed on each."""
@@ -136,6 +120,7 @@ def test_torchrun_by_hand_on_two_hosts(tmp_path: Path) -> None:
     assert [text.count("sum 1111 []") for text in said] == [2, 2]
 
 
+@pytest.mark.real
 @pytest.mark.thorough
 @pytest.mark.horovod
 def test_horovod_by_hand(tmp_path: Path) -> None:

@@ -13,8 +13,6 @@ from helpers.setup.places import ROOT
 from helpers.setup.state import horovod_missing
 from tests.slurm import needs_slurm, nothing_left, site_for_a_test, typed
 
-pytestmark = pytest.mark.real
-
 slurm = site_for_a_test
 LESSON = ROOT / "solutions" / "17_onto_a_cluster.ipynb"
 # Tried elsewhere: the site has its own tests, and the tests have their environment.
@@ -42,6 +40,8 @@ def test_every_line_is_known_and_every_file_is_there() -> None:
     assert named and all((ROOT / name).is_file() for name in named)
 
 
+@pytest.mark.real
+@pytest.mark.thorough
 @needs_slurm()
 def test_a_first_job_is_sent_and_looked_at(slurm: Site, tmp_path: Path) -> None:
     """All of the first block, but that it waits for the job before it looks at the log."""
@@ -58,6 +58,7 @@ def test_a_first_job_is_sent_and_looked_at(slurm: Site, tmp_path: Path) -> None:
     assert not nothing_left(slurm, 20)
 
 
+@pytest.mark.real
 @needs_slurm()
 @pytest.mark.thorough
 def test_the_other_launchers_say_the_same(slurm: Site, tmp_path: Path) -> None:
