@@ -40,6 +40,7 @@ assert not [one.question for one in predict.made() if not one.compared]
 """
 
 
+@pytest.mark.real
 @pytest.mark.slow
 @pytest.mark.sample(*releases.WITH_ANSWERS)
 @pytest.mark.timeout(SECONDS + 120)
@@ -74,6 +75,7 @@ def nbval(path: Path, course: Path = ROOT) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.real
 @pytest.mark.slow
 @pytest.mark.timeout(SECONDS + 120)
 def test_the_lesson_on_links_is_complete_without_virtual_hosts(
@@ -85,6 +87,7 @@ def test_the_lesson_on_links_is_complete_without_virtual_hosts(
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
 
+@pytest.mark.real
 @pytest.mark.slow
 def test_nbval_sees_an_output_that_has_changed(tmp_path: Path) -> None:
     # A comparison that cannot fail would be no comparison.
@@ -98,6 +101,7 @@ def test_nbval_sees_an_output_that_has_changed(tmp_path: Path) -> None:
     assert done.returncode == 1 and "Cell outputs differ" in done.stdout
 
 
+@pytest.mark.real
 @pytest.mark.slow
 @pytest.mark.parametrize("tagged, code", [(True, 0), (False, 1)])
 def test_a_tag_lets_numbers_differ_by_a_little(tagged: bool, code: int, tmp_path: Path) -> None:
