@@ -171,9 +171,7 @@ def test_of_two_tries_the_one_that_judged_something_counts(
     assert (done.failed, not_judged(done)) == ([], {"dora": (UNJUDGED,)})
 
 
-def test_a_slot_that_hangs_is_ended(
-    graded: Grade, folder: Path, tmp_path: Path
-) -> None:
+def test_a_slot_that_hangs_is_ended(graded: Grade, folder: Path, tmp_path: Path) -> None:
     hand_in(folder, "dora", sleep=slots.PATIENCE + 60)
     assert graded().failed == ["dora"]
     assert len(totals(tmp_path / "out")) == 4
