@@ -75,7 +75,7 @@ def test_kills_lose_nothing_and_nothing_is_graded_twice(tmp_path: Path) -> None:
 def test_an_interrupt_ends_it_and_all_that_it_started(tmp_path: Path) -> None:
     folder, out = tmp_path / "in", tmp_path / "out"
     hand_in(folder, "ann")
-    hand_in(folder, "slow", sleep=60)
+    hand_in(folder, "slow", until=str(tmp_path / "never"))
     process = start("--watch", folder, "--out", out, environment=environment(tmp_path))
     wait_for(lambda: kept(out) == ["ann"] and (out / "grades.json").exists(), process)
     second = start("--watch", folder, "--out", out, environment=environment(tmp_path))
