@@ -74,9 +74,8 @@ def code_of(path: Path) -> str:
         if token.type == tokenize.COMMENT:
             lines[token.start[0] - 1] = lines[token.start[0] - 1][: token.start[1]]
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
-            node
-        ):
+        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        if documented and ast.get_docstring(node) is not None:
             first = node.body[0]
             for number in range(first.lineno - 1, first.end_lineno or first.lineno):
                 lines[number] = ""

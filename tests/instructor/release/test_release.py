@@ -19,8 +19,9 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
 from helpers import cli
-from helpers.exercises import check, find, lessons, of_lesson
-from helpers.exercises.released import LeftOut, is_left_out, left_out
+from helpers.exercises import check, find, known, lessons, of_lesson
+from helpers.exercises.apart import observe_here
+from helpers.exercises.released import OUTCOMES, LeftOut, is_left_out, left_out
 from helpers.instructor.release import outcomes, pack
 from helpers.instructor.release.cells import answers
 from helpers.instructor.release.cells import recorded as recorded_cells
@@ -115,6 +116,22 @@ def test_what_wrong_answers_do_is_found_out_once(
     (held,) = tmp_path.rglob("07-*.json")
     held.write_text("half", encoding="utf-8")
     assert outcomes.outcomes("07") == first and asked == 2 * [*first]
+
+
+def test_a_release_knows_what_wrong_answers_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exercise = find("07.1")
+    here = {case.name: known.of_case(exercise, case, observe_here) for case in exercise.cases(0)}
+    (tmp_path / "lesson_07").mkdir()
+    table = json.dumps({exercise.number: known.kept(exercise)})
+    (tmp_path / "lesson_07" / OUTCOMES).write_text(table, encoding="utf-8")
+    monkeypatch.setattr(known, "_HERE", tmp_path)
+    known.released.cache_clear()
+    held = known.released(exercise.number)
+    known.released.cache_clear()
+    assert [*held] == [known.mark(case) for case in exercise.cases(0)]
+    assert repr([*held.values()]) == repr([*here.values()]) and all(here.values())
 
 
 def test_a_cell_that_needs_an_answer_has_outputs_to_show(packed: Path) -> None:
