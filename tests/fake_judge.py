@@ -24,24 +24,27 @@ EXERCISES = [("02.1", 2.0), ("02.2", 3.0), ("02.3", 4.0), ("02.4", 2.0), ("02.5"
 UNJUDGED = "02.3"
 BUSY = "The machine was too busy to tell."
 DRAWN = [outcome for outcome in OUTCOMES if outcome != NOT_JUDGED]
+end_process = os._exit
 MISTAKES = ["sums instead of averaging", "sends everything to rank 0", "=HYPERLINK(1)"]
+
+
+class Died(BaseException):
+    """The judge's process has ended, where it is no process of its own: see fake_slots.py."""
 
 
 class FakeJudge:
     """Made and used as `helpers.instructor.judge.Judge`."""
 
     def __init__(self, lesson: str, mode: Mode, slot: int) -> None:
-        self.lesson, self.mode = lesson, mode
+        self.lesson, self.mode, self.called = lesson, mode, str(os.getpid())
         if os.environ.get("FAKE_JUDGE") == "unable":
             raise RuntimeError("The sandbox is on strike.")
         if os.environ.get("FAKE_JUDGE") == "stillborn":
-            os._exit(1)
+            end_process(1)
 
     def grade(self, path: Path, submission: str, seed: int) -> Any:
-        if log := os.environ.get("FAKE_JUDGE_LOG"):
-            with open(log, "a", encoding="utf-8") as file:
-                file.write(f"{os.getpid()} {path.name if path.stem != '02_messages' else path}\n")
-        told = _first_cell(path)
+        self.note(path)
+        told = first_cell(path)
         time.sleep(told.get("sleep", 0))
         while "until" in told and not os.path.exists(told["until"]):
             time.sleep(0.01)
@@ -53,6 +56,12 @@ class FakeJudge:
             submission, self.lesson, seed, self.mode, grades, told.get("note", "")
         )
         return SimpleNamespace(grade=made, seconds=0.25, crashes=1)
+
+    def note(self, path: Path) -> None:
+        """Write the call down: by whom, and of what."""
+        if log := os.environ.get("FAKE_JUDGE_LOG"):
+            with open(log, "a", encoding="utf-8") as file:
+                file.write(f"{self.called} {path.name if path.stem != '02_messages' else path}\n")
 
     def close(self) -> None:
         pass
@@ -67,13 +76,14 @@ def _obey(order: str, path: Path, then: str = "") -> str:
         except FileExistsError:
             return _obey(then, path)
     if what == "die":
-        os._exit(9)
+        end_process(9)
     if what == "raise":
         raise ValueError("the hidden input was 42")
     return what
 
 
-def _first_cell(path: Path) -> dict[str, Any]:
+def first_cell(path: Path) -> dict[str, Any]:
+    """What a notebook tells the judge to do."""
     try:
         told: dict[str, Any] = json.loads(json.loads(path.read_text())["cells"][0]["source"])
         return told

@@ -10,6 +10,7 @@ from nbformat import NotebookNode
 
 from helpers.exercises import of_lesson
 from helpers.exercises.spec import Exercise
+from helpers.instructor.build_imports import imports_hash
 from helpers.instructor.build_lesson import ANSWER_ID, CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells, code_hash, id_problems, text
 
@@ -79,6 +80,11 @@ def _outputs(notebook: NotebookNode) -> Iterator[str]:
         yield "its outputs are missing: run `./course build --run`"
     elif notebook.metadata.get("course", {}).get("executed") != code_hash(notebook):
         yield "its code was edited after its outputs were stored: run `./course build --run`"
+    elif notebook.metadata.course.get("imports") != imports_hash(notebook):
+        yield (
+            "what its cells import was edited after its outputs were stored: run "
+            "`./course build --run` for this lesson"
+        )
     for cell in code_cells(notebook):
         for output in cell.outputs:
             if output.output_type == "error":

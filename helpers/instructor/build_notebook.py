@@ -14,6 +14,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from helpers.exercises.record import SWITCH
+from helpers.instructor.build_imports import imports_hash
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -72,12 +73,12 @@ def normalise(notebook: NotebookNode) -> NotebookNode:
 
     Execution times, widget state and widget outputs go; outputs, counts, ids and tags stay.
     """
-    executed = notebook.metadata.get("course", {}).get("executed")
+    course = notebook.metadata.get("course")
     notebook.metadata = NotebookNode(
         kernelspec=NotebookNode(KERNEL), language_info=NotebookNode(name="python")
     )
-    if executed:
-        notebook.metadata["course"] = NotebookNode(executed=executed)
+    if course:
+        notebook.metadata["course"] = NotebookNode(course)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     for cell in notebook.cells:
         cell.source = cell.source.rstrip("\n")
@@ -128,7 +129,13 @@ def execute(notebook: NotebookNode, folder: Path, timeout: float = CELL_TIMEOUT)
         record_timing=False,
     )
     client.execute(env=environment)
-    notebook.metadata["course"] = NotebookNode(executed=code_hash(notebook))
+    ran(notebook)
+
+
+def ran(notebook: NotebookNode) -> None:
+    """Note what its outputs were made with: its own code, and what its cells import."""
+    hashes = {"executed": code_hash(notebook), "imports": imports_hash(notebook)}
+    notebook.metadata["course"] = NotebookNode(hashes)
 
 
 def say(line: str) -> None:

@@ -8,11 +8,20 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import fake_slots
 import pytest
-from fake_grader import FILE, JUDGE, ROOT, hand_in, start
+from fake_grader import FILE, JUDGE, ROOT, hand_in
 
 from helpers import cli
 from helpers.commands.paths import typed
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge that pretends, in slots that start no process, and a key of the test's own."""
+    fake_slots.install(monkeypatch)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setattr("helpers.instructor.grading.run.JUDGE", JUDGE)
 
 
 def refuse(*arguments: Any, **keywords: Any) -> str:
@@ -36,9 +45,7 @@ def test_without_a_sandbox_on_purpose(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hand_in(tmp_path / "in", "ann")
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setattr("helpers.instructor.sandbox.missing", refuse)
-    monkeypatch.setattr("helpers.instructor.grading.run.JUDGE", JUDGE)
     asked = ["grade", str(tmp_path / "in"), "--lesson", "02", "--out", str(tmp_path / "out")]
     assert cli.main([*asked, "--sandbox", "none"]) == 0
     assert "Not sandboxed" in capsys.readouterr().out
@@ -76,7 +83,6 @@ def test_what_is_wrong_is_told_in_a_sentence(
 ) -> None:
     hand_in(tmp_path / "in", "ann")
     monkeypatch.setenv("COURSE_FROM", str(tmp_path))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     assert cli.main(["grade", *arguments]) == 2
     assert said in capsys.readouterr().err
 
@@ -92,7 +98,6 @@ def test_a_file_that_cannot_be_read_is_told_before_anything_is_written(
 ) -> None:
     hand_in(tmp_path / "in", "ann")
     monkeypatch.setenv("COURSE_FROM", str(tmp_path))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     asked = ["grade", "in", "--lesson", "02", "--out", "deep/out", "--sandbox", "none"]
     assert cli.main([*asked, option, named]) == 2
     told = capsys.readouterr().err
@@ -126,17 +131,14 @@ def test_the_script_remembers_where_it_was_called(tmp_path: Path) -> None:
     assert told.stdout == f"{tmp_path}\n"
 
 
-@pytest.mark.real
-def test_it_says_what_was_done(tmp_path: Path) -> None:
+def test_it_says_what_was_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("ann", "bob"):
         hand_in(tmp_path / "in", name)
     hand_in(tmp_path / "in", "dora", do="die")
-    environment = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
-    asked = (tmp_path / "in", "--out", tmp_path / "out")
+    asked = ["grade", str(tmp_path / "in"), "--lesson", "02", "--out", str(tmp_path / "out")]
     for graded, before in (("3 graded, 0", ""), ("1 graded, 2", "2 of 3 have their result")):
-        process = start(*asked, environment=environment)
-        said, _ = process.communicate(timeout=60)
-        assert process.returncode == 1
+        assert cli.main([*asked, "--sandbox", "none"]) == 1
+        said = "".join(capsys.readouterr())
         assert f"3 submissions: {graded} unchanged since an earlier run." in said
         assert before in said
         assert "Not judged in full: 1 (dora). That says nothing about the answers." in said
@@ -146,12 +148,10 @@ def test_it_says_what_was_done(tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_it_names_who_was_not_judged_in_full(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for i in range(7):
         hand_in(tmp_path / "in", f"s{i}", do="unjudged")
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setattr("helpers.instructor.grading.run.JUDGE", JUDGE)
     out = tmp_path / "out"
     asked = ["grade", str(tmp_path / "in"), "--lesson", "02", "--out", str(out)]
     assert cli.main([*asked, "--sandbox", "none"]) == 1
@@ -164,11 +164,9 @@ def test_it_names_who_was_not_judged_in_full(
 
 @pytest.mark.real
 def test_a_second_download_is_told_to_instructor_and_student(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hand_in(tmp_path / "in", "ann").with_name("02_messages (1).ipynb").write_text("{}")
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setattr("helpers.instructor.grading.run.JUDGE", JUDGE)
     (tmp_path / "in" / "bob").mkdir()
     for name in ("02 (1).ipynb", "02 (2).ipynb"):
         (tmp_path / "in" / "bob" / name).write_text("{}")
@@ -192,8 +190,6 @@ def test_a_second_download_is_told_to_instructor_and_student(
 @pytest.mark.real
 def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     hand_in(tmp_path / "in", "ann")
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setattr("helpers.instructor.grading.run.JUDGE", JUDGE)
 
     def full(*arguments: Any, **keywords: Any) -> None:
         raise OSError(28, "No space left on device", str(tmp_path / "out" / "x"))

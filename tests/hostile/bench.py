@@ -14,7 +14,7 @@ from typing import Any
 
 from hostile.submission import NUMBERS, OVER, Attack, good
 
-HANGS = 180.0  # seconds after which a grader that says nothing counts as dead
+HANGS = 500.0  # seconds after which a grader that says nothing counts as dead
 SEED = 20_26_11_21
 
 
@@ -155,7 +155,7 @@ def descendants(pid: int) -> set[int]:
     return found
 
 
-def ended(pids: set[int], within: float = 10.0) -> set[int]:
+def ended(pids: set[int], within: float = 120.0) -> set[int]:
     """Those that are still there after a while; zombies that nobody has reaped do not count."""
     last = time.monotonic() + within
     while True:

@@ -13,7 +13,7 @@ from small_solution import NAME, PICTURE, answer_source, cell_of, edit, put, sho
 
 from helpers.instructor.build import build
 from helpers.instructor.build_check import solution_problems
-from helpers.instructor.build_notebook import code_hash
+from helpers.instructor.build_notebook import ran
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_a_good_solution_has_no_problem() -> None:
 def test_a_defect_is_told_in_a_sentence(name: str) -> None:
     notebook = solution()
     spoil(name, notebook)
-    notebook.metadata["course"] = NotebookNode(executed=code_hash(notebook))
+    ran(notebook)
     assert any(DEFECTS[name] in problem for problem in solution_problems(notebook, "00"))
 
 

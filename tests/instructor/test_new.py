@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -12,8 +13,6 @@ import pytest
 from helpers import cli
 from helpers.instructor import new
 from helpers.setup.places import ROOT
-
-pytestmark = pytest.mark.real
 
 COPIED = ("helpers", "tests", "solutions", "lessons", "benchmarks", "cluster", "docs", ".ci")
 # Where a lesson shows that nothing but its own files speaks of: each lists or counts all lessons.
@@ -39,9 +38,7 @@ def course(tmp_path: Path) -> Path:
 def python(course: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Python in a copy of the course."""
     command = [sys.executable, "-B", "-m", *arguments]
-    return subprocess.run(
-        command, cwd=course, capture_output=True, text=True, check=False, timeout=900
-    )
+    return subprocess.run(command, cwd=course, capture_output=True, text=True, check=False)
 
 
 def files(course: Path) -> set[Path]:
@@ -54,8 +51,9 @@ def listing_pages(course: Path) -> list[str]:
     return [(course / page).read_text(encoding="utf-8") for page in new.LISTS]
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.real
+@pytest.mark.thorough
+@pytest.mark.timeout(3600)
 def test_a_new_lesson_passes_and_goes_without_a_trace(course: Path) -> None:
     before, pages = files(course), listing_pages(course)
     made = python(course, "helpers.cli", "new", "19", "my_subject")
@@ -75,6 +73,40 @@ def test_a_new_lesson_passes_and_goes_without_a_trace(course: Path) -> None:
     gone = python(course, "helpers.cli", "new", "--remove", "19")
     assert gone.returncode == 0 and "are gone" in gone.stdout
     assert files(course) == before and listing_pages(course) == pages
+
+
+def test_what_it_writes_is_a_lesson_and_goes_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cells are not run, and what the grader sees of its specs is said by a stand-in."""
+    rows = {"README.md": "| [{} a", "docs/sandbox.md": "| {}.1 | a |"}
+    for page, row in rows.items():
+        (tmp_path / page).parent.mkdir(exist_ok=True)
+        (tmp_path / page).write_text("\n".join(row.format(n) for n in ("17", "18")) + "\nend\n")
+    (tmp_path / "solutions").mkdir()
+    built: list[tuple[str, ...]] = []
+    monkeypatch.setattr(new, "build", lambda run, only, root: built.append(only))
+    monkeypatch.setattr(new, "seen", lambda lesson, root: [f"| {lesson}.1 | theirs |"])
+    pages = listing_pages(tmp_path)
+    names = new.new("19", "my_field", tmp_path)
+    assert built == [("19",)] and names[-1] == "lessons/19_my_field.ipynb"
+    texts = {name: (tmp_path / name).read_text(encoding="utf-8") for name in names[:-1]}
+    assert len(texts) == 7 and files(tmp_path) >= {tmp_path / name for name in texts}
+    for name, text in texts.items():
+        assert "my_subject" not in text and "My subject" not in text and "NN" not in text, name
+        if name.endswith(".py"):
+            compile(text, name, "exec")
+    cells = json.loads(texts["solutions/19_my_field.ipynb"])["cells"]
+    assert "".join(cells[0]["source"]).startswith("# 19 My field")
+    readme, sandbox = (page.splitlines() for page in listing_pages(tmp_path))
+    assert "19 My field" in readme[2] and readme[3] == "end"
+    assert sandbox[2:] == ["| 19.1 | theirs |", "end"]
+    with pytest.raises(new.NotNew, match="is there already"):
+        new.new("19", "another", tmp_path)
+    monkeypatch.setattr("helpers.commands.changed.git", lambda *words, root: [])
+    assert sorted(new.remove("19", tmp_path)) == sorted(texts)
+    assert not [path for path in files(tmp_path) if "19" in path.name]
+    assert listing_pages(tmp_path) == pages
 
 
 @pytest.mark.parametrize(

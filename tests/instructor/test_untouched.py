@@ -20,9 +20,8 @@ HERE = [path for path in LESSONS if path.name[:2] in ("00", "03")]
 SECONDS = 400  # ends one that hangs; other tests run beside it
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.timeout(SECONDS + 120)
-@pytest.mark.sample("00")
 @pytest.mark.parametrize("path", HERE, ids=lambda path: path.stem)
 def test_an_untouched_lesson_runs_to_the_end(path: Path) -> None:
     lesson = read(path)

@@ -31,7 +31,7 @@ def in_a_release(folder: Path) -> Path:
 
 
 @pytest.mark.browser
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_viewer_zooms_by_keyboard_and_names_what_is_under_the_pointer(tmp_path: Path) -> None:
     with opened(in_a_release(tmp_path), tmp_path / "home") as lesson:
         page = lesson.page

@@ -26,7 +26,7 @@ FLAGS = (
     "--no-first-run",
 )
 WIDE, NARROW = (1400, 1000), (700, 1000)
-START = 120.0  # seconds that JupyterLab, and the lesson's kernel, may take to be there
+START = 500.0  # seconds that JupyterLab, and the lesson's kernel, may take to be there
 
 NOTEBOOK = "const panel = window.jupyterapp.shell.currentWidget, notebook = panel.content;"
 CELLS = f"() => {{ {NOTEBOOK} return notebook.model.sharedModel.toJSON().cells; }}"

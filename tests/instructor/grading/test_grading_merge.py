@@ -6,6 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import fake_slots
 import pytest
 from fake_grader import JUDGE, ROOT, hand_in, notebook, results
 
@@ -14,15 +15,14 @@ from helpers.instructor.grading.merge import merge
 from helpers.instructor.grading.run import Done, Wish, grade
 from helpers.instructor.grading.store import Store
 
-pytestmark = pytest.mark.real
-
 PARTS = 3
 ROSTER = "Student,ID,SIS Login ID,My Lesson 2 (77)\nDoe,1,s1,\nRoe,2,s2,\nPoe,3,poe,\nMoe,4,moe,\n"
 
 
 @pytest.fixture(autouse=True)
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key of the test's own, and a grader that nobody edits meanwhile."""
+    """A key of the test's own, a grader that nobody edits meanwhile, and slots in this process."""
+    fake_slots.install(monkeypatch)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     version = "helpers.instructor.grading.run.grader_version"
     monkeypatch.setattr(version, lambda lesson, judge: "as it was")
@@ -138,6 +138,7 @@ ARRAY = {"SLURM_ARRAY_TASK_ID": "2", "SLURM_ARRAY_TASK_COUNT": "5", "SLURM_CPUS_
 ASKED = ("my class", "03", "parts", "grading.key", "--roster", "class list.csv")
 
 
+@pytest.mark.real
 def test_a_slurm_task_grades_its_part(tmp_path: Path) -> None:
     done = task(tmp_path, *ASKED, **ARRAY, SLURM_ARRAY_TASK_MIN="1", SLURM_ARRAY_TASK_MAX="5")
     assert done.stdout == (
@@ -148,6 +149,7 @@ def test_a_slurm_task_grades_its_part(tmp_path: Path) -> None:
     assert "--shard 2/9" in task(tmp_path, *ASKED, **again).stdout
 
 
+@pytest.mark.real
 def test_a_slurm_task_says_what_it_lacks(tmp_path: Path) -> None:
     assert "Use: sbatch" in task(tmp_path, "folder", **ARRAY).stderr
     assert "one task of an array" in task(tmp_path, *ASKED).stderr

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import fake_slots
 import pytest
 from fake_grader import FILE, JUDGE, hand_in, notebook, results
 from fake_judge import UNJUDGED
@@ -30,7 +31,8 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def graded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Grade:
-    """Grades the folder into OUT beside it."""
+    """Grades the folder into OUT beside it, in this process."""
+    fake_slots.install(monkeypatch)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder.parent / "config"))
     monkeypatch.setenv("FAKE_JUDGE_LOG", str(folder.parent / "log"))
     version = "helpers.instructor.grading.run.grader_version"
@@ -171,11 +173,8 @@ def test_of_two_tries_the_one_that_judged_something_counts(
     assert (done.failed, not_judged(done)) == ([], {"dora": (UNJUDGED,)})
 
 
-def test_a_slot_that_hangs_is_ended(
-    graded: Grade, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(slots, "PATIENCE", 5.0)  # a slot's own start is to fit, on a busy machine
-    hand_in(folder, "dora", sleep=60)
+def test_a_slot_that_hangs_is_ended(graded: Grade, folder: Path, tmp_path: Path) -> None:
+    hand_in(folder, "dora", sleep=slots.PATIENCE + 60)
     assert graded().failed == ["dora"]
     assert len(totals(tmp_path / "out")) == 4
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import fake_slots
 import pytest
 from fake_grader import FILE, JUDGE, hand_in, notebook, results
 
@@ -20,7 +19,7 @@ from helpers.instructor.grading.run import Wish, grade
 from helpers.instructor.grading.watch import Watched, watch
 from helpers.instructor.report.write import write_reports
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+IDLE = 30.0  # seconds of the test's clock
 Step = tuple[str, Callable[[], object]]
 
 
@@ -30,7 +29,8 @@ class Script:
     said: the lines.
     """
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, clock: fake_slots.Clock) -> None:
+        self.clock = clock
         self.folder, self.out, self.log = home / "in", home / "out", home / "log"
         self.said: list[str] = []
 
@@ -43,7 +43,7 @@ class Script:
             if left and left[0][0] in line:
                 left.pop(0)[1]()
 
-        made = watch(self.wish(**wish), say, until_idle=0.8)
+        made = watch(self.wish(**wish), say, until_idle=IDLE)
         assert left == [], self.said
         return made
 
@@ -72,19 +72,13 @@ class Script:
 
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
-    """With short times, a key of the test's own, and a grader that nobody edits meanwhile."""
+    """With a clock and a key of the test's own, and a grader that nobody edits meanwhile."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("FAKE_JUDGE_LOG", str(tmp_path / "log"))
-    grading = "helpers.instructor.grading"
-    monkeypatch.setattr(f"{grading}.run.grader_version", lambda lesson, judge: "as it was")
-    for name, value in (("EVERY", 0.1), ("SHARE", 0), ("PAUSE", 0)):  # as on a quick machine
-        monkeypatch.setattr(f"{grading}.watch.{name}", value)
-    for module in ("arrivals", "edited"):
-        monkeypatch.setattr(f"{grading}.{module}.STILL", 0.3)
-    for module in ("arrivals", "watch"):
-        monkeypatch.setattr(f"{grading}.{module}.BROKEN", 0.9)
+    version = "helpers.instructor.grading.run.grader_version"
+    monkeypatch.setattr(version, lambda lesson, judge: "as it was")
     (tmp_path / "in").mkdir()
-    return Script(tmp_path)
+    return Script(tmp_path, fake_slots.install(monkeypatch))
 
 
 def test_each_is_graded_when_it_comes_and_the_pages_show_it(script: Script) -> None:
@@ -149,7 +143,7 @@ def test_what_waits_is_named_and_has_no_grade_yet(script: Script) -> None:
 
     script.hand_in("ann")()
     script.run(
-        ("ann: ", lambda: [hand_in(script.folder, n, sleep=1.0) for n in ("ann", "bob", "carl")]),
+        ("ann: ", lambda: [hand_in(script.folder, n, sleep=20.0) for n in ("ann", "bob", "carl")]),
         (": ", look),
         jobs=1,
     )
@@ -169,32 +163,22 @@ class Changing:
 
     def run(self, *texts: str, **wish: Any) -> Watched:
         """Watch; what is handed in becomes each text in turn, and each time the watch sees it."""
-        thread = threading.Thread(target=self.change, args=texts, daemon=True)
-        thread.start()
-        made = self.script.run(**wish)
-        thread.join()
-        return made
+        self.script.clock.meanwhile = self.change(*texts)
+        return self.script.run(**wish)
 
-    def change(self, *texts: str) -> None:
-        taken = self.script.out / "run" / "taken"
-        try:
-            now = self.copies(taken, lambda now: bool(now) and bool(self.script.gradings))
-            for text in texts:
-                (self.script.folder / "ann" / FILE).write_text(text)
-                now = self.copies(taken, lambda then, now=now: then != now)  # type: ignore[misc]
-        finally:
-            self.go.touch()
+    def change(self, *texts: str) -> Iterator[None]:
+        while not self.script.gradings:
+            yield
+        for text in texts:
+            before = self.copies()
+            (self.script.folder / "ann" / FILE).write_text(text)
+            while self.copies() == before:
+                yield
+        self.go.touch()
 
-    @staticmethod
-    def copies(taken: Path, hold: Callable[[set[str]], bool]) -> set[str]:
-        """The names of the copies that wait or are graded, once they are as they should be."""
-        until = time.monotonic() + 60
-        while time.monotonic() < until:
-            now = {path.name for path in taken.glob("*")}
-            if hold(now):
-                return now
-            time.sleep(0.01)
-        raise AssertionError("nothing of it is to be seen")
+    def copies(self) -> set[str]:
+        """The names of the copies that wait or are graded."""
+        return {path.name for path in (self.script.out / "run" / "taken").glob("*")}
 
 
 def test_what_changes_while_it_is_graded_is_graded_as_it_is_then(script: Script) -> None:
@@ -212,8 +196,10 @@ def test_what_is_changed_there_and_back_is_graded_once(script: Script) -> None:
 
 def test_renamed_and_removed(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the reports take longer than the time after which it would be idle, too."""
-    module = "helpers.instructor.grading.watch"
-    monkeypatch.setattr(f"{module}.write_reports", lambda *a: (write_reports(*a), time.sleep(1.0)))
+    module, clock = "helpers.instructor.grading.watch", script.clock
+    monkeypatch.setattr(
+        f"{module}.write_reports", lambda *a: (write_reports(*a), clock.sleep(IDLE + 1))
+    )
     script.hand_in("ann", "bob")()
     script.run(
         ("bob: ", lambda: (script.folder / "ann").rename(script.folder / "anna")),

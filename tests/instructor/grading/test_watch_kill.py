@@ -38,52 +38,50 @@ def kept(out: Path) -> list[str]:
     return sorted(json.loads(line)["submission"] for line in lines)
 
 
-def test_kills_lose_nothing_and_nothing_is_graded_twice(tmp_path: Path) -> None:
+def test_a_kill_loses_nothing_and_nothing_is_graded_twice(tmp_path: Path) -> None:
     folder, out = tmp_path / "in", tmp_path / "out"
     names = [f"s{i}" for i in range(9)]
     common = ("--watch", folder, "--out", out, "--jobs", str(JOBS))
-    for names_now in (names[:3], names[3:6]):
-        for name in names_now:
-            hand_in(folder, name, sleep=0.3)
-        process = start(*common, environment=environment(tmp_path))
-        taken = out / "run" / "taken"
-        wait_for(lambda p=taken: p.is_dir() and any(p.iterdir()), process)  # type: ignore[misc]
-        wait_for(lambda n=names_now: n[0] in kept(out), process)  # type: ignore[misc]
-        slots = psutil.Process(process.pid).children(recursive=True)
-        process.kill()
-        assert process.wait() == -signal.SIGKILL
-        assert process.stdout is not None
-        process.stdout.close()
-        assert psutil.wait_procs(slots, timeout=20)[1] == []
+    for name in names[:6]:
+        hand_in(folder, name, sleep=0.3)
+    process = start(*common, environment=environment(tmp_path))
+    wait_for(lambda: bool(kept(out)), process)
+    slots = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    assert process.stdout is not None
+    process.stdout.close()
+    assert psutil.wait_procs(slots, timeout=300)[1] == []
     for name in names[6:]:
         hand_in(folder, name)
     process = start(*common, "--until-idle", "1", environment=environment(tmp_path))
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=300)
     assert process.returncode == 0 and "9 submissions: " in said, said
     # A result is saved before its line is written: a kill in between costs the line alone.
     lines = kept(out)
     assert len(set(lines)) == len(lines) and set(lines) <= set(names)
-    assert len(lines) >= len(names) - 2
+    assert len(lines) >= len(names) - 1
     begun = (tmp_path / "log").read_text().splitlines()
-    assert len(begun) <= len(names) + 2 * JOBS  # what was in a slot was begun again
+    assert len(begun) <= len(names) + JOBS  # what was in a slot was begun again
     rows = (out / "grades.csv").read_text().splitlines()
     assert [row.partition(",")[0] for row in rows[1:]] == names
     assert not list(out.rglob(".*.tmp")) and not (out / "run" / "taken").exists()
 
 
+@pytest.mark.thorough
 def test_an_interrupt_ends_it_and_all_that_it_started(tmp_path: Path) -> None:
     folder, out = tmp_path / "in", tmp_path / "out"
     hand_in(folder, "ann")
-    hand_in(folder, "slow", sleep=60)
+    hand_in(folder, "slow", until=str(tmp_path / "never"))
     process = start("--watch", folder, "--out", out, environment=environment(tmp_path))
     wait_for(lambda: kept(out) == ["ann"] and (out / "grades.json").exists(), process)
     second = start("--watch", folder, "--out", out, environment=environment(tmp_path))
-    refused, _ = second.communicate(timeout=60)
+    refused, _ = second.communicate(timeout=300)
     assert second.returncode == 2 and "Another grader is at work in" in refused
     slots = psutil.Process(process.pid).children(recursive=True)
     os.kill(process.pid, signal.SIGINT)
-    said, _ = process.communicate(timeout=20)
+    said, _ = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "Interrupted. 1 of 2 submissions have their result" in said and "Traceback" not in said
-    assert psutil.wait_procs(slots, timeout=20)[1] == []
+    assert psutil.wait_procs(slots, timeout=300)[1] == []
     assert not (out / "run" / "taken").exists()

@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import releases
 from assistants import not_there
-from leaks import ROOT, leaks, members
+from leaks import ROOT, hidden_values, leaks, members
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
 from helpers import cli
-from helpers.exercises import check, find, lessons, of_lesson
-from helpers.exercises.released import LeftOut, is_left_out, left_out
-from helpers.instructor.release import release
+from helpers.exercises import check, find, known, lessons, of_lesson
+from helpers.exercises.apart import observe_here
+from helpers.exercises.released import OUTCOMES, LeftOut, is_left_out, left_out
+from helpers.instructor.release import outcomes, pack
 from helpers.instructor.release.cells import answers
 from helpers.instructor.release.cells import recorded as recorded_cells
 from helpers.instructor.release.pack import answers_in, blind, sources
@@ -28,16 +30,18 @@ from helpers.instructor.release.prune import Modules, scope
 from helpers.notebook import recorded
 from helpers.notebook.predict import again, predict
 
-# Packing runs the known wrong answers: graphs on servers take a minute where much runs beside.
-pytestmark = pytest.mark.timeout(400)
 NOT_THERE = ("solutions/", "tests/", "benchmarks/", "helpers/instructor/", "__pycache__", ".pyc")
 
 
-@pytest.fixture(scope="module", params=lessons())
+# Everyday one lesson is packed and looked through: one program packs all.
+PACKED = [pytest.param(lesson, marks=pytest.mark.sample("13")) for lesson in lessons()]
+
+
+@pytest.fixture(scope="module", params=PACKED)
 def packed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lesson's ZIP, named by its number."""
+    """A lesson's ZIP, named by its number. What wrong answers do is held in test_release_runs."""
     path = tmp_path_factory.mktemp("release") / f"{request.param}.zip"
-    release(request.param, path)
+    releases.pack_without_hints(request.param, path)
     return path
 
 
@@ -78,35 +82,56 @@ def with_file(data: bytes, name: str, text: str | bytes) -> bytes:
 def test_the_search_finds_what_it_looks_for() -> None:
     # A search that cannot find anything would prove nothing.
     data = b"PK\x05\x06" + bytes(18)  # an empty ZIP
-    assert leaks(data, "02") == []
-    from helpers.algorithms.messages.collectives import broadcast_tree, reduce_scatter_ring
-
-    source = inspect.getsource(reduce_scatter_ring)
-    renamed = source.replace("chunks", "pieces").replace("reduce_scatter_ring", "helper")
-    assert leaks(with_file(data, "helpers/a.py", source), "02")
-    assert leaks(with_file(data, "helpers/a.py", f"if True:\n    pass\n{renamed}"), "02")
-    inner = with_file(data, "deep.py", inspect.getsource(broadcast_tree))
-    assert leaks(with_file(data, "helpers/b.zip", inner), "02")
+    assert leaks(data, "13") == []
+    source = inspect.getsource(find("13.3").reference)
+    renamed = source.replace("microbatches", "pieces").replace("one_forward_one_backward", "helper")
+    assert leaks(with_file(data, "helpers/a.py", source), "13")
+    assert leaks(with_file(data, "helpers/a.py", f"if True:\n    pass\n{renamed}"), "13")
+    inner = with_file(data, "deep.py", inspect.getsource(find("13.6").reference))
+    assert leaks(with_file(data, "helpers/b.zip", inner), "13")
     cell = {"cells": [{"source": source.splitlines(keepends=True)}]}
-    assert leaks(with_file(data, "lessons/x.json", json.dumps(cell)), "02")
-    from helpers.worker.encoding import encode
-
-    hidden = json.dumps(encode(find("02.3").cases(2)[1].args))
-    assert leaks(with_file(data, "helpers/c.json", hidden), "02")
+    assert leaks(with_file(data, "lessons/x.json", json.dumps(cell)), "13")
+    hidden = hidden_values("13.4")[0]
+    assert leaks(with_file(data, "helpers/c.json", hidden), "13")
 
 
-@pytest.mark.sample("03", "14")
-def test_it_is_made_the_same_again(
-    packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))  # nothing of before is kept
-    release(packed.stem, tmp_path / "again.zip")
-    assert list((tmp_path / "empty").rglob(f"{packed.stem}-*.json"))
+def test_it_is_made_the_same_again(packed: Path, tmp_path: Path) -> None:
+    releases.pack_without_hints(packed.stem, tmp_path / "again.zip")
     assert (tmp_path / "again.zip").read_bytes() == packed.read_bytes()
     with zipfile.ZipFile(packed) as archive:
         assert archive.getinfo("course").external_attr >> 16 & 0o111
         lesson = next(n for n in archive.namelist() if n.startswith("lessons/"))
         assert archive.read(lesson) == (ROOT / lesson).read_bytes()
+
+
+def test_what_wrong_answers_do_is_found_out_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    asked: list[str] = []
+    monkeypatch.setattr(outcomes, "kept", lambda one: (asked.append(one.number), {"case": {}})[1])
+    first = outcomes.outcomes("07")
+    assert asked == [*first] == [exercise.number for exercise in of_lesson("07")]
+    assert outcomes.outcomes("07") == first and asked == [*first]
+    (held,) = tmp_path.rglob("07-*.json")
+    held.write_text("half", encoding="utf-8")
+    assert outcomes.outcomes("07") == first and asked == 2 * [*first]
+
+
+def test_a_release_knows_what_wrong_answers_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exercise = find("07.1")
+    here = {case.name: known.of_case(exercise, case, observe_here) for case in exercise.cases(0)}
+    (tmp_path / "lesson_07").mkdir()
+    table = json.dumps({exercise.number: known.kept(exercise)})
+    (tmp_path / "lesson_07" / OUTCOMES).write_text(table, encoding="utf-8")
+    monkeypatch.setattr(known, "_HERE", tmp_path)
+    known.released.cache_clear()
+    held = known.released(exercise.number)
+    known.released.cache_clear()
+    assert [*held] == [known.mark(case) for case in exercise.cases(0)]
+    assert repr([*held.values()]) == repr([*here.values()]) and all(here.values())
 
 
 def test_a_cell_that_needs_an_answer_has_outputs_to_show(packed: Path) -> None:
@@ -119,7 +144,7 @@ def test_a_cell_that_needs_an_answer_has_outputs_to_show(packed: Path) -> None:
 
 
 def test_earlier_lessons_answers_may_be_used(tmp_path: Path) -> None:
-    release("03", tmp_path / "03.zip")
+    releases.pack_without_hints("03", tmp_path / "03.zip")
     with zipfile.ZipFile(tmp_path / "03.zip") as archive:
         text = archive.read("helpers/algorithms/messages/collectives.py")
     assert text == (ROOT / "helpers/algorithms/messages/collectives.py").read_bytes()
@@ -127,10 +152,10 @@ def test_earlier_lessons_answers_may_be_used(tmp_path: Path) -> None:
 
 def test_the_answers_are_those_of_this_lesson_and_later_ones() -> None:
     modules = Modules(sources(ROOT / "helpers/algorithms", "helpers.algorithms"))
-    names = {lesson: {name for _, name in answers_in(modules, lesson)} for lesson in lessons()}
-    assert {"all_reduce_ring", "fit_latency_bandwidth"} <= names["02"] <= names["00"]
+    names = {lesson: {name for _, name in answers_in(modules, lesson)} for lesson in ("02", "03")}
+    assert {"all_reduce_ring", "fit_latency_bandwidth"} <= names["02"]
     assert "all_reduce_ring" not in names["03"] and "average_gradients" in names["03"]
-    assert "all_reduce_naive" not in names["02"] and "Asynchronous" in names["06"]
+    assert "all_reduce_naive" not in names["02"] and "Asynchronous" in names["03"]
 
 
 SHOWN = '''"""A."""
@@ -201,8 +226,9 @@ def test_what_is_left_out_says_so() -> None:
 
 
 def test_the_command_says_what_it_wrote_and_what_is_wrong(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(pack, "outcomes", lambda lesson: {})
     assert cli.main(["release", "00", "--out", str(tmp_path / "00.zip")]) == 0
     assert "holds lesson 00" in capsys.readouterr().out
     assert cli.main(["release", "77", "--out", str(tmp_path / "77.zip")]) == 1

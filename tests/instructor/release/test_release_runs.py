@@ -5,18 +5,17 @@ With all answers it runs in test_notebooks, which compares what it gives with th
 
 from __future__ import annotations
 
-import ast
 import json
 import pickle
 import re
 import subprocess
-import symtable
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import releases
+from leaks import leaks
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
@@ -40,7 +39,8 @@ ELSEWHERE = "This is what the cell showed on another machine"
 @pytest.fixture(scope="module", params=lessons())
 def unpacked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lesson's release in a folder named by its number."""
-    return releases.unpack(request.param, tmp_path_factory.mktemp("release"))
+    hints = request.config.getoption("--all")  # else nobody looks at them
+    return releases.unpack(request.param, tmp_path_factory.mktemp("release"), hints)
 
 
 def answers(lesson: str) -> dict[str, str]:
@@ -66,9 +66,10 @@ def asked(exercise: Exercise) -> tuple[WrongAnswer, ...]:
     return exercise.wrong[::3] if exercise.framework == "torch" else exercise.wrong[:3]
 
 
-@pytest.mark.sample("02", "13")
-@pytest.mark.timeout(700)
+@pytest.mark.thorough
+@pytest.mark.timeout(1800)
 def test_checks_say_what_they_say_here(unpacked: Path) -> None:
+    assert leaks((unpacked.parent / "lesson.zip").read_bytes(), unpacked.name) == []
     exercises = of_lesson(unpacked.name)
     seen, wanted = {}, {}
     for exercise in exercises:
@@ -94,7 +95,7 @@ def test_checks_say_what_they_say_here(unpacked: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.timeout(700)
+@pytest.mark.timeout(1800)
 def test_no_function_that_is_there_is_an_answer(unpacked: Path) -> None:
     told = inside(unpacked, {"seen": {}, "sources": {}, "searched": answers(unpacked.name)})
     assert told["passing"] == []
@@ -107,7 +108,7 @@ def inside(unpacked: Path, given: dict[str, Any]) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, str(ROOT / "tests" / "in_a_release.py"), str(path)],
         cwd=unpacked, env=releases.environment(unpacked),
-        capture_output=True, text=True, timeout=580,
+        capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -156,7 +157,7 @@ COMPARED = "print([_one.question for _one in _predict.made() if not _one.compare
 
 
 @pytest.mark.slow
-@pytest.mark.sample(*releases.WITHOUT, "14")
+@pytest.mark.sample(*releases.WITHOUT)
 @pytest.mark.timeout(1800)
 def test_with_no_answer_and_with_half_of_them(
     unpacked: Path, request: pytest.FixtureRequest
@@ -185,7 +186,7 @@ def as_with_all(notebook: NotebookNode, table: dict[str, Any]) -> set[str]:
     """
     from_answers, same = set[str](), set[str]()
     for cell in code_cells(notebook):
-        made, used = names_in(cell.source)
+        made, used = releases.names_in(cell.source)
         asks = any(word in cell.source for word in ASKS) or number_of(cell, CHECK_ID)
         if number_of(cell) or digest(cell.source) in table or used & from_answers:
             from_answers |= made
@@ -194,30 +195,11 @@ def as_with_all(notebook: NotebookNode, table: dict[str, Any]) -> set[str]:
             same |= set() if asks else {cell.id}
     needed = set[str]()
     for cell in reversed(list(code_cells(notebook))):
-        made, used = names_in(cell.source)
+        made, used = releases.names_in(cell.source)
         if cell.id not in same or made & needed:
             needed |= used
             same.discard(cell.id)
     return same
-
-
-def names_in(source: str) -> tuple[set[str], set[str]]:
-    """The names that a cell makes, and those of others that it uses, in its functions too."""
-    made, used = set[str](), set[str]()
-    for statement in ast.parse(source).body:
-        scopes = [symtable.symtable(ast.unparse(statement), "cell", "exec")]
-        here = {each.get_name() for each in scopes[0].get_symbols() if each.is_assigned()}
-        here |= {each.get_name() for each in scopes[0].get_symbols() if each.is_imported()}
-        loops = [n for n in ast.walk(statement) if isinstance(n, ast.For | ast.With)]
-        asked = set[str]()
-        for scope in scopes:
-            scopes += scope.get_children()
-            for each in scope.get_symbols():
-                if each.is_referenced() and (each.is_global() or scope is scopes[0]):
-                    asked.add(each.get_name())
-        used |= asked - made - (here if loops else set())
-        made |= here
-    return made, used
 
 
 def with_none(session: Session, table: dict[str, Any], left_out: set[str]) -> None:

@@ -11,7 +11,7 @@ import search_answers
 
 from helpers.exercises import find
 
-pytestmark = pytest.mark.real
+pytestmark = pytest.mark.thorough  # with the search itself
 
 
 @pytest.fixture(autouse=True)

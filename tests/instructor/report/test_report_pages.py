@@ -172,7 +172,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.mark.browser
 @pytest.mark.slow
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", [WIDTHS[0], pytest.param(WIDTHS[1], marks=pytest.mark.thorough)])
 def test_pages_in_a_browser(tmp_path: Path, browser: Any, width: int) -> None:
     names = [f"student{i}" for i in range(20)] + [EVIL, "w" * 120, "<script>alert(1)</script>"]
     made = sheet(names, sandbox="none")

@@ -84,6 +84,8 @@ def test_pandas_reads_every_table(tmp_path: Path) -> None:
         assert who in table.columns
 
 
+@pytest.mark.real
+@pytest.mark.thorough
 def test_a_spreadsheet_program_computes_nothing(tmp_path: Path) -> None:
     program = shutil.which("soffice") or shutil.which("libreoffice")
     if program is None:

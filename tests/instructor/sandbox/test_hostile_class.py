@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -22,18 +23,19 @@ from helpers.instructor.sandbox import missing
 LACK = missing()
 pytestmark = [pytest.mark.real, pytest.mark.skipif(LACK is not None, reason=str(LACK))]
 
+EVERYDAY = 4  # of these names, the first; all with --all
 NAMES = (
     "=HYPERLINK(1)",
     "+1",
+    "<img src=x onerror=alert(1)>",
+    "two\nlines\r,\"'",
     "-rf",
     "@sum",
     "\t=1",
     "--out=elsewhere",
-    "<img src=x onerror=alert(1)>",
     '"><svg onload=alert(1)>',
     "{{ 7 * 7 }}",
     "$(touch hostile)",
-    "two\nlines\r,\"'",
     "up..",
     "con",
     "\u202egnp",
@@ -81,9 +83,9 @@ class Tags(HTMLParser):
             self.active.append(data)
 
 
-def hand_in(folder: Path, out: Path, key: Path) -> int:
+def hand_in(folder: Path, out: Path, key: Path, names: Sequence[str]) -> int:
     """A class in a folder; returns how many submissions it has."""
-    for name in NAMES:
+    for name in names:
         good().write(folder / name)
     places = (key, folder, out, out / "results", out / "grades.json", ROOT / "solutions")
     reaching = REACHING.format(paths=[str(p) for p in places])
@@ -103,7 +105,7 @@ def hand_in(folder: Path, out: Path, key: Path) -> int:
     (folder / "linked").mkdir()
     (folder / "linked" / NAME).symlink_to(folder / "+1" / NAME)
     (folder / "loop").symlink_to(folder)
-    return len(NAMES) + 7
+    return len(names) + 7
 
 
 def grade(folder: Path, out: Path, home: Path, key: Path) -> None:
@@ -115,17 +117,19 @@ def grade(folder: Path, out: Path, home: Path, key: Path) -> None:
         env={**os.environ, "HOME": str(home), "TMPDIR": str(home), "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=280,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_hostile_class_gets_its_grades_and_pages_that_do_nothing(tmp_path: Path) -> None:
+def test_a_hostile_class_gets_its_grades_and_pages_that_do_nothing(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    names = NAMES if request.config.getoption("--all") else NAMES[:EVERYDAY]
     folder, out, home, key = (tmp_path / n for n in ("in", "out", "home", "key"))
     folder.mkdir()
     home.mkdir()
-    count = hand_in(folder, out, key)
+    count = hand_in(folder, out, key, names)
     key.write_bytes(bytes(range(32)))
     before = snapshot(folder)
     grade(folder, out, home, key)
@@ -139,7 +143,7 @@ def test_a_hostile_class_gets_its_grades_and_pages_that_do_nothing(tmp_path: Pat
     totals = {row[0]: float(row[1]) for row in rows[1:]}
     assert len(rows) == count + 1
     full = max(totals.values())
-    assert sum(total == full for total in totals.values()) == len(NAMES) + 1
+    assert sum(total == full for total in totals.values()) == len(names) + 1
     assert totals["reaching"] == totals["markup"] == totals["formula"] == full / 2
     assert totals["linked"] == totals["linked folder"] == totals["loop"] == 0
 

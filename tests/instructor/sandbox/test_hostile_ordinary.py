@@ -21,7 +21,7 @@ from test_hostile import MEMORY, REACHING
 from helpers.instructor.sandbox import missing
 from tests.selection import everyday
 
-EVERY = 10  # one of so many everyday, all with --all
+PAIRS = [*LEFTOVERS, *SURROUNDINGS]
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 
@@ -57,16 +57,14 @@ def handed_in(bench: Bench) -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.mark.parametrize("attack", everyday(REACHING, EVERY), ids=lambda a: a.name)
+@pytest.mark.parametrize("attack", everyday(REACHING, len(REACHING)), ids=lambda a: a.name)
 def test_an_attack_changes_no_verdict(attack: Attack, bench: Bench, handed_in: Path) -> None:
     told = bench.submit(attack, handed_in / "attack")
     bench.next_student(handed_in / "next")
     assert told["peak"] < MEMORY
 
 
-@pytest.mark.parametrize(
-    "leftover", everyday([*LEFTOVERS, *SURROUNDINGS], EVERY), ids=lambda each: each.name
-)
+@pytest.mark.parametrize("leftover", everyday(PAIRS, len(PAIRS)), ids=lambda each: each.name)
 def test_nothing_is_left_for_the_next(leftover: Leftover, bench: Bench, handed_in: Path) -> None:
     bench.submit(leftover.plants, handed_in / "plants")
     bench.submit(leftover.looks, handed_in / "looks")

@@ -23,17 +23,14 @@ ROOT = Path(helpers.__file__).resolve().parents[1]
 
 
 @pytest.fixture
-def sandbox() -> Sandbox:
+def sandbox() -> Iterator[Sandbox]:
     """The shared sandbox, which each test leaves as it was."""
-    return in_sandbox.shared()
+    shared = in_sandbox.shared()
+    yield shared
+    assert (shared.trouble, shared.why) == ("", "")
 
 
-@pytest.fixture(autouse=True)
-def _left_as_it_was(sandbox: Sandbox) -> Iterator[None]:
-    yield
-    assert (sandbox.trouble, sandbox.why) == ("", "")
-
-
+@pytest.mark.real
 def test_the_course_folder_holds_what_is_listed_and_nothing_else(sandbox: Sandbox) -> None:
     body = """
         import os
@@ -52,6 +49,7 @@ def test_the_first_lesson_is_given_no_algorithm() -> None:
     assert names == ["helpers/algorithms/__init__.py"]
 
 
+@pytest.mark.real
 def test_nothing_of_the_repository_is_there(sandbox: Sandbox) -> None:
     names = [p.name for p in ROOT.iterdir()]
     body = f"""
@@ -62,6 +60,7 @@ def test_nothing_of_the_repository_is_there(sandbox: Sandbox) -> None:
     assert says(sandbox, body) == []
 
 
+@pytest.mark.real
 def test_hidden_modules_cannot_be_imported(sandbox: Sandbox) -> None:
     body = """
         import importlib
@@ -78,6 +77,7 @@ def test_hidden_modules_cannot_be_imported(sandbox: Sandbox) -> None:
     assert says(sandbox, body) == []
 
 
+@pytest.mark.real
 def test_the_environment_is_its_own(sandbox: Sandbox) -> None:
     names = set(says(sandbox, "import os; return list(os.environ)"))
     assert names <= {*ENVIRONMENT, "PYTHONPATH", "PWD", "LC_CTYPE"} | {
@@ -88,6 +88,7 @@ def test_the_environment_is_its_own(sandbox: Sandbox) -> None:
     }
 
 
+@pytest.mark.real
 def test_no_other_process_is_in_sight_and_the_first_is_out_of_reach(sandbox: Sandbox) -> None:
     body = """
         import os, signal
@@ -117,6 +118,7 @@ def test_no_other_process_is_in_sight_and_the_first_is_out_of_reach(sandbox: San
     assert sandbox.starts == before
 
 
+@pytest.mark.real
 def test_it_has_no_rights_and_can_get_none(sandbox: Sandbox) -> None:
     body = """
         import os
@@ -132,6 +134,8 @@ def test_it_has_no_rights_and_can_get_none(sandbox: Sandbox) -> None:
     assert new == ["1"]
 
 
+@pytest.mark.thorough
+@pytest.mark.real
 def test_only_the_two_scratch_folders_can_be_written_to(sandbox: Sandbox) -> None:
     body = """
         import os
@@ -148,6 +152,7 @@ def test_only_the_two_scratch_folders_can_be_written_to(sandbox: Sandbox) -> Non
     assert says(sandbox, body) == [*devices[:2], devices[2], "/dev/shm", *devices[3:], "/tmp"]
 
 
+@pytest.mark.real
 def test_kernel_settings_cannot_be_written(sandbox: Sandbox) -> None:
     body = """
         import os
@@ -171,6 +176,7 @@ def test_kernel_settings_cannot_be_written(sandbox: Sandbox) -> None:
     assert says(sandbox, body) == []
 
 
+@pytest.mark.real
 def test_there_is_no_network_but_loopback(sandbox: Sandbox) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         body = f"""
@@ -197,6 +203,7 @@ def test_there_is_no_network_but_loopback(sandbox: Sandbox) -> None:
     assert local == "127.0.0.1"
 
 
+@pytest.mark.real
 def test_sockets_without_a_file_do_not_lead_to_the_host(sandbox: Sandbox) -> None:
     name = f"\0course-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX) as listener:
@@ -210,6 +217,7 @@ def test_sockets_without_a_file_do_not_lead_to_the_host(sandbox: Sandbox) -> Non
     assert kind == "ConnectionRefusedError"
 
 
+@pytest.mark.real
 def test_a_child_has_one_descriptor_beside_the_empty_ones(sandbox: Sandbox) -> None:
     body = """
         import os
@@ -221,6 +229,7 @@ def test_a_child_has_one_descriptor_beside_the_empty_ones(sandbox: Sandbox) -> N
     assert count == 5  # and the folder that it is reading
 
 
+@pytest.mark.real
 def test_children_begin_with_the_same_random_numbers(sandbox: Sandbox) -> None:
     body = """
         import random, numpy, torch
@@ -231,6 +240,7 @@ def test_children_begin_with_the_same_random_numbers(sandbox: Sandbox) -> None:
     assert says(sandbox, body) == first
 
 
+@pytest.mark.real
 def test_memory_is_shared_with_nobody(sandbox: Sandbox) -> None:
     body = """
         lines = open("/proc/self/maps").read().splitlines()
@@ -251,6 +261,8 @@ def test_a_python_where_submissions_write_is_shown_elsewhere(
         inside(Path("/tmp/python"))
 
 
+@pytest.mark.thorough
+@pytest.mark.real
 def test_without_a_sandbox_children_answer_as_well() -> None:
     bare = Sandbox(in_sandbox.NUMBER + 1, "03", "none")
     try:

@@ -17,7 +17,6 @@ from helpers.engines.own_time import descendants
 from helpers.instructor.sandbox import Sandbox, SandboxError, missing, probe
 from helpers.instructor.sandbox.users import FIRST_UID, user_of
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="It looks into /proc.")
 
 DAEMONS = """
@@ -68,6 +67,9 @@ def end(process: subprocess.Popen[str], *signals: int) -> None:
     process.stdout.close()
 
 
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.thorough
 def test_nothing_is_left_after_stop() -> None:
     in_sandbox.needs_sandbox()
     sandbox = Sandbox(in_sandbox.NUMBER + 4, "02")
@@ -84,6 +86,8 @@ def test_nothing_is_left_after_stop() -> None:
     sandbox.stop()
 
 
+@pytest.mark.real
+@pytest.mark.slow
 def test_nothing_is_left_after_its_starter_was_killed() -> None:
     in_sandbox.needs_sandbox()
     process, pids = started(in_sandbox.NUMBER + 5, "bubblewrap", DAEMONS)
@@ -92,6 +96,9 @@ def test_nothing_is_left_after_its_starter_was_killed() -> None:
     assert gone(pids)
 
 
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.thorough
 @linux_only
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_without_a_sandbox_what_is_tame_ends_too(number: int) -> None:
@@ -102,6 +109,9 @@ def test_without_a_sandbox_what_is_tame_ends_too(number: int) -> None:
     assert gone(pids)
 
 
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.thorough
 @linux_only
 def test_without_a_sandbox_daemons_end_with_stop() -> None:
     bare = Sandbox(in_sandbox.NUMBER + 6, "02", "none")
@@ -115,6 +125,8 @@ def test_without_a_sandbox_daemons_end_with_stop() -> None:
     assert gone(pids)
 
 
+@pytest.mark.real
+@pytest.mark.slow
 def test_one_that_was_ended_from_outside_starts_again() -> None:
     in_sandbox.needs_sandbox()
     sandbox = Sandbox(in_sandbox.NUMBER + 4, "02")
@@ -134,6 +146,8 @@ def test_one_that_was_ended_from_outside_starts_again() -> None:
         sandbox.stop()
 
 
+@pytest.mark.real
+@pytest.mark.slow
 def test_a_sandbox_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     in_sandbox.needs_sandbox()
     monkeypatch.setattr("helpers.instructor.sandbox.running.course_files", lambda lesson: {})

@@ -49,6 +49,7 @@ def test_the_resource_limits_hold_and_cannot_be_raised(sandbox: Sandbox) -> None
     assert sandbox.trouble == ""
 
 
+@pytest.mark.thorough
 def test_a_process_gets_no_more_memory_than_that(sandbox: Sandbox) -> None:
     assert says(sandbox, "return len(bytearray(2 * 2**30))")[0] == "MemoryError"
     body = "import mmap; return len(mmap.mmap(-1, 3 * 2**30))"
@@ -76,6 +77,7 @@ def test_processes_together_get_no_more_memory_than_that(sandbox: Sandbox) -> No
     assert sandbox.trouble == ""
 
 
+@pytest.mark.thorough
 def test_shared_memory_of_no_file_counts_too(sandbox: Sandbox) -> None:
     child = sandbox.fork()
     person = Person(child)
@@ -87,6 +89,7 @@ def test_shared_memory_of_no_file_counts_too(sandbox: Sandbox) -> None:
     assert sandbox.trouble == "memory"
 
 
+@pytest.mark.thorough
 def test_scratch_folders_are_as_big_as_that(sandbox: Sandbox) -> None:
     body = """
         import os
@@ -108,6 +111,7 @@ def test_scratch_folders_are_as_big_as_that(sandbox: Sandbox) -> None:
     assert sandbox.trouble == ""
 
 
+@pytest.mark.thorough
 def test_too_many_files_end_the_sandbox(sandbox: Sandbox) -> None:
     child = sandbox.fork()
     person = Person(child)
@@ -131,6 +135,7 @@ def goes_last(pid: int) -> bool:
         return False
 
 
+@pytest.mark.thorough
 def test_a_fork_bomb_stays_small_and_ends(sandbox: Sandbox) -> None:
     child = sandbox.fork()
     person = Person(child)
@@ -159,23 +164,26 @@ def test_a_fork_bomb_stays_small_and_ends(sandbox: Sandbox) -> None:
     assert says(sandbox, "return 1") == 1
 
 
+LEAVES = [
+    (
+        "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n"
+        "        time.sleep(600)\n    os._exit(0)",
+        "a process is left",
+    ),
+    ("import os; os.mkdir('/dev/shm/left')", "a file is left"),
+    (
+        "import socket\nwith socket.create_server(('127.0.0.1', 0)) as s:\n"
+        "    for _ in range(600):\n        c = socket.create_connection(s.getsockname())\n"
+        "        d = s.accept()[0]\n        c.close()\n        d.close()",
+        "connections are left",
+    ),
+    ("import os; os.chmod('/tmp', 0o500)", "a folder is changed"),
+]
+
+
 @pytest.mark.parametrize(
     ("body", "why"),
-    [
-        ("import os; os.mkdir('/dev/shm/left')", "a file is left"),
-        (
-            "import socket\nwith socket.create_server(('127.0.0.1', 0)) as s:\n"
-            "    for _ in range(600):\n        c = socket.create_connection(s.getsockname())\n"
-            "        d = s.accept()[0]\n        c.close()\n        d.close()",
-            "connections are left",
-        ),
-        ("import os; os.chmod('/tmp', 0o500)", "a folder is changed"),
-        (
-            "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n"
-            "        time.sleep(600)\n    os._exit(0)",
-            "a process is left",
-        ),
-    ],
+    [LEAVES[0], *(pytest.param(*one, marks=pytest.mark.thorough) for one in LEAVES[1:])],
 )
 def test_what_leaves_something_behind_costs_its_sandbox(
     sandbox: Sandbox, body: str, why: str
@@ -206,6 +214,7 @@ def test_a_well_behaved_child_costs_nothing(sandbox: Sandbox) -> None:
     assert sandbox.starts == before
 
 
+@pytest.mark.thorough
 def test_killing_everything_in_sight_ends_only_what_did_it(sandbox: Sandbox) -> None:
     says(sandbox, "return 1")
     before = sandbox.starts

@@ -12,8 +12,6 @@ from in_sandbox import says
 from helpers.engines import wire
 from helpers.instructor.sandbox import Sandbox
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
-
 RUN = """
     from helpers.exercises.drives import in_place, on_ranks
     from helpers.worker.real_ranks import run_on_real_ranks
@@ -59,7 +57,11 @@ RING = (
 )
 
 
-@pytest.mark.parametrize("transport", ["shared memory", "sockets"])
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "transport", ["shared memory", pytest.param("sockets", marks=pytest.mark.thorough)]
+)
 def test_ranks_send_to_each_other(sandbox: Sandbox, transport: str) -> None:
     trouble, _, text, values, nbytes, messages, _ = on_ranks(
         sandbox, *RING, ranks=5, transport=transport
@@ -69,12 +71,18 @@ def test_ranks_send_to_each_other(sandbox: Sandbox, transport: str) -> None:
     assert (nbytes, messages) == ([12] * 5, [1] * 5)
 
 
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.thorough
 def test_torch_has_a_process_group_there(sandbox: Sandbox) -> None:
     lines = ("import torch.distributed as dist", "dist.all_reduce(tensor)")
     told = on_ranks(sandbox, *lines, drive="in_place")
     assert [value["after"].tolist() for value in told[3]] == [[3.0] * 3] * 3
 
 
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.thorough
 def test_shared_buffers(sandbox: Sandbox) -> None:
     lines = (
         "buffers = comm.shared((3,))",
@@ -85,6 +93,9 @@ def test_shared_buffers(sandbox: Sandbox) -> None:
     assert on_ranks(sandbox, *lines)[3] == [[0.0, 3.0, 6.0]] * 3
 
 
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.thorough
 def test_what_goes_wrong_is_an_observation(sandbox: Sandbox) -> None:
     told = on_ranks(sandbox, "if comm.rank == 1: raise KeyError('lost')", "comm.barrier()")
     assert (told[0], told[1], told[6]) == ("failed", "KeyError", 1)
@@ -98,6 +109,9 @@ def test_what_goes_wrong_is_an_observation(sandbox: Sandbox) -> None:
     assert told[0] == "timeout"
 
 
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.thorough
 def test_another_number_of_arguments(sandbox: Sandbox) -> None:
     told = on_ranks(sandbox, "return 1", drive="type(on_ranks)(on_ranks.call, 5)")
     assert told[0] == "signature"

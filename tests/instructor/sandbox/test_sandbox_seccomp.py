@@ -13,8 +13,6 @@ from in_sandbox import says
 from helpers.instructor.sandbox import Sandbox, SandboxError, seccomp
 from helpers.instructor.sandbox.syscalls import REFUSED, SPECIAL
 
-pytestmark = pytest.mark.real
-
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 ALLOW, KILL = "allow", "kill"
 # System calls that Python and torch cannot do without.
@@ -99,6 +97,7 @@ def sandbox() -> Sandbox:
     return in_sandbox.shared()
 
 
+@pytest.mark.real
 def test_the_kernel_answers_as_the_filter_says(sandbox: Sandbox) -> None:
     column = list(ARCHITECTURES).index(platform.machine())
     numbers = {name: both[column] for name, both in REFUSED.items() if both[column] is not None}
@@ -115,6 +114,8 @@ def test_the_kernel_answers_as_the_filter_says(sandbox: Sandbox) -> None:
     assert sandbox.trouble == ""
 
 
+@pytest.mark.real
+@pytest.mark.thorough
 def test_what_python_offers_of_it(sandbox: Sandbox) -> None:
     body = """
         import ctypes, os, resource, socket
@@ -138,6 +139,8 @@ def test_what_python_offers_of_it(sandbox: Sandbox) -> None:
     assert says(sandbox, body) == [errno.EPERM] * 7 + [errno.EAFNOSUPPORT]
 
 
+@pytest.mark.real
+@pytest.mark.thorough
 def test_threads_and_processes_go_on(sandbox: Sandbox) -> None:
     body = """
         import subprocess, sys, threading, torch

@@ -9,7 +9,7 @@ from in_sandbox import NUMBER, Person, needs_sandbox
 
 from helpers.instructor.sandbox import Sandbox, running
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.thorough]
 
 MIRRORED = """
 import sys

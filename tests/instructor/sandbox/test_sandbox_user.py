@@ -10,7 +10,7 @@ import pytest
 
 from tests.ordinary import ROOT, python_as_nobody
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = [pytest.mark.real, pytest.mark.thorough]
 
 CHOSEN = (
     "nothing_of_the_repository or no_other_process or only_the_two or kernel_settings "

@@ -1,0 +1,91 @@
+"""Stored outputs are fresh by what a solution's cells import, and by nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+from small_solution import NAME, cell_of, edit, put, solution
+
+from helpers.instructor import build_imports
+from helpers.instructor.build import build
+from helpers.instructor.build_imports import imports_hash
+from helpers.instructor.build_notebook import ran
+
+CELL = "from helpers.workloads.mine import run\nrun()"
+FILES = {
+    "workloads/mine.py": '"""A run."""\n\nfrom helpers.algorithms.rule import rule\n'
+    "from helpers.engines.comm import Comm\n\n\ndef run():\n    return rule(1)  # once\n",
+    "algorithms/rule.py": "def rule(x):\n    return x\n",
+    "algorithms/other.py": "def other(x):\n    return x\n",
+    "engines/comm.py": "class Comm:\n    pass\n",
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder `helpers` of a small course."""
+    monkeypatch.setattr(build_imports, "ROOT", tmp_path)
+    for name, text in FILES.items():
+        path = tmp_path / "helpers" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return tmp_path / "helpers"
+
+
+def now(source: str = CELL) -> str:
+    build_imports.imports_of.cache_clear()
+    build_imports.code_of.cache_clear()
+    return imports_hash(new_notebook(cells=[new_code_cell(source)]))
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "same"),
+    [
+        ("workloads/mine.py", "rule(1)", "rule(2)", False),
+        ("algorithms/rule.py", "return x", "return -x", False),  # what that imports
+        ("algorithms/other.py", "return x", "return -x", True),  # which nobody imports
+        ("engines/comm.py", "pass", "x = 1", True),  # what every lesson runs on
+        ("workloads/mine.py", "# once", "# once a day", True),
+        ("workloads/mine.py", "A run.", "A longer run.", True),
+    ],
+)
+def test_what_makes_outputs_old(home: Path, name: str, old: str, new: str, same: bool) -> None:
+    before = now()
+    text = (home / name).read_text(encoding="utf-8")
+    assert old in text
+    (home / name).write_text(text.replace(old, new), encoding="utf-8")
+    assert (now() == before) is same
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import helpers.workloads.mine",
+        "from helpers.workloads import mine as m",
+        "def late():\n    from helpers.workloads.mine import run",
+    ],
+)
+def test_however_it_is_imported_it_counts(home: Path, source: str) -> None:
+    assert now(source) == now() != now("import helpers")
+
+
+def test_the_build_tells_and_a_run_renews(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = home.parent
+    notebook = solution()
+    cell_of(notebook, "print").source = CELL
+    build_imports.imports_of.cache_clear()
+    build_imports.code_of.cache_clear()
+    ran(notebook)
+    put(root, notebook)
+    assert build(root=root) == 0 and build(check=True, root=root) == 0
+    (home / "algorithms" / "rule.py").write_text("def rule(x):\n    return 3\n", encoding="utf-8")
+    build_imports.code_of.cache_clear()
+    capsys.readouterr()
+    assert build(check=True, root=root) == 1
+    assert f"{NAME}: what its cells import was edited" in capsys.readouterr().out
+    edit(root, "solutions", ran)
+    assert build(check=True, root=root) == 0
