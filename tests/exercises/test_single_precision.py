@@ -9,7 +9,7 @@ import pytest
 
 from helpers.exercises import find
 from helpers.exercises.compare import told_apart
-from tests.exercises.test_exercises import verdict
+from tests.exercises.table import verdict
 
 
 def rounded(tensor: Any) -> Any:
