@@ -75,9 +75,7 @@ def verdict(exercise: Exercise, function: Function, seed: int = 0) -> Verdict:
     return Table(exercise).verdict(function, seed)
 
 
-def as_far_as_right(
-    exercise: Exercise, cases: list[Case], function: Function
-) -> list[Observation]:
+def as_far_as_right(exercise: Exercise, cases: list[Case], function: Function) -> list[Observation]:
     """What a function does in some cases, up to the first where it is wrong: that one decides."""
     seen: list[Observation] = []
     for case in cases:

@@ -55,7 +55,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
         manager.shutdown_kernel(now=True)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_the_top_follows_the_checks(kernel: Kernel) -> None:
     ((kind, data),) = kernel.run('import helpers\n\nhelpers.lesson("02")')
     assert kind == "display_data" and not kernel.file.exists()
@@ -73,7 +73,8 @@ def test_the_top_follows_the_checks(kernel: Kernel) -> None:
     assert load(kernel.file).answers["02.4"].said == "passed"
 
 
-@pytest.mark.slow
+@pytest.mark.real
+@pytest.mark.thorough
 def test_a_build_neither_shows_nor_keeps_progress(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,6 +69,7 @@ def test_a_state_that_was_put_back_is_the_same(name: str) -> None:
     assert here() == states
 
 
+@pytest.mark.real
 @pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
 def test_a_sandbox_s_process_is_read_from_outside() -> None:
     sandbox = Sandbox(207, "03")
@@ -100,6 +101,8 @@ Calls.do_seed, Calls.do_states = seed, states
 """
 
 
+@pytest.mark.real
+@pytest.mark.thorough
 @pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
 @pytest.mark.parametrize("number", ["03.1", "13.5"])
 def test_a_second_generator_gets_no_points(number: str, tmp_path: Path) -> None:
