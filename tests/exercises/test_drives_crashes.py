@@ -33,17 +33,17 @@ def seen(write: Write, case: Case = CASE) -> dict[str, Any]:
     return value
 
 
-@pytest.mark.parametrize("write", WRITES, ids=lambda write: write.__name__)
-def test_what_is_found_is_what_a_function_leaves_that_really_stops_there(write: Write) -> None:
-    if write is safely_wrong.never_the_same:
-        return  # its names are others each time
+def test_what_is_found_is_what_a_function_leaves_that_really_stops_there() -> None:
     files, name, data = CASE.args[0][:3]
     before = {each: text.encode() for each, text in files.items()}
-    told = [
-        [crash.at, crash.outcome, files_on(crash.disk)]
-        for crash in crashes(lambda disk: write(disk, name, data.encode()), before)
-    ]
-    assert seen(write)["found"] == told
+    for write in WRITES:
+        if write is safely_wrong.never_the_same:
+            continue  # its names are others each time
+        told = [
+            [crash.at, crash.outcome, files_on(crash.disk)]
+            for crash in crashes(lambda disk, write=write: write(disk, name, data.encode()), before)
+        ]
+        assert seen(write)["found"] == told, write
 
 
 def test_it_is_stopped_before_and_after_each_operation_and_within_a_write() -> None:
@@ -163,20 +163,17 @@ def by_process(folder: Any, name: str, data: bytes) -> None:
     safely_wrong.write(folder, name, data, f".{os.getpid()}-{name}")
 
 
-@pytest.mark.parametrize(
-    ("write", "mistake", "words"),
-    [
+def test_other_wrong_answers_are_told_what_is_true() -> None:
+    for write, mistake, words in (
         (by_process, "a temporary name never used again", "in the middle of `write`"),
         (by_suffix, "one temporary name for all", "`step-00000040.tmp` is used for"),
         (in_place_where_none_is, "in place", "in the middle of `write`"),
         (removes_unasked, "removes the old file first", "after a kill right after `remove`"),
         (unsynced_under_one_name, "no sync of the bytes", "has 0 of 12 bytes"),
         (first_half_first, "", "after a kill right after `rename`, `model` has 6 of 12 bytes."),
-    ],
-)
-def test_other_wrong_answers_are_told_what_is_true(write: Write, mistake: str, words: str) -> None:
-    verdict = said(write)
-    assert verdict.status == "wrong" and verdict.mistake == mistake and words in verdict.hint
+    ):
+        verdict = said(write)
+        assert verdict.status == "wrong" and verdict.mistake == mistake and words in verdict.hint
 
 
 def test_the_number_of_a_process_in_the_files_own_name_stays_as_it_is() -> None:

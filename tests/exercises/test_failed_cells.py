@@ -52,57 +52,52 @@ def book(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Iterator[Book]:
     atexit.unregister(shell.atexit_operations)
 
 
-@pytest.mark.parametrize(
-    ("cell", "why"),
-    [
-        ("def fit(sizes, seconds):\n    return (1,\n", "SyntaxError at line 2"),
-        ("  def fit(sizes, seconds):\n  return 1\n", "IndentationError"),
-        ("def fit(sizes, seconds:\n    return 1", "SyntaxError at line 1"),
-        ("@nobody\ndef fit(sizes, seconds):\n    return 1", "NameError: name 'nobody'"),
-        ("1 / 0\ndef fit(sizes, seconds):\n    return 1", "ZeroDivisionError: division by zero"),
-        ("def fit(sizes, seconds=later):\n    return 1", "NameError"),
-        ("%%time\n1 / 0\ndef fit(sizes, seconds):\n    return 1", "ZeroDivisionError"),
-        ("%matplotlib nonsense\nfit = lambda *a: 1 / 0\n1 +", "SyntaxError"),
-        ("fit = {}['x']", "KeyError"),
-        ("fit = (lambda sizes: 1", "SyntaxError"),
-        ("globals()['fit'] = {}['x']", "KeyError"),
-        ("import sys\nsetattr(sys.modules[__name__], 'fit', {}['x'])", "KeyError"),
-        ("from math import nothing as fit", "ImportError"),
-        ("if True:\n    def fit(a=1 / 0):\n        pass", "ZeroDivisionError"),
-        ("raise KeyboardInterrupt\ndef fit():\n    pass", "it was interrupted"),
-    ],
-)
-def test_after_a_cell_that_failed_a_function_is_the_one_of_before(
-    book: Book, cell: str, why: str
-) -> None:
-    book.run(INNER, GOOD)
-    assert book.said() == ""
-    book.run(cell)
-    assert "should define `fit`, cell [3], did not run to its end" in book.said()
-    assert why in book.said()
-    book.run("print('another cell')", "1 / 0", "other = (")  # says nothing of fit
-    assert "cell [3]" in book.said()
-    book.run(GOOD)
-    assert book.said() == ""
+FAILS = [
+    ("def fit(sizes, seconds):\n    return (1,\n", "SyntaxError at line 2"),
+    ("  def fit(sizes, seconds):\n  return 1\n", "IndentationError"),
+    ("def fit(sizes, seconds:\n    return 1", "SyntaxError at line 1"),
+    ("@nobody\ndef fit(sizes, seconds):\n    return 1", "NameError: name 'nobody'"),
+    ("1 / 0\ndef fit(sizes, seconds):\n    return 1", "ZeroDivisionError: division by zero"),
+    ("def fit(sizes, seconds=later):\n    return 1", "NameError"),
+    ("%%time\n1 / 0\ndef fit(sizes, seconds):\n    return 1", "ZeroDivisionError"),
+    ("%matplotlib nonsense\nfit = lambda *a: 1 / 0\n1 +", "SyntaxError"),
+    ("fit = {}['x']", "KeyError"),
+    ("fit = (lambda sizes: 1", "SyntaxError"),
+    ("globals()['fit'] = {}['x']", "KeyError"),
+    ("import sys\nsetattr(sys.modules[__name__], 'fit', {}['x'])", "KeyError"),
+    ("from math import nothing as fit", "ImportError"),
+    ("if True:\n    def fit(a=1 / 0):\n        pass", "ZeroDivisionError"),
+    ("raise KeyboardInterrupt\ndef fit():\n    pass", "it was interrupted"),
+]
+SAYS_NOTHING = [
+    "def fit(sizes, seconds):\n    return 2\n\nfit(1, 2)[0]",  # after the definition
+    "fit.cache = {}['x']",  # changes it, does not define it
+    "print(fit); 1 / 0",
+    "class Other:\n    def fit(self):\n        return (",
+    "def other():\n    fit = 1\n    return (",
+    "fit == (",
+    "",
+]
 
 
-@pytest.mark.parametrize(
-    "cell",
-    [
-        "def fit(sizes, seconds):\n    return 2\n\nfit(1, 2)[0]",  # after the definition
-        "fit.cache = {}['x']",  # changes it, does not define it
-        "print(fit); 1 / 0",
-        "class Other:\n    def fit(self):\n        return (",
-        "def other():\n    fit = 1\n    return (",
-        "fit == (",
-        "",
-    ],
-)
-def test_a_cell_that_failed_says_nothing_of_what_it_did_define_or_does_not(
-    book: Book, cell: str
-) -> None:
-    book.run(INNER, GOOD, cell)
-    assert book.said() == ""
+def test_after_a_cell_that_failed_a_function_is_the_one_of_before(book: Book) -> None:
+    for cell, why in FAILS:
+        book.run(INNER, GOOD)
+        assert book.said() == ""
+        number = book.shell.execution_count
+        book.run(cell)
+        assert f"should define `fit`, cell [{number}], did not run to its end" in book.said(), cell
+        assert why in book.said(), cell
+        book.run("print('another cell')", "1 / 0", "other = (")  # says nothing of fit
+        assert f"cell [{number}]" in book.said(), cell
+        book.run(GOOD)
+        assert book.said() == "", cell
+
+
+def test_a_cell_that_failed_says_nothing_of_what_it_did_define_or_does_not(book: Book) -> None:
+    for cell in SAYS_NOTHING:
+        book.run(INNER, GOOD, cell)
+        assert book.said() == "", cell
 
 
 def test_cells_that_ran_before_the_course_was_imported_are_looked_at(book: Book) -> None:

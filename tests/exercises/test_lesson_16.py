@@ -6,23 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 
 from helpers.exercises import find
-from helpers.exercises.judging import judge
 from helpers.exercises.lesson_16.asha_wrong import _but
 from helpers.exercises.lesson_16.promoted import reference as promoted
-from helpers.exercises.observe import observe
+from tests.exercises.table import verdict
 
 
 def hint(number: str, function: Callable[..., Any]) -> str:
-    """What the first case says that is not right."""
-    exercise = find(number)
-    for case in exercise.cases(0):
-        verdict = judge(exercise, case, observe(exercise.drive, function, [case], 8.0)[-1])
-        if verdict.status != "passed":
-            return verdict.hint
-    return ""
+    """What is said to a wrong answer; "" to a right one."""
+    found = verdict(find(number), function)
+    return found.hint if found.status != "passed" else ""
 
 
 def _one_more(search: Any, rung: int) -> list[int]:
@@ -49,21 +43,16 @@ def _leaves_a_number_out(search: Any) -> Any:
     return (4 if search.begun == 3 else search.begun - 1, 0, search.resources[0])
 
 
-@pytest.mark.parametrize(
-    ("parts", "said"),
-    [
+def test_asha_is_told_the_reason_of_its_first_wrong_decision() -> None:
+    for parts, said in (
         ({"best": _one_more}, "best go on"),
         ({"best": _not_every_third}, "and it has not left this rung yet"),
         ({"note": _forgets_the_third}, "left rung 1 before."),
         ({"more": -2}, "trials have begun"),
         ({"job": lambda s, t, r: (t, r + 1, s.resources[r + 1] + 1)}, "trained up to"),
         ({"beginning": _leaves_a_number_out}, "so the next new one is trial 2"),
-    ],
-)
-def test_asha_is_told_the_reason_of_its_first_wrong_decision(
-    parts: dict[str, Any], said: str
-) -> None:
-    assert said in hint("16.3", _but(**parts))
+    ):
+        assert said in hint("16.3", _but(**parts))
 
 
 def of(*seeds: int) -> np.random.Generator:
@@ -102,18 +91,9 @@ def test_drawing_is_told_what_is_true_of_it() -> None:
     assert "another number in every process" in hint("16.1", of_text)  # whichever it makes alike
 
 
-@pytest.mark.parametrize(
-    "count",
-    [
-        lambda n, factor: (n - 1) // factor,
-        lambda n, factor: n - factor,
-        lambda n, factor: n // factor - 1,
-    ],
-)
-def test_another_number_of_trials_is_not_taken_for_a_known_one(
-    count: Callable[[int, int], int],
-) -> None:
-    def answer(losses: dict[int, float], factor: int) -> list[int]:
-        return promoted(losses, 1)[: max(0, count(len(losses), factor))]
+def test_another_number_of_trials_is_not_taken_for_a_known_one() -> None:
+    def keeping(count: Callable[[int, int], int]) -> Callable[..., Any]:
+        return lambda losses, factor: promoted(losses, 1)[: max(0, count(len(losses), factor))]
 
-    assert "it should be trials" in hint("16.2", answer)
+    for count in (lambda n, f: (n - 1) // f, lambda n, f: n - f, lambda n, f: n // f - 1):
+        assert "it should be trials" in hint("16.2", keeping(count))

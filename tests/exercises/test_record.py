@@ -75,6 +75,7 @@ def in_copy(course: Path, *words: str) -> str:
 
 
 @pytest.mark.real
+@pytest.mark.thorough
 def test_it_outlives_an_update_a_rebuilt_lesson_and_a_moved_folder(
     kept: Path, tmp_path: Path
 ) -> None:
@@ -112,6 +113,7 @@ def pass_some(numbers: list[str]) -> None:
         record.note(number, "passed", index.index()[number[:2]])
 
 
+@pytest.mark.real
 def test_two_kernels_at_once_lose_nothing(kept: Path) -> None:
     numbers = [entry.number for entries in index.index().values() for entry in entries]
     parts = [numbers[::2], numbers[1::2]]
@@ -120,7 +122,7 @@ def test_two_kernels_at_once_lose_nothing(kept: Path) -> None:
     for writer in writers:
         writer.start()
     for writer in writers:
-        writer.join(60)
+        writer.join()
         assert writer.exitcode == 0
     assert sorted(record.load(kept).answers) == sorted(numbers)
     assert {path.name for path in kept.parent.iterdir()} == {kept.name, f"{kept.name}.lock"}

@@ -56,7 +56,6 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
 
 
 @pytest.mark.real
-@pytest.mark.slow
 def test_the_top_follows_the_checks(kernel: Kernel) -> None:
     ((kind, data),) = kernel.run('import helpers\n\nhelpers.lesson("02")')
     assert kind == "display_data" and not kernel.file.exists()
@@ -75,7 +74,7 @@ def test_the_top_follows_the_checks(kernel: Kernel) -> None:
 
 
 @pytest.mark.real
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_build_neither_shows_nor_keeps_progress(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

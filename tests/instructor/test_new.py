@@ -18,7 +18,7 @@ COPIED = ("helpers", "tests", "solutions", "lessons", "benchmarks", "cluster", "
 # Where a lesson shows that nothing but its own files speaks of: each lists or counts all lessons.
 LISTING = (
     "tests/setup/test_packaging.py",
-    "tests/instructor/test_reports.py::test_the_guide_lists_what_is_seen_and_what_is_not",
+    "tests/instructor/judge/test_reports.py::test_the_guide_lists_what_is_seen_and_what_is_not",
 )
 
 

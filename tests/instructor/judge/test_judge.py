@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,9 @@ from helpers.exercises import everything, lessons, of_lesson
 from helpers.exercises.report import parts_of
 from helpers.exercises.spec import Exercise
 from helpers.instructor.grades import ExerciseGrade, SubmissionGrade
-from helpers.instructor.judge import Judge
 from helpers.instructor.sandbox import missing
 from tests.hints import is_its_own
+from tests.instructor.judge.here import SEED, Judges
 
 MISSING = missing()
 pytestmark = [
@@ -24,39 +23,30 @@ pytestmark = [
 ]
 
 EXERCISES = everything()
-EVERYDAY = ("02", "08", "13")  # each lesson starts sandboxes of its own: these stand for all
-# The n-th wrong answers of a lesson's exercises make one submission. Everyday the first of some
-# lessons: what all are told is held by test_exercises, and here through the sandbox, too.
+# Each lesson starts sandboxes of its own. Everyday 02, TensorFlow's 08, and 13, whose drivers are
+# beside the answer; what is told and decided is held by test_exercises and test_judge_here.
+EVERYDAY = ("02", "08", "13")
+# The n-th wrong answers of a lesson's exercises make one submission.
 WRONG = [
     pytest.param(
         [e for e in of_lesson(lesson) if len(e.wrong) > n],
         n,
         id=f"{lesson}-{n}",
-        marks=[pytest.mark.thorough] if n else [],
+        marks=[] if (lesson, n) == ("02", 0) else [pytest.mark.thorough],
     )
     for lesson in lessons()
     for n in range(max(len(e.wrong) for e in of_lesson(lesson)))
 ]
 # The second exercise of each lesson, which others come before and after.
 ONE_EACH = [e for e in EXERCISES if e.number in {of_lesson(n)[:2][-1].number for n in lessons()}]
-SEED = 7_233_149_082_316_540_123
 
 
 def named(value: Any) -> str:
     return str(getattr(value, "number", getattr(value, "name", value)))
 
 
-@pytest.fixture(scope="module")
-def judges() -> Iterator[dict[str, Judge]]:
-    """A judge a lesson."""
-    made = {lesson: Judge(lesson, slot=40 + slot) for slot, lesson in enumerate(lessons())}
-    yield made
-    for judge in made.values():
-        judge.close()
-
-
-def grade(judges: dict[str, Judge], path: Path, lesson: str) -> SubmissionGrade:
-    return judges[lesson].grade(path, "ada", SEED).grade
+def grade(judges: Judges, path: Path, lesson: str) -> SubmissionGrade:
+    return judges(lesson).grade(path, "ada", SEED).grade
 
 
 def one(found: SubmissionGrade, number: str) -> ExerciseGrade:
@@ -65,7 +55,7 @@ def one(found: SubmissionGrade, number: str) -> ExerciseGrade:
 
 @pytest.mark.sample(*EVERYDAY)
 @pytest.mark.parametrize("lesson", lessons())
-def test_the_solution_gets_full_points(judges: dict[str, Judge], lesson: str) -> None:
+def test_the_solution_gets_full_points(judges: Judges, lesson: str) -> None:
     found = grade(judges, solution(lesson), lesson)
     by_hand = [part for part in parts_of(lesson) if part.by_hand]
     read = [part.number for part in by_hand]
@@ -76,9 +66,9 @@ def test_the_solution_gets_full_points(judges: dict[str, Judge], lesson: str) ->
     assert found.total == found.max - sum(part.points for part in by_hand)
 
 
-@pytest.mark.sample(*EVERYDAY)
+@pytest.mark.sample("02")
 @pytest.mark.parametrize("lesson", lessons())
-def test_the_untouched_lesson_gets_none(judges: dict[str, Judge], lesson: str) -> None:
+def test_the_untouched_lesson_gets_none(judges: Judges, lesson: str) -> None:
     found = grade(judges, untouched(lesson), lesson)
     read = [part.number for part in parts_of(lesson) if part.by_hand]
     for each in found.exercises:
@@ -86,10 +76,9 @@ def test_the_untouched_lesson_gets_none(judges: dict[str, Judge], lesson: str) -
     assert found.total == 0
 
 
-@pytest.mark.sample("02", "08", "13")
 @pytest.mark.parametrize(("exercises", "n"), WRONG)
 def test_wrong_answers_get_no_points_and_their_hints(
-    judges: dict[str, Judge], tmp_path: Path, exercises: list[Exercise], n: int
+    judges: Judges, tmp_path: Path, exercises: list[Exercise], n: int
 ) -> None:
     sources = [as_cell(exercise, exercise.wrong[n].function) for exercise in exercises]
     path = write(tmp_path / "wrong.ipynb", sources)
@@ -106,10 +95,10 @@ def test_wrong_answers_get_no_points_and_their_hints(
         assert is_its_own(wrong, found.mistake, found.hint), found
 
 
-@pytest.mark.sample("02", "13")
+@pytest.mark.thorough
 @pytest.mark.parametrize("exercise", ONE_EACH, ids=named)
 def test_the_same_wrong_answer_costs_only_its_own_exercise(
-    judges: dict[str, Judge], tmp_path: Path, exercise: Exercise
+    judges: Judges, tmp_path: Path, exercise: Exercise
 ) -> None:
     wrong = as_cell(exercise, exercise.wrong[0].function)
     sources = [*code_cells(solution(exercise.lesson)), wrong]
@@ -121,7 +110,8 @@ def test_the_same_wrong_answer_costs_only_its_own_exercise(
     assert lost == [exercise.number]
 
 
-def test_an_answer_on_a_wrong_base_is_told_so(judges: dict[str, Judge], tmp_path: Path) -> None:
+@pytest.mark.thorough
+def test_an_answer_on_a_wrong_base_is_told_so(judges: Judges, tmp_path: Path) -> None:
     bases = ["def average_gradients(comm, model, rows, total):\n    pass", OPEN]
     for base, reason in zip(bases, ["which did not pass", "which is open"], strict=True):
         cells = code_cells(solution("03"))

@@ -4,37 +4,33 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pytest
 from submissions import code_cells, solution, untouched, write
 
 from helpers.engines import own_time
-from helpers.exercises import find
 from helpers.exercises.record import SWITCH
-from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.instructor.grades import ExerciseGrade
-from helpers.instructor.judge import Budgets, Graded, Judge, calls
-from helpers.instructor.judge import judge as judge_module
+from helpers.instructor.judge import Budgets, Graded, Judge
 from helpers.instructor.judge.budgets import BUDGETS
 from helpers.instructor.sandbox import missing
-from helpers.worker.encoding import encode
+from tests.instructor.judge.here import Judges
 
 MISSING = missing()
 pytestmark = [pytest.mark.real, pytest.mark.skipif(bool(MISSING), reason=MISSING or "")]
 
-SHORT = Budgets(step=10.0, call=10.0, real=20.0)  # where something does not end
+SHORT = Budgets(step=4.0, call=4.0)  # of its own time, where something does not end
 SOLUTION = code_cells(solution("02"))
 FULL = 15.0
 
 
-@pytest.fixture(scope="module")
-def judge() -> Iterator[Judge]:
-    with Judge("02", slot=45) as made:
-        yield made
+@pytest.fixture
+def judge(judges: Judges) -> Judge:
+    return judges("02")
 
 
 @pytest.fixture
@@ -57,59 +53,63 @@ def one(found: Graded, number: str) -> ExerciseGrade:
     return next(e for e in found.grade.exercises if e.number == number)
 
 
-def points(found: Graded) -> dict[str, float]:
-    return {e.number: e.points for e in found.grade.exercises}
-
-
-def test_order_does_not_matter(graded) -> None:
-    shuffled = list(SOLUTION)
-    random.Random(1).shuffle(shuffled)
-    assert graded(*shuffled).grade.total == FULL
-
-
-def test_grading_is_nobodys_progress(
+def test_order_doubles_stubs_and_what_is_no_python_do_no_harm(
     graded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(SWITCH)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    assert graded(*SOLUTION).grade.total == FULL  # its cells call helpers.lesson and helpers.check
+    stubs = code_cells(untouched("02"))
+    split = [part for source in SOLUTION for part in source.split("\n\n\n")]
+    extra = ["%matplotlib inline\n!ls", "%%time\nx = 1", "%%bash\nrm -rf /", "help?", "1 +"]
+    cells = [*stubs, *SOLUTION, *split, *extra, *stubs]
+    random.Random(1).shuffle(cells)
+    assert graded(*cells).grade.total == FULL
+    # Its cells call helpers.lesson and helpers.check: grading is nobody's progress.
     assert not (tmp_path / "data").exists()
 
 
-def test_doubled_and_split_cells_do_no_harm(graded) -> None:
-    split = [part for source in SOLUTION for part in source.split("\n\n\n")]
-    assert graded(*SOLUTION, *SOLUTION).grade.total == FULL
-    assert graded(*split).grade.total == FULL
+def test_each_ending_is_told_and_costs_its_exercise_alone(graded, short) -> None:
+    exits = "import os\n\n\ndef broadcast_tree(comm, tensor, root):\n    os._exit(0)\n"
+    endless = "def fit(sizes, seconds):\n    while True:\n        pass\n"
+    raises = "all_reduce_shared = {}['nothing']"
+    gone = r"def (scatter|broadcast_tree|fit|all_reduce_shared)"
+    others = [s for s in SOLUTION if not re.search(gone, s)]
+    found = graded(*others, exits, endless, raises)
+    told = {e.number: e.outcome for e in found.grade.exercises}
+    assert told == {
+        "02.1": "missing",
+        "02.2": "crashed",
+        "02.3": "passed",
+        "02.4": "time-out",
+        "02.5": "error",
+    }
+    assert "`scatter`" in one(found, "02.1").reason
+    assert "KeyError" in one(found, "02.5").hint
+    assert found.grade.total == one(found, "02.3").max and found.crashes == 2
 
 
+def test_statements_that_end_or_stall_the_process_are_skipped(graded, short) -> None:
+    spin = "def spin():\n    while True:\n        pass\n\n\nfit = spin()"
+    crash = "import ctypes\n\n\ndef gone():\n    ctypes.string_at(0)\n\n\nscatter = gone()"
+    others = [s for s in SOLUTION if "def scatter" not in s and "def fit" not in s]
+    found = graded(spin, crash, *others)
+    told = [e.outcome for e in found.grade.exercises]
+    assert told == ["crashed", "passed", "passed", "time-out", "passed"] and found.crashes == 2
+
+
+@pytest.mark.thorough
 def test_one_cell_with_everything_is_enough(graded) -> None:
     assert graded("\n\n".join(SOLUTION)).grade.total == FULL
 
 
-def test_a_deleted_answer_is_missing_and_costs_its_points_alone(graded) -> None:
-    found = graded(*[s for s in SOLUTION if "def scatter" not in s])
-    assert one(found, "02.1").outcome == "missing"
-    assert "`scatter`" in one(found, "02.1").reason
-    assert found.grade.total == FULL - one(found, "02.1").max
-
-
-def test_a_stub_that_is_left_beside_the_answer_does_not_count(graded) -> None:
-    stubs = code_cells(untouched("02"))
-    assert graded(*stubs, *SOLUTION).grade.total == FULL
-    assert graded(*SOLUTION, *stubs).grade.total == FULL
-
-
+@pytest.mark.thorough
 def test_the_last_definition_counts(graded) -> None:
     wrong = "def fit(sizes, seconds):\n    return 0.0, 0.0\n"
     assert one(graded(*SOLUTION, wrong), "02.4").outcome == "wrong"
     assert one(graded(wrong, *SOLUTION), "02.4").outcome == "passed"
 
 
-def test_magics_shell_commands_and_widgets_do_no_harm(graded) -> None:
-    extra = ["%matplotlib inline\n!ls", "%%time\nx = 1", "%%bash\nrm -rf /", "help?", "1 +"]
-    assert graded(*extra, *SOLUTION, *extra).grade.total == FULL
-
-
+@pytest.mark.thorough
 def test_an_answer_may_use_what_other_cells_define(graded) -> None:
     source = next(s for s in SOLUTION if "def fit" in s).replace("def fit(", "def inner_fit(")
     cells = [
@@ -123,6 +123,7 @@ def test_an_answer_may_use_what_other_cells_define(graded) -> None:
     assert one(graded(*cells), "02.4").outcome == "passed"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "made",
     [
@@ -141,62 +142,32 @@ def test_an_answer_may_be_made_in_any_way(graded, made: str) -> None:
     assert one(graded("import torch", stub, wrong, made), "02.4").outcome == "wrong"
 
 
+@pytest.mark.thorough
 def test_what_is_no_function_is_told_as_such(graded) -> None:
     found = one(graded("import torch", "fit = 1.5"), "02.4")
     assert (found.outcome, found.points) == ("error", 0)
     assert found.reason == "`fit` is no function: cell 2 makes it a float."
 
 
+@pytest.mark.thorough
 def test_annotations_may_be_put_off(graded) -> None:
     plain = "def fit(sizes: NoSuchType, seconds: Neither):\n    return 1, 2"
     assert one(graded(plain), "02.4").outcome == "error"
     assert one(graded("from __future__ import annotations", plain), "02.4").outcome == "wrong"
 
 
+@pytest.mark.thorough
 def test_a_syntax_error_is_told_with_its_cell_and_line(graded) -> None:
     found = one(graded("import torch", "def fit(sizes, seconds):\n    return (1,\n"), "02.4")
     assert (found.outcome, found.points) == ("error", 0)
     assert "Cell 2" in found.hint and "SyntaxError" in found.hint
 
 
-def test_an_exception_of_a_cell_that_an_answer_needs_is_told(graded) -> None:
-    found = one(graded("fit = {}['nothing']"), "02.4")
-    assert (found.outcome, found.points) == ("error", 0)
-    assert "KeyError" in found.hint
-
-
-@pytest.mark.parametrize(
-    ("code", "outcome"),
-    [("os._exit(3)", "crashed"), ("ctypes.string_at(0)", "crashed"), ("spin()", "time-out")],
-)
-def test_a_statement_that_ends_or_stalls_the_process_is_skipped(
-    graded, short, code, outcome
-) -> None:
-    spin = "import os, ctypes\n\n\ndef spin():\n    while True:\n        pass\n"
-    found = graded(spin, f"def made():\n    {code}\n\n\nscatter = made()", *without("scatter"))
-    assert one(found, "02.1").outcome == outcome
-    assert found.grade.total == FULL - one(found, "02.1").max
-    assert found.crashes == 1
-
-
 def without(function: str) -> list[str]:
     return [s for s in SOLUTION if f"def {function}" not in s]
 
 
-def test_a_call_that_ends_the_process_costs_its_exercise_alone(graded) -> None:
-    crash = "import os\n\n\ndef scatter(comm, batch, rows, width):\n    os._exit(0)\n"
-    found = graded(crash, *without("scatter"))
-    assert one(found, "02.1").outcome == "crashed"
-    assert found.grade.total == FULL - one(found, "02.1").max
-
-
-def test_a_call_that_does_not_end_costs_its_exercise_alone(graded, short) -> None:
-    endless = "def fit(sizes, seconds):\n    while True:\n        pass\n"
-    found = graded(endless, *without("fit"))
-    assert one(found, "02.4").outcome == "time-out"
-    assert found.grade.total == FULL - one(found, "02.4").max
-
-
+@pytest.mark.thorough
 def test_a_notebook_whose_every_cell_crashes_is_given_up(graded) -> None:
     crash = (
         "import os\n\n\ndef {0}(*a):\n    pass\n\n\nos._exit(0) if {0} else None\n{0} = os._exit(1)"
@@ -207,6 +178,7 @@ def test_a_notebook_whose_every_cell_crashes_is_given_up(graded) -> None:
     assert found.grade.total == 0
 
 
+@pytest.mark.thorough
 def test_a_submission_that_uses_up_its_time_ends(judge: Judge, short: None, tmp_path: Path) -> None:
     sleepy = "import time\n\n\ndef {}(*args):\n    time.sleep(60)\n"
     names = ["scatter", "broadcast_tree", "all_reduce_ring", "fit", "all_reduce_shared"]
@@ -217,6 +189,7 @@ def test_a_submission_that_uses_up_its_time_ends(judge: Judge, short: None, tmp_
     assert found.grade.exercises[-1].mistake == "no time left"
 
 
+@pytest.mark.thorough
 def test_tampered_metadata_and_an_old_format_change_nothing(judge: Judge, tmp_path: Path) -> None:
     notebook = nbformat.read(solution("02"), 4)
     for cell in notebook.cells:
@@ -231,6 +204,7 @@ def test_tampered_metadata_and_an_old_format_change_nothing(judge: Judge, tmp_pa
     assert judge.grade(path, "ada", 3).grade.total == FULL
 
 
+@pytest.mark.thorough
 def test_the_same_seed_gives_the_same_grade(judge: Judge) -> None:
     one_time = judge.grade(solution("02"), "ada", 99).grade
     assert judge.grade(solution("02"), "ada", 99).grade == one_time
@@ -238,7 +212,11 @@ def test_the_same_seed_gives_the_same_grade(judge: Judge) -> None:
 
 @pytest.mark.parametrize(
     ("then", "outcome"),
-    [("batch = None", "error"), ("return batch", "wrong"), ("time.sleep(60)", "time-out")],
+    [
+        ("return batch", "wrong"),
+        pytest.param("batch = None", "error", marks=pytest.mark.thorough),
+        pytest.param("time.sleep(60)", "time-out", marks=pytest.mark.thorough),
+    ],
 )
 def test_an_answer_that_is_right_on_the_virtual_clock_alone_is_found(graded, then, outcome) -> None:
     source = next(s for s in SOLUTION if "def scatter" in s).replace("def scatter(", "def inner(")
@@ -251,43 +229,6 @@ def test_an_answer_that_is_right_on_the_virtual_clock_alone_is_found(graded, the
     assert (found.outcome, found.mistake) == (outcome, "differs on real ranks")
 
 
-@pytest.mark.parametrize("deaths, total", [(1, FULL), (2, FULL - 2.0)])
-def test_the_process_of_one_hidden_case_may_be_gone(
-    graded, monkeypatch: pytest.MonkeyPatch, deaths: int, total: float
-) -> None:
-    left = in_hidden_cases(monkeypatch, Observation(trouble="died"), deaths)
-    assert graded(*SOLUTION).grade.total == total
-    assert left == [0]
-
-
-def test_what_a_machine_was_too_busy_to_tell_is_not_judged(
-    graded, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    in_hidden_cases(monkeypatch, Observation(trouble="not judged"), 1)
-    found = graded(*SOLUTION).grade
-    assert [e.outcome for e in found.exercises] == ["not judged", *["passed"] * 4]
-    assert found.exercises[0].hint == ""
-    assert found.exercises[0].reason == (
-        "The machine was too busy to tell: nothing was decided about this answer."
-    )
-
-
-def in_hidden_cases(monkeypatch: pytest.MonkeyPatch, seen: Observation, times: int) -> list[int]:
-    """So many times the judge sees this in hidden cases of 02.1; how many are left."""
-    left = [times]
-    visible = [case.args for case in find("02.1").cases(0)]
-
-    def observed(exercise: Exercise, case: Case, *rest: Any, **options: Any) -> Observation:
-        hidden = not any(_same(case.args, args) for args in visible)
-        if hidden and exercise.number == "02.1" and left[0]:
-            left[0] -= 1
-            return seen
-        return calls.observe(exercise, case, *rest, **options)
-
-    monkeypatch.setattr(judge_module, "observe", observed)
-    return left
-
-
 def test_the_last_patience_decides_nothing(graded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_time, "PATIENCE", 0.1)
     monkeypatch.setattr(own_time, "_ASLEEP", "")  # as where nobody can see that it sleeps
@@ -295,7 +236,3 @@ def test_the_last_patience_decides_nothing(graded, monkeypatch: pytest.MonkeyPat
     assert one(found, "02.4").outcome == "not judged"
     # So short a patience may be too short for others, too: it never calls one wrong.
     assert {e.outcome for e in found.grade.exercises} <= {"passed", "not judged"}
-
-
-def _same(one: Any, other: Any) -> bool:
-    return encode([list(args) for args in one]) == encode([list(args) for args in other])

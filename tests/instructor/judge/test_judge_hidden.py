@@ -27,24 +27,19 @@ from helpers.instructor.report.sheet import Column, Entry, Sheet
 from helpers.instructor.report.write import write_reports
 from helpers.instructor.sandbox import missing
 from helpers.worker.encoding import encode
+from tests.instructor.judge.here import SEED, JudgeHere, Judges
 
 MISSING = missing()
 needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
-pytestmark = pytest.mark.real
-SEED = 7_233_149_082_316_540_123
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 MARK = "In a case that nobody is to see"
-EVERYDAY = ("02", "13")
 WRONG = [
-    pytest.param(
-        [e for e in of_lesson(lesson) if len(e.wrong) > n],
-        n,
-        id=f"{lesson}-{n}",
-        marks=[] if lesson in EVERYDAY and n == 0 else [pytest.mark.thorough],
-    )
+    pytest.param([e for e in of_lesson(lesson) if len(e.wrong) > n], n, id=f"{lesson}-{n}")
     for lesson in lessons()
     for n in range(0, max(len(e.wrong) for e in of_lesson(lesson)), 5)
 ]
+# Without a sandbox: lessons whose answers run here, and a wrong answer of each exercise.
+HERE = ("02", "06", "11", "13")
 REASONS = (
     *verdicts._ON_HIDDEN.values(),
     *verdicts._ON_VISIBLE.values(),
@@ -75,18 +70,18 @@ def with_hidden_first(exercise: Exercise, real: bool) -> Exercise:
     return replace(exercise, cases=cases)
 
 
-@pytest.fixture(scope="module")
-def judges() -> Iterator[dict[str, Judge]]:
-    made = {lesson: Judge(lesson, slot=70 + slot) for slot, lesson in enumerate(lessons())}
-    yield made
-    for one in made.values():
-        one.close()
+def set_hidden_first(one: Judge, real: bool) -> None:
+    """Let hidden cases alone decide."""
+    one.exercises = [with_hidden_first(exercise, real) for exercise in of_lesson(one.lesson)]
 
 
 def graded(one: Judge, path: Path, real: bool) -> SubmissionGrade:
     """What hidden cases alone make of a notebook."""
-    one.exercises = [with_hidden_first(exercise, real) for exercise in of_lesson(one.lesson)]
-    return one.grade(path, "ada", SEED).grade
+    set_hidden_first(one, real)
+    try:
+        return one.grade(path, "ada", SEED).grade
+    finally:
+        one.exercises = of_lesson(one.lesson)
 
 
 def is_fixed(exercise: Exercise, found: ExerciseGrade) -> bool:
@@ -126,16 +121,12 @@ def handed_out(found: SubmissionGrade, out: Path) -> str:
     return "\n".join(p.read_text(encoding="utf-8") for p in files)
 
 
-@needs_sandbox
-@pytest.mark.parametrize(("exercises", "n"), WRONG)
-def test_what_is_told_is_the_same_whatever_the_hidden_cases_are(
-    judges: dict[str, Judge], tmp_path: Path, exercises: list[Exercise], n: int
-) -> None:
-    lesson = exercises[0].lesson
-    sources = [as_cell(exercise, exercise.wrong[n].function) for exercise in exercises]
-    path = write(tmp_path / named(lesson), sources)
-    one, other = (graded(judges[lesson], path, real) for real in (True, False))
-    text, without = (handed_out(g, tmp_path / str(i)) for i, g in enumerate((one, other)))
+def tell_the_same(
+    exercises: list[Exercise], one: SubmissionGrade, other: SubmissionGrade, folder: Path
+) -> int:
+    """Hold what is told of hidden cases against what is told where the shown ones stand in for
+    them; returns how many exercises ended the same way in both."""
+    text, without = (handed_out(g, folder / str(i)) for i, g in enumerate((one, other)))
     assert MARK not in text + without
     compared = 0
     for exercise in exercises:
@@ -148,6 +139,35 @@ def test_what_is_told_is_the_same_whatever_the_hidden_cases_are(
         shown = numbers([case.args for case in exercise.cases(0)])
         hidden = numbers([case.args for case in exercise.cases(SEED)])
         assert not told & hidden - shown - known, exercise.number
+    return compared
+
+
+@pytest.mark.parametrize("lesson", HERE)
+def test_what_is_told_is_the_same_whatever_the_hidden_cases_are(
+    lesson: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exercises = of_lesson(lesson)
+    functions = {e.number: e.wrong[0].function for e in exercises}
+    found = []
+    for real in (True, False):
+        here = JudgeHere(monkeypatch, lesson, functions)
+        set_hidden_first(here.judge, real)
+        found.append(here.grade())
+    assert tell_the_same(exercises, *found, tmp_path)
+
+
+@needs_sandbox
+@pytest.mark.real
+@pytest.mark.thorough
+@pytest.mark.parametrize(("exercises", "n"), WRONG)
+def test_so_it_is_of_answers_in_sandboxes(
+    judges: Judges, tmp_path: Path, exercises: list[Exercise], n: int
+) -> None:
+    lesson = exercises[0].lesson
+    sources = [as_cell(exercise, exercise.wrong[n].function) for exercise in exercises]
+    path = write(tmp_path / named(lesson), sources)
+    one, other = (graded(judges(lesson), path, real) for real in (True, False))
+    compared = tell_the_same(exercises, one, other, tmp_path)
     assert compared or n  # late answers are few, and may end otherwise on other cases
 
 
@@ -165,16 +185,18 @@ def fit(sizes, seconds):
 
 
 @needs_sandbox
+@pytest.mark.real
+@pytest.mark.thorough
 @pytest.mark.parametrize("afresh", [True, False])
 def test_a_hint_comes_from_a_process_that_has_seen_no_hidden_case(
-    judges: dict[str, Judge], tmp_path: Path, afresh: bool, monkeypatch: pytest.MonkeyPatch
+    judges: Judges, tmp_path: Path, afresh: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a submission keeps of hidden cases is gone before it is asked for a hint; without that
     precaution this attack would be told."""
     if not afresh:
         monkeypatch.setattr(judge, "_afresh", judge._remark)
     monkeypatch.setattr(verdicts, "on_hidden", _with_any_hint)
-    found = graded(judges["02"], write(tmp_path / named("02"), [KEEPS]), real=True)
+    found = graded(judges("02"), write(tmp_path / named("02"), [KEEPS]), real=True)
     fit = next(e for e in found.exercises if e.number == "02.4")
     assert fit.outcome == "wrong" and fit.hint
     assert ("kept: " in fit.hint) is not afresh

@@ -27,10 +27,7 @@ from helpers.instructor.sandbox import missing
 from tests.exercises import right_answers_06, right_answers_13, right_answers_14_sharding
 
 MISSING = missing()
-pytestmark = [
-    pytest.mark.real,
-    pytest.mark.skipif(bool(MISSING), reason=MISSING or ""),
-]
+in_sandboxes = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
 
 KEEPS = {
     "03.5": ("clears nothing",),
@@ -129,6 +126,9 @@ def seen(judge: Judge, folder: Path, exercise: Exercise, source: str) -> tuple[C
         session.close()
 
 
+@in_sandboxes
+@pytest.mark.real
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("number", "function"), RIGHT, ids=[f"{number}-{f.__name__}" for number, f in RIGHT]
 )
@@ -143,6 +143,9 @@ def test_a_right_answer_holds_no_more_than_it_may(
     assert all(looked[key] is not None for key in keys[number])
 
 
+@in_sandboxes
+@pytest.mark.real
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("number", "name"), [(number, name) for number, names in KEEPS.items() for name in names]
 )
@@ -156,6 +159,9 @@ def test_an_answer_that_keeps_more_gets_no_points(
     assert (verdict.status, verdict.mistake) == ("wrong", MISTAKES[name])
 
 
+@in_sandboxes
+@pytest.mark.real
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", HIDDEN)
 def test_a_copy_is_seen_wherever_it_lies(judge: Judge, tmp_path: Path, name: str) -> None:
     exercise = find("13.5")
@@ -165,13 +171,19 @@ def test_a_copy_is_seen_wherever_it_lies(judge: Judge, tmp_path: Path, name: str
     assert (verdict.status, verdict.mistake) == ("wrong", "keeps a copy of the output")
 
 
-def test_the_same_without_a_copy_is_right(judge: Judge, tmp_path: Path) -> None:
+@in_sandboxes
+@pytest.mark.real
+def test_a_copy_is_seen_and_the_same_without_it_is_right(judge: Judge, tmp_path: Path) -> None:
     exercise = find("13.5")
-    keep = "\ndef keep(ctx, out):\n    pass\n"
-    case, found = seen(judge, tmp_path, exercise, OWN + keep)
-    assert judging.judge(exercise, case, found).status == "passed"
+    for keep, status in (("pass", "passed"), (HIDDEN["one place"], "wrong")):
+        source = f"{OWN}\ndef keep(ctx, out):\n    {keep}\n"
+        case, found = seen(judge, tmp_path, exercise, source)
+        assert judging.judge(exercise, case, found).status == status
 
 
+@in_sandboxes
+@pytest.mark.real
+@pytest.mark.thorough
 def test_a_hidden_case_is_told_by_what_the_lesson_shows(tmp_path: Path) -> None:
     exercise = find("13.5")
     wrong = next(each for each in exercise.wrong if each.name == "keeps a copy of the output")

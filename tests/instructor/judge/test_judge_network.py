@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from submissions import as_cell, write
@@ -27,6 +28,7 @@ pytestmark = [
 ]
 
 RANKED = [e for e in everything() if e.ranked]
+EVERYDAY = "02.3"  # sends both ways at once, on 1 to 5 ranks of its own; the others with --all
 SMALL = 5  # ranks, so that each has a sandbox of its own
 
 
@@ -57,10 +59,16 @@ def cases(exercise: Exercise) -> list[Case]:
     return [c for seed in (0, 2**62 + 11) for c in exercise.cases(seed) if c.ranks <= SMALL]
 
 
-@pytest.mark.sample("02", "12", "13")
-@pytest.mark.parametrize(
-    "session", [(e, e.reference) for e in RANKED], indirect=True, ids=[e.number for e in RANKED]
-)
+def answer(exercise: Exercise, function: Any, name: str, everyday: bool) -> Any:
+    """A parameter: an exercise and an answer to it."""
+    marks = [] if everyday else [pytest.mark.thorough]
+    return pytest.param((exercise, function), id=f"{exercise.number}-{name}", marks=marks)
+
+
+REFERENCES = [answer(e, e.reference, "", e.number == EVERYDAY) for e in RANKED]
+
+
+@pytest.mark.parametrize("session", REFERENCES, indirect=True)
 def test_values_bytes_order_and_trace_are_those_of_the_virtual_clock(
     session: tuple[Exercise, Session],
 ) -> None:
@@ -73,10 +81,7 @@ def test_values_bytes_order_and_trace_are_those_of_the_virtual_clock(
         assert counts(there) == counts(here)
 
 
-@pytest.mark.sample("02", "12")
-@pytest.mark.parametrize(
-    "session", [(e, e.reference) for e in RANKED], indirect=True, ids=[e.number for e in RANKED]
-)
+@pytest.mark.parametrize("session", REFERENCES, indirect=True)
 def test_real_ranks_in_a_sandbox_give_the_same(session: tuple[Exercise, Session]) -> None:
     exercise, made = session
     assert isinstance(exercise.drive, Ranked)
@@ -88,15 +93,18 @@ def test_real_ranks_in_a_sandbox_give_the_same(session: tuple[Exercise, Session]
 
 
 # Many of the lessons about messages; of the others one each, since theirs are the same kind.
-WRONG = [(e, w) for e in RANKED for w in e.wrong[:: 2 if e.lesson in ("02", "03") else 99]]
+# Everyday the first of 02.3.
+WRONG = [
+    (e, w)
+    for e in sorted(RANKED, key=lambda e: e.number != EVERYDAY)
+    for w in e.wrong[:: 2 if e.lesson in ("02", "03") else 99]
+]
 
 
-@pytest.mark.sample("02")
 @pytest.mark.parametrize(
     "session",
-    [(e, w.function) for e, w in WRONG],
+    [answer(e, w.function, w.name, w is WRONG[0][1]) for e, w in WRONG],
     indirect=True,
-    ids=[f"{e.number}-{w.name}" for e, w in WRONG],
 )
 def test_a_wrong_answer_ends_as_it_does_on_the_virtual_clock(
     session: tuple[Exercise, Session], request: pytest.FixtureRequest

@@ -7,8 +7,6 @@ import pytest
 
 from helpers.instructor.judge.real import _same
 
-pytestmark = pytest.mark.real
-
 
 def did(**changed: object) -> list[dict[str, object]]:
     """What one rank did."""

@@ -102,6 +102,7 @@ Calls.do_seed, Calls.do_states = seed, states
 
 
 @pytest.mark.real
+@pytest.mark.thorough
 @pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
 @pytest.mark.parametrize("number", ["03.1", "13.5"])
 def test_a_second_generator_gets_no_points(number: str, tmp_path: Path) -> None:

@@ -26,12 +26,12 @@ from submissions import as_cell, write
 from helpers.exercises import everything, find, judging
 from helpers.exercises.observe import observe
 from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
-from helpers.instructor.judge import Judge
 from helpers.instructor.sandbox import missing
 from helpers.instructor.seen import REPORTS, listed
-from tests.selection import everyday
+from tests.instructor.judge.here import Judges
 
 MISSING = missing()
+in_sandboxes = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
 EXERCISES = [e for e in everything() if e.framework == "torch" and e.lesson not in ("04", "08")]
 SEED = 5_071_993
 
@@ -42,9 +42,11 @@ ASKED = {
     *("tokens", "out", "gradient", "told", "loss", "input", "x", "scale", "parts", "parameters"),
     *("momentum", "own", "again", "gone"),
 }
-WRONG = everyday(
-    [pytest.param(e, w, id=f"{e.number}-{w.name}") for e in EXERCISES for w in e.wrong], 6
-)
+EVERYDAY = {
+    "02.5": "rank 0 alone",  # the driver is on a rank
+    "03.1": "seeds the rank's own random state",  # each rank in a process of its own
+    "13.4": "evaluates",  # it hands out modules
+}
 
 
 # What a submission could do to its own process before its answer is called.
@@ -197,45 +199,63 @@ def would_pass(exercise: Exercise, function: Any, reports: set[str]) -> bool:
     return all(lied(exercise, case, function, reports) for case in exercise.cases(0))
 
 
-@pytest.fixture(scope="module")
-def judges() -> Iterator[dict[str, Judge]]:
-    made: dict[str, Judge] = {}
-    yield made
-    for judge in made.values():
-        judge.close()
+@pytest.mark.parametrize("number", EVERYDAY)
+def test_what_everyday_grades_would_pass_by_its_reports(number: str) -> None:
+    answer = known(number, EVERYDAY[number])
+    assert would_pass(find(number), answer.function, set(REPORTS[number]))
 
 
+<<<<<<< HEAD:tests/instructor/test_reports.py
 @pytest.mark.real
 @pytest.mark.parametrize(("exercise", "answer"), WRONG)
+=======
+def known(number: str, name: str) -> WrongAnswer:
+    """A wrong answer by its name."""
+    return next(each for each in find(number).wrong if each.name == name)
+
+
+@in_sandboxes
+@pytest.mark.real
+@pytest.mark.parametrize("number", EVERYDAY)
+def test_one_of_each_kind_gets_no_points_by_what_its_process_says(
+    number: str, judges: Judges, tmp_path: Path
+) -> None:
+    grade_the_lie(find(number), known(number, EVERYDAY[number]), True, judges, tmp_path)
+
+
+@in_sandboxes
+@pytest.mark.real
+@pytest.mark.thorough
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.number)
+>>>>>>> thinA:tests/instructor/judge/test_reports.py
 def test_a_wrong_answer_gets_no_points_by_what_its_process_says(
-    exercise: Exercise,
-    answer: WrongAnswer,
-    judges: dict[str, Judge],
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
+    exercise: Exercise, judges: Judges, tmp_path: Path
 ) -> None:
     reports = set(REPORTS.get(exercise.number, ()))
-    if not would_pass(exercise, answer.function, reports):
-        return  # it is wrong in what was asked for
-    if MISSING:
-        pytest.skip(MISSING)
-    if exercise.lesson not in judges:
-        judges[exercise.lesson] = Judge(exercise.lesson, slot=130 + len(judges))
+    for answer in exercise.wrong:
+        if would_pass(exercise, answer.function, reports):  # else it is wrong in what was asked for
+            for lies in (False, True):
+                grade_the_lie(exercise, answer, lies, judges, tmp_path)
+
+
+def grade_the_lie(
+    exercise: Exercise, answer: WrongAnswer, lies: bool, judges: Judges, folder: Path
+) -> None:
+    """Grade a wrong answer that would pass by its reports."""
     bases = [find(number) for number in exercise.builds_on]
     cells = [*(as_cell(base, base.reference) for base in bases)]
     mine, name = as_cell(exercise, answer.function), exercise.function
-    for lies in (False, True) if request.config.getoption("--all") else (True,):
-        path = tmp_path / "it.ipynb"
-        write(path, [*cells, f"{LIES}\n{mine}\n{name} = lie({name})" if lies else mine])
-        graded = judges[exercise.lesson].grade(path, "ada", SEED).grade
-        found = next(each for each in graded.exercises if each.number == exercise.number)
-        if found.points:
-            listed_ones = set(exercise.unseen)
-            assert would_pass(exercise, answer.function, listed_ones), "the guide does not list it"
-            # Who gets points made no mistake that has a name: the words alone are its own.
-            assert lies or (answer.hint or longest_words(answer.says)) in found.hint
-        else:
-            assert lies or found.outcome == "wrong"
+    path = folder / "it.ipynb"
+    write(path, [*cells, f"{LIES}\n{mine}\n{name} = lie({name})" if lies else mine])
+    graded = judges(exercise.lesson).grade(path, "ada", SEED).grade
+    found = next(each for each in graded.exercises if each.number == exercise.number)
+    if found.points:
+        listed_ones = set(exercise.unseen)
+        assert would_pass(exercise, answer.function, listed_ones), "the guide does not list it"
+        # Who gets points made no mistake that has a name: the words alone are its own.
+        assert lies or (answer.hint or longest_words(answer.says)) in found.hint, answer.name
+    else:
+        assert lies or found.outcome == "wrong", answer.name
 
 
 def longest_words(says: str) -> str:
@@ -253,17 +273,18 @@ def keys_of(value: Any) -> Iterator[str]:
             yield from keys_of(each)
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.number)
-def test_every_key_that_a_driver_gives_is_a_report_or_was_asked_for(exercise: Exercise) -> None:
-    if exercise.number in ("01.2", "18.1", "18.6"):
-        return  # the keys are the learner's own, or those of the calls that a learner makes
-    seen = seen_by_a_check(exercise, exercise.reference, exercise.cases(0)[0])
-    assert set(keys_of(seen.values)) <= set(REPORTS.get(exercise.number, ())) | ASKED
-    assert set(exercise.unseen) <= set(REPORTS.get(exercise.number, ()))
+def test_every_key_that_a_driver_gives_is_a_report_or_was_asked_for() -> None:
+    for exercise in EXERCISES:
+        if exercise.number in ("01.2", "18.1", "18.6"):
+            continue  # the keys are the learner's own, or those of the calls that a learner makes
+        seen = seen_by_a_check(exercise, exercise.reference, exercise.cases(0)[0])
+        reports = set(REPORTS.get(exercise.number, ()))
+        assert set(keys_of(seen.values)) <= reports | ASKED, exercise.number
+        assert set(exercise.unseen) <= reports, exercise.number
 
 
 def test_the_guide_lists_what_is_seen_and_what_is_not() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "sandbox.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "sandbox.md").read_text(encoding="utf-8")
     assert listed() in text, (
         "`python -m helpers.instructor.seen` prints the list that belongs there"
     )

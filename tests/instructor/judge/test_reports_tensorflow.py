@@ -7,7 +7,6 @@ the lesson shows; before it is called it puts that in the place of the drivers i
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -25,6 +24,7 @@ from helpers.instructor.judge.drivers import driver_name
 from helpers.instructor.judge.session import Session
 from helpers.instructor.sandbox import missing
 from helpers.worker.encoding import encode
+from tests.instructor.judge.here import Judges
 
 MISSING = missing()
 pytestmark = [
@@ -32,7 +32,6 @@ pytestmark = [
     pytest.mark.tensorflow,
     pytest.mark.skipif(bool(MISSING), reason=MISSING or ""),
 ]
-SLOT = 31
 SEED = 5_620_117_320_044_871
 # For each exercise the wrong answers that such reports would hide best.
 WRONG = {
@@ -123,15 +122,6 @@ remote_session.RemoteSession.run = at_once
 
 
 @pytest.fixture(scope="module")
-def judges() -> Iterator[dict[str, Judge]]:
-    """A judge a lesson."""
-    made = {lesson: Judge(lesson, slot=SLOT + n) for n, lesson in enumerate(("01", "04", "08"))}
-    yield made
-    for judge in made.values():
-        judge.close()
-
-
-@pytest.fixture(scope="module")
 def told() -> dict[str, Any]:
     """The reports of the references, by lesson, once they were asked for."""
     return {}
@@ -168,20 +158,26 @@ def reported(judge: Judge) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("lesson", ["01", "04", "08"])
-@pytest.mark.parametrize("n", [0, pytest.param(1, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    ("lesson", "n"),
+    [
+        pytest.param(lesson, n, marks=[] if (lesson, n) == ("08", 0) else [pytest.mark.thorough])
+        for lesson in ("01", "04", "08")
+        for n in (0, 1)
+    ],
+)
 def test_what_the_reference_reports_earns_nothing(
-    judges: dict[str, Judge], told: dict[str, Any], tmp_path: Path, lesson: str, n: int
+    judges: Judges, told: dict[str, Any], tmp_path: Path, lesson: str, n: int
 ) -> None:
     cells = []
     if lesson not in told:
-        told[lesson] = reported(judges[lesson])
+        told[lesson] = reported(judges(lesson))
     for each in exercises(lesson):
         wrong = next(w for w in each.wrong if w.name == WRONG[each.number][n])
         cells.append(as_cell(each, wrong.function))
     attack = REPORTS.replace("{told!r}", repr(json.dumps(told[lesson]))) + PATCHES * n
     functions = [each.function for each in exercises(lesson)]
-    found = grades(judges[lesson], tmp_path, [*cells, with_all(attack, *functions)])
+    found = grades(judges(lesson), tmp_path, [*cells, with_all(attack, *functions)])
     for each in exercises(lesson):
         assert found[each.number].points == 0, found[each.number]
         outcomes = ("wrong", "error", "crashed", "time-out") if n else ("wrong",)
@@ -205,11 +201,12 @@ STRANGE = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("value", STRANGE)
 def test_a_graph_is_run_alone_and_does_nothing_else(
-    judges: dict[str, Judge], tmp_path: Path, value: str
+    judges: Judges, tmp_path: Path, value: str
 ) -> None:
-    grade = grades(judges["01"], tmp_path, [RIGHT.replace("{value}", value)])["01.4"]
+    grade = grades(judges("01"), tmp_path, [RIGHT.replace("{value}", value)])["01.4"]
     assert grade.points == 0
     assert STRANGE[value] in grade.hint
 
@@ -233,18 +230,18 @@ TOLD = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("told", TOLD)
-def test_what_is_told_of_a_graph_has_to_be_in_it(
-    judges: dict[str, Judge], tmp_path: Path, told: str
-) -> None:
+def test_what_is_told_of_a_graph_has_to_be_in_it(judges: Judges, tmp_path: Path, told: str) -> None:
     attack = with_all(NAMES.replace("{told}", told), "log_then_assign")
     cells = [RIGHT.replace("{value}", "value"), attack]
-    grade = grades(judges["01"], tmp_path, cells)["01.4"]
+    grade = grades(judges("01"), tmp_path, cells)["01.4"]
     assert grade.points == 0
     assert TOLD[told] in grade.hint
 
 
-def test_an_order_within_a_function_is_seen(judges: dict[str, Judge], tmp_path: Path) -> None:
+@pytest.mark.thorough
+def test_an_order_within_a_function_is_seen(judges: Judges, tmp_path: Path) -> None:
     """An assignment that is hidden in a function of the graph has to wait for the log, too."""
     hidden = """
     def log_then_assign(weight, value, log):
@@ -263,5 +260,5 @@ def test_an_order_within_a_function_is_seen(judges: dict[str, Judge], tmp_path: 
     cell = "def make():\n" + hidden + "\n    return log_then_assign\nlog_then_assign = make()"
     loose = cell.replace("{more}", "").replace("{log}", "log(old)")
     tight = cell.replace("{more}", ", log(old)").replace("{log}", "given")
-    assert grades(judges["01"], tmp_path, [loose])["01.4"].points == 0
-    assert grades(judges["01"], tmp_path, [tight])["01.4"].outcome == "passed"
+    assert grades(judges("01"), tmp_path, [loose])["01.4"].points == 0
+    assert grades(judges("01"), tmp_path, [tight])["01.4"].outcome == "passed"
