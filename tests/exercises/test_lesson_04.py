@@ -17,12 +17,6 @@ pytest.importorskip("tensorflow")
 pytestmark = pytest.mark.tensorflow
 
 
-@pytest.fixture(scope="module", autouse=True)
-def loaded() -> None:
-    """Here and not above, so that who collects tests does not wait for it."""
-    load("tensorflow")
-
-
 def changed(name: str, *changes: tuple[str, str]) -> Callable[..., Any]:
     """The course's own function with some of its text replaced."""
     source = textwrap.dedent(inspect.getsource(getattr(framework_steps, name)))

@@ -205,10 +205,6 @@ def test_what_everyday_grades_would_pass_by_its_reports(number: str) -> None:
     assert would_pass(find(number), answer.function, set(REPORTS[number]))
 
 
-<<<<<<< HEAD:tests/instructor/test_reports.py
-@pytest.mark.real
-@pytest.mark.parametrize(("exercise", "answer"), WRONG)
-=======
 def known(number: str, name: str) -> WrongAnswer:
     """A wrong answer by its name."""
     return next(each for each in find(number).wrong if each.name == name)
@@ -227,7 +223,6 @@ def test_one_of_each_kind_gets_no_points_by_what_its_process_says(
 @pytest.mark.real
 @pytest.mark.thorough
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.number)
->>>>>>> thinA:tests/instructor/judge/test_reports.py
 def test_a_wrong_answer_gets_no_points_by_what_its_process_says(
     exercise: Exercise, judges: Judges, tmp_path: Path
 ) -> None:
