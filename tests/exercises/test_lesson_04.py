@@ -13,8 +13,7 @@ from helpers.algorithms.devices import framework_steps
 from helpers.exercises import find
 from tests.exercises.table import verdict
 
-pytest.importorskip("tensorflow")
-pytestmark = pytest.mark.tensorflow
+pytestmark = [pytest.mark.tensorflow, pytest.mark.usefixtures("tensorflow")]
 
 
 def changed(name: str, *changes: tuple[str, str]) -> Callable[..., Any]:
