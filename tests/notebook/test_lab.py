@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from jupyter_client import BlockingKernelClient
 
+from helpers.setup import state
 from helpers.setup.places import ROOT
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
@@ -29,6 +30,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(home: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A running server, which the last test ends, and the address that it printed."""
+    if not state.ready():  # as in a worktree that borrows an environment
+        pytest.skip("./course lab would set this checkout up first")
     places = {
         "HOME": str(home),
         "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
