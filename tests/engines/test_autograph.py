@@ -35,6 +35,7 @@ def converted(comm: Any, folder: str, fails: bool) -> tuple[float, list[str]]:
     return float(size(tf.constant(-2.0))), os.listdir(folder)
 
 
+@pytest.mark.thorough
 @pytest.mark.real
 def test_a_rank_leaves_no_file(tmp_path: Path) -> None:
     done = helpers.run(converted, str(tmp_path), False, ranks=1, framework="tensorflow")

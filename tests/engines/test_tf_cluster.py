@@ -171,6 +171,7 @@ def test_a_coordinator_runs_on_workers_that_have_no_program() -> None:
 # --- the two trainings -----------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_slow_worker_is_spared_and_with_all_needed_the_loss_is_the_rebuilt_ones() -> None:
     setting = {"seconds": (0.0, 0.0, 0.1), "steps": 10}
     spare = train_sync_replicas(aggregate=2, **setting)

@@ -36,7 +36,9 @@ SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (1, 2))
 PATIENTS: dict[str, Callable[[int], Patient]] = {"separable": separable, "reader": reader}
 
 each_seed = pytest.mark.parametrize("seed", SEEDS)
-each_patient = pytest.mark.parametrize("name", PATIENTS)
+each_patient = pytest.mark.parametrize(
+    "name", ["separable", pytest.param("reader", marks=pytest.mark.thorough)]
+)
 
 
 @lru_cache
@@ -89,6 +91,7 @@ def test_files_are_a_quarter_as_large(name: str, tmp_path: Path) -> None:
     assert save(quantize_weights(patient.model, bits=4), tmp_path / "four") <= 0.15 * whole
 
 
+@pytest.mark.thorough
 @each_seed
 def test_training_wins_back_what_four_bits_lose(seed: int) -> None:
     patient, before = separable(seed), health("separable", seed)

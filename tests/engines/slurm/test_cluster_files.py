@@ -70,6 +70,7 @@ def test_the_commands_of_a_first_job_are_typed(slurm: Site, tmp_path: Path) -> N
     assert not nothing_left(slurm, 20)
 
 
+@pytest.mark.thorough
 @pytest.mark.real
 @needs_slurm()
 def test_a_rank_that_fails_ends_the_others(slurm: Site, tmp_path: Path) -> None:
