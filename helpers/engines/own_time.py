@@ -12,7 +12,9 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+import weakref
+from collections import Counter
+from collections.abc import Callable, Container, Iterable
 from typing import NamedTuple
 
 import psutil
@@ -81,13 +83,32 @@ class OwnTime:
 
     def _look(self) -> Seen:
         pids = list(self._processes())
-        return _linux(pids, self._but) if _THERE else _elsewhere(pids)
+        if not _THERE:
+            return _elsewhere(pids)
+        return _linux(pids, {self._but, *_lookers} if self._but else ())
+
+
+# The threads of this process that only wait and look, as often as they do: two that look at each
+# other would both be taken for awake, the more so the longer they wait for a processor to look.
+_lookers: Counter[int] = Counter()
 
 
 def of_others_here() -> OwnTime:
-    """The time of this process and of all that it has started, but for the thread that asks."""
-    pid = os.getpid()
-    return OwnTime(lambda: descendants(pid), threading.get_native_id())
+    """The time of this process and of all that it has started, but for the thread that asks.
+
+    As long as the answer is held that thread counts as asleep to others: it does nothing but look.
+    """
+    pid, thread = os.getpid(), threading.get_native_id()
+    own = OwnTime(lambda: descendants(pid), thread)
+    _lookers[thread] += 1
+    weakref.finalize(own, _looks_no_more, thread)
+    return own
+
+
+def _looks_no_more(thread: int) -> None:
+    _lookers[thread] -= 1
+    if not _lookers[thread]:
+        del _lookers[thread]
 
 
 def descendants(pid: int) -> list[int]:
@@ -148,15 +169,15 @@ class Limit:
             raise Undecided
 
 
-def _linux(pids: Iterable[int], but: int) -> Seen:
-    """What the kernel says of processes and of all their threads."""
+def _linux(pids: Iterable[int], but: Container[int]) -> Seen:
+    """What the kernel says of processes and of all their threads, without those in `but`."""
     ticks, asleep = 0, True
     for pid in pids:
         with contextlib.suppress(OSError, IndexError, ValueError):
             with open(f"/proc/{pid}/stat", "rb") as file:
                 ticks += sum(map(int, file.read().rpartition(b")")[2].split()[11:15]))
             for thread in os.listdir(f"/proc/{pid}/task") if asleep else ():
-                if int(thread) != but:
+                if int(thread) not in but:
                     asleep = _state(f"/proc/{pid}/task/{thread}/stat") in _ASLEEP and asleep
     return Seen(ticks / _TICKS, asleep)
 
