@@ -9,6 +9,7 @@ slow or stopped takes nothing of anybody's time.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import threading
 import time
@@ -68,15 +69,19 @@ class OwnTime:
         """When the last look was, on time.monotonic()."""
         return self._at
 
-    def look(self) -> None:
-        """Look once more. A look that comes late counts no more sleep than one that is in time."""
+    def look(self, waited: float = math.inf) -> None:
+        """Look once more. A look that comes late counts no more sleep than one that is in time.
+
+        waited: the seconds since the last look in which somebody waited for these processes: where
+        they slept in others, it was they who waited.
+        """
         now = time.monotonic()
         seen, gap, self._at = self._look(), now - self._at, now
         asleep = seen.asleep
         if asleep is None:
             asleep = seen.computed <= self._last and _idle_machine()
         self.still = self.still + 1 if asleep else 0
-        self.slept += min(gap, 2 * LOOK_SECONDS) if asleep else 0.0
+        self.slept += min(gap, 2 * LOOK_SECONDS, waited) if asleep else 0.0
         # Of what was never waited for, the end takes its seconds away with it.
         self.computed += max(seen.computed - self._last, 0.0)
         self._last = seen.computed
@@ -157,10 +162,13 @@ class Limit:
         self.own.look()
         return self.taken
 
-    def check(self) -> None:
-        """Look, unless somebody has just done so. Raises Late or Undecided."""
+    def check(self, waited: float = math.inf) -> None:
+        """Look, unless somebody has just done so. Raises Late or Undecided.
+
+        waited: as `OwnTime.look` has it.
+        """
         if time.monotonic() - self.own.looked >= LOOK_SECONDS:
-            self.own.look()
+            self.own.look(waited)
         if self.own.computed - self._computed >= self.seconds:
             raise Late(f"computed for {self.seconds:.3g} s")
         if self.own.slept - self._slept >= self.seconds:
