@@ -9,10 +9,13 @@ slow or stopped takes nothing of anybody's time.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+import weakref
+from collections import Counter
+from collections.abc import Callable, Container, Iterable
 from typing import NamedTuple
 
 import psutil
@@ -23,7 +26,6 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _THERE = os.path.exists("/proc/self/task")
 _KNOWS_CHILDREN = os.path.exists("/proc/thread-self/children")
 _ASLEEP = "SITtZX"  # sleeping, idle, stopped, ended; not running, and not waiting for a disk
-_TRIES = 3  # where processes end faster than that, none of them has computed for long
 _MOST_OF_IT = 90.0  # per cent of a machine that is busy
 
 
@@ -40,15 +42,10 @@ class Undecided(Late):
 
 
 class Seen(NamedTuple):
-    """One look. computed: seconds, of all. asleep: whether all are; None where it is not known.
-
-    whole: whether none ended meanwhile. Whose end falls between its parent and itself is in neither
-    count, and all that it has computed would come back in the next look, as if it were new.
-    """
+    """One look. computed: seconds, of all. asleep: whether all are; None where it is not known."""
 
     computed: float
     asleep: bool | None
-    whole: bool = True
 
 
 class OwnTime:
@@ -64,8 +61,6 @@ class OwnTime:
         self._processes, self._but = processes, but
         self.computed = self.slept = 0.0
         self.still = 0
-        if not _THERE:
-            _idle_machine()  # from now on it tells of the time since
         self._last = self._look().computed
         self._at = time.monotonic()
 
@@ -74,35 +69,51 @@ class OwnTime:
         """When the last look was, on time.monotonic()."""
         return self._at
 
-    def look(self) -> None:
-        """Look once more. A look that comes late counts no more sleep than one that is in time."""
+    def look(self, waited: float = math.inf) -> None:
+        """Look once more. A look that comes late counts no more sleep than one that is in time.
+
+        waited: the seconds since the last look in which somebody waited for these processes: where
+        they slept in others, it was they who waited.
+        """
         now = time.monotonic()
         seen, gap, self._at = self._look(), now - self._at, now
-        # Of what was never waited for, the end takes its seconds away with it.
-        computed = max(seen.computed - self._last, 0.0)
         asleep = seen.asleep
         if asleep is None:
-            asleep = computed == 0.0 and _idle_machine()
-        # Two that wake each other may both be seen asleep, one after the other.
-        asleep = asleep and computed < gap / 2
+            asleep = seen.computed <= self._last and _idle_machine()
         self.still = self.still + 1 if asleep else 0
-        self.slept += min(gap, 2 * LOOK_SECONDS) if asleep else 0.0
-        self.computed += computed
+        self.slept += min(gap, 2 * LOOK_SECONDS, waited) if asleep else 0.0
+        # Of what was never waited for, the end takes its seconds away with it.
+        self.computed += max(seen.computed - self._last, 0.0)
         self._last = seen.computed
 
     def _look(self) -> Seen:
-        for _ in range(_TRIES):
-            pids = list(self._processes())
-            seen = _linux(pids, self._but) if _THERE else _elsewhere(pids)
-            if seen.whole:
-                break
-        return seen
+        pids = list(self._processes())
+        if not _THERE:
+            return _elsewhere(pids)
+        return _linux(pids, {self._but, *_lookers} if self._but else ())
+
+
+# The threads of this process that only wait and look, as often as they do: two that look at each
+# other would both be taken for awake, the more so the longer they wait for a processor to look.
+_lookers: Counter[int] = Counter()
 
 
 def of_others_here() -> OwnTime:
-    """The time of this process and of all that it has started, but for the thread that asks."""
-    pid = os.getpid()
-    return OwnTime(lambda: descendants(pid), threading.get_native_id())
+    """The time of this process and of all that it has started, but for the thread that asks.
+
+    As long as the answer is held that thread counts as asleep to others: it does nothing but look.
+    """
+    pid, thread = os.getpid(), threading.get_native_id()
+    own = OwnTime(lambda: descendants(pid), thread)
+    _lookers[thread] += 1
+    weakref.finalize(own, _looks_no_more, thread)
+    return own
+
+
+def _looks_no_more(thread: int) -> None:
+    _lookers[thread] -= 1
+    if not _lookers[thread]:
+        del _lookers[thread]
 
 
 def descendants(pid: int) -> list[int]:
@@ -151,10 +162,13 @@ class Limit:
         self.own.look()
         return self.taken
 
-    def check(self) -> None:
-        """Look, unless somebody has just done so. Raises Late or Undecided."""
+    def check(self, waited: float = math.inf) -> None:
+        """Look, unless somebody has just done so. Raises Late or Undecided.
+
+        waited: as `OwnTime.look` has it.
+        """
         if time.monotonic() - self.own.looked >= LOOK_SECONDS:
-            self.own.look()
+            self.own.look(waited)
         if self.own.computed - self._computed >= self.seconds:
             raise Late(f"computed for {self.seconds:.3g} s")
         if self.own.slept - self._slept >= self.seconds:
@@ -163,20 +177,17 @@ class Limit:
             raise Undecided
 
 
-def _linux(pids: Iterable[int], but: int) -> Seen:
-    """What the kernel says of processes and all their threads; where there is none, none sleeps."""
-    ticks, there, gone, asleep = 0, 0, 0, True
+def _linux(pids: Iterable[int], but: Container[int]) -> Seen:
+    """What the kernel says of processes and of all their threads, without those in `but`."""
+    ticks, asleep = 0, True
     for pid in pids:
-        try:
+        with contextlib.suppress(OSError, IndexError, ValueError):
             with open(f"/proc/{pid}/stat", "rb") as file:
                 ticks += sum(map(int, file.read().rpartition(b")")[2].split()[11:15]))
-            there += 1
             for thread in os.listdir(f"/proc/{pid}/task") if asleep else ():
-                if int(thread) != but:
+                if int(thread) not in but:
                     asleep = _state(f"/proc/{pid}/task/{thread}/stat") in _ASLEEP and asleep
-        except (OSError, IndexError, ValueError):
-            gone += 1
-    return Seen(ticks / _TICKS, asleep and there > 0, not gone)
+    return Seen(ticks / _TICKS, asleep)
 
 
 def _state(path: str) -> str:

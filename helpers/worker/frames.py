@@ -7,6 +7,9 @@ import json
 import os
 import socket
 import struct
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from helpers.engines.own_time import LOOK_SECONDS, Late, Limit
@@ -34,6 +37,8 @@ class Frames:
         self.received: list[int] = []
         self.last = 0
         self._buffer, self._queued = bytearray(), bytearray()
+        # How long was waited for the other side since it was looked at, and at which look that was.
+        self._waited = self._looked = 0.0
 
     def queue(self, message: Any) -> None:
         """Send a message together with the next one."""
@@ -56,8 +61,8 @@ class Frames:
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
         while data:
             try:
-                self._wait(limit)
-                data = data[self.socket.sendmsg([data], ancillary) :]
+                with self._wait(limit):
+                    data = data[self.socket.sendmsg([data], ancillary) :]
                 ancillary = []
             except Late:
                 raise
@@ -82,12 +87,12 @@ class Frames:
     def _fill(self, limit: Limit | None) -> None:
         """Take what has come, or what comes within a moment."""
         try:
-            self._wait(limit)
-            if self.takes_fds:
-                data, fds, _, _ = socket.recv_fds(self.socket, 1 << 20, 16)
-                self.received += fds
-            else:
-                data = self.socket.recv(1 << 20)
+            with self._wait(limit):
+                if self.takes_fds:
+                    data, fds, _, _ = socket.recv_fds(self.socket, 1 << 20, 16)
+                    self.received += fds
+                else:
+                    data = self.socket.recv(1 << 20)
         except Late:
             raise
         except TimeoutError:
@@ -98,13 +103,21 @@ class Frames:
             raise Closed
         self._buffer += data
 
-    def _wait(self, limit: Limit | None) -> None:
-        """Have the next call wait for a moment; without a limit, for as long as it takes."""
+    @contextmanager
+    def _wait(self, limit: Limit | None) -> Iterator[None]:
+        """Have a call wait for a moment; without a limit, for as long as it takes."""
         if limit is not None:
-            limit.check()
+            limit.check(self._waited)
+            if limit.own.looked != self._looked:
+                self._waited, self._looked = 0.0, limit.own.looked
         wanted = None if limit is None else LOOK_SECONDS
         if self.socket.gettimeout() != wanted:
             self.socket.settimeout(wanted)
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            self._waited += time.monotonic() - begun
 
     def close(self) -> None:
         """Close the socket and what came and was not taken."""

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import helpers
 from helpers.exercises import everything, find, of_lesson
 from helpers.exercises.apart import observe_apart
 from helpers.exercises.judging import judge, judge_all
@@ -20,8 +19,6 @@ from tests.exercises.table import Table, as_far_as_right, stub, tells, verdict
 
 __all__ = ["as_far_as_right"]
 EXERCISES = everything()
-# Wrong answers that never end, which a process of their own has to run.
-ENDLESS = {"08.3": ("all in one thread", "takes turns")}
 # Hidden cases of which each takes TensorFlow seconds for its graphs.
 DEAR = ("04.1", "04.2")
 SHAPES = (None, 0, 1.5, "text", [], [None], {}, (1, 2), [[0]], object(), float("nan"))
@@ -34,7 +31,7 @@ def named(exercise: Exercise) -> str:
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=named)
 def test_each_answer_is_told_what_is_its_own(exercise: Exercise) -> None:
-    table = Table(exercise, ENDLESS.get(exercise.number, ()))
+    table = Table(exercise)
     # One hidden seed each, and each seed in turn.
     seed = HIDDEN_SEEDS[EXERCISES.index(exercise) % len(HIDDEN_SEEDS)]
     faults = [
@@ -49,29 +46,17 @@ def test_each_answer_is_told_what_is_its_own(exercise: Exercise) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("exercise", EXERCISES, ids=named)
 def test_each_answer_is_what_it_is_in_all_hidden_cases(exercise: Exercise) -> None:
-    table = Table(exercise, ENDLESS.get(exercise.number, ()))
+    table = Table(exercise)
     faults = [*wrong_of_right(table, (*HIDDEN_SEEDS, 11, 12))]
     for place, answer in enumerate(exercise.wrong):
         seed = HIDDEN_SEEDS[place % len(HIDDEN_SEEDS)]
         if table.passes(answer.function, seed):
             faults.append(f"{answer.name}: passes the hidden cases of {seed}")
         # Whoever does the same is not it: here it is observed apart from what it is compared with.
-        if answer.name not in ENDLESS.get(exercise.number, ()):
-            found = verdict(exercise, answer.function)
-            if not tells(exercise, answer, found):
-                faults.append(f"{answer.name}, observed twice: {found}")
+        found = verdict(exercise, answer.function)
+        if not tells(exercise, answer, found):
+            faults.append(f"{answer.name}, observed twice: {found}")
     assert not faults, "\n".join(faults)
-
-
-@pytest.mark.real
-@pytest.mark.thorough
-def test_answers_that_never_end_are_told_what_is_their_own() -> None:
-    for number, names in ENDLESS.items():
-        exercise = find(number)
-        for answer in exercise.wrong:
-            if answer.name in names:
-                found = helpers.check(number, answer.function)
-                assert found.status == "wrong" and found.hint, answer.name
 
 
 def incomplete(exercise: Exercise) -> Iterator[str]:
@@ -116,11 +101,10 @@ def wrong_of_wrong(table: Table) -> Iterator[str]:
     """Wrong answers that are told something else than what is their own; families without any."""
     exercise, met = table.exercise, set()
     for answer in exercise.wrong:
-        if answer.name not in ENDLESS.get(exercise.number, ()):
-            found = table.verdict(answer.function)
-            met.add(found.mistake)
-            if not tells(exercise, answer, found):
-                yield f"{answer.name}: {found}"
+        found = table.verdict(answer.function)
+        met.add(found.mistake)
+        if not tells(exercise, answer, found):
+            yield f"{answer.name}: {found}"
     yield from (
         f"{family.name}: a family without a known answer"
         for family in exercise.mistakes

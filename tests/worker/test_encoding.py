@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from helpers.engines.own_time import Late, Limit, OwnTime
+from helpers.engines.own_time import Late, Limit, OwnTime, Seen
 from helpers.exercises.compare import Other
 from helpers.worker.encoding import MAX_DEPTH, TYPES, Malformed, decode, encode, loads
 from helpers.worker.frames import Closed, Frames
@@ -156,6 +156,28 @@ def test_messages_cross_whole_and_in_order() -> None:
         reader = Frames(ours)
         assert [reader.read() for _ in sent] == sent
         sender.join()
+
+
+class Sleepers(OwnTime):
+    """Processes that are asleep at each look."""
+
+    def _look(self) -> Seen:
+        return Seen(0.0, True)
+
+
+def test_who_waits_for_an_answer_is_not_asleep_meanwhile() -> None:
+    ours, theirs = socket.socketpair()
+    own = Sleepers(lambda: ())
+    with ours, theirs:
+        frames, other = Frames(ours), Frames(theirs)
+        for number in range(3):  # the answers are there at once, and only what reads them is slow
+            other.send(number)
+            own._at -= 1.0
+            assert frames.read(Limit(own, 1.0)) == number
+        assert own.slept < 0.1
+        own._at -= 1.0
+        with pytest.raises(Late):
+            frames.read(Limit(own, 0.3))  # nothing comes
 
 
 def over() -> Limit:

@@ -6,6 +6,7 @@ seen; what is under way at one time, and what is asked for when the function has
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from helpers.engines.own_time import Late, Limit
@@ -33,8 +34,8 @@ class UntilStill(Limit):
         super().__init__(of.own, of.seconds)
         self._of, self._looks, self.own.still = of, looks, 0
 
-    def check(self) -> None:
-        self._of.check()
+    def check(self, waited: float = math.inf) -> None:
+        self._of.check(waited)
         if self.own.still >= self._looks:
             self.own.still = 0
             raise Still
