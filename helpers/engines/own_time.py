@@ -26,6 +26,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _THERE = os.path.exists("/proc/self/task")
 _KNOWS_CHILDREN = os.path.exists("/proc/thread-self/children")
 _ASLEEP = "SITtZX"  # sleeping, idle, stopped, ended; not running, and not waiting for a disk
+_TRIES = 3  # where processes end faster than that, none of them has computed for long
 _MOST_OF_IT = 90.0  # per cent of a machine that is busy
 
 
@@ -42,10 +43,15 @@ class Undecided(Late):
 
 
 class Seen(NamedTuple):
-    """One look. computed: seconds, of all. asleep: whether all are; None where it is not known."""
+    """One look. computed: seconds, of all. asleep: whether all are; None where it is not known.
+
+    whole: whether none ended meanwhile. Whose end falls between its parent and itself is in neither
+    count, and all that it has computed would come back in the next look, as if it were new.
+    """
 
     computed: float
     asleep: bool | None
+    whole: bool = True
 
 
 class OwnTime:
@@ -61,6 +67,8 @@ class OwnTime:
         self._processes, self._but = processes, but
         self.computed = self.slept = 0.0
         self.still = 0
+        if not _THERE:
+            _idle_machine()  # from now on it tells of the time since
         self._last = self._look().computed
         self._at = time.monotonic()
 
@@ -77,20 +85,26 @@ class OwnTime:
         """
         now = time.monotonic()
         seen, gap, self._at = self._look(), now - self._at, now
+        # Of what was never waited for, the end takes its seconds away with it.
+        computed = max(seen.computed - self._last, 0.0)
         asleep = seen.asleep
         if asleep is None:
-            asleep = seen.computed <= self._last and _idle_machine()
+            asleep = computed == 0.0 and _idle_machine()
+        # Two that wake each other may both be seen asleep, one after the other.
+        asleep = asleep and computed < gap / 2
         self.still = self.still + 1 if asleep else 0
         self.slept += min(gap, 2 * LOOK_SECONDS, waited) if asleep else 0.0
-        # Of what was never waited for, the end takes its seconds away with it.
-        self.computed += max(seen.computed - self._last, 0.0)
+        self.computed += computed
         self._last = seen.computed
 
     def _look(self) -> Seen:
-        pids = list(self._processes())
-        if not _THERE:
-            return _elsewhere(pids)
-        return _linux(pids, {self._but, *_lookers} if self._but else ())
+        but = {self._but, *_lookers} if self._but else set()
+        for _ in range(_TRIES):
+            pids = list(self._processes())
+            seen = _linux(pids, but) if _THERE else _elsewhere(pids)
+            if seen.whole:
+                break
+        return seen
 
 
 # The threads of this process that only wait and look, as often as they do: two that look at each
@@ -178,16 +192,22 @@ class Limit:
 
 
 def _linux(pids: Iterable[int], but: Container[int]) -> Seen:
-    """What the kernel says of processes and of all their threads, without those in `but`."""
-    ticks, asleep = 0, True
+    """What the kernel says of processes and all their threads, without those in `but`.
+
+    Where there is no process, none sleeps.
+    """
+    ticks, there, gone, asleep = 0, 0, 0, True
     for pid in pids:
-        with contextlib.suppress(OSError, IndexError, ValueError):
+        try:
             with open(f"/proc/{pid}/stat", "rb") as file:
                 ticks += sum(map(int, file.read().rpartition(b")")[2].split()[11:15]))
+            there += 1
             for thread in os.listdir(f"/proc/{pid}/task") if asleep else ():
                 if int(thread) not in but:
                     asleep = _state(f"/proc/{pid}/task/{thread}/stat") in _ASLEEP and asleep
-    return Seen(ticks / _TICKS, asleep)
+        except (OSError, IndexError, ValueError):
+            gone += 1
+    return Seen(ticks / _TICKS, asleep and there > 0, not gone)
 
 
 def _state(path: str) -> str:
