@@ -36,7 +36,7 @@ class Clock:
     def __init__(self, budgets: Budgets) -> None:
         self.budgets = budgets
         self._submission = budgets.submission
-        self._exercise = 0.0
+        self._exercise = budgets.exercise
         self._undecided = 0
 
     def exercise(self) -> None:

@@ -119,7 +119,6 @@ def test_the_time_of_an_exercise_and_of_a_submission_ends(monkeypatch: pytest.Mo
 
 def test_a_clock_counts_calls_exercises_and_what_could_not_be_told() -> None:
     clock = Clock(BUDGETS)
-    clock.exercise()
     assert clock.call == BUDGETS.call
     clock.take(35.0)
     assert clock.call == 5.0 and not clock.up
