@@ -14,6 +14,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+import torch
 
 from helpers.engines.hosts import namespaces
 from helpers.exercises import drives_tf
@@ -38,10 +39,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Share the cores out where several workers share the tests, and let interrupts through.
+    """Let interrupts through, and keep each test to one thread.
 
-    More threads than cores wait for each other at the end of every small product. What a shell
-    script starts with `&` ignores interrupts, and so would all that the tests start and interrupt.
+    What a shell script starts with `&` ignores interrupts, and so would all that the tests start.
     """
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -51,11 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
     parts.configure(config)
     if "PYTEST_XDIST_WORKER" not in os.environ:
         _own_fonts(config)
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    if workers > 1:
-        import torch
-
-        torch.set_num_threads(max(1, torch.get_num_threads() // workers))
+    torch.set_num_threads(1)  # on a busy machine more of them wait for each other, by spinning
 
 
 def _own_fonts(config: pytest.Config) -> None:

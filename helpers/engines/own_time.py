@@ -164,7 +164,7 @@ class Limit:
     def __init__(self, own: OwnTime, seconds: float) -> None:
         self.own, self.seconds = own, seconds
         self._computed, self._slept = own.computed, own.slept
-        self._end = time.monotonic() + PATIENCE * seconds
+        self._end = time.monotonic() + PATIENCE * max(seconds, 1.0)
 
     @property
     def taken(self) -> float:

@@ -46,7 +46,7 @@ def observe(
     if seconds <= 0:
         return Observation(trouble="timeout", text=OVER)
     seen = _observe(channels, exercise, case, session, seconds, inside)
-    clock.take(max(channel.taken() for channel in channels))
+    clock.take(max(channel.settle() for channel in channels))
     if seen.trouble == "not judged":
         clock.not_judged()
     if seen.trouble:  # other ranks are in the middle of theirs, or what it has forked goes on

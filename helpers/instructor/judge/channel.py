@@ -78,3 +78,9 @@ class Channel:
     def taken(self) -> float:
         """Seconds that the call has taken."""
         return self.limit.look()
+
+    def settle(self) -> float:
+        """The same, at the call's end: from then on it has taken nothing."""
+        seconds = self.taken()
+        self.limit = Limit(self.own, 0.0)
+        return seconds

@@ -28,6 +28,8 @@ def differs_on_real_ranks(
     few = [each for each in seen if 2 <= each[0].ranks <= 5]
     if not few or not isinstance(exercise.drive, Ranked):
         return None
+    if clock.hopeless:
+        return Observation(trouble="not judged")
     case, virtual = few[0]
     if exercise.framework != "torch":
         session.give_up(crashed=False)  # a framework that has computed there cannot be forked
@@ -36,6 +38,8 @@ def differs_on_real_ranks(
         real = observe_on_real_ranks(exercise, case, session, clock.budgets.real)
         if not real.trouble and _same(real.values, virtual.values, exercise.drive.clocked):
             return None
+        if real.trouble == "not judged":
+            clock.not_judged()
         if real.trouble in ("timeout", "not judged"):
             break
     return real
