@@ -24,8 +24,6 @@ from benchmarks.every import Wish
 from benchmarks.report import Report
 from benchmarks.run import Benchmark
 
-pytestmark = pytest.mark.real
-
 # What stands for a benchmark: a program that is given the file to write into.
 FOUND = """
 import sys

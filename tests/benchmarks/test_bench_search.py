@@ -9,8 +9,6 @@ pytest.importorskip("optuna")
 from benchmarks import search
 from benchmarks.report import Report
 
-pytestmark = pytest.mark.real
-
 
 @pytest.fixture
 def little(monkeypatch: pytest.MonkeyPatch) -> Report:

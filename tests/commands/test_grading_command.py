@@ -40,7 +40,6 @@ def test_without_a_sandbox_it_says_what_to_install(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.real
 def test_without_a_sandbox_on_purpose(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -146,7 +145,6 @@ def test_it_says_what_was_done(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert str(tmp_path / "out" / "class.html") in said
 
 
-@pytest.mark.real
 def test_it_names_who_was_not_judged_in_full(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -162,7 +160,6 @@ def test_it_names_who_was_not_judged_in_full(
     assert (tmp_path / "merged" / "grades.csv").read_text().count("not judged") == 7
 
 
-@pytest.mark.real
 def test_a_second_download_is_told_to_instructor_and_student(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -187,7 +184,6 @@ def test_a_second_download_is_told_to_instructor_and_student(
     assert (tmp_path / "merged" / "grades.json").read_bytes() == (out / "grades.json").read_bytes()
 
 
-@pytest.mark.real
 def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     hand_in(tmp_path / "in", "ann")
 

@@ -12,8 +12,6 @@ import pytest
 import helpers
 from helpers.engines.errors import RankDied, RankFailed, RunTimeout
 
-pytestmark = pytest.mark.real
-
 SAID = "E0000 said in the depths"
 NOISY = pytest.mark.parametrize("framework", ["tensorflow", "horovod"])
 pytestmark = pytest.mark.real

@@ -12,8 +12,6 @@ from helpers.engines import patience
 from helpers.engines.errors import RunTimeout
 from helpers.engines.patience import Patience, Seen
 
-pytestmark = pytest.mark.real
-
 
 @pytest.mark.parametrize("engine", ["virtual", "processes"])
 def test_what_has_no_end_is_ended(engine: str) -> None:

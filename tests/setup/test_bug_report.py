@@ -18,8 +18,6 @@ from helpers.doctor import Finding
 from helpers.setup import packages, places
 from helpers.setup.private import cut
 
-pytestmark = pytest.mark.real
-
 USER, FULL, HOST = "adaxl", "Ada Xlovelace", "ada-thinkpad"
 TOKEN, PASSWORD = "zk3-Qq_vL0-secretive", "hunter2hunter2"
 PRIVATE = (

@@ -105,7 +105,6 @@ def test_a_half_made_environment_is_made_anew(tmp_path: Path) -> None:
     assert json.loads(state.path(folder).read_text()) == {"packages": None}
 
 
-@pytest.mark.real
 def test_an_environment_from_elsewhere_is_made_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,8 +18,6 @@ from helpers.setup import places, progress
 from helpers.setup.lock import locked
 from tests.selection import everyday
 
-pytestmark = pytest.mark.real
-
 posix = pytest.mark.skipif(os.name == "nt", reason="process groups and sh are POSIX")
 
 

@@ -146,7 +146,6 @@ def test_the_model_predicts_each_way_on_the_clock() -> None:
     assert set(found) == set(WAYS) and all(len(seconds) == 2 for seconds in found.values())
 
 
-@pytest.mark.real
 def test_a_setting_may_take_its_pictures_from_mnist(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     pictures = {f"x_{part}": random.integers(0, 256, (30, 28, 28), dtype=np.uint8)

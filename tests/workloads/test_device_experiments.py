@@ -27,8 +27,6 @@ from helpers.workloads.device_experiments import (
 )
 from helpers.workloads.device_experiments.graphs import Node, Seen, short, stem
 
-pytestmark = pytest.mark.real
-
 MIB = 2**20
 needs_tensorflow = pytest.mark.skipif(
     importlib.util.find_spec("tensorflow") is None,

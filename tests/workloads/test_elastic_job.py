@@ -15,8 +15,6 @@ from helpers.workloads.elastic_nodes import JobFailed, Nodes
 from helpers.workloads.elastic_story import Moment, told
 from helpers.workloads.elastic_training import Step, Training, last_step, note
 
-pytestmark = pytest.mark.real
-
 
 class Folder(Nodes):
     """What nodes that only pretend need of real ones: a folder, and no process."""

@@ -69,7 +69,6 @@ def test_on_real_ranks_every_increment_is_made_and_most_are_seen() -> None:
     assert done.lost >= 0
 
 
-@pytest.mark.real
 def test_one_actor_gives_the_weights_of_one_worker_and_a_server_bit_for_bit() -> None:
     shared = train_shared(SHORT, 1, engine="virtual")
     served = helpers.train(

@@ -89,7 +89,6 @@ def places(comm: Comm) -> tuple[int, list[int], tuple[int, ...]]:
     return comm.host, comm.host_ranks, comm.hosts
 
 
-@pytest.mark.real
 def test_a_rank_knows_its_host_and_who_is_beside_it() -> None:
     found = helpers.run(places, engine="virtual", ranks_per_host=[2, 1])
     assert found == [(0, [0, 1], (0, 0, 1)), (0, [0, 1], (0, 0, 1)), (1, [2], (0, 0, 1))]

@@ -16,8 +16,6 @@ from helpers.instructor.grading import GradingError, slots
 from helpers.instructor.grading.run import Done, Wish, grade
 from helpers.instructor.grading.store import Store, grader_version
 
-pytestmark = pytest.mark.real
-
 Grade = Callable[..., Done]
 
 

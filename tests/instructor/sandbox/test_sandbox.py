@@ -17,8 +17,6 @@ from helpers.instructor.sandbox import Sandbox, SandboxError
 from helpers.instructor.sandbox.command import ENVIRONMENT, inside
 from helpers.instructor.sandbox.visible import course_files
 
-pytestmark = pytest.mark.real
-
 ROOT = Path(helpers.__file__).resolve().parents[1]
 
 
