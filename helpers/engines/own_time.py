@@ -23,6 +23,7 @@ import psutil
 LOOK_SECONDS = 0.1  # between two looks, where nobody wants one sooner
 PATIENCE = 40.0  # so many times a limit, on the wall's clock; what reaches it says nothing
 _TICKS = os.sysconf("SC_CLK_TCK")
+_GRAIN = 2 / _TICKS  # seconds of computing that can be told from none
 _THERE = os.path.exists("/proc/self/task")
 _KNOWS_CHILDREN = os.path.exists("/proc/thread-self/children")
 _ASLEEP = "SITtZX"  # sleeping, idle, stopped, ended; not running, and not waiting for a disk
@@ -91,7 +92,7 @@ class OwnTime:
         if asleep is None:
             asleep = computed == 0.0 and _idle_machine()
         # Two that wake each other may both be seen asleep, one after the other.
-        asleep = asleep and computed < gap / 2
+        asleep = asleep and computed <= max(gap / 2, _GRAIN)
         self.still = self.still + 1 if asleep else 0
         self.slept += min(gap, 2 * LOOK_SECONDS, waited) if asleep else 0.0
         self.computed += computed

@@ -160,7 +160,9 @@ class Rendezvous:
             self._here.add(op)
             if len(self._here) == len(self.runs):
                 self._end()
-            elif self.alone or not awaited(self._change, lambda: self._turn > turn, _ALONE):
+            elif self.alone or not awaited(
+                self._change, lambda: self._turn > turn or self.over, _ALONE
+            ):
                 self.alone += 1
                 self._end()
             if turn == self._last_turn:
@@ -190,7 +192,7 @@ class OneIsSlow(Rendezvous):
             # The others' first runs end when op 0 has begun, or it might find nothing left to do.
             met = awaited(
                 self._change,
-                lambda: self.count >= self.last if op == 0 else self.runs[0] > 0,
+                lambda: self.over or (self.count >= self.last if op == 0 else self.runs[0] > 0),
                 _ALONE,
             )
             self.held = self.held or not met
