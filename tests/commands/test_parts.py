@@ -105,6 +105,7 @@ def test_what_passed_is_not_run_again_and_a_part_may_end_anywhere(
 
 
 @pytest.mark.real
+@pytest.mark.thorough
 def test_with_something_that_is_not_committed_nothing_is_kept(
     ran: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

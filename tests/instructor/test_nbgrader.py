@@ -80,6 +80,7 @@ def scores(folder: Path) -> dict[str, tuple[float, float]]:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")
 @pytest.mark.timeout(2 * SECONDS)
 @pytest.mark.parametrize("lesson", GRADED)

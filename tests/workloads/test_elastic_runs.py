@@ -52,6 +52,7 @@ def stays(found: Quorum, kills: int) -> None:
     assert found.loss < 0.5
 
 
+@pytest.mark.thorough
 def test_torchrun_goes_on_through_a_kill() -> None:
     story = on_torchrun(kills=1, seed=4, steps=60)
     holds(story, 1)

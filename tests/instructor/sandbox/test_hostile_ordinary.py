@@ -22,7 +22,7 @@ from helpers.instructor.sandbox import missing
 from tests.selection import everyday
 
 PAIRS = [*LEFTOVERS, *SURROUNDINGS]
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = [pytest.mark.real, pytest.mark.thorough]
 
 
 @pytest.fixture(scope="module")
