@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from helpers.exercises import find
@@ -29,6 +30,9 @@ from helpers.workloads.capstone.settings import CLOCK, RATES, SETTINGS, WAYS
 
 SEEDS = 5
 AGAIN = 2  # runs that are made again
+# % test error, the median of a run's first looks and of all. On another processor at most 0.3 and
+# 1.6 were seen, between two seeds at least 1.7 and 1.6.
+EARLY_OFF, OFF = 1.0, 3.0
 MOST_ENTRIES = 2000
 TEXTS = ("report-method", "report-why", "report-limits")
 STUB = "YOUR ANSWER HERE"
@@ -177,7 +181,8 @@ def missing_runs(entries: Sequence[Entry]) -> str | None:
 def other_again(entries: Sequence[Entry], seed: int, train: Train | None) -> str | None:
     """Some runs on the clock, made again here: at the same seconds, with nearly the same errors.
 
-    Not to the last bit: another processor adds in another order.
+    Not to the last bit: another processor adds in another order, and where the learning rate is
+    high, training makes much of that, the more the longer it goes on.
     """
     import numpy as np
 
@@ -194,7 +199,8 @@ def other_again(entries: Sequence[Entry], seed: int, train: Train | None) -> str
             abs(a.at - b[0]) <= 1e-5 * max(1.0, a.at) for a, b in zip(looks, told, strict=False)
         )
         off = [abs(a.error - b[2]) for a, b in zip(looks, told, strict=False)]
-        if not same or sorted(off)[len(off) // 2] > 1.0:
+        early = off[: max(3, len(off) // 4)]
+        if not same or median(early) > EARLY_OFF or median(off) > OFF:
             return "A run on the clock, made again, comes out otherwise."  # not which: it is drawn
     return None
 

@@ -158,3 +158,23 @@ def test_anything_may_be_in_the_place_of_entries(tmp_path: Path, entries: Any) -
     path.write_text(json.dumps(notebook))
     found = graded(path, GOOD)
     assert found["18.7"].points == 0 and found["18.8"].points <= 2
+
+
+@pytest.mark.parametrize(
+    ("since", "off", "points"),
+    [(3, 2.5, 3), (0, 1.5, 2), (3, 30.0, 2)],
+    ids=["rounding that grew", "another beginning", "another end"],
+)
+def test_the_first_looks_tell_runs_apart(
+    tmp_path: Path, since: int, off: float, points: int
+) -> None:
+    """What another processor rounds otherwise is off late, and by little in most looks."""
+
+    def again(way: str, setting: Any, rate: float, seed: int) -> Run:
+        looks = a_run(way, setting, rate, seed).looks
+        return Run(
+            0.0, [e._replace(error=e.error + off * (k >= since)) for k, e in enumerate(looks)]
+        )
+
+    found = graded(a_report(tmp_path, a_book(tmp_path), GOOD), GOOD, again)["18.7"]
+    assert found.points == points
