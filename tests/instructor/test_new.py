@@ -7,12 +7,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from helpers import cli
 from helpers.instructor import new
 from helpers.setup.places import ROOT
+from tests.exercises.table import Table, tells
 
 COPIED = ("helpers", "tests", "solutions", "lessons", "benchmarks", "cluster", "docs", ".ci")
 # Where a lesson shows that nothing but its own files speaks of: each lists or counts all lessons.
@@ -133,3 +135,16 @@ def test_what_cannot_be_is_said_and_nothing_is_changed(
 def test_the_template_has_an_exercise_of_each_kind() -> None:
     names = {path.name for path in (new.TEMPLATE / "exercises").glob("*.py")}
     assert names == {"__init__.py", "mean.py", "steps.py", "every_other.py"}
+
+
+@pytest.mark.parametrize("name", ["mean", "steps", "every_other"])
+def test_its_answers_are_told_what_is_their_own(name: str) -> None:
+    text = (new.TEMPLATE / "exercises" / f"{name}.py").read_text(encoding="utf-8")
+    made: dict[str, Any] = {"__name__": name}
+    exec(compile(text.replace("NN", "19"), name, "exec"), made)
+    exercise = made["EXERCISE"]
+    table = Table(exercise)
+    assert table.verdict(exercise.reference).status == "passed"
+    for answer in exercise.wrong:
+        found = table.verdict(answer.function)
+        assert tells(exercise, answer, found), (answer.name, found)
