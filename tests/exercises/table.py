@@ -28,6 +28,7 @@ class Table:
         for module in PRELOAD[exercise.framework]:  # as before a check's time counts
             pytest.importorskip(module)
         self.exercise = exercise
+        self.limit = LIMIT[exercise.framework]
         self._cases: dict[int, list[Case]] = {}
         # The function and the case are kept, so that no other gets their numbers.
         self._seen: dict[tuple[int, int], tuple[Function, Case, Observation]] = {}
@@ -45,7 +46,13 @@ class Table:
 
     def _run(self, function: Function, case: Case) -> Observation:
         blind = Case(case.name, case.args, case.ranks, case.options)  # as `apart` hands it over
-        return observe(self.exercise.drive, function, [blind], LIMIT[self.exercise.framework])[-1]
+        return observe(self.exercise.drive, function, [blind], self.limit)[-1]
+
+    def unended(self, function: Function) -> bool:
+        """Whether it has not come to an end in a case: it goes on in this process."""
+        return any(
+            seen.trouble == "timeout" for one, _, seen in self._seen.values() if one is function
+        )
 
     def run(self, exercise: Exercise, functions: Sequence[Function], case: Case) -> Any:
         """As `apart.observe_each`, for the judge."""
