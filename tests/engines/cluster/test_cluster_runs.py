@@ -109,11 +109,14 @@ def when_all_compute(folder: Path, then: Callable[[], None]) -> list[float]:
 def test_slurm_gives_what_local_ranks_give(
     slurm: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    began = time.perf_counter()
     results = run(ring, tmp_path, show=True)
+    whole = time.perf_counter() - began
     local = helpers.run(ring, ranks=4, show=False)
     assert list(results) == list(local)
     assert results.stats.bytes == local.stats.bytes
     assert results.output == local.output
+    assert all(0 < seconds < whole for seconds in results.stats.seconds)  # a part of this call
     told = capsys.readouterr().out
     # The file that was submitted is shown, and is the one of cluster/ with its settings.
     number = re.search(r"Submitted as job (\d+):", told)
