@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from helpers.exercises import known
 from helpers.exercises.apart import Run, observe_each
 from helpers.exercises.compare import describe, worlds
-from helpers.exercises.spec import Case, Exercise, Look, Observation, Verdict
+from helpers.exercises.spec import Case, Exercise, Look, Observation, Verdict, first_said
 from helpers.exercises.trouble import explain
 
 
@@ -80,7 +80,7 @@ def _asked(look: Look, case: Case, seen: Observation, strict: bool = False) -> s
     strict: it is the claim, and what cannot be asked is no right answer.
     """
     try:
-        return look(case, seen)
+        return first_said(look, case, seen)
     except Exception:  # the answer may be anything at all
         values = ", ".join(describe(v) for v in seen.values[:3])
         what = f"{case.name}, your function gave {values}, which is not what was asked for."

@@ -20,7 +20,7 @@ from typing import Any
 from helpers.exercises.apart import Run, observe_each
 from helpers.exercises.compare import agree
 from helpers.exercises.released import OUTCOMES, is_left_out
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer, first_said
 from helpers.worker.encoding import decode, encode
 
 _HERE = Path(__file__).parent
@@ -62,10 +62,9 @@ def same_as(
 def said(exercise: Exercise, answer: WrongAnswer, case: Case, seen: Observation) -> str | None:
     """What is said to a known wrong answer in a case, with its numbers."""
     if callable(answer.says):
-        return answer.says(case, seen)
+        return first_said(answer.says, case, seen)
     words = answer.says.format(**{"case": case.name, **exercise.numbers(case, seen)})
-    own = answer.says.startswith("{case}") or words[0].isupper()
-    return words if own else f"{case.name}, {words}"
+    return first_said(lambda case, seen: words, case, seen)
 
 
 def of_case(exercise: Exercise, case: Case, run: Run = observe_each) -> dict[str, Outcome]:
@@ -101,7 +100,7 @@ def run_known(exercise: Exercise, case: Case, run: Run) -> dict[str, Outcome]:
 def _is_right(exercise: Exercise, case: Case, seen: Observation) -> bool:
     """Whether a known wrong answer is right in this case: it explains no wrong one then."""
     try:
-        return not seen.trouble and exercise.claim(case, seen) is None
+        return not seen.trouble and first_said(exercise.claim, case, seen) is None
     except Exception:  # as with any answer: what cannot be asked is not right
         return False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -78,13 +78,24 @@ class Verdict:
     mistake: str = ""
 
 
-Look = Callable[[Case, Observation], "str | None"]
+# What is wrong, if anything; or one thing after the other, of which the first decides.
+Said = str | None | Iterator[str | None]
+Look = Callable[[Case, Observation], Said]
 Driver = Callable[[Callable[..., Any], Case], Observation]
+
+
+def first_said(look: Look, case: Case, seen: Observation) -> str | None:
+    """The first thing that a look finds to say, behind the case's name ("On 3 ranks, …"), or for
+    itself where it begins with a capital letter."""
+    said = look(case, seen)
+    if isinstance(said, Iterator):
+        said = next(filter(None, said), None)
+    return said if not said or said[0].isupper() else f"{case.name}, {said}"
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake that is recognised by what the answer did. look: the hint, or None.
+    """A mistake that is recognised by what the answer did. look: the hint, or nothing.
 
     unfinished: whether it shows in answers that did not return, which have no values to look at.
     """

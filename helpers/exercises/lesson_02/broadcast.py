@@ -5,7 +5,7 @@ The claim: ⌈log₂ N⌉ rounds, the root sends ⌈log₂ N⌉ messages, every 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from helpers.exercises.common import after, compared_in_place, rng, self_hint, s
 from helpers.exercises.compare import close, count, worlds
 from helpers.exercises.drives import in_place
 from helpers.exercises.drives_requests import not_waited
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _LATENCY, _BANDWIDTH = 50e-6, 1e7
 
@@ -41,32 +42,31 @@ def rounds(ranks: int) -> int:
     return (ranks - 1).bit_length()
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Everybody has the root's tensor, by N − 1 messages in ⌈log₂ N⌉ rounds."""
-    root = case.facts["root"]
+    root, needed = case.facts["root"], rounds(case.ranks)
     want = case.facts["held"][root]
     for rank, got in enumerate(after(seen)):
         if not close(got, want, 0.0):
-            return f"{case.name}, rank {rank}'s tensor does not hold rank {root}'s values."
-    needed = rounds(case.ranks)
+            yield f"rank {rank}'s tensor does not hold rank {root}'s values."
     if seen.messages[root] != needed:
-        sent = count(seen.messages[root], "message")
-        return (
-            f"{case.name}, the root sent {sent}; ⌈log₂ {case.ranks}⌉ is {needed}. Any tree will do "
-            "in which everybody who has the tensor sends it on in every round, the root too."
+        yield (
+            f"the root sent {count(seen.messages[root], 'message')}; ⌈log₂ {case.ranks}⌉ is "
+            f"{needed}. Any tree will do in which everybody who has the tensor sends it on in "
+            "every round, the root too."
         )
     if sum(seen.messages) != case.ranks - 1:
-        return (
-            f"{case.name}, {sum(seen.messages)} messages were sent; {case.ranks - 1} "
-            "are enough, one to every rank but the root."
+        yield (
+            f"{sum(seen.messages)} messages were sent; {case.ranks - 1} are enough, one to every "
+            "rank but the root."
         )
     took = max(seen.seconds) / (_LATENCY + want.nbytes / _BANDWIDTH)
     if took > needed * 1.01:
-        return (
-            f"{case.name}, it took {took:.3g} rounds; {needed} are enough: "
-            "in every round each rank that has the tensor sends it on."
+        yield (
+            f"it took {took:.3g} rounds; {needed} are enough: in every round each rank that has "
+            "the tensor sends it on."
         )
-    return not_waited(case, seen)
+    yield not_waited(case, seen)
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -88,26 +88,25 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
 def _no_partner(case: Case, seen: Observation) -> str | None:
     if seen.trouble != "failed" or "the ranks are 0 to" not in seen.text:
         return None
+    why = (
+        "where N is no power of two, some partners of the last round are missing. Ask whether "
+        "place + distance < N."
+    )
     if case.ranks & (case.ranks - 1) == 0:
-        return (
-            f"{case.name}, rank {seen.rank} asks for a rank that does not exist: from a root in "
-            "the middle, ranks are counted round the circle. Take the partner's number `% N`."
+        why = (
+            "from a root in the middle, ranks are counted round the circle. Take the partner's "
+            "number `% N`."
         )
-    return (
-        f"{case.name}, rank {seen.rank} asks for a rank that does not exist: where N is no power "
-        "of two, some partners of the last round are missing. Ask whether place + distance < N."
-    )
+    return f"rank {seen.rank} asks for a rank that does not exist: {why}"
 
 
-def _all_wait(case: Case, seen: Observation) -> str | None:
-    receiving = [r for r, words in sorted(seen.waiting.items()) if "receive" in words]
-    if not receiving:
-        return None
-    first = receiving[0]
-    return (
-        f"{case.name}, rank {first} {seen.waiting[first]}, which never sends to it. In the text, "
-        "places 0 to d − 1 send in the round with distance d, and d to 2d − 1 receive."
-    )
+def _all_wait(case: Case, seen: Observation) -> Iterator[str]:
+    for rank, words in sorted(seen.waiting.items()):
+        if "receive" in words:
+            yield (
+                f"rank {rank} {words}, which never sends to it. In the text, places 0 to d − 1 "
+                "send in the round with distance d, and d to 2d − 1 receive."
+            )
 
 
 def _place_for_rank(case: Case, seen: Observation) -> str | None:
@@ -116,12 +115,12 @@ def _place_for_rank(case: Case, seen: Observation) -> str | None:
     if rank is None or root == 0:
         return None
     return (
-        f"{case.name}, rank {rank} sends to itself, or waits for a message of its own: a place in "
-        f"the tree was taken for a rank. Place p is rank (p + {root}) % {case.ranks}."
+        f"rank {rank} sends to itself, or waits for a message of its own: a place in the tree was "
+        f"taken for a rank. Place p is rank (p + {root}) % {case.ranks}."
     )
 
 
-def _naive(comm: Any, tensor: Any, root: int) -> None:
+def naive(comm: Any, tensor: Any, root: int) -> None:
     if comm.rank != root:
         comm.recv(root, into=tensor)
         return
@@ -130,13 +129,7 @@ def _naive(comm: Any, tensor: Any, root: int) -> None:
             comm.send(tensor, other)
 
 
-def _itself_too(comm: Any, tensor: Any, root: int) -> None:
-    if comm.rank == root:
-        comm.send(tensor, root)
-    reference(comm, tensor, root)
-
-
-def _chain(comm: Any, tensor: Any, root: int) -> None:
+def chain(comm: Any, tensor: Any, root: int) -> None:
     place = (comm.rank - root) % comm.size
     if place > 0:
         comm.recv((comm.rank - 1) % comm.size, into=tensor)
@@ -144,54 +137,59 @@ def _chain(comm: Any, tensor: Any, root: int) -> None:
         comm.send(tensor, (comm.rank + 1) % comm.size)
 
 
-def _from_rank_0(comm: Any, tensor: Any, root: int) -> None:
-    reference(comm, tensor, 0)
-
-
-def _returns_new(comm: Any, tensor: Any, root: int) -> Any:
-    tensor = tensor.clone()
-    reference(comm, tensor, root)
-    return tensor
-
-
-def _rebinds(comm: Any, tensor: Any, root: int) -> None:
-    reference(comm, tensor.clone(), root)
-
-
-def _tree(
-    rank_of: Callable[[int, int, int], int] = lambda place, root, n: (place + root) % n,
-    parent: Callable[[int, int], int] = lambda place, have: place - have,
-    bound: bool = True,
-    place_of: Callable[[int, int, int], int] = lambda rank, root, n: (rank - root) % n,
-    send: Callable[..., Any] = lambda comm, tensor, rank: comm.send(tensor, rank),
-) -> Callable[..., None]:
-    """The tree with something else in it. rank_of: of a place, the root and the ranks. parent: the
-    place that sends to a place, when so many have it. bound: whether it asks for the place.
-    place_of: of a rank, the root and the ranks."""
-
-    def broadcast(comm: Any, tensor: Any, root: int) -> None:
-        n, have = comm.size, 1
-        place = place_of(comm.rank, root, n)
-        while have < n:
-            if place < have and (place + have < n or not bound):
-                send(comm, tensor, rank_of(place + have, root, n))
-            elif have <= place < 2 * have:
-                comm.recv(rank_of(parent(place, have), root, n), into=tensor)
-            have *= 2
-
-    return broadcast
-
-
-_no_bound = _tree(lambda place, root, n: (place + root) % n if place < n else place, bound=False)
-_no_modulo = _tree(lambda place, root, n: place + root)
-_counts_backwards = _tree(
-    lambda place, root, n: (place - root) % n, place_of=lambda rank, root, n: (rank + root) % n
-)
-_wraps_round = _tree(bound=False)
-_wrong_parent = _tree(parent=lambda place, have: place // 2)
-_places_for_ranks = _tree(lambda place, root, n: place)
-_never_waits = _tree(send=lambda comm, tensor, rank: comm.isend(tensor, rank))
-
+WRONG = """
+the root sends to everybody
+    = naive
+    every rank has the tensor, but the root sent all {others} messages itself; ⌈log₂ {n}⌉ =
+    {rounds} are its part. Let those that have the tensor send it on.
+hand to hand along a chain
+    = chain
+    every rank has the tensor, but it went hand to hand through {others} rounds instead of
+    {rounds}: whoever has it sends again in the next round, so the number of ranks that have it
+    doubles.
+ignores the root
+    | flat = flat_view(tensor) => flat, root = flat_view(tensor), 0
+    every rank ended with rank 0's tensor. Count places from the root: place = (rank − root) % N,
+    and place p is rank (p + root) % N.
+places the other way round
+    | comm.rank - root => comm.rank + root
+    every rank ended with the tensor of rank {other}, (−root) % N, which has place 0 where places
+    are (rank + root) % N. A place is (rank − root) % N, and place p is rank (p + root) % N.
+returns a new tensor
+    | flat = flat_view(tensor) => tensor = flat = flat_view(tensor).clone()
+    the right tensor was returned, but the one that was given stayed as it was. Receive into it:
+    `comm.recv(source, into=tensor)`, or `tensor.copy_(...)`.
+receives into a new name
+    | flat_view(tensor) => flat_view(tensor).clone()
+    rank {first} received the tensor but still holds its own: `tensor = comm.recv(...)` only names
+    a new tensor. Receive with `into=tensor`, or copy into it.
+sends round the end of the circle
+    | and place + have < comm.size =>
+    {waits}, round the end of the circle: it means place {beyond}, and there are {n}. Send only
+    where place + distance < N.
+never waits
+    | comm.send( => comm.isend(
+    ? returned without waiting for
+places for ranks
+    | (comm.rank + have) % comm.size => place + have
+    | (comm.rank - have) % comm.size => place - have
+    ? was taken for a rank
+sends to itself
+    | have = 1 => have = comm.rank != root or comm.send(tensor, root) or 1
+    ? Rank 0 waits for a message from rank 0
+powers of two only
+    | and place + have < comm.size =>
+    | (comm.rank + have) % comm.size
+        => ((comm.rank + have) % comm.size, place + have)[place + have >= comm.size]
+    ? where N is no power of two
+no modulo
+    | (comm.rank + have) % comm.size => place + have + root
+    | (comm.rank - have) % comm.size => place - have + root
+    ? ranks are counted round the circle
+wrong partner
+    | (comm.rank - have) % comm.size => (place // 2 + root) % comm.size
+    ? which never sends to it
+"""
 
 EXERCISE = Exercise(
     number="02.2",
@@ -221,57 +219,6 @@ EXERCISE = Exercise(
         "3 messages."
     ),
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "the root sends to everybody",
-            _naive,
-            "every rank has the tensor, but the root sent all {others} messages itself; ⌈log₂ {n}⌉ "
-            "= {rounds} are its part. Let those that have the tensor send it on.",
-        ),
-        WrongAnswer(
-            "hand to hand along a chain",
-            _chain,
-            "every rank has the tensor, but it went hand to hand through {others} rounds instead "
-            "of {rounds}: whoever has it sends again in the next round, so the number of ranks "
-            "that have it doubles.",
-        ),
-        WrongAnswer(
-            "ignores the root",
-            _from_rank_0,
-            "every rank ended with rank 0's tensor. Count places from the root: place = (rank − "
-            "root) % N, and place p is rank (p + root) % N.",
-        ),
-        WrongAnswer(
-            "places the other way round",
-            _counts_backwards,
-            "every rank ended with the tensor of rank {other}, (−root) % N, which has place 0 "
-            "where places are (rank + root) % N. A place is (rank − root) % N, and place p is rank "
-            "(p + root) % N.",
-        ),
-        WrongAnswer(
-            "returns a new tensor",
-            _returns_new,
-            "the right tensor was returned, but the one that was given stayed as it was. Receive "
-            "into it: `comm.recv(source, into=tensor)`, or `tensor.copy_(...)`.",
-        ),
-        WrongAnswer(
-            "receives into a new name",
-            _rebinds,
-            "rank {first} received the tensor but still holds its own: `tensor = comm.recv(...)` "
-            "only names a new tensor. Receive with `into=tensor`, or copy into it.",
-        ),
-        WrongAnswer(
-            "sends round the end of the circle",
-            _wraps_round,
-            "{waits}, round the end of the circle: it means place {beyond}, and there are {n}. "
-            "Send only where place + distance < N.",
-        ),
-        WrongAnswer("never waits", _never_waits, hint="returned without waiting for"),
-        WrongAnswer("places for ranks", _places_for_ranks, hint="was taken for a rank"),
-        WrongAnswer("sends to itself", _itself_too, hint="Rank 0 waits for a message from rank 0"),
-        WrongAnswer("powers of two only", _no_bound, hint="where N is no power of two"),
-        WrongAnswer("no modulo", _no_modulo, hint="ranks are counted round the circle"),
-        WrongAnswer("wrong partner", _wrong_parent, hint="which never sends to it"),
-    ),
+    wrong=wrong_answers("02.2", WRONG, reference, naive, chain),
     figure=0,
 )

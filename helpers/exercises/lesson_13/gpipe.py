@@ -18,7 +18,7 @@ from helpers.exercises.compare import count, listing
 from helpers.exercises.drives_pipeline import schedules
 from helpers.exercises.lesson_13 import told
 from helpers.exercises.lesson_13.told import seconds
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer, first_said
 
 
 def cases(seed: int) -> list[Case]:
@@ -42,7 +42,9 @@ def shape_case(stages: int, microbatches: int, **facts: Any) -> Case:
 def claim(case: Case, seen: Observation) -> str | None:
     """All forward, then all back, the last one first."""
     found = told.fault(case, seen)
-    return found or next(filter(None, (family.look(case, seen) for family in _FAMILIES)), None)
+    return found or next(
+        filter(None, (first_said(family.look, case, seen) for family in _FAMILIES)), None
+    )
 
 
 def _back_too_soon(case: Case, seen: Observation) -> str | None:

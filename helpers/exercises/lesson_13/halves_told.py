@@ -19,7 +19,7 @@ from helpers.algorithms.pipeline.instructions import (
 )
 from helpers.algorithms.pipeline.timetable import Span, timetable
 from helpers.exercises.compare import Other, count
-from helpers.exercises.spec import Case, Mistake, Observation
+from helpers.exercises.spec import Case, Mistake, Observation, first_said
 
 Told = Sequence[Any]  # of one stage: tuples
 
@@ -155,4 +155,4 @@ MISTAKES = (
 
 def fault(case: Case, seen: Observation) -> str | None:
     """Why the lists are no schedule that can be run; None where they are one."""
-    return next(filter(None, (mistake.look(case, seen) for mistake in MISTAKES)), None)
+    return next(filter(None, (first_said(mistake.look, case, seen) for mistake in MISTAKES)), None)

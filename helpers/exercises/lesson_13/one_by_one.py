@@ -20,7 +20,7 @@ from helpers.exercises.drives_pipeline import schedules
 from helpers.exercises.lesson_13 import told
 from helpers.exercises.lesson_13.gpipe import for_ever, returns_nothing, shape_case, yields_pairs
 from helpers.exercises.lesson_13.told import held, seconds
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer, first_said
 
 
 def cases(seed: int) -> list[Case]:
@@ -59,7 +59,9 @@ def claim(case: Case, seen: Observation) -> str | None:
     found = told.fault(case, seen)
     if found:
         return found
-    found = next(filter(None, (mistake.look(case, seen) for mistake in _FAMILIES)), None)
+    found = next(
+        filter(None, (first_said(mistake.look, case, seen) for mistake in _FAMILIES)), None
+    )
     return found or (f"{case.name}, {_takes(case, seen)}." if _is_long(case, seen) else None)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from helpers.exercises.compare import count, describe, number, told_apart
-from helpers.exercises.spec import Case, Mistake, Observation
+from helpers.exercises.spec import Case, Mistake, Observation, first_said
 from helpers.exercises.trouble import waits
 
 _ROUNDED = 1e-6  # of the mean loss: a sum of float32 numbers is no mistake
@@ -208,7 +208,7 @@ _LEFT = (
 
 def left(case: Case, seen: Observation) -> str | None:
     """What the steps left as they should not."""
-    return next(filter(None, (mistake.look(case, seen) for mistake in _LEFT)), None)
+    return next(filter(None, (first_said(mistake.look, case, seen) for mistake in _LEFT)), None)
 
 
 # --- time -----------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import Any
 from helpers.algorithms.pipeline.instructions import Backward, Forward
 from helpers.algorithms.pipeline.timetable import makespan, timetable
 from helpers.exercises.compare import Other, count
-from helpers.exercises.spec import Case, Look, Mistake, Observation
+from helpers.exercises.spec import Case, Look, Mistake, Observation, first_said
 
 Told = Sequence[Any]  # of one stage: tuples
 
@@ -203,7 +203,7 @@ def fault(case: Case, seen: Observation) -> str | None:
     stages = seen.values[0]
     if len(stages) != case.facts["stages"]:
         return f"{case.name}, there are instructions for {len(stages)} stages."
-    return next(filter(None, (mistake.look(case, seen) for mistake in MISTAKES)), None)
+    return next(filter(None, (first_said(mistake.look, case, seen) for mistake in MISTAKES)), None)
 
 
 def lists(seen: Observation) -> list[Any]:

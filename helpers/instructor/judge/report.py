@@ -22,7 +22,7 @@ from helpers.exercises.lesson_18.draw import figure_case
 from helpers.exercises.lesson_18.findings import case_of
 from helpers.exercises.lesson_18.predictions import EXERCISE as PREDICTIONS
 from helpers.exercises.report import Part
-from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.spec import Case, Exercise, Observation, first_said
 from helpers.instructor.grades import ExerciseGrade
 from helpers.instructor.judge.notebook import Unreadable, outputs_and_texts
 from helpers.workloads.capstone.logbook import MIME, broken
@@ -125,7 +125,7 @@ def late_predictions(entries: Sequence[Entry]) -> str | None:
     if not predicted:
         return "There is no prediction in the logbook."
     given = Observation(values=[predicted[0].get("given")])
-    said = PREDICTIONS.claim(PREDICTIONS.cases(0)[0], given)
+    said = first_said(PREDICTIONS.claim, PREDICTIONS.cases(0)[0], given)
     if said:
         return f"The first prediction is not complete: {said}"
     if runs and runs[0] < predicted[0]["number"]:

@@ -25,6 +25,7 @@ from helpers.instructor.build_notebook import read
 from helpers.instructor.release.cells import direct_uses, recorded
 from helpers.instructor.release.outcomes import outcomes
 from helpers.instructor.release.prune import Module, Modules, Name, always
+from helpers.instructor.release.tables import without_functions
 from helpers.notebook.recorded import RECORDED
 from helpers.worker.encoding import decode, encode
 
@@ -286,7 +287,7 @@ def blind(text: str) -> str:
     instead = [
         (given["cases"], f'visible("{number}")'),
         (given["reference"], f'left_out("answer to {number}")'),
-        (given["wrong"], _without_functions(given["wrong"])),
+        (given["wrong"], without_functions(module, given["wrong"])),
     ]
     raw = text.encode()
     lines = raw.splitlines(keepends=True)
@@ -298,14 +299,3 @@ def blind(text: str) -> str:
     head = "from helpers.exercises.released import left_out, visible\n"
     cut = raw.decode().split("from helpers.exercises.spec import", 1)
     return f"{cut[0]}{head}from helpers.exercises.spec import{cut[1]}"
-
-
-def _without_functions(wrong: ast.expr) -> str:
-    """An exercise's `wrong`: the names and what they say, for those that are their own oracle."""
-    kept: list[ast.expr] = []
-    for call in wrong.elts if isinstance(wrong, ast.Tuple) else []:
-        assert isinstance(call, ast.Call)
-        if not any(word.arg == "hint" for word in call.keywords):
-            call.args[1] = ast.parse('left_out("wrong answer")', mode="eval").body
-            kept.append(call)
-    return ast.unparse(ast.Tuple(kept))
