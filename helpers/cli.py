@@ -139,6 +139,7 @@ def build(check: bool, run: bool, lessons: tuple[str, ...]) -> int:
               help="none: the submissions run with your rights.")  # fmt: skip
 @click.option("--roster", help="The class list: Canvas's or Moodle's CSV, or a name a line.")
 @click.option("--key", help="The file of the key behind the hidden cases; otherwise your own.")
+@click.option("--mistakes", metavar="FILE", help="A table of your own class's mistakes.")
 @click.argument("what", nargs=-1, required=True, metavar="FOLDER | merge PART... | stats OUT...")
 def grade(what: tuple[str, ...], **options: Any) -> int:
     """Grade a folder of submissions: FOLDER/<student>/NN_name.ipynb or FOLDER/<student>.ipynb.

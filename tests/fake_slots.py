@@ -59,7 +59,9 @@ class Judge(fake_judge.FakeJudge):
 class FakeSlot(Slot):
     """A slot whose process is only said to be one."""
 
-    def __init__(self, number: int, lesson: str, mode: Any, judge: str, log: Path) -> None:
+    def __init__(
+        self, number: int, lesson: str, mode: Any, judge: str, log: Path, mistakes: str
+    ) -> None:
         self.number, self.job, self.ready, self._left = number, None, False, b""
         self.since = slots.time.monotonic()
         self.socket, self.theirs = socket.socketpair()

@@ -53,9 +53,10 @@ def as_cell(exercise: Exercise, function: Callable[..., Any]) -> str:
     """An answer with all that it uses, as a learner could have written it into one cell."""
     home = inspect.getmodule(function)
     assert home is not None
-    source = inspect.getsource(home)
     name = next((n for n, one in vars(home).items() if one is function), function.__name__)
-    taken = _with_imports(source, [name], provided(exercise.lesson))
+    taken = _patched(function, provided(exercise.lesson)) or _with_imports(
+        inspect.getsource(home), [name], provided(exercise.lesson)
+    )
     body = textwrap.indent(f"{taken}\n\nreturn {name}", "    ")
     return (
         "from __future__ import annotations\n\n"
@@ -64,12 +65,37 @@ def as_cell(exercise: Exercise, function: Callable[..., Any]) -> str:
     )
 
 
-def _with_imports(source: str, names: Sequence[str], allowed: Sequence[str]) -> str:
-    """What some names of a module need, with the course's hidden modules written out."""
+def _patched(function: Callable[..., Any], allowed: Sequence[str]) -> str:
+    """What a patched answer needs, "" for another one: what was patched instead of what it was."""
+    texts: dict[str, list[str]] = {}
+    for module, text in getattr(function, "patched", ()):
+        texts.setdefault(module, []).append(text)
+    parts, given = list[str](), list[str]()
+    for module, changed in reversed(texts.items()):
+        names = [node.name for text in changed for node in _defined(text)]
+        tree = ast.parse(inspect.getsource(import_module(module)))
+        tree.body = [node for node in tree.body if getattr(node, "name", "") not in names]
+        source = "\n\n".join([ast.unparse(tree), *changed])
+        parts.append(_with_imports(source, names, allowed, given))
+        given += names
+    return "\n\n".join(parts)
+
+
+def _defined(text: str) -> list[Any]:
+    return [n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
+
+
+def _with_imports(
+    source: str, names: Sequence[str], allowed: Sequence[str], given: Sequence[str] = ()
+) -> str:
+    """What some names of a module need, with the course's hidden modules written out.
+
+    given: names that are there already.
+    """
     parts: list[str] = []
     whole = dict(pair for node in ast.walk(ast.parse(source)) for pair in _modules(node))
     for statement in cells.needed(cells.read([source]).statements, names):
-        inliner = _Inliner(allowed, whole)
+        inliner = _Inliner(allowed, whole, given)
         node = inliner.visit(statement.node)
         parts += inliner.parts
         if node is not None:
@@ -88,10 +114,13 @@ class _Inliner(ast.NodeTransformer):
     """Takes imports of hidden modules out; their text is in `parts`.
 
     whole: those of them that are imported whole, by their names, of which `name.part` is used.
+    given: names that are there already.
     """
 
-    def __init__(self, allowed: Sequence[str], whole: Mapping[str, str]) -> None:
-        self.allowed, self.whole, self.parts = allowed, whole, list[str]()
+    def __init__(
+        self, allowed: Sequence[str], whole: Mapping[str, str], given: Sequence[str]
+    ) -> None:
+        self.allowed, self.whole, self.given, self.parts = allowed, whole, given, list[str]()
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         self.generic_visit(node)
@@ -109,7 +138,7 @@ class _Inliner(ast.NodeTransformer):
             return None
         if not hidden or module.removeprefix("helpers.algorithms.") in self.allowed:
             return node
-        names = [alias.name for alias in node.names]
+        names = [alias.name for alias in node.names if alias.name not in self.given]
         source = inspect.getsource(import_module(module))
         self.parts.append(_with_imports(source, names, self.allowed))
         if not _modules(node):  # a module's new name stands for no value

@@ -6,6 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from helpers.commands.paths import typed
@@ -33,6 +34,7 @@ def grade(
     sandbox: Mode,
     roster: str | None,
     key: str | None,
+    mistakes: str | None = None,
     watch: bool = False,
     until_idle: float | None = None,
 ) -> int:
@@ -47,13 +49,13 @@ def grade(
         if out is None:
             raise GradingError("Say where the grades go, for instance --out GRADES.")
         if what[0] == "merge":
-            _only_parts(shard, roster, key)
+            _only_parts(shard, roster, key, mistakes)
             return _merge(what[1:], out)
         if len(what) > 1:
             raise GradingError(f"Name one folder of submissions, not {len(what)}.")
         if lesson is None:
             raise GradingError("Say which lesson it is, for instance --lesson 03.")
-        wish = _wish(what[0], lesson, out, jobs, shard, sandbox, roster, key)
+        wish = _wish(what[0], lesson, out, jobs, shard, sandbox, roster, key, mistakes)
         return _watch(wish, until_idle) if watch else _grade(wish)
     except GradingError as error:
         print(error, file=sys.stderr)
@@ -82,6 +84,7 @@ def _wish(
     sandbox: Mode,
     roster: str | None,
     key: str | None,
+    mistakes: str | None,
 ) -> Wish:
     """What was asked for. Raises GradingError."""
     from helpers.instructor.grading.run import JUDGE, Wish
@@ -106,6 +109,10 @@ def _wish(
         lack = missing()
         if lack:
             raise GradingError(lack)
+    if mistakes:
+        from helpers.instructor.mistakes import read
+
+        wish = replace(wish, mistakes=read(typed(mistakes), wish.lesson))
     return wish
 
 
@@ -174,14 +181,19 @@ def _tell_choices(sheet: Sheet) -> None:
         print(f"So it is at {len(told) - MOST_CHOICES} more; the page of the class has them all.")
 
 
-def _only_parts(shard: str, roster: str | None, key: str | None) -> None:
+def _only_parts(shard: str, roster: str | None, key: str | None, mistakes: str | None) -> None:
     """Refuse what a merge could only ignore. Raises GradingError."""
-    options = {"--shard": shard != "1/1", "--roster": roster, "--key": key}
+    options = {
+        "--shard": shard != "1/1",
+        "--roster": roster,
+        "--key": key,
+        "--mistakes": mistakes,
+    }
     given = [name for name, value in options.items() if value]
     if given:
         raise GradingError(
             f"A merge takes over what the parts hold: give {' and '.join(given)} where each part "
-            "is graded, the same class list and key for all of them."
+            "is graded, the same class list, key and mistakes for all of them."
         )
 
 

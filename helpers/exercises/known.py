@@ -26,7 +26,7 @@ from helpers.worker.encoding import decode, encode
 _HERE = Path(__file__).parent
 _KEPT = 200  # cases
 _ASPECTS = ("ending", "values", "bytes", "messages", "sent")
-_outcomes: dict[tuple[str, str], dict[str, Outcome]] = {}
+_outcomes: dict[tuple[str, str, int], dict[str, Outcome]] = {}
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def said(exercise: Exercise, answer: WrongAnswer, case: Case, seen: Observation)
 
 def of_case(exercise: Exercise, case: Case, run: Run = observe_each) -> dict[str, Outcome]:
     """What each known wrong answer does in a case, by name: they run once for each case."""
-    key = exercise.number, mark(case)
+    key = exercise.number, mark(case), len(exercise.wrong)  # a class has more of its own
     if key not in _outcomes:
         if len(_outcomes) >= _KEPT:  # each submission has hidden cases of its own
             del _outcomes[next(iter(_outcomes))]

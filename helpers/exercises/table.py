@@ -155,7 +155,10 @@ def _named(number: str, entry: Entry, line: tuple[str, int], words: Mapping[str,
 
 
 def patched(number: str, entry: Entry, base: tuple[Function, ...]) -> Function:
-    """The answer with its text changed, in modules like its own."""
+    """The answer with its text changed, in modules like its own.
+
+    Its attribute `patched` holds the texts of what was patched, each with its module's name.
+    """
     texts = [textwrap.dedent(inspect.getsource(part)) for part in base]
     for patch, at in entry.marked["|"]:
         texts = _exchanged(number, entry, at, patch, texts)
@@ -165,8 +168,10 @@ def patched(number: str, entry: Entry, base: tuple[Function, ...]) -> Function:
         here = names[part.__module__]
         _run(number, entry, part.__name__, text, here)
         own[part.__name__] = here[part.__name__]
-    function: Function = own[base[0].__name__]
-    return function
+    function: Any = own[base[0].__name__]
+    function.patched = tuple(zip((part.__module__ for part in base), texts, strict=True))
+    made: Function = function
+    return made
 
 
 def _run(number: str, entry: Entry, name: str, text: str, names: dict[str, Any]) -> None:

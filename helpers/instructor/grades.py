@@ -32,7 +32,8 @@ class ExerciseGrade:
     say nothing. mistake: its name in the spec, the same for everybody who makes it, "" where there
     is none. reason: one sentence. hint: what the learner's check says about the lesson's own cases,
     "" where only hidden cases are wrong; it may quote the answer, so it is shown as text and never
-    as markup.
+    as markup. did: where no mistake of the spec was recognised, a word that is the same for all
+    answers that did the same on the lesson's own cases.
     """
 
     number: str
@@ -43,6 +44,7 @@ class ExerciseGrade:
     mistake: str = ""
     reason: str = ""
     hint: str = ""
+    did: str = ""
 
 
 @dataclass(frozen=True)

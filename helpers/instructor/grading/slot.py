@@ -29,7 +29,8 @@ PR_SET_PDEATHSIG = 1
 @dataclass(frozen=True)
 class Settings:
     """What a slot is started with. socket: a descriptor. parent: the grader's process id. judge:
-    "module:name" of a class that is made and used as `helpers.instructor.judge.Judge`.
+    "module:name" of a class that is made and used as `helpers.instructor.judge.Judge`. mistakes:
+    the class's own, as a table.
     """
 
     socket: int
@@ -38,6 +39,7 @@ class Settings:
     lesson: str
     mode: str
     judge: str
+    mistakes: str = ""
 
     def as_json(self) -> str:
         """As one argument."""
@@ -60,6 +62,8 @@ def main(argument: str) -> None:
             cores.stay_on_one(number)
             judge = make(settings.lesson, settings.mode, number)
             kept.callback(judge.close)
+            if settings.mistakes:
+                judge.learn(settings.mistakes)
         except Exception as error:
             traceback.print_exc()
             say(channel, {"unable": f"{type(error).__name__}: {error}"})

@@ -63,13 +63,15 @@ class Answer:
 class Slot:
     """One slot process, seen from the grader."""
 
-    def __init__(self, number: int, lesson: str, mode: Mode, judge: str, log: Path) -> None:
+    def __init__(
+        self, number: int, lesson: str, mode: Mode, judge: str, log: Path, mistakes: str = ""
+    ) -> None:
         self.number = number
         self.job: GradingJob | None = None
         self.since = time.monotonic()
         self.ready = False
         self.socket, theirs = socket.socketpair()
-        settings = Settings(theirs.fileno(), os.getpid(), number, lesson, mode, judge)
+        settings = Settings(theirs.fileno(), os.getpid(), number, lesson, mode, judge, mistakes)
         with theirs, log.open("ab") as output:
             # A session of its own: Ctrl-C in the terminal reaches the grader only.
             self.process = subprocess.Popen(
@@ -130,11 +132,11 @@ class Slot:
 class Slots:
     """A number of slots that grade a list of jobs. Use it in a `with` block, in the main thread.
 
-    (The system ends a slot with the thread that started it.)
+    (The system ends a slot with the thread that started it.) mistakes: as in `Wish`.
     """
 
-    def __init__(self, lesson: str, mode: Mode, judge: str, log: Path) -> None:
-        self._start = lambda number: Slot(number, lesson, mode, judge, log)
+    def __init__(self, lesson: str, mode: Mode, judge: str, log: Path, mistakes: str = "") -> None:
+        self._start = lambda number: Slot(number, lesson, mode, judge, log, mistakes)
         self._log = log
         self._slots: list[Slot] = []
         self._selector = selectors.DefaultSelector()

@@ -51,7 +51,8 @@ def watch(wish: Wish, say: Callable[[str], None], until_idle: float | None = Non
         store, queue = Store(out), Pending(out / "run" / "taken")
         store.prepare()
         queue.clear()
-        with Slots(wish.lesson, wish.mode, wish.judge, out / "run" / "slots.log") as slots:
+        log = out / "run" / "slots.log"
+        with Slots(wish.lesson, wish.mode, wish.judge, log, wish.mistakes) as slots:
             slots.add()  # the first submission is not to wait until it has started
             arrivals = Arrivals(folder, wish.lesson)
             watching = Watching(by, arrivals, edited, queue, store, slots, telling)

@@ -14,6 +14,7 @@ from helpers.exercises.drives_built import Built
 from helpers.exercises.judging import judge
 from helpers.exercises.report import parts_of
 from helpers.exercises.spec import Case, Exercise, Observation, Verdict
+from helpers.instructor import mistakes
 from helpers.instructor.grades import ExerciseGrade, Mode, SubmissionGrade
 from helpers.instructor.judge import verdicts
 from helpers.instructor.judge.budgets import BUDGETS, Budgets, Clock
@@ -55,6 +56,10 @@ class Judge:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def learn(self, table: str) -> None:
+        """Know the class's own mistakes, too: `helpers.instructor.mistakes`. Raises TableError."""
+        self.exercises = tuple(mistakes.learned(self.exercises, table))
 
     def close(self) -> None:
         """End the sandboxes."""

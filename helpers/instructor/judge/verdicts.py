@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
+
+from helpers.exercises.known import aspects
 from helpers.exercises.spec import Case, Exercise, Observation, Verdict
 from helpers.instructor.grades import ExerciseGrade, Outcome
 from helpers.instructor.judge.session import State
@@ -58,7 +63,32 @@ def on_visible(
         return undecided(exercise)
     outcome = _BY_TROUBLE.get(seen.trouble, "wrong")
     hint = "" if outcome == "not attempted" else verdict.hint
-    return _grade(exercise, outcome, _ON_VISIBLE[outcome], verdict.mistake, hint)
+    grade = _grade(exercise, outcome, _ON_VISIBLE[outcome], verdict.mistake, hint)
+    if outcome == "not attempted" or is_known(exercise, verdict.mistake):
+        return grade
+    return replace(grade, did=did(exercise, case, seen))
+
+
+def is_known(exercise: Exercise, mistake: str) -> bool:
+    """Whether a mistake is one that the spec names, and not a word for any end."""
+    named = [answer.name for answer in exercise.wrong]
+    return mistake in [*named, *(family.name for family in exercise.mistakes)]
+
+
+def did(exercise: Exercise, case: Case, seen: Observation) -> str:
+    """A short word for what an answer did in a case, up to the third digit of each number."""
+    told = f"{case.name} {_rounded(aspects(exercise, case, seen))}"
+    return hashlib.sha256(told.encode("utf-8", "backslashreplace")).hexdigest()[:12]
+
+
+def _rounded(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return str({str(key): _rounded(one) for key, one in value.items()})
+    if isinstance(value, list | tuple):
+        return str([_rounded(one) for one in value])
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
+        return str((value.shape, [f"{one:.3g}" for one in value.ravel().tolist()]))
+    return f"{value:.3g}" if isinstance(value, int | float) else repr(value)
 
 
 def on_hidden(

@@ -103,6 +103,38 @@ def _failures(graded: Sequence[tuple[Entry, ExerciseGrade]]) -> list[Failure]:
 
 
 @dataclass(frozen=True)
+class Unknown:
+    """Answers to one exercise that did the same, and that no mistake of its spec recognised.
+
+    told: what the first of them was told. who: as in `Failure`.
+    """
+
+    column: Column
+    outcome: Outcome
+    told: str
+    who: tuple[tuple[str, str], ...]
+
+
+def unknown(sheet: Sheet) -> list[Unknown]:
+    """What answers did that the course has no name for, the most frequent first."""
+    groups: dict[tuple[int, Outcome, str], list[tuple[Entry, ExerciseGrade]]] = {}
+    for entry in sheet.entries:
+        for index, one in enumerate(entry.grade.exercises):
+            if one.did:
+                groups.setdefault((index, one.outcome, one.did), []).append((entry, one))
+    made = [
+        Unknown(
+            sheet.columns[index],
+            outcome,
+            group[0][1].hint,
+            tuple((entry.id, entry.grade.submission) for entry, _ in group),
+        )
+        for (index, outcome, _), group in groups.items()
+    ]
+    return sorted(made, key=lambda one: (-len(one.who), one.column.number, one.told))
+
+
+@dataclass(frozen=True)
 class Figures:
     """The class in a few numbers. middle, mean: of those who handed something in and were judged in
     full, in points.

@@ -45,6 +45,7 @@ def class_page(sheet: Sheet) -> bytes:
         figures=class_view.figures(sheet),
         bars=class_view.distribution(sheet),
         exercises=class_view.exercises(sheet),
+        unknown=class_view.unknown(sheet),
         there={e.outcome for one in sheet.entries for e in one.grade.exercises},
     )
 
