@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -138,11 +138,14 @@ def test_the_template_has_an_exercise_of_each_kind() -> None:
 
 
 @pytest.mark.parametrize("name", ["mean", "steps", "every_other"])
-def test_its_answers_are_told_what_is_their_own(name: str) -> None:
+def test_its_answers_are_told_what_is_their_own(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = (new.TEMPLATE / "exercises" / f"{name}.py").read_text(encoding="utf-8")
-    made: dict[str, Any] = {"__name__": name}
-    exec(compile(text.replace("NN", "19"), name, "exec"), made)
-    exercise = made["EXERCISE"]
+    module = f"a_new_lesson_s_{name}"
+    (tmp_path / f"{module}.py").write_text(text.replace("NN", "19"), encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    exercise = importlib.import_module(module).EXERCISE
     table = Table(exercise)
     assert table.verdict(exercise.reference).status == "passed"
     for answer in exercise.wrong:

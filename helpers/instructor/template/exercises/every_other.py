@@ -18,7 +18,8 @@ from helpers.algorithms.servers.rule import Decision, Rule
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import agree, count, describe
 from helpers.exercises.drives_rules import cure_turns
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -50,10 +51,10 @@ def claim(case: Case, seen: Observation) -> str | None:
     for part, words in (("dropped", "what is dropped"), ("weights", "the weights")):
         if not agree(got[part], want[part]):
             return (
-                f"{case.name}, at turn {turn}, {words}: {describe(got[part])}; it should be "
+                f"at turn {turn}, {words}: {describe(got[part])}; it should be "
                 f"{describe(want[part])}."
             )
-    return f"{case.name}, your decision at turn {turn} is not the one that was asked for."
+    return f"your decision at turn {turn} is not the one that was asked for."
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -78,36 +79,26 @@ class EveryOther(Cure):
     def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
         """Hand on the first, discard the second, and so on."""
         self.arrived += 1
-        if self.drops(worker):
+        if self.arrived % 2 == 0:
             return self.discard(worker, version)
-        return self.hand_on(worker, gradient, version)
-
-    def drops(self, worker: int) -> bool:
-        """Whether this one is dropped."""
-        return self.arrived % 2 == 0
-
-    def hand_on(self, worker: int, gradient: Any, version: int) -> Decision:
-        """What becomes of a gradient that is not."""
         return self.rule.arrive(worker, gradient, version)
 
 
 reference = EveryOther
 
-
-class _TheOthers(EveryOther):
-    def drops(self, worker: int) -> bool:
-        return self.arrived % 2 == 1
-
-
-class _ByWorker(EveryOther):
-    def drops(self, worker: int) -> bool:
-        return worker % 2 == 1
-
-
-class _Doubles(EveryOther):
-    def hand_on(self, worker: int, gradient: Any, version: int) -> Decision:
-        return self.rule.arrive(worker, 2 * gradient, version)
-
+WRONG = """
+drops the first
+    | % 2 == 0 => % 2 == 1
+    turn {turn} is the wrong one to drop: the first gradient is handed on, and the second
+    discarded.
+drops by worker
+    | self.arrived % 2 == 0 => worker % 2 == 1
+    at turn {turn} you go by the number of the worker, {worker}: count the gradients that have
+    come, whoever they are from.
+doubles the others
+    | self.rule.arrive(worker, gradient => self.rule.arrive(worker, 2 * gradient
+    the gradient at turn {turn} counts twice: hand it on as it came.
+"""
 
 EXERCISE = Exercise(
     number="NN.3",
@@ -123,24 +114,6 @@ EXERCISE = Exercise(
     numbers=numbers,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "drops the first",
-            _TheOthers,
-            "turn {turn} is the wrong one to drop: the first gradient is handed on, and the "
-            "second discarded.",
-        ),
-        WrongAnswer(
-            "drops by worker",
-            _ByWorker,
-            "at turn {turn} you go by the number of the worker, {worker}: count the gradients "
-            "that have come, whoever they are from.",
-        ),
-        WrongAnswer(
-            "doubles the others",
-            _Doubles,
-            "the gradient at turn {turn} counts twice: hand it on as it came.",
-        ),
-    ),
+    wrong=wrong_answers("NN.3", WRONG, reference),
     ranked=False,
 )

@@ -6,12 +6,14 @@ others None. The claim: N − 1 messages, all of them to rank 0.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from helpers.exercises.common import WORLDS, rng, self_hint
 from helpers.exercises.compare import close, count, describe
 from helpers.exercises.drives import on_ranks
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -26,18 +28,17 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str]:
     """Rank 0 has the mean; every other rank sent one message to rank 0, and returned None."""
     want, got = case.facts["mean"], seen.values[0]
     if not close(got, want, 1e-12):
-        return f"{case.name}, rank 0 returned {describe(got)}; it should be {describe(want)}."
+        yield f"rank 0 returned {describe(got)}; it should be {describe(want)}."
     for rank, value in enumerate(seen.values[1:], 1):
         if value is not None:
-            return f"{case.name}, rank {rank} returned {describe(value)}; it should return None."
+            yield f"rank {rank} returned {describe(value)}; it should return None."
     if seen.sent != [[]] + [[0]] * (case.ranks - 1):
         sent = count(sum(seen.messages), "message")
-        return f"{case.name}, {sent} were sent: every rank but rank 0 sends one, to rank 0."
-    return None
+        yield f"{sent} were sent: every rank but rank 0 sends one, to rank 0."
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -54,16 +55,6 @@ def reference(comm: Any, mine: Any) -> Any:
     return total / comm.size
 
 
-def _not_divided(comm: Any, mine: Any) -> Any:
-    mean = reference(comm, mine)
-    return None if mean is None else mean * comm.size
-
-
-def _without_its_own(comm: Any, mine: Any) -> Any:
-    mean = reference(comm, mine)
-    return None if mean is None else mean - mine / comm.size
-
-
 def _sends_twice(comm: Any, mine: Any) -> Any:
     if comm.rank != 0:
         comm.send(mine, 0)
@@ -72,10 +63,22 @@ def _sends_twice(comm: Any, mine: Any) -> Any:
     return reference(comm, mine)
 
 
-def _sends_to_itself(comm: Any, mine: Any) -> Any:
-    comm.send(mine, 0)
-    return sum(comm.recv(other) for other in range(comm.size)) / comm.size
-
+WRONG = """
+does not divide
+    | return total / comm.size => return total
+    rank 0 returned {got}, the sum: divide it by the number of ranks, {n}.
+leaves rank 0 out
+    | mine + sum( => sum(
+    rank 0 returned {got}; it should be {want}. Rank 0 has a tensor too: its own is missing in the
+    sum.
+sends every tensor twice
+    = _sends_twice
+    the mean is right, but every rank sent its tensor twice: once is enough.
+sends to itself
+    | if comm.rank != 0: comm.send(mine, 0) return None => comm.send(mine, 0)
+    | mine + sum(comm.recv(other) for other in range(1, => sum(comm.recv(other) for other in range(
+    ? Rank 0 waits for a message from rank 0
+"""
 
 EXERCISE = Exercise(
     number="NN.1",
@@ -92,26 +95,6 @@ EXERCISE = Exercise(
     numbers=numbers,
     praise="Passed on {worlds}: one message from every rank but rank 0.",
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "does not divide",
-            _not_divided,
-            "rank 0 returned {got}, the sum: divide it by the number of ranks, {n}.",
-        ),
-        WrongAnswer(
-            "leaves rank 0 out",
-            _without_its_own,
-            "rank 0 returned {got}; it should be {want}. Rank 0 has a tensor too: its own is "
-            "missing in the sum.",
-        ),
-        WrongAnswer(
-            "sends every tensor twice",
-            _sends_twice,
-            "the mean is right, but every rank sent its tensor twice: once is enough.",
-        ),
-        WrongAnswer(
-            "sends to itself", _sends_to_itself, hint="Rank 0 waits for a message from rank 0"
-        ),
-    ),
+    wrong=wrong_answers("NN.1", WRONG, reference, _sends_twice),
     figure=0,
 )

@@ -6,13 +6,14 @@ used; the last one may be smaller. The claim: a whole number, for every remainde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe
 from helpers.exercises.drives import plain_call
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -34,7 +35,7 @@ def claim(case: Case, seen: Observation) -> str | None:
     """The number of batches, as a whole number."""
     got, want = seen.values[0], case.facts["steps"]
     if type(got) is not int or got != want:
-        return f"{case.name}, you gave {describe(got)} steps; there are {want}."
+        return f"you gave {describe(got)} steps; there are {want}."
     return None
 
 
@@ -50,19 +51,22 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     return f"Passed: {seen[0].values[0]} steps in the first case, with and without a remainder."
 
 
-def counting(steps: Callable[[int, int], Any]) -> Callable[..., Any]:
-    """An answer that counts otherwise."""
-
-    def steps_an_epoch(rows: int, batch: int) -> Any:
-        return steps(rows, batch)
-
-    return steps_an_epoch
+def reference(rows: int, batch: int) -> int:
+    """The course's own."""
+    return -(-rows // batch)
 
 
-reference = counting(lambda rows, batch: -(-rows // batch))
-rest_left_out = counting(lambda rows, batch: rows // batch)
-always_one_more = counting(lambda rows, batch: rows // batch + 1)
-a_part_of_a_step = counting(lambda rows, batch: rows / batch)
+WRONG = """
+leaves the remainder out
+    | -(-rows // batch) => rows // batch
+    you gave {got} steps; there are {want}. The last {rest} make a smaller batch: round up.
+adds one always
+    | -(-rows // batch) => rows // batch + 1
+    you gave {got} steps; there are {want}: without a remainder there is no further step.
+counts a part of a step
+    | -(-rows // batch) => rows / batch
+    you gave {got}, and there is no part of a step: the last batch counts whole.
+"""
 
 EXERCISE = Exercise(
     number="NN.2",
@@ -78,23 +82,6 @@ EXERCISE = Exercise(
     numbers=numbers,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "leaves the remainder out",
-            rest_left_out,
-            "you gave {got} steps; there are {want}. The last {rest} make a smaller batch: round "
-            "up.",
-        ),
-        WrongAnswer(
-            "adds one always",
-            always_one_more,
-            "you gave {got} steps; there are {want}: without a remainder there is no further step.",
-        ),
-        WrongAnswer(
-            "counts a part of a step",
-            a_part_of_a_step,
-            "you gave {got}, and there is no part of a step: the last batch counts whole.",
-        ),
-    ),
+    wrong=wrong_answers("NN.2", WRONG, reference),
     ranked=False,
 )
