@@ -139,10 +139,28 @@ def descendants(pid: int) -> list[int]:
     while todo:
         one = todo.pop(0)
         with contextlib.suppress(OSError):
-            for thread in os.listdir(f"/proc/{one}/task"):
-                with open(f"/proc/{one}/task/{thread}/children", "rb") as file:
-                    todo += map(int, file.read().split())
+            todo += sorted(_children(one))
             found.append(one)
+    return found
+
+
+def _children(pid: int) -> set[int]:
+    """What a process has started. Raises OSError where it is gone.
+
+    Who misses one for a look counts all of its time once more in the next. The children of a thread
+    that ends meanwhile become another's, which may have been read already: so they are read again.
+    """
+    found: set[int] = set()
+    for _ in range(_TRIES):
+        all_there = True
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            try:
+                with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                    found.update(map(int, file.read().split()))
+            except OSError:
+                all_there = False
+        if all_there:
+            break
     return found
 
 

@@ -210,3 +210,31 @@ def test_threads_that_look_at_each_other_count_as_asleep_to_each_other() -> None
     looks.set()
     other.join()
     assert own.still == before + 1
+
+
+@linux
+def test_threads_that_come_and_go_hide_no_process() -> None:
+    """Whoever is missed for one look would have all of his time counted once more in the next."""
+    end = threading.Event()
+
+    def come_and_go() -> None:
+        while not end.is_set():
+            some = [threading.Thread(target=int) for _ in range(4)]
+            for each in some:
+                each.start()
+            for each in some:
+                each.join()
+
+    threads = [threading.Thread(target=come_and_go) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    own, begun = OwnTime(lambda: descendants(os.getpid())), time.process_time()
+    try:
+        missed = sum(os.getpid() not in descendants(os.getpid()) for _ in range(2000))
+        own.look()
+    finally:
+        end.set()
+        for thread in threads:
+            thread.join()
+    assert missed == 0
+    assert own.computed <= time.process_time() - begun + 0.1
