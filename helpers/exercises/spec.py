@@ -86,11 +86,13 @@ Driver = Callable[[Callable[..., Any], Case], Observation]
 
 def first_said(look: Look, case: Case, seen: Observation) -> str | None:
     """The first thing that a look finds to say, behind the case's name ("On 3 ranks, …"), or for
-    itself where it begins with a capital letter."""
+    itself where it begins with a capital letter, or with that name ("17 elements from 5 ranks …").
+    """
     said = look(case, seen)
     if isinstance(said, Iterator):
         said = next(filter(None, said), None)
-    return said if not said or said[0].isupper() else f"{case.name}, {said}"
+    alone = not said or said[0].isupper() or said.startswith(f"{case.name}, ")
+    return said if alone else f"{case.name}, {said}"
 
 
 @dataclass(frozen=True)

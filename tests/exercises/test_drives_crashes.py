@@ -14,16 +14,21 @@ from helpers.algorithms.checkpoints.files import RealFolder
 from helpers.exercises import find
 from helpers.exercises.drives_crashes import Folder, Noted, crashed, files_on, stops, text_of
 from helpers.exercises.judging import judge_all
-from helpers.exercises.lesson_17 import safely_wrong
 from helpers.exercises.spec import Case, Observation, Verdict
 
 Write = Callable[..., None]
-WRITES = [
-    each
-    for name, each in vars(safely_wrong).items()
-    if callable(each) and getattr(each, "__module__", "") == safely_wrong.__name__
-]
-CASE = find("17.3").cases(0)[0]
+EXERCISE = find("17.3")
+WRONG: dict[str, Write] = {answer.name: answer.function for answer in EXERCISE.wrong}
+CASE = EXERCISE.cases(0)[0]
+
+
+def safely(folder: Any, name: str, data: bytes, temporary: str = "") -> None:
+    """The right way, with a temporary name of one's own."""
+    temporary = temporary or name + ".tmp"
+    folder.write(temporary, data)
+    folder.sync(temporary)
+    folder.rename(temporary, name)
+    folder.sync_names()
 
 
 def seen(write: Write, case: Case = CASE) -> dict[str, Any]:
@@ -36,18 +41,18 @@ def seen(write: Write, case: Case = CASE) -> dict[str, Any]:
 def test_what_is_found_is_what_a_function_leaves_that_really_stops_there() -> None:
     files, name, data = CASE.args[0][:3]
     before = {each: text.encode() for each, text in files.items()}
-    for write in WRITES:
-        if write is safely_wrong.never_the_same:
+    for which, does in {"": safely, **WRONG}.items():
+        if which == "a temporary name never used again":
             continue  # its names are others each time
         told = [
             [crash.at, crash.outcome, files_on(crash.disk)]
-            for crash in crashes(lambda disk, write=write: write(disk, name, data.encode()), before)
+            for crash in crashes(lambda disk, does=does: does(disk, name, data.encode()), before)
         ]
-        assert seen(write)["found"] == told, write
+        assert seen(does)["found"] == told, which
 
 
 def test_it_is_stopped_before_and_after_each_operation_and_within_a_write() -> None:
-    value = seen(find("17.3").reference)
+    value = seen(EXERCISE.reference)
     assert [each[0] for each in value["done"]] == ["write", "sync", "rename", "sync_names"]
     assert stops(value["done"]) == [0, 7, 13, 14, 15, 16]
     assert [at for at, _ in value["again"]] == stops(value["done"])
@@ -106,7 +111,7 @@ def test_a_function_that_never_ends_or_writes_without_end_is_told() -> None:
 
 def test_a_call_after_a_kill_that_raises_is_noted_and_one_that_is_not_done_ends() -> None:
     assert any(told == "FileExistsError: model is being written." for _, told in
-               seen(safely_wrong.refuses)["again"])  # fmt: skip
+               seen(WRONG["refuses"])["again"])  # fmt: skip
     calls: list[str] = []
 
     def forgets(folder: Any, name: str, data: bytes) -> None:
@@ -123,27 +128,26 @@ def test_a_call_after_a_kill_that_raises_is_noted_and_one_that_is_not_done_ends(
 
 
 def said(write: Write) -> Verdict:
-    exercise = find("17.3")
-    cases = exercise.cases(0)
+    cases = EXERCISE.cases(0)
     observations: list[Observation] = []
     for case in cases:
         observations.append(crashed(write, case))
-        if judge_all(exercise, cases[: len(observations)], observations).status != "passed":
+        if judge_all(EXERCISE, cases[: len(observations)], observations).status != "passed":
             break
-    return judge_all(exercise, cases, observations)
+    return judge_all(EXERCISE, cases, observations)
 
 
 def by_suffix(folder: Any, name: str, data: bytes) -> None:
-    safely_wrong.write(folder, name, data, str(Path(name).with_suffix(".tmp")))
+    safely(folder, name, data, str(Path(name).with_suffix(".tmp")))
 
 
 def in_place_where_none_is(folder: Any, name: str, data: bytes) -> None:
-    (safely_wrong.write if name in folder.names() else safely_wrong.in_place)(folder, name, data)
+    (safely if name in folder.names() else WRONG["in place"])(folder, name, data)
 
 
 def removes_unasked(folder: Any, name: str, data: bytes) -> None:
     folder.remove(name)
-    safely_wrong.write(folder, name, data)
+    safely(folder, name, data)
 
 
 def unsynced_under_one_name(folder: Any, name: str, data: bytes) -> None:
@@ -156,11 +160,11 @@ def first_half_first(folder: Any, name: str, data: bytes) -> None:
     folder.write(name + ".tmp", data[: len(data) // 2])
     folder.sync(name + ".tmp")
     folder.rename(name + ".tmp", name)
-    safely_wrong.write(folder, name, data)
+    safely(folder, name, data)
 
 
 def by_process(folder: Any, name: str, data: bytes) -> None:
-    safely_wrong.write(folder, name, data, f".{os.getpid()}-{name}")
+    safely(folder, name, data, f".{os.getpid()}-{name}")
 
 
 def test_other_wrong_answers_are_told_what_is_true() -> None:
@@ -183,11 +187,11 @@ def test_the_number_of_a_process_in_the_files_own_name_stays_as_it_is() -> None:
         for each in folder.names():
             if each.startswith(name + ".new-"):
                 folder.remove(each)
-        safely_wrong.write(folder, name, data, f"{name}.new-{os.getpid()}")
+        safely(folder, name, data, f"{name}.new-{os.getpid()}")
 
     case = Case("", (({}, f"part-{number}", "new", "later", "other"),))
-    for write in (find("17.3").reference, clears_its_own):
-        assert find("17.3").claim(case, crashed(write, case)) is None
+    for write in (EXERCISE.reference, clears_its_own):
+        assert EXERCISE.claim(case, crashed(write, case)) is None
 
 
 def test_a_name_that_is_lost_is_shown_as_it_was_found() -> None:

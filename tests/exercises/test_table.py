@@ -166,5 +166,7 @@ def test_the_first_that_is_wrong_decides_and_stands_behind_the_case() -> None:
     assert first_said(look, case, seen) == "On 2 ranks, it gave 3."
     assert first_said(lambda case, seen: "It stands alone.", case, seen) == "It stands alone."
     assert first_said(lambda case, seen: iter([None]), case, seen) is None
+    rows = Case("17 rows", ())
+    assert first_said(lambda case, seen: "17 rows, it gave 3.", rows, seen) == "17 rows, it gave 3."
     (one,) = read("a\n    = other_idea\n    ! look", area, other_idea, look)
     assert said(everything()[0], one, case, seen) == "On 2 ranks, it gave 3."

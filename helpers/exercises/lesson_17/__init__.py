@@ -9,11 +9,6 @@ BUILDS: tuple[str, ...] = (
     "launching.environment",
     "failures.same_sum",
 )
-# What answers one of its exercises though no spec names it, as (module, name).
-ANSWERS: tuple[tuple[str, str], ...] = (
-    ("failures.interval", "daly_interval"),
-    ("failures.interval", "job_mtbf"),
-)
 # The modules of helpers.algorithms that its answers stand on, and that nobody has to write.
 GIVES: tuple[str, ...] = (
     "failures.quorum",

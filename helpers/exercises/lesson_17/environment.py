@@ -2,28 +2,166 @@
 
 `rank_in(environ) -> (rank, size, local rank)`, None outside a job. The claim: these numbers, of the
 first launcher of horovodrun, torchrun, ibrun and srun of whom there is a rank; no rank for a job's
-batch script; the variables stay as they are.
+batch script; the variables stay as they are. What makes this file large are 34 wrong answers.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
 from helpers.algorithms.launching.environment import rank_in as reference
-from helpers.exercises.compare import describe, number
+from helpers.exercises.common import rng
+from helpers.exercises.compare import describe, is_array, listing, number
 from helpers.exercises.drives_launching import in_environment
-from helpers.exercises.drives_split import returned
-from helpers.exercises.lesson_17 import environment_wrong as wrong
-from helpers.exercises.lesson_17.environment_cases import cases
-from helpers.exercises.lesson_17.environment_reason import (
-    changes_it,
-    claim,
-    floats,
-    no_local,
-    not_there,
+from helpers.exercises.drives_split import changed, returned
+from helpers.exercises.lesson_17.launchers import (
+    NAMES,
+    batch,
+    horovodrun,
+    ibrun,
+    srun,
+    torchrun,
+    unlike_nodes,
 )
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
+
+_SHELL = {"HOME": "/home/ada", "LANG": "C.UTF-8", "OMP_NUM_THREADS": "4", "SHLVL": "2"}
+Environ = dict[str, str]
+
+
+def cases(seed: int) -> list[Case]:
+    """Seed 0: each launcher, a batch script, a shell, launchers inside others, what somebody has
+    exported, no local rank, on nodes of 2, 4 and 7 ranks; rank 0, and a job of one. Other seeds:
+    nodes of other sizes."""
+    random = rng(seed, "17.5")
+    n, first = unlike_nodes(random if seed else None)
+    agent = n | {"rank": n["node"], "local": 0, "beside": 1, "size": n["nodes"]}
+    one = {name: 0 for name in n} | {"size": 1, "nodes": 1, "beside": 1, "asked": 1}
+    exported = {"RANK": n["rank"] + 1, "WORLD_SIZE": n["size"] + 1}
+    no_local = {"PMI_RANK": n["rank"], "PMI_SIZE": n["size"]}
+    step = f"Under srun, for {n['size']} of the job's {n['asked']} tasks"
+    return [
+        _case("Under torchrun", torchrun(n), "torchrun"),
+        _case("Under horovodrun", horovodrun(n), "horovodrun"),
+        _case(step, srun(n)),
+        _case("Under ibrun", batch(n) | ibrun(n), "ibrun"),
+        _case("In a job's batch script", batch(n)),
+        _case("In a shell outside any job", {}),
+        _case("Under torchrun inside srun", srun(agent) | torchrun(n), "torchrun"),
+        _case("Under horovodrun inside srun --pty", srun(one) | horovodrun(n), "horovodrun"),
+        _case("Under ibrun inside srun --pty", srun(one) | ibrun(n), "ibrun"),
+        _case("Under horovodrun inside torchrun", torchrun(agent) | horovodrun(n), "horovodrun"),
+        _case("Under srun, with a RANK that somebody has exported", srun(n) | exported),
+        _case("Under ibrun without MPI_LOCALRANKID", batch(n) | no_local, "ibrun"),
+        _case("As rank 0 under srun", srun(first)),
+        _case("As rank 0 under torchrun", torchrun(first), "torchrun"),
+        _case("As the only rank under srun", srun(one)),
+        _case("As the only rank under torchrun", torchrun(one), "torchrun"),
+    ]
+
+
+def _case(name: str, told: dict[str, Any], launcher: str = "srun") -> Case:
+    environ = {**_SHELL, **{key: str(value) for key, value in told.items()}}
+    ordered = dict(sorted(environ.items()))  # nothing can be read off from the order
+    return Case(name, ((ordered,),), facts={"want": reference(ordered), "launcher": launcher})
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """Three whole numbers or None, and the variables as they were."""
+    value, want = seen.values[0], case.facts["want"]
+    got = returned(value)
+    if not (got is None if want is None else _whole(got) and list(map(number, got)) == [*want]):
+        asked = f"this is {_place(want)}" if want else "this is no rank of a job: None"
+        return f"you say {describe(got)}; {asked}."
+    return changes_it(case, seen)
+
+
+def _place(want: tuple[int, int, int]) -> str:
+    rank, size, local = want
+    return f"rank {rank} of {size}, number {local} on its node: {want}"
+
+
+def _whole(got: Any) -> bool:
+    """Whether these are three whole numbers."""
+    if type(got) not in (tuple, list) or len(got) != 3:
+        return False
+    return all(type(each) is int or (is_array(each) and each.dtype.kind in "iu") for each in got)
+
+
+def changes_it(case: Case, seen: Observation) -> str | None:
+    """Variables that were set, changed or taken out."""
+    if changed(seen.values[0]) is None:
+        return None
+    names = [each for each in seen.values[0]["names"] if type(each) is str]
+    return (
+        f"you changed {listing(names)} in `environ`, which may be the environment of this very "
+        "process, and of all that it starts. Read it, with `environ.get(name)` or `name in "
+        "environ`."
+    )
+
+
+def floats(case: Case, seen: Observation) -> str | None:
+    """The right numbers in floats."""
+    got, want = returned(seen.values[0]), case.facts["want"]
+    if want is None or type(got) not in (tuple, list) or [number(each) for each in got] != [*want]:
+        return None
+    given = [number(each) for each in got]
+    first = next(each for each in given if type(each) is float)
+    return (
+        f"you say ({', '.join(map(repr, given))}), and {first!r} is no whole number: neither "
+        f"`range({first!r})` nor `ranks[{first!r}]` takes it. Make it with `int`."
+    )
+
+
+def no_local(case: Case, seen: Observation) -> str | None:
+    """A local rank that nobody has told."""
+    want = case.facts["want"]
+    got = returned(seen.values[0]) if seen.values else None
+    local = NAMES[case.facts["launcher"]].local
+    if want is None or local in case.args[0][0]:
+        return None
+    there_is = "a local rank that is not there is 0: `environ.get(name, 0)`"
+    if seen.trouble:
+        asked = seen.kind == "KeyError" and seen.text.strip("'\"") == local
+        if asked or (seen.kind == "TypeError" and "NoneType" in seen.text):
+            return f"you ask for {local} ({seen.kind}); {there_is}."
+        return None
+    if got is None:
+        return f"you say None, and this is {_place(want)}; {there_is}."
+    if type(got) in (tuple, list) and [*got[:2]] == [*want[:2]]:
+        return f"you say {describe(got)} instead of {want}; {there_is}."
+    return None
+
+
+def not_there(case: Case, seen: Observation) -> str | None:
+    """A variable was asked for that another launcher sets."""
+    environ = case.args[0][0]
+    name = seen.text.strip("'\"")
+    if seen.trouble != "failed":
+        return None
+    if seen.kind == "KeyError" and name in environ:
+        return (
+            f"you did not find {name} (KeyError), and it is in the argument: read `environ`, not "
+            "this process's `os.environ`."
+        )
+    if seen.kind == "KeyError":
+        what = f"there is no {name} (KeyError)"
+    elif seen.kind == "TypeError" and "NoneType" in seen.text:
+        what = "a variable that you make a number of is not there (TypeError: int of None)"
+    else:
+        return None
+    if case.facts["want"] is None:
+        return (
+            f"{what}: nobody started this as a rank of a job. Return None where no launcher's "
+            "variables are there."
+        )
+    return (
+        f"{what}: each launcher sets its own variables. Ask first which of them are there, `if "
+        "name in environ`."
+    )
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -36,15 +174,14 @@ def compared(case: Case, seen: Observation) -> Any:
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
-    environ, want, got = case.args[0][0], case.facts["want"], returned(seen.values[0])
-    named = wrong.NAMES[case.facts["launcher"]]
+    want, got = case.facts["want"], returned(seen.values[0])
+    named = NAMES[case.facts["launcher"]]
     rank, size, local = want or (None, None, None)
     given = dict(zip(("its_rank", "its_size", "its_local"), got or (None,) * 3, strict=False))
     return {
         **{"got": describe(got), "want": describe(want), "rank": rank, "size": size},
         **{"local": local, "RANK": named.rank, "SIZE": named.size, "LOCAL": named.local},
-        **{"NODE": named.node, "BESIDE": named.beside, "nodes": environ.get(named.nodes)},
-        **{"asked": environ.get("SLURM_NTASKS"), "node": environ.get(named.node)},
+        **{"NODE": named.node, "BESIDE": named.beside},
         **{"its_rank": None, "its_size": None, "its_local": None, **given},
     }
 
@@ -58,10 +195,172 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-_ITS_OWN = (
-    "you say {got}; it is {want}. {RANK} is in the argument: read `environ`, not this process's "
-    "`os.environ`."
-)
+def by_names(environ: Environ) -> Any:
+    """The reference, by the names that stand above."""
+    for name in ("horovodrun", "torchrun", "ibrun", "srun"):
+        named = NAMES[name]
+        if named.rank in environ and named.sure in environ:
+            local = environ.get(named.local, "0")
+            return int(environ[named.rank]), int(environ[named.size]), int(local)
+    return None
+
+
+def its_own(environ: Environ) -> Any:
+    """What it finds where the check runs it, which is as the only rank of a run."""
+    return reference({"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "here"})
+
+
+def own_by_name(environ: Environ) -> Any:
+    return reference({name: os.environ[name] for name in environ if "RANK" in name})
+
+
+def torchrun_alone(environ: Environ) -> Any:
+    return int(environ["RANK"]), int(environ["WORLD_SIZE"]), int(environ["LOCAL_RANK"])
+
+
+def sets_missing(environ: Environ) -> Any:
+    found = reference(environ)
+    if found:
+        environ.setdefault("LOCAL_RANK", str(found[2]))
+        environ.setdefault("RANK", str(found[0]))
+    return found
+
+
+WRONG = """
+texts
+    | int( *=> (
+    you say {got}, which are texts: all of an environment is text. Make whole numbers of them, with
+    `int`: "10" comes before "9", and rank == 0 is never true.
+no local rank
+    | , int(local) =>
+    you say {got}; the local rank is missing, which chooses the GPU: {LOCAL}, {local}.
+the number on its node for the rank
+    | environ[named.rank]) => local)
+    you say rank {its_rank}, which is {LOCAL}: the number on its own node. Every node has a rank of
+    that number; the one of the whole job is {RANK}.
+the rank for the number on its node
+    | int(local) => int(environ[named.rank])
+    you say that it is number {its_local} on its node; that is its rank in the whole job. GPUs are
+    counted on each node from 0: {LOCAL}, which is {local}.
+the node's number
+    | named.local, => named.node or named.local,
+    you give {NODE} as the local rank: the number of the node among the nodes. Which one of its
+    node's ranks it is says {LOCAL}.
+how many for which one
+    | environ.get(named.local, "0") => environ.get(named.beside, environ.get(named.local, "0"))
+    you give {BESIDE} as the local rank: how many ranks are on its node. Which one of them it is
+    says {LOCAL}, {local}.
+the ranks of one node
+    | environ[named.size] => environ.get(named.beside, environ[named.size])
+    you say that there are {its_size} ranks: so many are on this node ({BESIDE}). {SIZE} counts
+    those of the whole job, {size}.
+the number of nodes
+    | named.size => named.nodes
+    you say that there are {its_size} ranks: so many nodes there are. {SIZE} is {size}.
+the local rank by dividing
+    | int(local) => int(environ[named.rank]) % int(environ.get(named.beside, 1))
+    you work the local rank out as rank % {BESIDE}, which is {its_local}. That holds where all nodes
+    have as many ranks and are filled one after the other, which nobody promises. {LOCAL} says it:
+    {local}.
+the local rank of four GPUs a node
+    | int(local) => int(environ[named.rank]) % 4
+    you work the local rank out as rank % 4, which is {its_local}. Not all nodes have four ranks.
+    {LOCAL} says it: {local}.
+LOCAL_RANK alone
+    | named.local => "LOCAL_RANK"
+    you say that it is number 0 on its node, and it is number {local}: that is called {LOCAL} here.
+    LOCAL_RANK is torchrun's name.
+the tasks of the job
+    | named.size => named.size.replace("STEP_NUM_TASKS", "NTASKS")
+    you say that there are {its_size} ranks: that is SLURM_NTASKS, what the job asked for. This step
+    of it has {size} tasks, by SLURM_STEP_NUM_TASKS; whoever waits for {its_size} ranks waits for
+    ever.
+srun before ibrun
+    | "ibrun", "srun" => "srun", "ibrun"
+    you say {got}, which is the place of the shell from which ibrun was started. Go by the order of
+    the table: ask for ibrun's variables before srun's.
+nobody without a local rank
+    | named.sure in environ => named.sure in environ and named.local in environ
+    you say None, and this is rank {rank} of {size}; a local rank that is not there is 0:
+    `environ.get(name, 0)`.
+ibrun is nobody
+    | "ibrun", =>
+    you say None, and this is rank {rank} of {size}: ibrun starts ranks by PMI, without srun. They
+    are told PMI_RANK, PMI_SIZE and MPI_LOCALRANKID.
+the batch script is a rank
+    | named.sure in environ => (named.sure in environ or name == "srun")
+    | environ[named.size] => environ.get(named.size) or environ["SLURM_NTASKS"]
+    you say {got}, for there is SLURM_PROCID. The batch script has it too, and is no rank: nobody
+    would answer it. Only what srun has started has SLURM_STEP_NUM_TASKS.
+the batch script's number under ibrun
+    | "ibrun", "srun" => "srun", "ibrun"
+    | named.sure in environ => (named.sure in environ or name == "srun")
+    | environ[named.size] => environ.get(named.size) or environ["SLURM_NTASKS"]
+    you say {got}: that SLURM_PROCID is the batch script's, and all of ibrun's ranks have it. Ask
+    for PMI_RANK and PMI_SIZE first; or hold SLURM_PROCID for a rank only where there is
+    SLURM_STEP_NUM_TASKS as well.
+alone is rank 0 of 1
+    | return None => return 0, 1, 0
+    you say {got}, as if a launcher had started one rank. There is none here: return None, so that
+    whoever asks can tell the two apart.
+srun before torchrun
+    | "torchrun", "ibrun", "srun" => "srun", "torchrun", "ibrun"
+    you say {got}, which is the agent's place: srun started an agent on each node, and the agent
+    started the ranks. Go by the order of the table: ask for torchrun's variables before SLURM's.
+torchrun before horovodrun
+    | "horovodrun", "torchrun" => "torchrun", "horovodrun"
+    you say {got}, which is the place of the process that started horovodrun. Go by the order of the
+    table: ask for HOROVOD_RANK before RANK.
+srun before horovodrun
+    | "horovodrun", "torchrun", "ibrun", "srun" => "torchrun", "srun", "horovodrun", "ibrun"
+    you say {got}, which is the place of the shell from which horovodrun was started. Go by the
+    order of the table: ask for horovodrun's variables before SLURM's.
+RANK without MASTER_ADDR
+    | named.sure in environ => (named.sure in environ or name == "torchrun")
+    you say {got}, by a RANK that somebody has exported. torchrun sets MASTER_ADDR as well, and it
+    is not there: go on with the next launcher of the table, {want}.
+one rank is no job
+    | named.sure in environ => named.sure in environ and int(environ[named.size]) > 1
+    you say None, and {SIZE} is there: a job of one rank is a job, and {want} its place.
+rank 0 is no rank
+    | named.sure in environ => named.sure in environ and int(environ[named.rank])
+    you say None, and {RANK} is there: rank 0 is a rank, though `if rank:` is false for it. Ask
+    whether the variable is there.
+reads its own environment
+    = its_own
+    you say {got}; it is {want}. {RANK} is in the argument: read `environ`, not this process's
+    `os.environ`.
+finds nothing
+    | named.rank in environ => named.rank in ()
+    you say None, and {RANK} is in the argument: this is {want}. Look for it by this very name, in
+    `environ` and not in this process's own `os.environ`; of torchrun and srun alone a second name
+    has to be there.
+in floats
+    | int( *=> float(
+    ? is no whole number
+asks for the local rank
+    | environ.get(named.local, "0") => environ[named.local]
+    ? you ask for MPI_LOC
+None on its node
+    | int(local) => int(local) if named.local in environ else None
+    ? None) instead of
+its own, by name
+    = own_by_name
+    ? and it is in the argument
+torchrun alone
+    = torchrun_alone
+    ? its own variables
+never outside
+    | environ.get(named.local, "0") => environ[named.local]
+    | return None => return tuple(int(environ[each]) for each in NAMES["srun"][:3])
+    ? Return None where no
+takes variables out
+    | environ[named.rank]) => environ.pop(named.rank))
+    ? you changed RANK in
+sets what is missing
+    = sets_missing
+    ? LOCAL_RANK and RANK in
+"""
 
 EXERCISE = Exercise(
     number="17.5",
@@ -88,170 +387,8 @@ EXERCISE = Exercise(
     ),
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "texts",
-            wrong.texts,
-            "you say {got}, which are texts: all of an environment is text. Make whole numbers of "
-            'them, with `int`: "10" comes before "9", and rank == 0 is never true.',
-        ),
-        WrongAnswer(
-            "no local rank",
-            wrong.no_local,
-            "you say {got}; the local rank is missing, which chooses the GPU: {LOCAL}, {local}.",
-        ),
-        WrongAnswer(
-            "the number on its node for the rank",
-            wrong.local_for_rank,
-            "you say rank {its_rank}, which is {LOCAL}: the number on its own node. Every node has "
-            "a rank of that number; the one of the whole job is {RANK}.",
-        ),
-        WrongAnswer(
-            "the rank for the number on its node",
-            wrong.rank_for_local,
-            "you say that it is number {its_local} on its node; that is its rank in the whole job. "
-            "GPUs are counted on each node from 0: {LOCAL}, which is {local}.",
-        ),
-        WrongAnswer(
-            "the node's number",
-            wrong.node_for_local,
-            "you give {NODE} as the local rank: the number of the node among the nodes. Which one "
-            "of its node's ranks it is says {LOCAL}.",
-        ),
-        WrongAnswer(
-            "how many for which one",
-            wrong.beside_for_local,
-            "you give {BESIDE} as the local rank: how many ranks are on its node. Which one of "
-            "them it is says {LOCAL}, {local}.",
-        ),
-        WrongAnswer(
-            "the ranks of one node",
-            wrong.beside_for_size,
-            "you say that there are {its_size} ranks: so many are on this node ({BESIDE}). "
-            "{SIZE} counts those of the whole job, {size}.",
-        ),
-        WrongAnswer(
-            "the number of nodes",
-            wrong.nodes_for_size,
-            "you say that there are {its_size} ranks: so many nodes there are. {SIZE} is {size}.",
-        ),
-        WrongAnswer(
-            "the local rank by dividing",
-            wrong.by_dividing,
-            "you work the local rank out as rank % {BESIDE}, which is {its_local}. That holds "
-            "where all nodes have as many ranks and are filled one after the other, which nobody "
-            "promises. {LOCAL} says it: {local}.",
-        ),
-        WrongAnswer(
-            "the local rank of four GPUs a node",
-            wrong.by_four,
-            "you work the local rank out as rank % 4, which is {its_local}. Not all nodes have "
-            "four ranks. {LOCAL} says it: {local}.",
-        ),
-        WrongAnswer(
-            "LOCAL_RANK alone",
-            wrong.local_rank_alone,
-            "you say that it is number 0 on its node, and it is number {local}: that is called "
-            "{LOCAL} here. LOCAL_RANK is torchrun's name.",
-        ),
-        WrongAnswer(
-            "the tasks of the job",
-            wrong.tasks_of_job,
-            "you say that there are {its_size} ranks: that is SLURM_NTASKS, what the job asked "
-            "for. This step of it has {size} tasks, by SLURM_STEP_NUM_TASKS; whoever waits for "
-            "{its_size} ranks waits for ever.",
-        ),
-        WrongAnswer(
-            "srun before ibrun",
-            wrong.srun_before_ibrun,
-            "you say {got}, which is the place of the shell from which ibrun was started. Go by "
-            "the order of the table: ask for ibrun's variables before srun's.",
-        ),
-        WrongAnswer(
-            "nobody without a local rank",
-            wrong.nobody_without_local,
-            "you say None, and this is rank {rank} of {size}; a local rank that is not there is "
-            "0: `environ.get(name, 0)`.",
-        ),
-        WrongAnswer(
-            "ibrun is nobody",
-            wrong.no_ibrun,
-            "you say None, and this is rank {rank} of {size}: ibrun starts ranks by PMI, without "
-            "srun. They are told PMI_RANK, PMI_SIZE and MPI_LOCALRANKID.",
-        ),
-        WrongAnswer(
-            "the batch script is a rank",
-            wrong.batch_is_rank,
-            "you say {got}, for there is SLURM_PROCID. The batch script has it too, and is no "
-            "rank: nobody would answer it. Only what srun has started has SLURM_STEP_NUM_TASKS.",
-        ),
-        WrongAnswer(
-            "the batch script's number under ibrun",
-            wrong.slurm_before_ibrun,
-            "you say {got}: that SLURM_PROCID is the batch script's, and all of ibrun's ranks have "
-            "it. Ask for PMI_RANK and PMI_SIZE first; or hold SLURM_PROCID for a rank only where "
-            "there is SLURM_STEP_NUM_TASKS as well.",
-        ),
-        WrongAnswer(
-            "alone is rank 0 of 1",
-            wrong.alone,
-            "you say {got}, as if a launcher had started one rank. There is none here: return "
-            "None, so that whoever asks can tell the two apart.",
-        ),
-        WrongAnswer(
-            "srun before torchrun",
-            wrong.srun_before_torchrun,
-            "you say {got}, which is the agent's place: srun started an agent on each node, and "
-            "the agent started the ranks. Go by the order of the table: ask for torchrun's "
-            "variables before SLURM's.",
-        ),
-        WrongAnswer(
-            "torchrun before horovodrun",
-            wrong.torchrun_before_horovodrun,
-            "you say {got}, which is the place of the process that started horovodrun. Go by the "
-            "order of the table: ask for HOROVOD_RANK before RANK.",
-        ),
-        WrongAnswer(
-            "srun before horovodrun",
-            wrong.srun_before_horovodrun,
-            "you say {got}, which is the place of the shell from which horovodrun was started. Go "
-            "by the order of the table: ask for horovodrun's variables before SLURM's.",
-        ),
-        WrongAnswer(
-            "RANK without MASTER_ADDR",
-            wrong.any_rank,
-            "you say {got}, by a RANK that somebody has exported. torchrun sets MASTER_ADDR as "
-            "well, and it is not there: go on with the next launcher of the table, {want}.",
-        ),
-        WrongAnswer(
-            "one rank is no job",
-            wrong.one_is_none,
-            "you say None, and {SIZE} is there: a job of one rank is a job, and {want} its place.",
-        ),
-        WrongAnswer(
-            "rank 0 is no rank",
-            wrong.zero_is_none,
-            "you say None, and {RANK} is there: rank 0 is a rank, though `if rank:` is false for "
-            "it. Ask whether the variable is there.",
-        ),
-        WrongAnswer("reads its own environment", wrong.its_own, _ITS_OWN),
-        WrongAnswer(
-            "finds nothing",
-            wrong.an_empty_one,
-            "you say None, and {RANK} is in the argument: this is {want}. Look for it by this "
-            "very name, in `environ` and not in this process's own `os.environ`; of torchrun and "
-            "srun alone a second name has to be there.",
-        ),
-        WrongAnswer("in floats", wrong.in_floats, hint="is no whole number"),
-        WrongAnswer(
-            "asks for the local rank", wrong.local_rank_asked_for, hint="you ask for MPI_LOC"
-        ),
-        WrongAnswer("None on its node", wrong.none_for_local, hint="None) instead of"),
-        WrongAnswer("its own, by name", wrong.own_by_name, hint="and it is in the argument"),
-        WrongAnswer("torchrun alone", wrong.torchrun_alone, hint="its own variables"),
-        WrongAnswer("never outside", wrong.never_outside, hint="Return None where no"),
-        WrongAnswer("takes variables out", wrong.takes_out, hint="you changed RANK in"),
-        WrongAnswer("sets what is missing", wrong.sets_missing, hint="LOCAL_RANK and RANK in"),
+    wrong=wrong_answers(
+        "17.5", WRONG, by_names, its_own, own_by_name, torchrun_alone, sets_missing
     ),
     ranked=False,
 )

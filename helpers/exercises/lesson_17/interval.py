@@ -7,17 +7,17 @@ finds the best interval itself, of which Daly's is an estimate, is right as well
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from helpers.algorithms.failures.interval import best_interval
+from helpers.algorithms.failures.interval import best_interval, daly_interval, job_mtbf
 from helpers.algorithms.failures.interval import checkpoint_interval as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, number, told_apart
 from helpers.exercises.drives import plain_call
 from helpers.exercises.formula import compared, wrong_number
-from helpers.exercises.lesson_17 import interval_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 Setting = tuple[float, float, float, int]
 
@@ -63,11 +63,11 @@ def claim(case: Case, seen: Observation) -> str | None:
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
-    save, restart, hours, gpus = case.args[0]
+    save, restart, _, gpus = case.args[0]
     got, want = told_apart(number(seen.values[0]) or 0.0, case.facts["want"])
     mtbf = case.facts["mtbf"]
     return {
-        **{"got": got, "want": want, "gpus": gpus, "hours": f"{hours:g}", "save": f"{save:g}"},
+        **{"got": got, "want": want, "gpus": gpus, "save": f"{save:g}"},
         **{"restart": f"{restart:g}", "mtbf": f"{mtbf:.5g}", "percent": f"{100 * save / mtbf:.3g}"},
         "twice": f"{2 * mtbf:.5g}",
     }
@@ -79,7 +79,7 @@ def whole_seconds(case: Case, seen: Observation) -> str | None:
     if got is None or got != int(got) or abs(got - want) >= 1:
         return None
     return (
-        f"{case.name}, you say {got:g} s, which is {want:.5g} s "
+        f"you say {got:g} s, which is {want:.5g} s "
         f"{'rounded' if got == round(want) else 'cut off'} to whole seconds. Return the number as "
         "the formula gives it."
     )
@@ -96,9 +96,125 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _known(name: str, answer: Callable[..., float], what: str) -> WrongAnswer:
-    return WrongAnswer(name, answer, f"you say {{got}} s instead of {{want}}: {what}")
-
+_RESTART_IN_MTBF = (
+    "you say {got} s instead of {want}: you add the restart to the time between failures. A "
+    "restart of {restart} s is lost at each failure, however often one saves, so it moves the best "
+    "interval nowhere."
+)
+_RESTART_IN_SAVE = (
+    "you say {got} s instead of {want}: you add the restart to the save. You pay for a save at "
+    "every interval, for a restart at every failure: no interval makes that less."
+)
+WRONG = """
+Young's approximation
+    | daly_interval(save, job_mtbf(gpu_hours, gpus))
+        => math.sqrt(2 * save * job_mtbf(gpu_hours, gpus))
+    you say {got} s instead of {want}: that is Young’s first approximation, √(2 · save · M). A save
+    takes {percent} % of the time between two failures here, so that the next terms count.
+Young's approximation less a save
+    | daly_interval(save, job_mtbf(gpu_hours, gpus))
+        => math.sqrt(2 * save * job_mtbf(gpu_hours, gpus)) - save
+    you say {got} s instead of {want}: that is √(2 · save · M) − save, without the bracket 1 + √x/3
+    + x/9 that corrects it.
+from the start of one save to the next
+    | x / 9) - save => x / 9)
+    you say {got} s instead of {want}: that is a save too long: it goes from the start of one save
+    to the start of the next. Asked for is the work between them; take the {save} s off.
+hours for seconds
+    | 3600 * gpu_hours => gpu_hours
+    you say {got} s instead of {want}: `gpu_hours` are hours and `save` is in seconds. Turn the
+    hours into seconds before you multiply the two.
+minutes for seconds
+    | 3600 * gpu_hours => 60 * gpu_hours
+    you say {got} s instead of {want}: you turned hours into minutes. An hour has 3600 s, and `save`
+    is in seconds.
+one GPU's failures
+    | 3600 * gpu_hours / gpus => 3600 * gpu_hours
+    you say {got} s instead of {want}: that is for a job that stops when one certain GPU fails. It
+    stops when any of {gpus} does: it fails {gpus} times as often, every {mtbf} s.
+the more GPUs, the rarer
+    | gpu_hours / gpus => gpu_hours * gpus
+    you say {got} s instead of {want}: you multiply the time between failures by the number of GPUs.
+    What adds up is the number of failures, so the time between them is divided.
+by the root of the GPUs
+    | gpu_hours / gpus => gpu_hours / math.sqrt(gpus)
+    you say {got} s instead of {want}: you divide the time between failures by √GPUs. The failures
+    of {gpus} GPUs add up, so it is divided by {gpus}; the root comes with the interval.
+the limit too early
+    | save >= 2 * mtbf => save >= mtbf
+    you say {got} s instead of {want}: you answer M from save = M on. The series holds up to 2 M,
+    which is {twice} s; a save takes {save} s.
+the restart added to the time between failures
+    | daly_interval(save, job_mtbf(gpu_hours, gpus))
+        => math.sqrt(2 * save * (job_mtbf(gpu_hours, gpus) + restart)) - save
+    ! restart_in_mtbf
+the restart in M
+    | job_mtbf(gpu_hours, gpus)) => job_mtbf(gpu_hours, gpus) + restart)
+    ! restart_in_mtbf
+the restart under the root
+    | daly_interval(save, job_mtbf => restart + daly_interval(save + restart, job_mtbf
+    ! restart_in_save
+a restart is no save
+    | daly_interval(save, job_mtbf => daly_interval(save + restart, job_mtbf
+    ! restart_in_save
+the restart taken off
+    | return daly_interval => return -restart + daly_interval
+    you say {got} s instead of {want}: you take the restart off the interval. It is lost at each
+    failure, however often one saves: it does not belong in there.
+without the 2
+    | 2 * save * mtbf => save * mtbf
+    you say {got} s instead of {want}: under your root stands save · M. On average a failure costs
+    half an interval, which makes it 2 · save · M.
+x without the 2
+    | save / (2 * mtbf) => save / mtbf
+    you say {got} s instead of {want}: your x is save/M; it is half that, save/(2 M).
+x for its root
+    | math.sqrt(x) / 3 => x / 3
+    you say {got} s instead of {want}: the first term in the bracket is √x/3; yours is x/3.
+without the last term
+    | + x / 9 =>
+    you say {got} s instead of {want}: your bracket ends with √x/3. There is one term more, x/9.
+no limit
+    | save >= 2 * mtbf => False
+    you say {got} s instead of {want}: a save takes {save} s, longer than 2 M, which is {twice} s.
+    There the series says nothing any more, and the interval is M.
+2 M at the limit
+    | return mtbf => return 2 * mtbf
+    you say {got} s instead of {want}: where a save takes 2 M or longer, the interval is M, which is
+    {mtbf} s, and not 2 M.
+whole seconds between failures
+    | gpu_hours / gpus => gpu_hours // gpus
+    you say {got} s instead of {want}: `//` cuts the mean time between failures to whole seconds.
+    Divide by `/`.
+x by the rules of Python
+    | save / (2 * mtbf) => save / 2 * mtbf
+    you say {got} s instead of {want}: your x is save/2 times M: Python goes from left to right in
+    `save / 2 * mtbf`. Write `save / (2 * mtbf)`.
+the third under the root
+    | math.sqrt(x) / 3 => math.sqrt(x / 3)
+    you say {got} s instead of {want}: your first term in the bracket is √(x/3). Take the root of x,
+    and a third of that.
+the bracket forgotten
+    | (1 + math.sqrt(x) / 3 + x / 9) => 1 + math.sqrt(x) / 3 + x / 9
+    you say {got} s instead of {want}: you multiply √(2 · save · M) by 1 and add √x/3 and x/9, which
+    are numbers without a unit. Put 1 + √x/3 + x/9 into brackets.
+the bracket under the root
+    | * mtbf) * (1 + math.sqrt(x) / 3 + x / 9) => * mtbf * (1 + math.sqrt(x) / 3 + x / 9))
+    you say {got} s instead of {want}: your bracket stands under the root as well. The root is of 2
+    · save · M alone.
+an answer in minutes
+    | return daly_interval => return 1 / 60 * daly_interval
+    you say {got} s instead of {want}: that is in minutes. The interval is wanted in seconds, as the
+    save is given.
+rounded
+    | daly_interval(save, job_mtbf(gpu_hours, gpus))
+        => round(daly_interval(save, job_mtbf(gpu_hours, gpus)))
+    ? s rounded to whole seconds
+cut off
+    | daly_interval(save, job_mtbf(gpu_hours, gpus))
+        => math.floor(daly_interval(save, job_mtbf(gpu_hours, gpus)))
+    ? s cut off to whole seconds
+"""
 
 EXERCISE = Exercise(
     number="17.1",
@@ -121,155 +237,12 @@ EXERCISE = Exercise(
     mistakes=(Mistake("whole seconds", whole_seconds),),
     praise=praise,
     reference=reference,
-    wrong=(
-        _known(
-            "Young's approximation",
-            wrong.young,
-            "that is Young’s first approximation, √(2 · save · M). A save takes {percent} % of the "
-            "time between two failures here, so that the next terms count.",
-        ),
-        _known(
-            "Young's approximation less a save",
-            wrong.young_less_save,
-            "that is √(2 · save · M) − save, without the bracket 1 + √x/3 + x/9 that corrects it.",
-        ),
-        _known(
-            "from the start of one save to the next",
-            wrong.start_to_start,
-            "that is a save too long: it goes from the start of one save to the start of the next. "
-            "Asked for is the work between them; take the {save} s off.",
-        ),
-        _known(
-            "hours for seconds",
-            wrong.hours,
-            "`gpu_hours` are hours and `save` is in seconds. Turn the hours into seconds before "
-            "you multiply the two.",
-        ),
-        _known(
-            "minutes for seconds",
-            wrong.in_minutes,
-            "you turned hours into minutes. An hour has 3600 s, and `save` is in seconds.",
-        ),
-        _known(
-            "one GPU's failures",
-            wrong.one_gpu,
-            "that is for a job that stops when one certain GPU fails. It stops when any of {gpus} "
-            "does: it fails {gpus} times as often, every {mtbf} s.",
-        ),
-        _known(
-            "the more GPUs, the rarer",
-            wrong.times_gpus,
-            "you multiply the time between failures by the number of GPUs. What adds up is the "
-            "number of failures, so the time between them is divided.",
-        ),
-        _known(
-            "by the root of the GPUs",
-            wrong.root_gpus,
-            "you divide the time between failures by √GPUs. The failures of {gpus} GPUs add up, so "
-            "it is divided by {gpus}; the root comes with the interval.",
-        ),
-        _known(
-            "the limit too early",
-            wrong.limit_at_mtbf,
-            "you answer M from save = M on. The series holds up to 2 M, which is {twice} s; a save "
-            "takes {save} s.",
-        ),
-        _known(
-            "the restart added to the time between failures",
-            wrong.restart_too,
-            "you add the restart to the time between failures. A restart of {restart} s is lost at "
-            "each failure, however often one saves, so it moves the best interval nowhere.",
-        ),
-        _known(
-            "the restart in M",
-            wrong.restart_in_mtbf,
-            "you add the restart to the time between failures. A restart of {restart} s is lost at "
-            "each failure, however often one saves, so it moves the best interval nowhere.",
-        ),
-        _known(
-            "the restart under the root",
-            wrong.restart_under_root,
-            "you add the restart to the save. You pay for a save at every interval, for a restart "
-            "at every failure: no interval makes that less.",
-        ),
-        _known(
-            "a restart is no save",
-            wrong.restart_as_save,
-            "you add the restart to the save. You pay for a save at every interval, for a restart "
-            "at every failure: no interval makes that less.",
-        ),
-        _known(
-            "the restart taken off",
-            wrong.restart_off,
-            "you take the restart off the interval. It is lost at each failure, however often one "
-            "saves: it does not belong in there.",
-        ),
-        _known(
-            "without the 2",
-            wrong.no_two,
-            "under your root stands save · M. On average a failure costs half an interval, which "
-            "makes it 2 · save · M.",
-        ),
-        _known(
-            "x without the 2",
-            wrong.x_of_mtbf,
-            "your x is save/M; it is half that, save/(2 M).",
-        ),
-        _known(
-            "x for its root",
-            wrong.no_root_of_x,
-            "the first term in the bracket is √x/3; yours is x/3.",
-        ),
-        _known(
-            "without the last term",
-            wrong.two_terms,
-            "your bracket ends with √x/3. There is one term more, x/9.",
-        ),
-        _known(
-            "no limit",
-            wrong.no_limit,
-            "a save takes {save} s, longer than 2 M, which is {twice} s. There the series says "
-            "nothing any more, and the interval is M.",
-        ),
-        _known(
-            "2 M at the limit",
-            wrong.twice_mtbf,
-            "where a save takes 2 M or longer, the interval is M, which is {mtbf} s, and not 2 M.",
-        ),
-        _known(
-            "whole seconds between failures",
-            wrong.whole_mtbf,
-            "`//` cuts the mean time between failures to whole seconds. Divide by `/`.",
-        ),
-        _known(
-            "x by the rules of Python",
-            wrong.x_times_mtbf,
-            "your x is save/2 times M: Python goes from left to right in `save / 2 * mtbf`. Write "
-            "`save / (2 * mtbf)`.",
-        ),
-        _known(
-            "the third under the root",
-            wrong.third_in_root,
-            "your first term in the bracket is √(x/3). Take the root of x, and a third of that.",
-        ),
-        _known(
-            "the bracket forgotten",
-            wrong.no_bracket,
-            "you multiply √(2 · save · M) by 1 and add √x/3 and x/9, which are numbers without a "
-            "unit. Put 1 + √x/3 + x/9 into brackets.",
-        ),
-        _known(
-            "the bracket under the root",
-            wrong.root_of_all,
-            "your bracket stands under the root as well. The root is of 2 · save · M alone.",
-        ),
-        _known(
-            "an answer in minutes",
-            wrong.gives_minutes,
-            "that is in minutes. The interval is wanted in seconds, as the save is given.",
-        ),
-        WrongAnswer("rounded", wrong.rounded, hint="s rounded to whole seconds"),
-        WrongAnswer("cut off", wrong.cut_off, hint="s cut off to whole seconds"),
+    wrong=wrong_answers(
+        "17.1",
+        WRONG,
+        (reference, daly_interval, job_mtbf),
+        restart_in_mtbf=_RESTART_IN_MTBF,
+        restart_in_save=_RESTART_IN_SAVE,
     ),
     ranked=False,
 )

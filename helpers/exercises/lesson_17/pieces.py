@@ -3,29 +3,22 @@
 `pieces(length, parts, rank, size)`: tuples (part, start, stop) in order, of which none is empty:
 elements start to stop of the slice that old rank `part` has saved. The claim: each new rank's
 pieces give its own elements, each once, and no padding. A row is cut for n ranks in slices of
-⌈length/n⌉; zeros fill the last ones up.
+⌈length/n⌉; zeros fill the last ones up. What makes this file large are 31 wrong answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from helpers.algorithms.checkpoints.resharding import pieces as reference
 from helpers.exercises.common import rng
-from helpers.exercises.compare import count, describe
+from helpers.exercises.compare import count, describe, is_array, number
 from helpers.exercises.drives_pieces import on_each_rank
-from helpers.exercises.lesson_17 import pieces_wrong as wrong
-from helpers.exercises.lesson_17.pieces_reason import (
-    Piece,
-    backward,
-    first_wrong,
-    given,
-    listed,
-    told_of,
-)
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
+Piece = tuple[int, int, int]
 _SHAPES = (
     *((17, 5, 3), (10, 4, 2), (10, 3, 4), (11, 2, 5)),
     *((7, 5, 1), (3, 5, 2), (12, 3, 3), (9, 1, 5)),
@@ -60,6 +53,45 @@ def _wanted(length: int, parts: int, rank: int, size: int) -> list[Piece]:
     return [(part, start, stop) for part, start, stop in reference(length, parts, rank, size)]
 
 
+def given(value: Any) -> list[Piece] | None:
+    """Pieces in any kind of list; None for anything else."""
+    items = value.tolist() if is_array(value) else value
+    if type(items) not in (list, tuple):
+        return None
+    found = []
+    for item in items:
+        each = item.tolist() if is_array(item) and item.ndim == 1 else item
+        if type(each) not in (list, tuple) or len(each) != 3:
+            return None
+        numbers = [number(one) for one in each]
+        if any(one is None or one != int(one) for one in numbers):
+            return None
+        part, start, stop = (int(one) for one in numbers if one is not None)
+        found.append((part, start, stop))
+    return found
+
+
+def first_wrong(case: Case, seen: Observation) -> tuple[int, Any, list[Piece]] | None:
+    """The first rank with other pieces than its own, what it gave, and what it should have."""
+    for rank, (value, want) in enumerate(zip(seen.values[0][0], case.facts["want"], strict=True)):
+        if given(value) != want:
+            return rank, value, want
+    return None
+
+
+def told_of(rank: int, value: Any, want: list[Piece]) -> str:
+    """What a rank gets instead of what it should."""
+    pieces = given(value)
+    said = describe(value) if pieces is None else listed(pieces)
+    return f"rank {rank} gets {said} instead of {listed(want)}"
+
+
+def listed(pieces: Sequence[Piece]) -> str:
+    """Pieces in brackets; the first ones of many."""
+    shown = ", ".join(map(str, pieces[:4]))
+    return f"[{shown}, …]" if len(pieces) > 4 else f"[{shown}]"
+
+
 def claim(case: Case, seen: Observation) -> str | None:
     """Each rank's pieces, in order."""
     found = first_wrong(case, seen)
@@ -67,11 +99,22 @@ def claim(case: Case, seen: Observation) -> str | None:
         return None
     rank, value, _ = found
     if given(value) is not None:
-        return f"{case.name}, {told_of(*found)}."
+        return f"{told_of(*found)}."
     return (
-        f"{case.name}, rank {rank} gets {describe(value)}; a list of tuples (part, start, stop) of "
-        "whole numbers was asked for."
+        f"rank {rank} gets {describe(value)}; a list of tuples (part, start, stop) of whole "
+        "numbers was asked for."
     )
+
+
+def backward(case: Case, seen: Observation) -> Iterator[str]:
+    """A piece of less than no elements, from a part with which a slice has nothing in common."""
+    for rank, value in enumerate(seen.values[0][0]):
+        for part, start, stop in given(value) or []:
+            if stop < start:
+                yield (
+                    f"rank {rank} gets {(part, start, stop)}, which ends before it begins: of part "
+                    f"{part} it needs nothing. List a piece only where its start is below its stop."
+                )
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -104,9 +147,157 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _known(name: str, answer: Any, what: str) -> WrongAnswer:
-    return WrongAnswer(name, answer, f"{{told}}: {what}")
+def bounds(length: int, rank: int, size: int) -> tuple[int, int]:
+    """Where a slice begins and ends in the row, without its padding."""
+    each = -(-length // size)
+    return min(rank * each, length), min((rank + 1) * each, length)
 
+
+def by_bounds(length: int, parts: int, rank: int, size: int) -> list[Piece]:
+    """The reference, with the same way to cut before and now."""
+    start, stop = bounds(length, rank, size)
+    found = []
+    for part in range(parts):
+        first, last = bounds(length, part, parts)
+        begin, end = max(start, first), min(stop, last)
+        if begin < end:
+            found.append((part, begin - first, end - first))
+    return found
+
+
+def of_all_ranks(length: int, parts: int, rank: int, size: int) -> list[Piece]:
+    return [piece for each in range(size) for piece in by_bounds(length, parts, each, size)]
+
+
+WRONG = """
+rounds down
+    | -(-length // size) => length // size
+    {told}: {length} // {size} loses what is left over. Slices are rounded up, ⌈{length}/{size}⌉ =
+    {new} elements, and {length} over {parts} ranks as well.
+rounds to the nearest
+    | -(-length // size) => round(length / size)
+    {told}: you round {length}/{parts} and {length}/{size} to the nearest number. Slices are rounded
+    up: ⌈{length}/{parts}⌉ = {old} elements before and ⌈{length}/{size}⌉ = {new} now.
+even cuts
+    | rank * each, => rank * length // size,
+    | (rank + 1) * each => (rank + 1) * length // size
+    {told}: you cut at ⌊r · length/n⌋, as a batch is scattered. A sharded row has slices of
+    ⌈length/n⌉, all of one length, {old} before and {new} now; the last are filled up.
+one more for the first ranks
+    | each = -(-length // size) => each, more = divmod(length, size)
+    | rank * each, => rank * each + min(rank, more),
+    | (rank + 1) * each => (rank + 1) * each + min(rank + 1, more)
+    {told}: you give the first ranks one element more. A sharded row has slices of one length, {old}
+    before and {new} now; only the last ones have less of the row.
+the rest to the last rank
+    | -(-length // size) => length // size
+    | (rank + 1) * each => length if rank == size - 1 else (rank + 1) * each
+    {told}: you give the last rank what is left over. A sharded row has slices of one length, {old}
+    before and {new} now; the last rank has what remains of the row, which is less.
+one more in every slice
+    | -(-length // size) => length // size + 1
+    {told}: length // n + 1 is one too many where n divides the length. Rounded up is -(-length //
+    n): {old} before and {new} now.
+padding is read
+    | min(rank * each, length), min((rank + 1) * each, length) => rank * each, (rank + 1) * each
+    {told}: the row ends at element {length}. What the last slices have beyond that is padding,
+    which lies elsewhere on {size} ranks and is read by nobody: min(…, length).
+the padded row is cut
+    | start, stop = => length = -(-length // parts) * parts; start, stop =
+    {told}: you cut the {padded} elements that the old slices have together. {padding} of these are
+    padding: the new slices have ⌈{length}/{size}⌉ = {new} elements.
+new slices of the padded row
+    | bounds(length, rank, size) => bounds(-(-length // parts) * parts, rank, size)
+    {told}: your new slices are as long as if the {padding} elements of padding were to be dealt out
+    too. They have ⌈{length}/{size}⌉ = {new} elements.
+counted in the whole row
+    | begin - first, end - first => begin, end
+    {told}: you count in the whole row. Part p begins at element p · {old} of it; in the file of
+    part p, that is element 0.
+counted in the new slice
+    | begin - first, end - first => begin - start, end - start
+    {told}: you say where the elements go in the new slice. Asked for is where they lie in the old
+    ones.
+empty pieces
+    | min(stop, last) => max(start, first, min(stop, last))
+    | begin < end => True
+    {told}: from some parts there is nothing to take, and their files need not be opened. List a
+    piece only where its start is below its stop.
+empty pieces where slices meet
+    | begin < end => begin <= end
+    {told}: a slice that ends where the other begins shares no element with it: start < stop, not ≤.
+an empty piece where a slice ends
+    | start, stop = => old = max(1, -(-length // parts)); start, stop =
+    | begin < end => start // old <= part <= stop // old
+    {told}: the part with the last element is number ({last} − 1) // {old}. Where a slice ends with
+    a part, {last} // {old} is the next one.
+empty pieces from the last parts
+    | start, stop = bounds(length, rank, size)
+        => old, new = -(-length // parts), -(-length // size);
+        start, stop = rank * new, (rank + 1) * new
+    | min(stop, last) => max(start, first, min(stop, last))
+    | begin < end => start < (part + 1) * old and part * old < stop
+    {told}: some parts hold padding alone, and there is nothing to take from them.
+the last element counted in
+    | end - first)) => end - first - 1))
+    {told}: your stop is the last element; it is the first one outside: `slice[start:stop]`.
+the stop by its remainder
+    | end - first)) => end % -(-length // parts)))
+    {told}: you work the stop out as its remainder by {old}, which is 0 for a piece that goes to the
+    end of its part. Take off where the part begins.
+counted from one
+    | begin - first, end - first => begin - first + 1, end - first + 1
+    {told}: you count elements from 1. They are counted from 0, as in `slice[start:stop]`.
+how many for where it ends
+    | end - first)) => end - begin))
+    {told}: your third number is how many elements the piece has. Asked for is where it ends.
+old and new exchanged
+    | start, stop = => parts, size = size, parts; start, stop =
+    {told}: you cut the new slices for {parts} ranks and the old ones for {size}. `parts` ranks have
+    saved; `size` ranks go on.
+whole parts by number
+    | begin < end => rank * parts // size <= part < (rank + 1) * parts // size
+    | begin - first, end - first => 0, last - first
+    {told}: you deal whole parts out, as if {size} ranks got so many of the {parts} each. Where one
+    does not divide the other, a part belongs to several ranks: cut it.
+round robin
+    | begin < end => part % size == rank
+    | begin - first, end - first => 0, last - first
+    {told}: you give rank r the parts r, r + size, … A rank’s elements follow one another in the
+    row, {first} to {last} here.
+whole parts that overlap
+    | begin - first, end - first => 0, last - first
+    {told}: these are the right parts, but whole. Of each, take only what lies between elements
+    {first} and {last} of the row.
+the start is not cut
+    | begin - first, => 0,
+    {told}: the first piece begins at element {first} of the row, which need not be where its part
+    begins: max(…) of the two.
+the stop is not cut
+    | end - first)) => last - first))
+    {told}: the last piece ends at element {last} of the row, which need not be where its part ends:
+    min(…) of the two.
+one piece alone
+    | return found => return found[:1]
+    {told}: a slice may reach over several old ones. Go on until element {last} of the row.
+the first and the last
+    | return found => return found[:1] + found[1:][-1:]
+    {told}: between the part where the slice begins and the one where it ends there may be whole
+    parts.
+the last first
+    | return found => return found[::-1]
+    {told}: the right pieces from last to first. They are joined in the order you give them.
+all ranks' pieces
+    = of_all_ranks
+    {told}: that is what all ranks read. Asked for are the pieces of rank {rank}, elements {first}
+    to {last}.
+the rank that reads
+    | (part, begin => (rank, begin
+    {told}: your first number is the rank that reads. It has to say whose file it reads.
+all parts
+    | begin < end => True
+    ? ends before it begins
+"""
 
 EXERCISE = Exercise(
     number="17.4",
@@ -129,182 +320,6 @@ EXERCISE = Exercise(
     mistakes=(Mistake("a piece that ends before it begins", backward),),
     praise=praise,
     reference=reference,
-    wrong=(
-        _known(
-            "rounds down",
-            wrong.rounds_down,
-            "{length} // {size} loses what is left over. Slices are rounded up, ⌈{length}/{size}⌉ "
-            "= {new} elements, and {length} over {parts} ranks as well.",
-        ),
-        _known(
-            "rounds to the nearest",
-            wrong.rounds_to_nearest,
-            "you round {length}/{parts} and {length}/{size} to the nearest number. Slices are "
-            "rounded up: ⌈{length}/{parts}⌉ = {old} elements before and ⌈{length}/{size}⌉ = {new} "
-            "now.",
-        ),
-        _known(
-            "even cuts",
-            wrong.even_cuts,
-            "you cut at ⌊r · length/n⌋, as a batch is scattered. A sharded row has slices of "
-            "⌈length/n⌉, all of one length, {old} before and {new} now; the last are filled up.",
-        ),
-        _known(
-            "one more for the first ranks",
-            wrong.first_get_more,
-            "you give the first ranks one element more. A sharded row has slices of one length, "
-            "{old} before and {new} now; only the last ones have less of the row.",
-        ),
-        _known(
-            "the rest to the last rank",
-            wrong.last_gets_the_rest,
-            "you give the last rank what is left over. A sharded row has slices of one length, "
-            "{old} before and {new} now; the last rank has what remains of the row, which is less.",
-        ),
-        _known(
-            "one more in every slice",
-            wrong.one_more,
-            "length // n + 1 is one too many where n divides the length. Rounded up is "
-            "-(-length // n): {old} before and {new} now.",
-        ),
-        _known(
-            "padding is read",
-            wrong.with_padding,
-            "the row ends at element {length}. What the last slices have beyond that is padding, "
-            "which lies elsewhere on {size} ranks and is read by nobody: min(…, length).",
-        ),
-        _known(
-            "the padded row is cut",
-            wrong.cuts_the_padded_row,
-            "you cut the {padded} elements that the old slices have together. {padding} of these "
-            "are padding: the new slices have ⌈{length}/{size}⌉ = {new} elements.",
-        ),
-        _known(
-            "new slices of the padded row",
-            wrong.new_slices_of_the_padded_row,
-            "your new slices are as long as if the {padding} elements of padding were to be dealt "
-            "out too. They have ⌈{length}/{size}⌉ = {new} elements.",
-        ),
-        _known(
-            "counted in the whole row",
-            wrong.in_the_whole_row,
-            "you count in the whole row. Part p begins at element p · {old} of it; in the file of "
-            "part p, that is element 0.",
-        ),
-        _known(
-            "counted in the new slice",
-            wrong.in_the_new_slice,
-            "you say where the elements go in the new slice. Asked for is where they lie in the "
-            "old ones.",
-        ),
-        _known(
-            "empty pieces",
-            wrong.keeps_empty_ones,
-            "from some parts there is nothing to take, and their files need not be opened. List a "
-            "piece only where its start is below its stop.",
-        ),
-        _known(
-            "empty pieces where slices meet",
-            wrong.keeps_touching_ones,
-            "a slice that ends where the other begins shares no element with it: start < stop, "
-            "not ≤.",
-        ),
-        _known(
-            "an empty piece where a slice ends",
-            wrong.one_part_more,
-            "the part with the last element is number ({last} − 1) // {old}. Where a slice ends "
-            "with a part, {last} // {old} is the next one.",
-        ),
-        _known(
-            "empty pieces from the last parts",
-            wrong.keeps_parts_of_padding,
-            "some parts hold padding alone, and there is nothing to take from them.",
-        ),
-        _known(
-            "the last element counted in",
-            wrong.stop_is_the_last,
-            "your stop is the last element; it is the first one outside: `slice[start:stop]`.",
-        ),
-        _known(
-            "the stop by its remainder",
-            wrong.stop_by_remainder,
-            "you work the stop out as its remainder by {old}, which is 0 for a piece that goes to "
-            "the end of its part. Take off where the part begins.",
-        ),
-        _known(
-            "counted from one",
-            wrong.from_one,
-            "you count elements from 1. They are counted from 0, as in `slice[start:stop]`.",
-        ),
-        _known(
-            "how many for where it ends",
-            wrong.start_and_length,
-            "your third number is how many elements the piece has. Asked for is where it ends.",
-        ),
-        _known(
-            "old and new exchanged",
-            wrong.exchanged,
-            "you cut the new slices for {parts} ranks and the old ones for {size}. `parts` ranks "
-            "have saved; `size` ranks go on.",
-        ),
-        _known(
-            "whole parts by number",
-            wrong.whole_parts,
-            "you deal whole parts out, as if {size} ranks got so many of the {parts} each. Where "
-            "one does not divide the other, a part belongs to several ranks: cut it.",
-        ),
-        _known(
-            "round robin",
-            wrong.round_robin,
-            "you give rank r the parts r, r + size, … A rank’s elements follow one another in the "
-            "row, {first} to {last} here.",
-        ),
-        _known(
-            "whole parts that overlap",
-            wrong.overlapping_parts,
-            "these are the right parts, but whole. Of each, take only what lies between elements "
-            "{first} and {last} of the row.",
-        ),
-        _known(
-            "the start is not cut",
-            wrong.start_not_cut,
-            "the first piece begins at element {first} of the row, which need not be where its "
-            "part begins: max(…) of the two.",
-        ),
-        _known(
-            "the stop is not cut",
-            wrong.stop_not_cut,
-            "the last piece ends at element {last} of the row, which need not be where its part "
-            "ends: min(…) of the two.",
-        ),
-        _known(
-            "one piece alone",
-            wrong.first_alone,
-            "a slice may reach over several old ones. Go on until element {last} of the row.",
-        ),
-        _known(
-            "the first and the last",
-            wrong.ends_alone,
-            "between the part where the slice begins and the one where it ends there may be whole "
-            "parts.",
-        ),
-        _known(
-            "the last first",
-            wrong.backwards,
-            "the right pieces from last to first. They are joined in the order you give them.",
-        ),
-        _known(
-            "all ranks' pieces",
-            wrong.of_all_ranks,
-            "that is what all ranks read. Asked for are the pieces of rank {rank}, elements "
-            "{first} to {last}.",
-        ),
-        _known(
-            "the rank that reads",
-            wrong.names_itself,
-            "your first number is the rank that reads. It has to say whose file it reads.",
-        ),
-        WrongAnswer("all parts", wrong.keeps_backward_ones, hint="ends before it begins"),
-    ),
+    wrong=wrong_answers("17.4", WRONG, (by_bounds, bounds), of_all_ranks),
     ranked=False,
 )

@@ -8,7 +8,8 @@ after a kill; no two files share a temporary one; nothing is read, and no byte w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import count as numbered
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,10 @@ import numpy as np
 from helpers.algorithms.checkpoints.folder import write_safely as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count
-from helpers.exercises.drives_crashes import crashed
-from helpers.exercises.lesson_17 import safely_wrong as wrong
-from helpers.exercises.lesson_17.safely_reason import faults, fingerprint, used
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.drives_crashes import READING, crashed, writing
+from helpers.exercises.lesson_17.faults import ended, faults, used
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz "
 
@@ -56,25 +57,47 @@ def _case(where: str, files: dict[str, str], name: str, new: str, later: str, ot
 def claim(case: Case, seen: Observation) -> str | None:
     """The most telling fault, as it was seen."""
     found = faults(case, seen.values[0])
-    return f"{case.name}, {found[0].words}." if found else None
+    return f"{found[0].words}." if found else None
 
 
-def compared(case: Case, seen: Observation) -> Any:
-    """What is wrong, and what it did, whatever its temporary names are."""
-    return fingerprint(case, seen.values[0])
+def compared(case: Case, observed: Observation) -> Any:
+    """What tells one answer from another, whatever it calls its temporary file.
+
+    Its faults of the first kind, and what it did that has to do with these: what it reads, or, for
+    a power cut, syncs, the file itself as the old or the new one, or another; whether it takes the
+    file itself away, and brings the new one; and where it changes nothing, what it asks for.
+    """
+    seen = observed.values[0]
+    name, done = case.args[0][1], seen["done"]
+    keys = sorted({fault.key for fault in faults(case, seen)})
+    told = {"read"} | ({"sync"} if not any(key.startswith("killed") for key in keys) else set())
+    told |= {"sync_names"} if any(key.endswith("in the end") for key in keys) else set()
+    told |= set() if writing(done) else set(READING)
+    did, which = set(), "the old file"
+    for what, *texts in done:
+        of = which if texts[:1] == [name] else ""
+        if what in told:
+            did.add(f"{what} {of}")
+        elif what in ("remove", "rename") and of:
+            did.add(f"{what}s it")
+        if what in ("write", "rename") and name == texts[what == "rename"]:
+            which = "the new file"
+    if used(done) - {name}:
+        did.add("uses another file")
+    if ended(seen).get(name) == case.args[0][2]:
+        did.add("brings the file")
+    return {"faults": keys, "did": sorted(did)}
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
-    files, name, data, _, other = case.args[0]
+    files, name = case.args[0][:2]
     value = seen.values[0]
     temporary = sorted(used(value["done"]) - {name, *files})
     return {
         "seen": faults(case, value)[0].words,
         "name": name,
-        "other": other,
         "temporary": temporary[0] if temporary else name,
-        "bytes": count(len(data), "byte"),
     }
 
 
@@ -88,9 +111,158 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _known(name: str, answer: Callable[..., None], what: str) -> WrongAnswer:
-    return WrongAnswer(name, answer, f"{{seen}}: {what}")
+_number = numbered()
 
+
+def write(folder: Any, name: str, data: bytes) -> None:
+    """The reference, with its temporary name in full."""
+    temporary = name + ".tmp"
+    folder.write(temporary, data)
+    folder.sync(temporary)
+    folder.rename(temporary, name)
+    folder.sync_names()
+
+
+def elsewhere(folder: Any, name: str, data: bytes) -> None:
+    """Nothing is asked of the folder."""
+
+
+WRONG = """
+nothing is written
+    = elsewhere
+    {seen}: you asked nothing of `folder`. Write with its methods: what goes to the disk past them
+    is in no folder of a checkpoint.
+in place
+    | temporary = name + ".tmp" => temporary = name
+    | folder.rename(temporary, name) =>
+    {seen}: `write` empties what is there and puts one byte after the other. Write to a temporary
+    name, and give the file its name when it is whole.
+nothing is synced
+    | folder.sync(temporary) =>
+    | folder.sync_names() =>
+    {seen}: a rename is safe from kills alone. Neither the bytes nor the name need be on the disk
+    yet, and the name may come first: `sync` the temporary file before the rename, and `sync_names`
+    after it.
+no sync of the bytes
+    | folder.sync(temporary) =>
+    {seen}: the new name came to the disk before the bytes; `sync` before you rename.
+syncs after the rename
+    | folder.sync(temporary) =>
+    | folder.sync_names() => folder.sync(name); folder.sync_names()
+    {seen}: the new name came to the disk before the bytes. You `sync` these after the rename, and
+    the power went in between: `sync` the temporary file before you rename.
+syncs the old file
+    | folder.sync(temporary) => name in folder.names() and folder.sync(name)
+    {seen}: you `sync` `{name}`, which is the old file until you rename. The new bytes are in
+    `{temporary}`: that is what has to be synced.
+no sync of the names
+    | folder.sync_names() =>
+    {seen}: the bytes are on the disk, and the rename is not. Call `sync_names` after it, or what is
+    done next, such as deleting older checkpoints, may come to the disk first.
+syncs the names before the rename
+    | folder.sync_names() =>
+    | folder.sync(temporary) => folder.sync(temporary); folder.sync_names()
+    {seen}: your `sync_names` comes before the rename, which it cannot wait for. Call it after.
+syncs the file again
+    | folder.sync_names() => folder.sync(name)
+    {seen}: `sync` waits for a file’s bytes, also after the rename. For its name there is
+    `sync_names`.
+removes the old file first
+    | folder.rename( => name in folder.names() and folder.remove(name); folder.rename(
+    {seen}: you remove the old file before the new one has its name. `rename` takes its place in one
+    go; remove nothing.
+removes the old file and writes
+    | temporary = name + ".tmp" => name in folder.names() and folder.remove(name); temporary = name
+    | folder.rename(temporary, name) =>
+    {seen}: until the last byte of the new file is written there is none. Write to a temporary name,
+    and rename that: it takes the old file’s place in one go.
+moves the old file aside
+    | folder.rename(
+        => there = name in folder.names(); there and folder.rename(name, name + ".old");
+        folder.rename(
+    | folder.sync_names() => folder.sync_names(); there and folder.remove(name + ".old")
+    {seen}: between your two renames no file has the name. One is enough: `rename` takes the old
+    file’s place in one go.
+copies the temporary file
+    | folder.rename(temporary, name)
+        => folder.write(name, folder.read(temporary)); folder.sync(name); folder.remove(temporary)
+    {seen}: to copy is to write in place once more. `rename` gives `{temporary}` its name in one go,
+    and no byte moves.
+writes the file as well
+    | folder.rename(temporary, name)
+        => folder.write(name, data); folder.sync(name); folder.remove(temporary)
+    {seen}: beside the temporary file you write `{name}` itself, in place. Rename the temporary one
+    instead.
+renames the wrong way round
+    | folder.rename(temporary, name) => folder.rename(name, temporary)
+    {seen}: you rename the old file to the temporary name, and lose the new bytes. It is `rename(old
+    name, new name)`, from the temporary name to `{name}`.
+never renames
+    | folder.rename(temporary, name) =>
+    {seen}: the new bytes went to `{temporary}`, and nothing gave that file its name:
+    `folder.rename(temporary, name)`.
+never over a file
+    | temporary = name + ".tmp" => if name in folder.names(): return
+    | folder.write(temporary, => folder.write(temporary := name + ".tmp",
+    {seen}: you write nothing where a file of this name is. The new one has to take its place.
+by its size
+    | temporary = name + ".tmp"
+        => if name in folder.names() and folder.size(name) == len(data): return
+    | folder.write(temporary, => folder.write(temporary := name + ".tmp",
+    {seen}: the old file has as many bytes as the new one, and you took it for that. The size says
+    nothing of what is in it.
+one temporary name for all
+    | name + ".tmp" => "checkpoint.tmp"
+    {seen}: one would write over the bytes of the other, and one of them would find its file gone.
+    Make the temporary name of the whole `name`.
+a temporary name never used again
+    | name + ".tmp" => f"{name}.{next(_number)}.tmp"
+    {seen}: a kill leaves a file there that nobody writes over or removes, as large as a checkpoint,
+    each time. Make the temporary name of `name` alone: a time, or the number of the process, is
+    another one after a kill.
+trusts what is left
+    | folder.write( => temporary in folder.names() or folder.write(
+    {seen}: you take a temporary file that is there for whole. It is what a kill has left: write
+    over it.
+refuses
+    | temporary = name + ".tmp"
+        => if (temporary := name + ".tmp") in folder.names(): raise FileExistsError(f"{name} is
+        being written.")
+    {seen}: the temporary file that is there has no writer any more, it is what a kill has left.
+    Write over it.
+gives way
+    | temporary = name + ".tmp" => if (temporary := name + ".tmp") in folder.names(): return
+    {seen}: you write nothing where a temporary file is. It has no writer any more, it is what a
+    kill has left: write over it.
+clears all temporary files
+    | temporary =
+        => [folder.remove(each) for each in folder.names() if each.endswith(".tmp")]; temporary =
+    {seen}: that rank is in the middle of its write. Only a temporary file of your own name may go.
+leaves a mark
+    | folder.sync_names()
+        => folder.sync_names(); folder.write(name + ".done", b""); folder.sync(name + ".done");
+        folder.sync_names()
+    {seen}: it says that `{name}` is whole, which the name says already: a file that has it is
+    whole.
+keeps a copy of the old file
+    | temporary =
+        => name in folder.names() and reference(folder, name + ".old", folder.read(name));
+        temporary =
+    {seen}: the old file is there until the new one takes its place, so no copy has to be kept.
+reads the file back
+    | folder.rename( => assert folder.read(temporary) == data; folder.rename(
+    {seen}: what you read comes from memory, not from the disk, and proves nothing. When `sync` has
+    returned, the bytes are there.
+reads the old file
+    | temporary = name + ".tmp" => if name in folder.names() and folder.read(name) == data: return
+    | folder.write(temporary, => folder.write(temporary := name + ".tmp",
+    {seen}: that takes as long as to write it, and all but always tells that there is something to
+    do.
+twice
+    | folder.sync_names() => folder.sync_names(); reference(folder, name, data)
+    {seen}: what is written, synced, renamed and its name synced is safe. A second time adds nothing
+    but time.
+"""
 
 EXERCISE = Exercise(
     number="17.3",
@@ -113,179 +285,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        _known(
-            "nothing is written",
-            wrong.elsewhere,
-            "you asked nothing of `folder`. Write with its methods: what goes to the disk past "
-            "them is in no folder of a checkpoint.",
-        ),
-        _known(
-            "in place",
-            wrong.in_place,
-            "`write` empties what is there and puts one byte after the other. Write to a temporary "
-            "name, and give the file its name when it is whole.",
-        ),
-        _known(
-            "nothing is synced",
-            wrong.nothing_synced,
-            "a rename is safe from kills alone. Neither the bytes nor the name need be on the disk "
-            "yet, and the name may come first: `sync` the temporary file before the rename, and "
-            "`sync_names` after it.",
-        ),
-        _known(
-            "no sync of the bytes",
-            wrong.no_sync,
-            "the new name came to the disk before the bytes; `sync` before you rename.",
-        ),
-        _known(
-            "syncs after the rename",
-            wrong.sync_after_rename,
-            "the new name came to the disk before the bytes. You `sync` these after the rename, "
-            "and the power went in between: `sync` the temporary file before you rename.",
-        ),
-        _known(
-            "syncs the old file",
-            wrong.syncs_the_old_file,
-            "you `sync` `{name}`, which is the old file until you rename. The new bytes are in "
-            "`{temporary}`: that is what has to be synced.",
-        ),
-        _known(
-            "no sync of the names",
-            wrong.no_sync_names,
-            "the bytes are on the disk, and the rename is not. Call `sync_names` after it, or what "
-            "is done next, such as deleting older checkpoints, may come to the disk first.",
-        ),
-        _known(
-            "syncs the names before the rename",
-            wrong.sync_names_before_rename,
-            "your `sync_names` comes before the rename, which it cannot wait for. Call it after.",
-        ),
-        _known(
-            "syncs the file again",
-            wrong.syncs_the_file_again,
-            "`sync` waits for a file’s bytes, also after the rename. For its name there is "
-            "`sync_names`.",
-        ),
-        _known(
-            "removes the old file first",
-            wrong.removes_first,
-            "you remove the old file before the new one has its name. `rename` takes its place in "
-            "one go; remove nothing.",
-        ),
-        _known(
-            "removes the old file and writes",
-            wrong.removes_and_writes,
-            "until the last byte of the new file is written there is none. Write to a temporary "
-            "name, and rename that: it takes the old file’s place in one go.",
-        ),
-        _known(
-            "moves the old file aside",
-            wrong.moves_aside,
-            "between your two renames no file has the name. One is enough: `rename` takes the old "
-            "file’s place in one go.",
-        ),
-        _known(
-            "copies the temporary file",
-            wrong.copies,
-            "to copy is to write in place once more. `rename` gives `{temporary}` its name in one "
-            "go, and no byte moves.",
-        ),
-        _known(
-            "writes the file as well",
-            wrong.writes_twice,
-            "beside the temporary file you write `{name}` itself, in place. Rename the temporary "
-            "one instead.",
-        ),
-        _known(
-            "renames the wrong way round",
-            wrong.renames_backwards,
-            "you rename the old file to the temporary name, and lose the new bytes. It is "
-            "`rename(old name, new name)`, from the temporary name to `{name}`.",
-        ),
-        _known(
-            "never renames",
-            wrong.never_renames,
-            "the new bytes went to `{temporary}`, and nothing gave that file its name: "
-            "`folder.rename(temporary, name)`.",
-        ),
-        _known(
-            "never over a file",
-            wrong.never_over,
-            "you write nothing where a file of this name is. The new one has to take its place.",
-        ),
-        _known(
-            "by its size",
-            wrong.same_size,
-            "the old file has as many bytes as the new one, and you took it for that. The size "
-            "says nothing of what is in it.",
-        ),
-        _known(
-            "one temporary name for all",
-            wrong.one_for_all,
-            "one would write over the bytes of the other, and one of them would find its file "
-            "gone. Make the temporary name of the whole `name`.",
-        ),
-        _known(
-            "a temporary name never used again",
-            wrong.never_the_same,
-            "a kill leaves a file there that nobody writes over or removes, as large as a "
-            "checkpoint, each time. Make the temporary name of `name` alone: a time, or the number "
-            "of the process, is another one after a kill.",
-        ),
-        _known(
-            "trusts what is left",
-            wrong.trusts_what_is_left,
-            "you take a temporary file that is there for whole. It is what a kill has left: write "
-            "over it.",
-        ),
-        _known(
-            "refuses",
-            wrong.refuses,
-            "the temporary file that is there has no writer any more, it is what a kill has left. "
-            "Write over it.",
-        ),
-        _known(
-            "gives way",
-            wrong.gives_way,
-            "you write nothing where a temporary file is. It has no writer any more, it is what a "
-            "kill has left: write over it.",
-        ),
-        _known(
-            "clears all temporary files",
-            wrong.clears_all,
-            "that rank is in the middle of its write. Only a temporary file of your own name may "
-            "go.",
-        ),
-        _known(
-            "leaves a mark",
-            wrong.marks,
-            "it says that `{name}` is whole, which the name says already: a file that has it is "
-            "whole.",
-        ),
-        _known(
-            "keeps a copy of the old file",
-            wrong.keeps_a_copy,
-            "the old file is there until the new one takes its place, so no copy has to be kept.",
-        ),
-        _known(
-            "reads the file back",
-            wrong.reads_back,
-            "what you read comes from memory, not from the disk, and proves nothing. When `sync` "
-            "has returned, the bytes are there.",
-        ),
-        _known(
-            "reads the old file",
-            wrong.reads_first,
-            "that takes as long as to write it, and all but always tells that there is something "
-            "to do.",
-        ),
-        _known(
-            "twice",
-            wrong.once_more,
-            "what is written, synced, renamed and its name synced is safe. A second time adds "
-            "nothing but time.",
-        ),
-    ),
+    wrong=wrong_answers("17.3", WRONG, write, elsewhere),
     ranked=False,
 )

@@ -8,7 +8,8 @@ and may come during a save and a restart; Daly (2006), equation 20.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from helpers.algorithms.failures.effective import effective_share as reference
@@ -16,8 +17,8 @@ from helpers.exercises.common import rng
 from helpers.exercises.compare import number, told_apart
 from helpers.exercises.drives import plain_call
 from helpers.exercises.formula import compared, wrong_number
-from helpers.exercises.lesson_17 import share_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
 Setting = tuple[float, float, float, float]
 
@@ -65,11 +66,11 @@ def claim(case: Case, seen: Observation) -> str | None:
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
-    interval, save, restart, mtbf = case.args[0]
+    interval, save, restart, _ = case.args[0]
     got, want = told_apart(number(seen.values[0]) or 0.0, case.facts["want"])
     return {
         **{"got": got, "want": want, "interval": f"{interval:g}", "save": f"{save:g}"},
-        **{"restart": f"{restart:g}", "mtbf": f"{mtbf:g}", "both": f"{interval + save:g}"},
+        **{"restart": f"{restart:g}", "both": f"{interval + save:g}"},
         "takes": f"{interval / case.facts['want']:.5g}",
     }
 
@@ -84,9 +85,107 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _known(name: str, answer: Callable[..., float], what: str) -> WrongAnswer:
-    return WrongAnswer(name, answer, f"you say {{got}} instead of {{want}}: {what}")
+def as_asked(interval: float, save: float, restart: float, mtbf: float) -> float:
+    """The reference, written as the exercise has it."""
+    restarts = math.exp(restart / mtbf)
+    takes = mtbf * restarts * (math.exp((interval + save) / mtbf) - 1)
+    return interval / takes
 
+
+WRONG = """
+each cost taken off once
+    | interval / takes => 1 - save / interval - interval / (2 * mtbf) - restart / mtbf
+    you say {got} instead of {want}: you take save/interval, interval/(2 M) and restart/M off 1.
+    That is near as long as all three are small; what failures cost while work is done again is
+    missing.
+costs of failures over costs of saves
+    | interval / takes => (1 - (restart + interval / 2) / mtbf) / (1 + save / interval)
+    you say {got} instead of {want}: that is (1 − (restart + interval/2)/M) over (1 +
+    save/interval), an estimate for few failures. The formula counts those during saves and restarts
+    as well.
+half an interval a failure
+    | interval / takes => interval / (interval + save) / (1 + (restart + interval / 2) / mtbf)
+    you say {got} instead of {want}: you count half an interval and a restart for each failure,
+    once. Work that is done again fails again: that is what the exponential is for.
+no restart
+    | math.exp(restart / mtbf) => 1
+    you say {got} instead of {want}: after each failure {restart} s pass before anybody works.
+    Multiply the seconds by exp(restart/M).
+a restart before every interval
+    | restarts * (math.exp((interval + save) => (math.exp((restart + interval + save)
+    you say {got} instead of {want}: your restart stands with interval and save in the exponent
+    whose 1 is taken off, as if each interval began with one. There is one after a failure alone:
+    exp(restart/M) is a factor.
+restarts without failures
+    | mtbf * restarts => (mtbf + restart)
+    you say {got} instead of {want}: with M + restart for M · exp(restart/M) no failure comes during
+    a restart. They do not wait: a restart may fail, and begins again.
+one restart an interval
+    | mtbf * restarts => restart + mtbf
+    you say {got} instead of {want}: you add one restart to every interval. How many there are
+    depends on how often it fails: multiply by exp(restart/M).
+restarts win time
+    | math.exp(restart => math.exp(-restart
+    you say {got} instead of {want}: with exp(−restart/M) among the seconds, longer restarts make
+    the job quicker. The seconds get more: exp(+restart/M).
+saves without failures
+    | (math.exp((interval + save) / mtbf) - 1) => (math.exp(interval / mtbf) - 1) + save
+    you say {got} instead of {want}: you add the save behind the exponential, as if nothing failed
+    for these {save} s. A failure then costs the whole interval: it is exp((interval + save)/M).
+no saves
+    | (interval + save) => interval
+    you say {got} instead of {want}: in your exponent stands the interval alone. Until a checkpoint
+    is there, {both} s have to pass without a failure, the {save} s of its save included.
+saving is work
+    | interval / takes => (interval + save) / takes
+    you say {got} instead of {want}: you count saving as work. Of the {both} s of an interval and
+    its save {interval} are of use.
+how likely it comes through
+    | interval / takes
+        => interval / (interval + save) * math.exp(-(restart + interval + save) / mtbf)
+    you say {got} instead of {want}: that is how likely an interval comes through at the first try,
+    times its share without failures. A failed try does not take its whole length: use the mean
+    seconds, {takes} s.
+without − 1
+    | - 1 =>
+    you say {got} instead of {want}: your exponential is not lessened by 1. Where nothing ever
+    fails, M · (exp(t/M) − 1) comes to t; without the 1 it comes to M.
+− 1 in the exponent
+    | (math.exp((interval + save) / mtbf) - 1) => math.exp((interval + save) / mtbf - 1)
+    you say {got} instead of {want}: your 1 is taken off in the exponent, exp((interval + save)/M −
+    1). Take it off the exponential: `math.exp(…) - 1`, or `math.expm1(…)`.
+brackets forgotten
+    | mtbf * restarts => restarts
+    | interval / takes => interval / mtbf * takes
+    you say {got} instead of {want}: Python goes from left to right: `interval / mtbf * math.exp(…)`
+    divides by M and multiplies by all the rest. Put what you divide by into brackets.
+no exponential
+    | math.exp((interval + save) / mtbf) - 1 => (interval + save) / mtbf
+    you say {got} instead of {want}: where exp((interval + save)/M) − 1 stands you have (interval +
+    save)/M. The two are near where failures are rare; here work is lost and done again.
+no exponential, and 1 off
+    | math.exp((interval + save) / mtbf) => (interval + save) / mtbf
+    you say {got} instead of {want}: where exp((interval + save)/M) − 1 stands you have (interval +
+    save)/M − 1. The exponential is missing.
+the save taken off
+    | interval + save => interval - save
+    you say {got} instead of {want}: in your exponent the save is taken off the interval. Until a
+    checkpoint is there, {both} s have to pass without a failure: interval + save.
+upside down
+    | interval / takes => takes / interval
+    you say {got} instead of {want}: that is how many seconds pass for one of work. The share is the
+    other way round.
+the share that is lost
+    | interval / takes => 1 - interval / takes
+    you say {got} instead of {want}: that is what is lost; asked for is what is left.
+seconds
+    | interval / takes => takes
+    you say {got} instead of {want}: that is how many seconds an interval takes, saves, restarts and
+    repeated work included. Divide the {interval} s of work by them.
+per cent
+    | interval / takes => 100 * interval / takes
+    you say {got} instead of {want}: that is in per cent; a share is between 0 and 1.
+"""
 
 EXERCISE = Exercise(
     number="17.2",
@@ -106,132 +205,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        _known(
-            "each cost taken off once",
-            wrong.first_order,
-            "you take save/interval, interval/(2 M) and restart/M off 1. That is near as long as "
-            "all three are small; what failures cost while work is done again is missing.",
-        ),
-        _known(
-            "costs of failures over costs of saves",
-            wrong.of_costs,
-            "that is (1 − (restart + interval/2)/M) over (1 + save/interval), an estimate for few "
-            "failures. The formula counts those during saves and restarts as well.",
-        ),
-        _known(
-            "half an interval a failure",
-            wrong.lost_once,
-            "you count half an interval and a restart for each failure, once. Work that is done "
-            "again fails again: that is what the exponential is for.",
-        ),
-        _known(
-            "no restart",
-            wrong.no_restart,
-            "after each failure {restart} s pass before anybody works. Multiply the seconds by "
-            "exp(restart/M).",
-        ),
-        _known(
-            "a restart before every interval",
-            wrong.restart_each_time,
-            "your restart stands with interval and save in the exponent whose 1 is taken off, as "
-            "if each interval began with one. There is one after a failure alone: exp(restart/M) "
-            "is a factor.",
-        ),
-        _known(
-            "restarts without failures",
-            wrong.safe_restart,
-            "with M + restart for M · exp(restart/M) no failure comes during a restart. They do "
-            "not wait: a restart may fail, and begins again.",
-        ),
-        _known(
-            "one restart an interval",
-            wrong.restart_once,
-            "you add one restart to every interval. How many there are depends on how often it "
-            "fails: multiply by exp(restart/M).",
-        ),
-        _known(
-            "restarts win time",
-            wrong.restart_wins,
-            "with exp(−restart/M) among the seconds, longer restarts make the job quicker. The "
-            "seconds get more: exp(+restart/M).",
-        ),
-        _known(
-            "saves without failures",
-            wrong.safe_save,
-            "you add the save behind the exponential, as if nothing failed for these {save} s. A "
-            "failure then costs the whole interval: it is exp((interval + save)/M).",
-        ),
-        _known(
-            "no saves",
-            wrong.no_save,
-            "in your exponent stands the interval alone. Until a checkpoint is there, {both} s "
-            "have to pass without a failure, the {save} s of its save included.",
-        ),
-        _known(
-            "saving is work",
-            wrong.saving_is_work,
-            "you count saving as work. Of the {both} s of an interval and its save {interval} are "
-            "of use.",
-        ),
-        _known(
-            "how likely it comes through",
-            wrong.comes_through,
-            "that is how likely an interval comes through at the first try, times its share "
-            "without failures. A failed try does not take its whole length: use the mean seconds, "
-            "{takes} s.",
-        ),
-        _known(
-            "without − 1",
-            wrong.no_minus_one,
-            "your exponential is not lessened by 1. Where nothing ever fails, M · (exp(t/M) − 1) "
-            "comes to t; without the 1 it comes to M.",
-        ),
-        _known(
-            "− 1 in the exponent",
-            wrong.one_in_exponent,
-            "your 1 is taken off in the exponent, exp((interval + save)/M − 1). Take it off the "
-            "exponential: `math.exp(…) - 1`, or `math.expm1(…)`.",
-        ),
-        _known(
-            "brackets forgotten",
-            wrong.no_brackets,
-            "Python goes from left to right: `interval / mtbf * math.exp(…)` divides by M and "
-            "multiplies by all the rest. Put what you divide by into brackets.",
-        ),
-        _known(
-            "no exponential",
-            wrong.no_exponential,
-            "where exp((interval + save)/M) − 1 stands you have (interval + save)/M. The two are "
-            "near where failures are rare; here work is lost and done again.",
-        ),
-        _known(
-            "no exponential, and 1 off",
-            wrong.one_off_no_exponential,
-            "where exp((interval + save)/M) − 1 stands you have (interval + save)/M − 1. The "
-            "exponential is missing.",
-        ),
-        _known(
-            "the save taken off",
-            wrong.save_off,
-            "in your exponent the save is taken off the interval. Until a checkpoint is there, "
-            "{both} s have to pass without a failure: interval + save.",
-        ),
-        _known(
-            "upside down",
-            wrong.upside_down,
-            "that is how many seconds pass for one of work. The share is the other way round.",
-        ),
-        _known(
-            "the share that is lost", wrong.lost, "that is what is lost; asked for is what is left."
-        ),
-        _known(
-            "seconds",
-            wrong.seconds,
-            "that is how many seconds an interval takes, saves, restarts and repeated work "
-            "included. Divide the {interval} s of work by them.",
-        ),
-        _known("per cent", wrong.percent, "that is in per cent; a share is between 0 and 1."),
-    ),
+    wrong=wrong_answers("17.2", WRONG, as_asked),
     ranked=False,
 )

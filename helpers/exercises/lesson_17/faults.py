@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from helpers.exercises.compare import count, listing
-from helpers.exercises.drives_crashes import READING, ticks, writing
+from helpers.exercises.drives_crashes import ticks, writing
 from helpers.exercises.spec import Case
 
 Files = dict[str, str]
@@ -109,7 +109,7 @@ def _others(case: Case, seen: Seen) -> Iterator[Fault]:
                 yield Fault(words, "others")
 
 
-def _ended(seen: Seen) -> Files:
+def ended(seen: Seen) -> Files:
     """The files when the function has returned."""
     return [found for _, outcome, found in after_crashes(seen) if outcome == "killed"][-1]
 
@@ -120,7 +120,7 @@ def _extra(found: Files, case: Case) -> str:
 
 
 def _left(case: Case, seen: Seen) -> Iterator[Fault]:
-    extra = _extra(_ended(seen), case)
+    extra = _extra(ended(seen), case)
     if extra:
         yield Fault(f"your function leaves {extra} in the folder", "left")
 
@@ -172,31 +172,3 @@ def _writes(case: Case, seen: Seen) -> Iterator[Fault]:
     wrote = sum(len(operation[2]) for operation in seen["done"] if operation[0] == "write")
     if wrote > len(data):
         yield Fault(f"you write {wrote} bytes for a file of {len(data)}", "written")
-
-
-def fingerprint(case: Case, seen: Seen) -> dict[str, Any]:
-    """What tells one answer from another, whatever it calls its temporary file.
-
-    Its faults of the first kind, and what it did that has to do with these: what it reads, or, for
-    a power cut, syncs, the file itself as the old or the new one, or another; whether it takes the
-    file itself away, and brings the new one; and where it changes nothing, what it asks for.
-    """
-    name, done = case.args[0][1], seen["done"]
-    keys = sorted({fault.key for fault in faults(case, seen)})
-    told = {"read"} | ({"sync"} if not any(key.startswith("killed") for key in keys) else set())
-    told |= {"sync_names"} if any(key.endswith("in the end") for key in keys) else set()
-    told |= set() if writing(done) else set(READING)
-    did, which = set(), "the old file"
-    for what, *texts in done:
-        of = which if texts[:1] == [name] else ""
-        if what in told:
-            did.add(f"{what} {of}")
-        elif what in ("remove", "rename") and of:
-            did.add(f"{what}s it")
-        if what in ("write", "rename") and name == texts[what == "rename"]:
-            which = "the new file"
-    if used(done) - {name}:
-        did.add("uses another file")
-    if _ended(seen).get(name) == case.args[0][2]:
-        did.add("brings the file")
-    return {"faults": keys, "did": sorted(did)}
