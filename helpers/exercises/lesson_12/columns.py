@@ -9,16 +9,19 @@ are, and what the function is given is left alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import torch
 
+from helpers.algorithms.messages import collectives
 from helpers.exercises.common import WORLDS, rng, self_hint
 from helpers.exercises.compare import close, count, rounded, times
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_split import changed, left_alone, returned
-from helpers.exercises.lesson_12 import columns_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-10
 _NAMES = ("y", "dx")
@@ -69,9 +72,9 @@ def _overwrites(case: Case, seen: Observation) -> str | None:
         if place is not None and place in range(4):
             name = ("x", "weight", "bias", "gradient")[place]
             return (
-                f"{case.name}, rank {rank}'s `{name}` is not what it was: you wrote into it. The "
-                "layer below and the gradient of the weights still need it, so put what you make "
-                "into a tensor of your own."
+                f"rank {rank}'s `{name}` is not what it was: you wrote into it. The layer below "
+                "and the gradient of the weights still need it, so put what you make into a tensor "
+                "of your own."
             )
     return None
 
@@ -82,21 +85,21 @@ def _enough(case: Case) -> int:
     return int((n - 1) * y.nbytes + n * (n - 1) * dx.nbytes)
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """y and dx on every rank, and no more bytes than a gather and a plain sum need."""
     for rank, value in enumerate(seen.values):
         pair = _pair(value)
         if pair is None:
-            return f"{case.name}, rank {rank} returns no pair: give (y, dx)."
+            yield f"rank {rank} returns no pair: give (y, dx)."
+            continue
         for name, got in zip(_NAMES, pair, strict=True):
             if not close(got, case.facts[name], _TOLERANCE):
                 why = rounded([got], [case.facts[name]])
-                return f"{case.name}, rank {rank}'s {name} is not that of the whole layer{why}."
-    if not_waited(case, seen) or _overwrites(case, seen):
-        return not_waited(case, seen) or _overwrites(case, seen)
+                yield f"rank {rank}'s {name} is not that of the whole layer{why}."
+    yield not_waited(case, seen)
+    yield _overwrites(case, seen)
     if sum(seen.bytes) > _enough(case):
-        return f"{case.name}, {sum(seen.bytes)} B were sent where {_enough(case)} B are enough."
-    return None
+        yield f"{sum(seen.bytes)} B were sent where {_enough(case)} B are enough."
 
 
 def _too_many(case: Case, seen: Observation, why: str) -> str | None:
@@ -105,7 +108,7 @@ def _too_many(case: Case, seen: Observation, why: str) -> str | None:
     if case.ranks == 1 or sent <= enough or any(_off(case, seen, name) for name in _NAMES):
         return None
     much = f"{times(sent, enough)} the bytes that are enough were sent"
-    return f"{case.name}, the values are right, but {much}: {why}"
+    return f"the values are right, but {much}: {why}"
 
 
 def _sent(seen: Observation, rank: int) -> set[int | None]:
@@ -156,16 +159,86 @@ def compared(case: Case, seen: Observation) -> Any:
     return next(([name, off] for name in _NAMES if (off := _off(case, seen, name))), [])
 
 
+def gathered(comm: Any, part: Any, dim: int) -> Any:
+    """Every rank's part, one beside the other."""
+    others = [rank for rank in range(comm.size) if rank != comm.rank]
+    sending = [comm.isend(part, rank) for rank in others]
+    parts = {comm.rank: part, **{rank: comm.recv(rank) for rank in others}}
+    for request in sending:
+        request.wait()
+    return torch.cat([parts[rank] for rank in range(comm.size)], dim)
+
+
 def reference(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
     """Slices to everybody; the ranks' parts of dx summed."""
-    return wrong.layer(comm, x, weight, bias, gradient)
+    y = gathered(comm, x @ weight.T + bias, 1)
+    units = gradient.shape[1]
+    mine = slice(comm.rank * units // comm.size, (comm.rank + 1) * units // comm.size)
+    dx = gradient[:, mine] @ weight
+    return y, collectives.all_reduce_ring(comm, dx)
 
 
-_OTHER_ORDER = (
-    "the slices of y do not lie in the order of the ranks: each rank put its own first. Unit 0 "
-    "belongs to rank 0, wherever it is gathered."
-)
+def through_rank_0(comm: Any, part: Any, dim: int) -> Any:
+    if comm.rank:
+        comm.send(part, 0)
+        return comm.recv(0)
+    whole = torch.cat([part, *(comm.recv(rank) for rank in range(1, comm.size))], dim)
+    for rank in range(1, comm.size):
+        comm.send(whole, rank)
+    return whole
 
+
+WRONG = """
+y not gathered
+    | return y => return x @ weight.T + bias
+    each rank returned only its own units of y: the next layer needs all of them on every rank, so
+    gather the slices.
+no bias
+    | weight.T + bias => weight.T
+    y is x Wᵀ without b: add your own units' bias.
+slices in another order
+    | [parts[rank] for rank in range(comm.size)] => [part, *(parts[rank] for rank in others)]
+    ! other_order
+slices turned round
+    | parts[rank] => parts[(comm.rank + rank) % comm.size]
+    ! other_order
+dx of the own units alone
+    | return y, collectives.all_reduce_ring(comm, dx)
+        => return (y, dx, collectives.all_reduce_ring(comm, dx.clone()))[:2]
+    each rank's dx is only what its own units say of x. Every unit of the layer used x, so the
+    ranks' parts have to be summed: an all-reduce.
+the whole gradient summed again
+    | dx) => dx) * comm.size
+    dx is {ranks} times too large: every rank has the whole gradient of y already, so take your
+    slice of it; a sum over the ranks counts it again and again.
+averaged and not summed
+    | dx) => dx) / comm.size
+    dx is {ranks} times too small: the ranks hold different units of one layer, not copies of it, so
+    their parts are added and not averaged.
+y summed from zeros
+    | y = gathered(comm, x @ weight.T + bias, 1) => y = torch.zeros_like(gradient)
+    | return y => y[:, mine] = x @ weight.T + bias; return collectives.all_reduce_naive(comm, y)
+    the values are right, but {times} the bytes that are enough were sent. A sum of tensors that are
+    mostly zeros moves whole layers: send each rank's slice of y as it is.
+sends to itself
+    | if rank != comm.rank =>
+    ? waits for a message from rank 0
+in place
+    | collectives.all_reduce_ring(comm, dx) => x.copy_(collectives.all_reduce_ring(comm, dx))
+    ? you wrote into it
+never waits
+    | request.wait() => pass
+    ? returned without waiting for
+sends weights
+    | y = gathered(comm, x @ weight.T + bias, 1)
+        => weight, bias = gathered(comm, weight, 0), gathered(comm, bias, 0)
+    | return y, collectives.all_reduce_ring(comm, dx) => return x @ weight.T + bias, dx
+    | gradient[:, mine] => gradient
+    ? Weights stay where they are
+through rank 0
+    | y = gathered( => y = through_rank_0(
+    ? sent all of it to everybody
+"""
 
 EXERCISE = Exercise(
     number="12.2",
@@ -195,46 +268,12 @@ EXERCISE = Exercise(
         "gathered in slices."
     ),
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "y not gathered",
-            wrong.not_gathered,
-            "each rank returned only its own units of y: the next layer needs all of them on "
-            "every rank, so gather the slices.",
-        ),
-        WrongAnswer("no bias", wrong.no_bias, "y is x Wᵀ without b: add your own units' bias."),
-        WrongAnswer("slices in another order", wrong.mine_first, _OTHER_ORDER),
-        WrongAnswer("slices turned round", wrong.turned, _OTHER_ORDER),
-        WrongAnswer(
-            "dx of the own units alone",
-            wrong.own_part,
-            "each rank's dx is only what its own units say of x. Every unit of the layer used x, "
-            "so the ranks' parts have to be summed: an all-reduce.",
-        ),
-        WrongAnswer(
-            "the whole gradient summed again",
-            wrong.gradient_summed,
-            "dx is {ranks} times too large: every rank has the whole gradient of y already, so "
-            "take your slice of it; a sum over the ranks counts it again and again.",
-        ),
-        WrongAnswer(
-            "averaged and not summed",
-            wrong.averaged,
-            "dx is {ranks} times too small: the ranks hold different units of one layer, not "
-            "copies of it, so their parts are added and not averaged.",
-        ),
-        WrongAnswer(
-            "y summed from zeros",
-            wrong.from_zeros,
-            "the values are right, but {times} the bytes that are enough were sent. A sum of "
-            "tensors that are mostly zeros moves whole layers: send each rank's slice of y as it "
-            "is.",
-        ),
-        WrongAnswer("sends to itself", wrong.to_itself, hint="waits for a message from rank 0"),
-        WrongAnswer("in place", wrong.in_place, hint="you wrote into it"),
-        WrongAnswer("never waits", wrong.never_waits, hint="returned without waiting for"),
-        WrongAnswer("sends weights", wrong.sends_weights, hint="Weights stay where they are"),
-        WrongAnswer("through rank 0", wrong.through_rank_0, hint="sent all of it to everybody"),
+    wrong=wrong_answers(
+        "12.2",
+        WRONG,
+        (reference, gathered),
+        other_order="the slices of y do not lie in the order of the ranks: each rank put its own "
+        "first. Unit 0 belongs to rank 0, wherever it is gathered.",
     ),
     figure=0,
 )

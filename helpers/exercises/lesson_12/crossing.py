@@ -7,17 +7,16 @@ device that has a unit connected to it, however many units those are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from helpers.algorithms.splitting.partly_connected import crossings as reference
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import count, describe, number
 from helpers.exercises.drives import plain_call
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 Pairs = list[tuple[int, int]]
-Counting = Callable[[Pairs, list[int], list[int]], int]
 
 
 def cases(seed: int) -> list[Case]:
@@ -56,7 +55,7 @@ def claim(case: Case, seen: Observation) -> str | None:
     want = case.facts["right"]
     if number(seen.values[0]) == want:
         return None
-    return f"{case.name}, {count(want, 'value')} cross; you count {describe(seen.values[0])}."
+    return f"{count(want, 'value')} cross; you count {describe(seen.values[0])}."
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -73,27 +72,7 @@ _no_such_unit = fails_with(
 )
 
 
-def _distinct(key: Callable[[int, int, int, int], Any]) -> Counting:
-    """An answer that counts distinct keys: of the units j and i of a connection, their devices."""
-
-    def crossings(connections: Pairs, below: list[int], above: list[int]) -> int:
-        return len({key(j, i, below[j], above[i]) for j, i in connections} - {None})
-
-    return crossings
-
-
-_connections = _distinct(lambda j, i, b, a: (j, i) if a != b else None)
-_once_a_unit = _distinct(lambda j, i, b, a: j if a != b else None)
-_also_at_home = _distinct(lambda j, i, b, a: (j, a))
-_units_above = _distinct(lambda j, i, b, a: (i, b) if a != b else None)
-_pairs_of_devices = _distinct(lambda j, i, b, a: (b, a) if a != b else None)
-
-
-def _devices_below(pairs: Pairs, below: list[int], above: list[int]) -> int:
-    return len({(j, above[i]) for j, i in pairs if above[i] != below[j] and above[i] in below})
-
-
-def _the_one_before(pairs: Pairs, below: list[int], above: list[int]) -> int:
+def the_one_before(pairs: Pairs, below: list[int], above: list[int]) -> int:
     total, last = 0, None
     for j, i in pairs:
         if above[i] != below[j] and (j, above[i]) != last:
@@ -102,19 +81,40 @@ def _the_one_before(pairs: Pairs, below: list[int], above: list[int]) -> int:
     return total
 
 
-def _turned_round(pairs: Pairs, below: list[int], above: list[int]) -> int:
-    # Only where both units are there: an IndexError is the family's.
-    there = [(i, j) for i, j in pairs if i < len(above) and j < len(below)]
-    return len({(j, above[i]) for i, j in there if above[i] != below[j]})
-
-
-def _lists_above(pairs: Pairs, below: list[int], above: list[int]) -> int:
-    sent: list[set[int]] = [set() for _ in above]
-    for j, i in pairs:
-        if above[i] != below[j]:
-            sent[j].add(above[i])
-    return sum(map(len, sent))
-
+WRONG = """
+connections counted
+    | (j, above[i]) => (j, i)
+    {count}: two connections from one unit to one device need its value there only once.
+each unit counted once
+    | (j, above[i]) => j
+    {count}: a value that two other devices need is sent twice, once to each of them.
+home counted
+    | if below[j] != above[i] => if True
+    {count}: a unit's own device has its value.
+units above
+    | (j, above[i]) => (i, below[j])
+    {count}: what crosses is a value of the unit below.
+messages counted
+    | (j, above[i]) => (below[j], above[i])
+    {count}: that is how many messages there are; asked is how many values are in them.
+compared with the one before alone
+    = the_one_before
+    {count}: you compare each connection with the one before it, and those of one unit need not
+    follow one another. Keep all pairs that were counted, in a set.
+turned round
+    | for j, i in => for i, j in
+    | raise ValueError( => continue; raise ValueError(
+    {count}: a connection is (unit below, unit above).
+devices of the layer below alone
+    | if below[j] != above[i] => if below[j] != above[i] and above[i] in below
+    {count}: a device may hold units of the upper layer alone. Look at `above` for who needs a
+    value, and at `below` for where it is.
+lists above
+    | needed = set() => needed = [set() for _ in above]
+    | needed.add((j, above[i])) => needed[j].add(above[i])
+    | len(needed) => sum(map(len, needed))
+    ? the layers need not be of one size
+"""
 
 EXERCISE = Exercise(
     number="12.3",
@@ -138,42 +138,6 @@ EXERCISE = Exercise(
         "those that somebody there needs."
     ),
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "connections counted",
-            _connections,
-            "{count}: two connections from one unit to one device need its value there only once.",
-        ),
-        WrongAnswer(
-            "each unit counted once",
-            _once_a_unit,
-            "{count}: a value that two other devices need is sent twice, once to each of them.",
-        ),
-        WrongAnswer("home counted", _also_at_home, "{count}: a unit's own device has its value."),
-        WrongAnswer(
-            "units above", _units_above, "{count}: what crosses is a value of the unit below."
-        ),
-        WrongAnswer(
-            "messages counted",
-            _pairs_of_devices,
-            "{count}: that is how many messages there are; asked is how many values are in them.",
-        ),
-        WrongAnswer(
-            "compared with the one before alone",
-            _the_one_before,
-            "{count}: you compare each connection with the one before it, and those of one unit "
-            "need not follow one another. Keep all pairs that were counted, in a set.",
-        ),
-        WrongAnswer(
-            "turned round", _turned_round, "{count}: a connection is (unit below, unit above)."
-        ),
-        WrongAnswer(
-            "devices of the layer below alone",
-            _devices_below,
-            "{count}: a device may hold units of the upper layer alone. Look at `above` for who "
-            "needs a value, and at `below` for where it is.",
-        ),
-        WrongAnswer("lists above", _lists_above, hint="the layers need not be of one size"),
-    ),
+    wrong=wrong_answers("12.3", WRONG, reference, the_one_before),
     ranked=False,
 )

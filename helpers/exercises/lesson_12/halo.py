@@ -4,22 +4,24 @@
 more above and below: the last ones of the rank before, the first ones of the rank after, zeros
 beyond the picture. The claim: the values, exactly 2 · reach rows sent by an inner rank, all ranks
 at once, so that the time does not grow with their number, and this rank's rows left as they are.
+The file is long because of the twenty-one answers that borrow too little, too much or elsewhere.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from helpers.exercises.common import WORLDS, rng, self_hint
 from helpers.exercises.compare import close, count, describe, is_array, rounded, short, worlds
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_split import changed, left_alone
-from helpers.exercises.lesson_12 import halo_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _LATENCY, _BANDWIDTH = 1e-3, 1e6
 _WAITS = re.compile(r"(send|receive)\b.* rank (\d+)")
@@ -60,34 +62,30 @@ def _quick(case: Case) -> float:
     return 4.4 * (_LATENCY + float(case.facts["border"]) / _BANDWIDTH)
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The values; only the borders; all ranks at once."""
-    if found := not_waited(case, seen) or _overwrites(case, seen):
-        return found
+    yield not_waited(case, seen)
+    yield _overwrites(case, seen)
     for rank, want in enumerate(case.facts["want"]):
         got = seen.values[rank]
         if not is_array(got, want.shape):
-            return (
-                f"{case.name}, rank {rank} returned {describe(got)}; it should be a tensor of "
-                f"shape {want.shape}."
-            )
+            shape = f"it should be a tensor of shape {want.shape}"
+            yield f"rank {rank} returned {describe(got)}; {shape}."
         if not close(got, want, 0.0):
             why = rounded([got], [want])
-            return f"{case.name}, rank {rank}'s rows and halo are not those of the picture{why}."
+            yield f"rank {rank}'s rows and halo are not those of the picture{why}."
     if seen.bytes != _needed(case):
-        sent, borders = sum(seen.bytes), sum(_needed(case))
-        return f"{case.name}, {sent} B were sent; the borders are {borders} B."
+        yield f"{sum(seen.bytes)} B were sent; the borders are {sum(_needed(case))} B."
     if max(seen.seconds) > _quick(case):
-        return f"{case.name}, it took {short(max(seen.seconds) * 1e3)} ms."
-    return None
+        yield f"it took {short(max(seen.seconds) * 1e3)} ms."
 
 
 def _overwrites(case: Case, seen: Observation) -> str | None:
     for rank, value in enumerate(seen.values):
         if changed(value) == 0:
             return (
-                f"{case.name}, rank {rank}'s `rows` are not what they were: you wrote into them. "
-                "Backward needs them as they are, so put the wider picture into a new tensor."
+                f"rank {rank}'s `rows` are not what they were: you wrote into them. Backward needs "
+                "them as they are, so put the wider picture into a new tensor."
             )
     return None
 
@@ -99,8 +97,8 @@ def _beyond(case: Case, seen: Observation) -> str | None:
     below = f"rank {case.ranks}," in seen.text
     who, where = (case.ranks - 1, "below") if below else (0, "above")
     return (
-        f"{case.name}, rank {who} asks for a neighbour {where} it, and there is none. A picture "
-        "ends there, and the halo is zeros: send and receive only where there is a neighbour."
+        f"rank {who} asks for a neighbour {where} it, and there is none. A picture ends there, and "
+        "the halo is zeros: send and receive only where there is a neighbour."
     )
 
 
@@ -123,13 +121,13 @@ def _one_alone(case: Case, seen: Observation) -> str | None:
         way = "last" if (other < rank) == (doing == "receive") else "first"
         if doing == "receive":
             return (
-                f"{case.name}, rank {rank} waits for the {way} rows of rank {other}, which has "
-                "returned and never sent them: a rank sends its first rows up and its last rows "
-                "down, wherever it has a neighbour there."
+                f"rank {rank} waits for the {way} rows of rank {other}, which has returned and "
+                "never sent them: a rank sends its first rows up and its last rows down, wherever "
+                "it has a neighbour there."
             )
         return (
-            f"{case.name}, rank {rank} sends its {way} rows to rank {other}, which has returned "
-            "without receiving them: a rank has a halo on every side where it has a neighbour."
+            f"rank {rank} sends its {way} rows to rank {other}, which has returned without "
+            "receiving them: a rank has a halo on every side where it has a neighbour."
         )
     return None
 
@@ -140,10 +138,7 @@ def _all_wait(case: Case, seen: Observation) -> str | None:
     does, instead = "sends", "your sends with `isend`, receive, and wait for the sends afterwards"
     if {doing for _, doing, _ in _waits(seen)} == {"receive"}:
         does, instead = "receives", "both sends with `isend` before you receive"
-    return (
-        f"{case.name}, every rank {does} first and waits for a neighbour that does the same. "
-        f"Start {instead}."
-    )
+    return f"every rank {does} first and waits for a neighbour that does the same. Start {instead}."
 
 
 def _beyond_not_zero(case: Case, seen: Observation) -> str | None:
@@ -156,8 +151,8 @@ def _beyond_not_zero(case: Case, seen: Observation) -> str | None:
     if all(close(got, want, 0.0) for got, want in pairs):
         return None
     return (
-        f"{case.name}, beyond the picture's top and bottom the halo holds something else than "
-        "zeros: the convolution of the whole picture sees zeros there."
+        "beyond the picture's top and bottom the halo holds something else than zeros: the "
+        "convolution of the whole picture sees zeros there."
     )
 
 
@@ -166,7 +161,7 @@ def _in_a_chain(case: Case, seen: Observation) -> str | None:
     if max(seen.seconds) <= _quick(case) or not all(close(*pair, 0.0) for pair in pairs):
         return None
     return (
-        f"{case.name}, the values are right, but the ranks went one after the other: "
+        "the values are right, but the ranks went one after the other: "
         f"{short(max(seen.seconds) * 1e3)} ms where {short(_quick(case) * 1e3)} ms are enough. "
         "Send to both neighbours with `isend` before you wait for either."
     )
@@ -193,10 +188,102 @@ def reference(comm: Any, rows: Any, reach: int) -> Any:
     return add_halo(comm, rows[None, None], reach)[0, 0]
 
 
-_BOTH = "a filter looks both ways, so a rank between two others needs rows of both."
-_BELOW = f"no rank borrowed anything below its rows: {_BOTH}"
-_ABOVE = f"no rank borrowed anything above its rows: {_BOTH}"
+def halo(comm: Any, rows: Any, reach: int) -> Any:
+    """As the reference, in one piece."""
+    up, down = comm.rank - 1, comm.rank + 1
+    lent = [(down, rows[-reach:]), (up, rows[:reach])]
+    sending = [comm.isend(part, rank) for rank, part in lent if 0 <= rank < comm.size]
+    nothing = rows.new_zeros(reach, rows.shape[1])
+    above = comm.recv(up) if up >= 0 else nothing
+    below = comm.recv(down) if down < comm.size else nothing
+    for request in sending:
+        request.wait()
+    return torch.cat([above, rows, below])
 
+
+WRONG = """
+to itself
+    | (up, rows => (comm.rank, rows), (up, rows
+    ? Rank 0 waits for a message from rank 0
+no guard
+    | if 0 <= rank < comm.size =>
+    | if up >= 0 else nothing =>
+    | if down < comm.size else nothing =>
+    ? asks for a neighbour above it
+blocking sends
+    | comm.isend( => comm.send(
+    ? every rank sends first and waits
+receives first
+    | sending = [ => sending = (
+    | comm.size] => comm.size)
+    ? every rank receives first
+never sends down
+    | (down, rows[-reach:]), =>
+    ? never sent them
+misses the last
+    | if down < comm.size => if down + 1 < comm.size
+    ? without receiving them
+never waits
+    | request.wait() => pass
+    ? returned without waiting for
+in place
+    | return torch.cat([above, rows, below])
+        => return (torch.cat([above, rows, below]), rows.zero_())[0]
+    ? you wrote into them
+repeats the border
+    | up >= 0 else nothing => up >= 0 else rows[:1].expand(reach, -1)
+    | down < comm.size else nothing => down < comm.size else rows[-1:].expand(reach, -1)
+    ? something else than zeros
+a chain
+    | sending = [ => sending = (
+    | comm.size] => comm.size)
+    | comm.recv(down) => next(sending).wait() or comm.recv(down)
+    ? one after the other
+a ring
+    | comm.rank - 1, comm.rank + 1 => (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
+    | if 0 <= rank < comm.size => if comm.size > 1
+    | up >= 0 else nothing => comm.size > 1 else rows[-reach:]
+    | down < comm.size else nothing => comm.size > 1 else rows[:reach]
+    the first rank borrowed from the last: that is a ring. A picture ends at its top and bottom,
+    where the halo is zeros and nobody is asked.
+the border of the other side
+    | (down, rows[-reach:]), (up, rows[:reach]) => (down, rows[:reach]), (up, rows[-reach:])
+    each rank sent the border that lies on the other side: the rank above needs your first rows, the
+    rank below your last.
+the halos on the wrong sides
+    | [above, rows, below] => [below, rows, above]
+    the halos lie on the wrong sides: what comes from the rank before belongs above, what comes from
+    the rank after below. `torch.cat([above, rows, below])`.
+the neighbours swapped
+    | (down, rows[-reach:]), (up, rows[:reach]) => (down, rows[:reach]), (up, rows[-reach:])
+    | [above, rows, below] => [below, rows, above]
+    you take the rank after for the one above. Rank 0 has the picture's top: above a rank lies the
+    one before it, `comm.rank - 1`.
+nothing from below
+    | [above, rows, below] => [above, rows, below * 0]
+    ! below
+nothing from above
+    | [above, rows, below] => [above * 0, rows, below]
+    ! above
+nothing from below, no zeros
+    | [above, rows, below] => [above, rows]
+    ! below
+nothing from above, no zeros
+    | [above, rows, below] => [rows, below]
+    ! above
+no zeros beyond the picture
+    | rows.new_zeros(reach => rows.new_zeros(0
+    the first and the last rank's results are {reach} rows short: beyond the picture the halo is
+    zeros, or the convolution would lose rows there.
+one row
+    | [above, rows, below] => [above[-1:], rows, below[:1]]
+    one row was borrowed; a reach of {reach} has {reach}.
+more than the borders
+    | (down, rows[-reach:]), (up, rows[:reach]) => (down, rows), (up, rows)
+    | [above, rows, below] => [above[-reach:], rows, below[:reach]]
+    the values are right, but {sent} B were sent and the borders are {borders} B: send only the rows
+    that the neighbour sees.
+"""
 
 EXERCISE = Exercise(
     number="12.4",
@@ -225,60 +312,14 @@ EXERCISE = Exercise(
     numbers=numbers,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer("to itself", wrong.to_itself, hint="Rank 0 waits for a message from rank 0"),
-        WrongAnswer("no guard", wrong.no_guard, hint="asks for a neighbour above it"),
-        WrongAnswer("blocking sends", wrong.blocking, hint="every rank sends first and waits"),
-        WrongAnswer("receives first", wrong.receives_first, hint="every rank receives first"),
-        WrongAnswer("never sends down", wrong.never_sends_down, hint="never sent them"),
-        WrongAnswer("misses the last", wrong.misses_the_last, hint="without receiving them"),
-        WrongAnswer("never waits", wrong.never_waits, hint="returned without waiting for"),
-        WrongAnswer("in place", wrong.in_place, hint="you wrote into them"),
-        WrongAnswer("repeats the border", wrong.repeats, hint="something else than zeros"),
-        WrongAnswer("a chain", wrong.chain, hint="one after the other"),
-        WrongAnswer(
-            "a ring",
-            wrong.ring,
-            "the first rank borrowed from the last: that is a ring. A picture ends at its top and "
-            "bottom, where the halo is zeros and nobody is asked.",
-        ),
-        WrongAnswer(
-            "the border of the other side",
-            wrong.other_side,
-            "each rank sent the border that lies on the other side: the rank above needs your "
-            "first rows, the rank below your last.",
-        ),
-        WrongAnswer(
-            "the halos on the wrong sides",
-            wrong.wrong_sides,
-            "the halos lie on the wrong sides: what comes from the rank before belongs above, "
-            "what comes from the rank after below. `torch.cat([above, rows, below])`.",
-        ),
-        WrongAnswer(
-            "the neighbours swapped",
-            wrong.swapped,
-            "you take the rank after for the one above. Rank 0 has the picture's top: above a "
-            "rank lies the one before it, `comm.rank - 1`.",
-        ),
-        WrongAnswer("nothing from below", wrong.only_above, _BELOW),
-        WrongAnswer("nothing from above", wrong.only_below, _ABOVE),
-        WrongAnswer("nothing from below, no zeros", wrong.above_alone, _BELOW),
-        WrongAnswer("nothing from above, no zeros", wrong.below_alone, _ABOVE),
-        WrongAnswer(
-            "no zeros beyond the picture",
-            wrong.no_zeros,
-            "the first and the last rank's results are {reach} rows short: beyond the picture the "
-            "halo is zeros, or the convolution would lose rows there.",
-        ),
-        WrongAnswer(
-            "one row", wrong.one_row, "one row was borrowed; a reach of {reach} has {reach}."
-        ),
-        WrongAnswer(
-            "more than the borders",
-            wrong.whole_slices,
-            "the values are right, but {sent} B were sent and the borders are {borders} B: send "
-            "only the rows that the neighbour sees.",
-        ),
+    wrong=wrong_answers(
+        "12.4",
+        WRONG,
+        halo,
+        below="no rank borrowed anything below its rows: a filter looks both ways, so a rank "
+        "between two others needs rows of both.",
+        above="no rank borrowed anything above its rows: a filter looks both ways, so a rank "
+        "between two others needs rows of both.",
     ),
     figure=0,
 )

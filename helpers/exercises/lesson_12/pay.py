@@ -8,8 +8,7 @@ seconds, to a millionth, and the list of widths left as it was.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -17,7 +16,8 @@ from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number, told_apart
 from helpers.exercises.drives_kept import call_with_tensors
 from helpers.exercises.drives_split import changed
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -58,8 +58,8 @@ def _changes_widths(case: Case, seen: Observation) -> str | None:
     if changed(seen.values[0]) is None:
         return None
     return (
-        f"{case.name}, `widths` is not what it was: you changed the list, as `pop` does, and "
-        "whoever gave it to you has it no more. Go over it with a loop, or over `list(widths)`."
+        "`widths` is not what it was: you changed the list, as `pop` does, and whoever gave it to "
+        "you has it no more. Go over it with a loop, or over `list(widths)`."
     )
 
 
@@ -73,7 +73,7 @@ def claim(case: Case, seen: Observation) -> str | None:
     if got is None:
         return f"Return the seconds, one number; yours gave {describe(seen.values[0])}."
     counted, right = told_apart(got * 1e6, want * 1e6)
-    return f"{case.name}, you count {counted} µs; it is {right} µs."
+    return f"you count {counted} µs; it is {right} µs."
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -103,92 +103,69 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-Term = Callable[[int, int, int, int], float]  # of rows, inputs, outputs and ranks
-
-
-def _counted(
-    rows: int,
-    widths: list[int],
-    ranks: int,
-    rate: float,
-    alpha: float,
-    beta: float,
-    work: Term = lambda b, i, o, n: 2 * b * i * o / n,
-    nbytes: Term = lambda b, i, o, n: 4 * b * o / n,
-    messages: Callable[[int], float] = lambda n: n - 1,
-) -> float:
-    """The seconds, layer by layer. work: operations of a layer; nbytes: of each of its messages."""
-    seconds = 0.0
-    for inputs, outputs in pairwise(widths):
-        seconds += work(rows, inputs, outputs, ranks) / rate
-        seconds += messages(ranks) * (alpha + beta * nbytes(rows, inputs, outputs, ranks))
-    return seconds
-
-
 def reference(
     rows: int, widths: list[int], ranks: int, rate: float, alpha: float, beta: float
 ) -> float:
     """Layer by layer."""
-    return _counted(rows, widths, ranks, rate, alpha, beta)
-
-
-def _with(**terms: Any) -> Callable[..., float]:
-    """An answer with other terms."""
-
-    def split_seconds(*given: Any) -> float:
-        return _counted(*given, **terms)
-
-    return split_seconds
-
-
-def _without(lost: Callable[[int, list[int], int, float, float], float]) -> Callable[..., float]:
-    """An answer that forgets some seconds: of rows, widths, ranks, α and β."""
-
-    def split_seconds(*given: Any) -> float:
-        rows, widths, ranks, _, alpha, beta = given
-        return reference(*given) - (ranks - 1) * lost(rows, widths, ranks, alpha, beta)
-
-    return split_seconds
-
-
-_one_operation = _with(work=lambda b, i, o, n: b * i * o / n)
-_not_shared = _with(work=lambda b, i, o, n: 2 * b * i * o)
-_in_numbers = _with(nbytes=lambda b, i, o, n: b * o / n)
-_whole_layers = _with(nbytes=lambda b, i, o, n: 4 * b * o)
-_no_rows = _with(nbytes=lambda b, i, o, n: 4 * o / n)
-_inputs_sent = _with(nbytes=lambda b, i, o, n: 4 * b * i / n)
-_to_itself = _with(messages=lambda n: n)
-_rounded_down = _with(
-    work=lambda b, i, o, n: 2 * b * i * (o // n), nbytes=lambda b, i, o, n: 4 * b * (o // n)
-)
-_rounded_up = _with(
-    work=lambda b, i, o, n: 2 * b * i * -(-o // n), nbytes=lambda b, i, o, n: 4 * b * -(-o // n)
-)
-_numbers_rounded = _with(nbytes=lambda b, i, o, n: 4 * (b * o // n))
-_bytes_rounded = _with(nbytes=lambda b, i, o, n: 4 * b * o // n)
-_one_latency = _without(lambda b, widths, n, alpha, beta: (len(widths) - 2) * alpha)
-_no_latency = _without(lambda b, widths, n, alpha, beta: (len(widths) - 1) * alpha)
-_last_not_sent = _without(lambda b, widths, n, alpha, beta: alpha + beta * 4 * b * widths[-1] / n)
-
-
-def _at_once(rows: int, widths: list[int], ranks: int, rate: float, *link: float) -> float:
-    layers = [(rows, [*pair], ranks) for pair in pairwise(widths)]
-    computed = [reference(*layer, rate, 0.0, 0.0) for layer in layers]
-    return sum(map(max, computed, (reference(*layer, math.inf, *link) for layer in layers)))
-
-
-def _pops(rows: int, widths: list[int], *others: Any) -> float:
-    seconds = reference(rows, widths, *others)
-    widths.clear()
+    seconds = 0.0
+    for inputs, outputs in pairwise(widths):
+        computing = 2 * rows * inputs * outputs / ranks / rate
+        sending = (ranks - 1) * (alpha + beta * (4 * rows * outputs / ranks))
+        seconds += computing + sending
     return seconds
 
 
-_ROUNDED = (
-    "{count}: you count whole units. The formula takes the mean slice, a width divided by N with "
-    "`/`, also where N does not divide it."
-)
-_WHOLE = "{count}: `//` drops a part of a message; divide with `/`, as the formula has fractions."
-
+WRONG = """
+changes the list of widths
+    | return seconds => return widths.clear() or seconds
+    ! _changes_widths
+a multiplication without its addition
+    | 2 * rows => rows
+    {count}: each weight costs a multiplication and an addition, two operations for each row.
+not shared
+    | inputs * outputs / ranks => inputs * outputs
+    {count}: a rank has 1/N of every layer's units.
+no bytes
+    | 4 * rows => rows
+    {count}: β is for a byte; a number has four.
+all sent
+    | 4 * rows * outputs / ranks => 4 * rows * outputs
+    {count}: a rank sends 1/N of a layer's outputs.
+one row sent
+    | 4 * rows => 4
+    {count}: a message has all rows of its slice.
+at once
+    | computing + sending => max(computing, sending)
+    {count}: messages begin when the slice is computed: add.
+inputs sent
+    | 4 * rows * outputs => 4 * rows * inputs
+    {count}: your messages are as large as the slice of a layer's inputs. Every rank has all inputs
+    already; what travels is its slice of the outputs.
+one latency
+    | return seconds => return seconds - (ranks - 1) * (len(widths) - 2) * alpha
+    {count}: every layer is gathered, and pays α anew.
+no latency
+    | alpha + beta => beta
+    {count}: a message costs α however small it is, and here that is most of it.
+itself
+    | ranks - 1 => ranks
+    you count {messages}; on {ranks} each sends {others}.
+slices rounded down
+    | outputs / ranks *=> (outputs // ranks)
+    ! rounded
+slices rounded up
+    | outputs / ranks *=> -(-outputs // ranks)
+    ! rounded
+bytes rounded
+    | 4 * rows * outputs / ranks => 4 * rows * outputs // ranks
+    ! whole
+numbers rounded
+    | 4 * rows * outputs / ranks => 4 * (rows * outputs // ranks)
+    ! whole
+the last layer's outputs not sent
+    | return seconds => return seconds - sending
+    {count}: the last layer's outputs are gathered too: every rank is to have all of them.
+"""
 
 EXERCISE = Exercise(
     number="12.1",
@@ -208,46 +185,15 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer("changes the list of widths", _pops, _changes_widths),
-        WrongAnswer(
-            "a multiplication without its addition",
-            _one_operation,
-            "{count}: each weight costs a multiplication and an addition, two operations for each "
-            "row.",
-        ),
-        WrongAnswer("not shared", _not_shared, "{count}: a rank has 1/N of every layer's units."),
-        WrongAnswer("no bytes", _in_numbers, "{count}: β is for a byte; a number has four."),
-        WrongAnswer("all sent", _whole_layers, "{count}: a rank sends 1/N of a layer's outputs."),
-        WrongAnswer("one row sent", _no_rows, "{count}: a message has all rows of its slice."),
-        WrongAnswer(
-            "at once", _at_once, "{count}: messages begin when the slice is computed: add."
-        ),
-        WrongAnswer(
-            "inputs sent",
-            _inputs_sent,
-            "{count}: your messages are as large as the slice of a layer's inputs. Every rank has "
-            "all inputs already; what travels is its slice of the outputs.",
-        ),
-        WrongAnswer(
-            "one latency", _one_latency, "{count}: every layer is gathered, and pays α anew."
-        ),
-        WrongAnswer(
-            "no latency",
-            _no_latency,
-            "{count}: a message costs α however small it is, and here that is most of it.",
-        ),
-        WrongAnswer("itself", _to_itself, "you count {messages}; on {ranks} each sends {others}."),
-        WrongAnswer("slices rounded down", _rounded_down, _ROUNDED),
-        WrongAnswer("slices rounded up", _rounded_up, _ROUNDED),
-        WrongAnswer("bytes rounded", _bytes_rounded, _WHOLE),
-        WrongAnswer("numbers rounded", _numbers_rounded, _WHOLE),
-        WrongAnswer(
-            "the last layer's outputs not sent",
-            _last_not_sent,
-            "{count}: the last layer's outputs are gathered too: every rank is to have all of "
-            "them.",
-        ),
+    wrong=wrong_answers(
+        "12.1",
+        WRONG,
+        reference,
+        _changes_widths,
+        rounded="{count}: you count whole units. The formula takes the mean slice, a width divided "
+        "by N with `/`, also where N does not divide it.",
+        whole="{count}: `//` drops a part of a message; divide with `/`, as the formula has "
+        "fractions.",
     ),
     ranked=False,
 )

@@ -4,16 +4,18 @@
 (steps, rows, width), state None at the start, then what the layer gave, (h, c) as an LSTM's. Rank 0
 has the inputs, the last rank returns the outputs of all steps. The claim: equal to one layer after
 the other on one device, and on the clock in (m + p − 1)/m of one rank's time, with m messages a
-rank: one for each chunk. On 5 ranks a message takes nearly as long as a chunk.
+rank: one for each chunk. On 5 ranks a message takes nearly as long as a chunk. The file is long
+because a wave may stand still, fail or come late in eleven ways, each with a look of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import torch
 
 from helpers.exercises.common import WORLDS, rng, self_hint
 from helpers.exercises.compare import (
@@ -28,8 +30,8 @@ from helpers.exercises.compare import (
 )
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_split import on_wave
-from helpers.exercises.lesson_12 import waves_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-12
 _SECONDS = 1e-3  # of a layer for one time step
@@ -98,32 +100,86 @@ def _late(case: Case, seen: Observation) -> bool:
     return _right(case, seen) and max(seen.seconds) > _turns(case)
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The values on the last rank, in m + p − 1 turns, in m messages a rank, all waited for."""
-    if not_waited(case, seen):
-        return not_waited(case, seen)
+    yield not_waited(case, seen)
     got, want = seen.values[-1], _outputs(case)
     if not is_array(got, want.shape):
-        return (
-            f"{case.name}, the last rank returned {describe(got)}; it should be the outputs of all "
-            f"steps, a tensor of shape {want.shape}."
+        yield (
+            f"the last rank returned {describe(got)}; it should be the outputs of all steps, a "
+            f"tensor of shape {want.shape}."
         )
     if not close(got, want, _TOLERANCE):
         close_by = rounded([got], [want])
-        return f"{case.name}, the outputs are not those of one layer after the other{close_by}."
+        yield f"the outputs are not those of one layer after the other{close_by}."
     for rank, value in enumerate(seen.values[:-1]):
         if value is not None:
-            return f"{case.name}, rank {rank} returned {describe(value)}; only the last rank does."
-    if _late(case, seen):
-        return _held_up(case, seen)
+            yield f"rank {rank} returned {describe(value)}; only the last rank does."
+    yield _held_up(case, seen)
     for rank in range(case.ranks):
         work = sum(e.end - e.start for e in seen.events if e.rank == rank and e.kind == "computing")
         if abs(work - case.facts["steps"] * _SECONDS) > 0.01 * _SECONDS:
-            return f"{case.name}, rank {rank}'s layer did not run once for every step."
+            yield f"rank {rank}'s layer did not run once for every step."
     most = case.facts["chunks"]
     if max(seen.messages) > most:
-        return f"{case.name}, a rank sent {max(seen.messages)} messages; {most} chunks are {most}."
-    return None
+        yield f"a rank sent {max(seen.messages)} messages; {most} chunks are {most}."
+
+
+def _from_nobody(case: Case, seen: Observation) -> str | None:
+    words = seen.waiting.get(0, "")
+    if "receive" not in words or len(seen.waiting) < case.ranks:
+        return None
+    return (
+        f"rank 0 {words}: the first rank has the inputs and receives from nobody. Cut them into "
+        "chunks there."
+    )
+
+
+def _no_such_rank(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "but the ranks are 0 to" not in seen.text:
+        return None
+    who, what = "rank 0 asks for a rank before", "has the inputs and cuts"
+    if f"rank {case.ranks}," in seen.text:
+        who, what = f"rank {case.ranks - 1} asks for a rank after", "keeps its outputs and returns"
+    return f"{who} it, and there is none: it {what} them itself."
+
+
+def _no_state(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "`layer` was given a" not in seen.text:
+        return None
+    who = f"rank {seen.rank}"
+    if "at its first call" in seen.text:
+        return f"{who} made up a state for its first chunk: none is there yet: give `layer` None."
+    return (
+        f"{who} gave `layer` something else than its state. Keep the second value that it returns, "
+        "as it is: a state may be more than the last output, as an LSTM's."
+    )
+
+
+def _a_tuple_sent(case: Case, seen: Observation) -> str | None:
+    if seen.trouble != "failed" or "sent, not tuple" not in seen.text:
+        return None
+    return (
+        f"rank {seen.rank} sends a tuple, and `layer`'s state is one: it stays on its rank, for "
+        "this rank's next chunk. Only the outputs go to the next rank."
+    )
+
+
+def _too_few_chunks(case: Case, seen: Observation) -> str | None:
+    """Rank 0 has ended, and the next one still waits for a chunk."""
+    if 0 in seen.waiting or "receive" not in seen.waiting.get(1, ""):
+        return None
+    steps, chunks = case.facts["steps"], case.facts["chunks"]
+    why = "Send each chunk's outputs in the loop, as soon as `layer` has given them."
+    if -(-steps // -(-steps // chunks)) < chunks:
+        why = (
+            "`torch.chunk` makes pieces of ⌈steps/m⌉, and then there may be fewer of them; cut at "
+            "⌊k · steps/m⌋."
+        )
+    return (
+        f"rank 1 {seen.waiting[1]}, which has sent all that it has: fewer than {chunks} chunks. "
+        f"{why}"
+    )
 
 
 def _uneven(case: Case, seen: Observation) -> str | None:
@@ -131,9 +187,8 @@ def _uneven(case: Case, seen: Observation) -> str | None:
     if len(sizes) != len(wanted) or max(sizes) <= max(wanted) or not _late(case, seen):
         return None
     return (
-        f"{case.name}, your chunks have {listing(sizes)} steps: the longest holds up every rank "
-        f"after it. None needs more than {max(wanted)}: with cuts at ⌊k · steps/m⌋ they have "
-        f"{listing(wanted)}."
+        f"your chunks have {listing(sizes)} steps: the longest holds up every rank after it. None "
+        f"needs more than {max(wanted)}: with cuts at ⌊k · steps/m⌋ they have {listing(wanted)}."
     )
 
 
@@ -142,9 +197,8 @@ def _one_after_the_other(case: Case, seen: Observation) -> str | None:
     if case.ranks == 1 or not _right(case, seen) or took < 0.99 * case.ranks * alone:
         return None
     return (
-        f"{case.name}, it took {short(took * 1e3)} ms, {case.ranks} times one rank's work: each "
-        "rank began when the one before had finished the whole sequence. Send each chunk as soon "
-        "as it is there."
+        f"it took {short(took * 1e3)} ms, {case.ranks} times one rank's work: each rank began when "
+        "the one before had finished the whole sequence. Send each chunk as soon as it is there."
     )
 
 
@@ -155,9 +209,8 @@ def _own_message(case: Case, seen: Observation) -> str | None:
     if not _late(case, seen) or not all(takes <= gap < 2 * takes for gap in gaps):
         return None
     return (
-        f"{case.name}, it took {short(max(seen.seconds) * 1e3)} ms and a wave takes "
-        f"{short(_turns(case) * 1e3)} ms: each rank waits until its chunk has arrived before it "
-        "computes the next one. Start the message, `isend`, and wait for all of them at the end."
+        f"{_took(case, seen)}: each rank waits until its chunk has arrived before it computes the "
+        "next one. Start the message, `isend`, and wait for all of them at the end."
     )
 
 
@@ -165,10 +218,14 @@ def _held_up(case: Case, seen: Observation) -> str | None:
     if not _late(case, seen):
         return None
     return (
-        f"{case.name}, it took {short(max(seen.seconds) * 1e3)} ms and a wave takes "
-        f"{short(_turns(case) * 1e3)} ms: a rank waits before it goes on to its next chunk, for "
-        "something that it does not need. It needs the chunk below and its own state, nothing else."
+        f"{_took(case, seen)}: a rank waits before it goes on to its next chunk, for something "
+        "that it does not need. It needs the chunk below and its own state, nothing else."
     )
+
+
+def _took(case: Case, seen: Observation) -> str:
+    took, needed = max(seen.seconds), _turns(case)
+    return f"it took {short(took * 1e3)} ms and a wave takes {short(needed * 1e3)} ms"
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -205,8 +262,96 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
     """A chunk goes on as soon as it is there."""
-    return wrong.wave(comm, layer, inputs, chunks)
+    state, outputs, sending = None, [], []
+    for k in range(chunks):
+        if comm.rank > 0:
+            x = comm.recv(comm.rank - 1)
+        else:
+            x = inputs[k * len(inputs) // chunks : (k + 1) * len(inputs) // chunks]
+        out, state = layer(x, state)
+        outputs.append(out)
+        if comm.rank < comm.size - 1:
+            sending.append(comm.isend(out, comm.rank + 1))
+    for request in sending:
+        request.wait()
+    return torch.cat(outputs) if comm.rank == comm.size - 1 else None
 
+
+WRONG = """
+to itself
+    | comm.rank - 1 => comm.rank
+    ? waits for a message from rank 1
+first rank receives
+    | if comm.rank > 0 => if comm.size > 1
+    | comm.rank - 1 => (comm.rank - 1) % comm.size
+    ? receives from nobody
+asks for the next
+    | comm.rank - 1 => comm.rank + 1
+    ? asks for a rank after it
+last output
+    | outputs.append(out) => outputs.append(out); state = out[-1]
+    ? something else than its state
+zeros at the start
+    | layer(x, state) => layer(x, x[0] * 0 if state is None else state)
+    ? made up a state
+sends the state
+    | comm.isend(out, => comm.isend(state,
+    ? it stays on its rank
+sends them together
+    | if comm.rank < comm.size - 1 => if comm.rank < comm.size - 1 and k == chunks - 1
+    | comm.isend(out => comm.isend(torch.cat(outputs)
+    ? as `layer` has given them
+torch.chunk
+    | range(chunks) => range(chunks if comm.rank > 0 else len(inputs.chunk(chunks)))
+    | [k * len(inputs) // chunks : (k + 1) * len(inputs) // chunks] => .chunk(chunks)[k]
+    ? makes pieces of ⌈steps/m⌉
+never waits
+    | request.wait() => pass
+    ? returned without waiting for
+rest in the last
+    | len(inputs) // chunks *=> (len(inputs) // chunks)
+    | (k + 1) * (len(inputs) // chunks)
+        => (k + 1) * (len(inputs) // chunks) if k < chunks - 1 else None
+    ? the longest holds up every rank
+whole sequence
+    | range(chunks) => range(chunks := 1)
+    ? had finished the whole sequence
+blocking sends
+    | sending.append(comm.isend(out, comm.rank + 1)) => comm.send(out, comm.rank + 1)
+    ? until its chunk has arrived
+waits for a word
+    | outputs.append(out) => outputs.append(out); comm.rank and comm.send(out[:1], comm.rank - 1)
+    | comm.rank + 1)) => comm.rank + 1)); comm.recv(comm.rank + 1)
+    ? goes on to its next chunk
+another dimension is cut
+    | inputs[k * len(inputs) // chunks : (k + 1) * len(inputs) // chunks]
+        => inputs[:, k * inputs.shape[1] // chunks : (k + 1) * inputs.shape[1] // chunks]
+    | layer(x, state) => layer(x, None)
+    | torch.cat(outputs) => torch.cat(outputs, 1)
+    rank 0 went {turns} times over all {steps} steps: you cut another dimension than the first. A
+    chunk is some of the time steps, with all rows.
+the state is forgotten
+    | layer(x, state) => layer(x, None)
+    every chunk began without a state, as if the sequence started there. Keep what `layer` returns
+    as its second value, and give it to the next chunk.
+rest
+    | len(inputs) // chunks *=> (len(inputs) // chunks)
+    the last {lost} never ran: chunk k begins at ⌊k · steps/m⌋.
+last
+    | torch.cat(outputs) => out
+    only the last chunk's outputs were returned: `torch.cat`.
+a message for every step
+    | state, outputs, sending = None, [], []
+        => state, outputs, sending = None, [], []
+        ; chunks = int(comm.recv(comm.rank - 1)) if comm.rank > 0 else len(inputs)
+        ; comm.rank < comm.size - 1 and comm.send(torch.tensor(chunks), comm.rank + 1)
+    a rank sent {messages} messages, one for each step, where {chunks} were asked for: each costs
+    its latency. Send whole chunks.
+every rank returns
+    | if comm.rank == comm.size - 1 else None =>
+    every rank returned its outputs: only the last rank has the network's. The others return None,
+    and may forget a chunk that is sent.
+"""
 
 EXERCISE = Exercise(
     number="12.5",
@@ -224,11 +369,11 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(
         Mistake("a rank sends to itself", self_hint, unfinished=True),
-        Mistake("the first rank receives", wrong.from_nobody, unfinished=True),
-        Mistake("a rank that does not exist", wrong.no_such_rank, unfinished=True),
-        Mistake("something else than the state", wrong.no_state, unfinished=True),
-        Mistake("the state is sent along", wrong.a_tuple_sent, unfinished=True),
-        Mistake("fewer chunks", wrong.too_few_chunks, unfinished=True),
+        Mistake("the first rank receives", _from_nobody, unfinished=True),
+        Mistake("a rank that does not exist", _no_such_rank, unfinished=True),
+        Mistake("something else than the state", _no_state, unfinished=True),
+        Mistake("the state is sent along", _a_tuple_sent, unfinished=True),
+        Mistake("fewer chunks", _too_few_chunks, unfinished=True),
         Mistake("messages not waited for", not_waited),
         Mistake("uneven chunks", _uneven),
         Mistake("one rank after the other", _one_after_the_other),
@@ -239,50 +384,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer("to itself", wrong.to_itself, hint="waits for a message from rank 1"),
-        WrongAnswer("first rank receives", wrong.first_receives, hint="receives from nobody"),
-        WrongAnswer("asks for the next", wrong.asks_for_next, hint="asks for a rank after it"),
-        WrongAnswer("last output", wrong.last_output, hint="something else than its state"),
-        WrongAnswer("zeros at the start", wrong.zeros_first, hint="made up a state"),
-        WrongAnswer("sends the state", wrong.sends_state, hint="it stays on its rank"),
-        WrongAnswer("sends them together", wrong.together, hint="as `layer` has given them"),
-        WrongAnswer("torch.chunk", wrong.by_torch, hint="makes pieces of ⌈steps/m⌉"),
-        WrongAnswer("never waits", wrong.never_waits, hint="returned without waiting for"),
-        WrongAnswer("rest in the last", wrong.rest_in_last, hint="the longest holds up every rank"),
-        WrongAnswer("whole sequence", wrong.whole_sequence, hint="had finished the whole sequence"),
-        WrongAnswer("blocking sends", wrong.blocking, hint="until its chunk has arrived"),
-        WrongAnswer("waits for a word", wrong.waits_for_a_word, hint="goes on to its next chunk"),
-        WrongAnswer(
-            "another dimension is cut",
-            wrong.cuts_rows,
-            "rank 0 went {turns} times over all {steps} steps: you cut another dimension than the "
-            "first. A chunk is some of the time steps, with all rows.",
-        ),
-        WrongAnswer(
-            "the state is forgotten",
-            wrong.forgets,
-            "every chunk began without a state, as if the sequence started there. Keep what "
-            "`layer` returns as its second value, and give it to the next chunk.",
-        ),
-        WrongAnswer(
-            "rest", wrong.loses_rest, "the last {lost} never ran: chunk k begins at ⌊k · steps/m⌋."
-        ),
-        WrongAnswer(
-            "last", wrong.last_chunk, "only the last chunk's outputs were returned: `torch.cat`."
-        ),
-        WrongAnswer(
-            "a message for every step",
-            wrong.every_step,
-            "a rank sent {messages} messages, one for each step, where {chunks} were asked for: "
-            "each costs its latency. Send whole chunks.",
-        ),
-        WrongAnswer(
-            "every rank returns",
-            wrong.everybody,
-            "every rank returned its outputs: only the last rank has the network's. The others "
-            "return None, and may forget a chunk that is sent.",
-        ),
-    ),
+    wrong=wrong_answers("12.5", WRONG, reference),
     figure=0,
 )
