@@ -7,7 +7,7 @@ notes how many updates late it was. Source: Dean et al. (2012), section 4.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from helpers.algorithms.servers.rule import Decision, Push, Rule, mean
@@ -15,7 +15,8 @@ from helpers.algorithms.servers.update_rules import Asynchronous as reference
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.drives_rules import own_rule_turns
 from helpers.exercises.lesson_06 import turns
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -32,19 +33,16 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """One update an arrival, of this gradient, and its worker released; by its own `arrive`."""
-    return turns.fault(case, seen) or _borrowed(case, seen)
-
-
-def _borrowed(case: Case, seen: Observation) -> str | None:
-    whose = sorted({turn["arrive"] or "" for turn in seen.values[0]} - {"", EXERCISE.function})
-    if not whose:
-        return None
-    return (
-        f"{case.name}, all is as it should be, but it is the `arrive` of `{whose[0]}`, a rule of "
-        "the course's that can do more: `arrive` is what is to be written here."
-    )
+    yield turns.fault(case, seen)
+    for whose in sorted(
+        {turn["arrive"] or "" for turn in seen.values[0]} - {"", EXERCISE.function}
+    ):
+        yield (
+            f"all is as it should be, but it is the `arrive` of `{whose}`, a rule of the course's "
+            "that can do more: `arrive` is what is to be written here."
+        )
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -56,112 +54,85 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-class _Parts(Rule):
-    """The rule in parts, of which each wrong answer has another one."""
+class Plain(Rule):
+    """The course's own, but of this module: a turn says where its `arrive` comes from, and that of
+    a learner does not come from `helpers.algorithms`."""
 
     def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
         push = self.push(worker, version)
         self.apply(gradient)
-        return Decision(*self.decided(push))
-
-    def decided(self, push: Push) -> tuple[Any, ...]:
-        return (push.worker,), (push,)
+        return Decision(release=(worker,), applied=(push,))
 
 
-def _deciding(decided: Callable[[Rule, Push], tuple[Any, ...]]) -> type[Rule]:
-    """The rule with another decision. decided: who is released, and what is applied."""
-
-    class Deciding(_Parts):
-        def decided(self, push: Push) -> tuple[Any, ...]:
-            return decided(self, push)
-
-    return Deciding
-
-
-_releases_nobody = _deciding(lambda rule, push: ((), (push,)))
-_releases_all = _deciding(lambda rule, push: (rule.start(), (push,)))
-_no_comma = _deciding(lambda rule, push: (push.worker, push))
-_one_push = _deciding(lambda rule, push: ((push.worker,), push))
-_number_for_push = _deciding(lambda rule, push: ((push.worker,), (push.staleness,)))
-_tuple_for_push = _deciding(lambda rule, push: ((push.worker,), (tuple(push),)))
-
-
-class _CountsItself(_Parts):
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        self.apply(gradient)
-        return Decision(*self.decided(self.push(worker, version)))
-
-
-class _NeverApplies(_Parts):
-    def apply(self, gradient: Any) -> None:
-        pass
-
-
-class _NoVersion(_Parts):
-    def apply(self, gradient: Any) -> None:
-        super().apply(gradient)
-        self.version -= 1
-
-
-class _ByWorkers(_Parts):
-    def apply(self, gradient: Any) -> None:
-        super().apply(gradient / len(self.workers))
-
-
-class _InPlace(_Parts):
-    def apply(self, gradient: Any) -> None:
-        before = self.weights
-        super().apply(gradient)
-        self.weights = before.copy_(self.weights)
-
-
-class _WaitsForAll(_Parts):
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self.held: list[tuple[Any, Push]] = []
+class WaitsForAll(Rule):
+    held: tuple[tuple[Any, Push], ...] = ()
 
     def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        self.held.append((gradient, self.push(worker, version)))
+        self.held += ((gradient, self.push(worker, version)),)
         if len(self.held) < len(self.workers):
             return Decision()
-        (gradients, pushes), self.held = zip(*self.held, strict=True), []
+        (gradients, pushes), self.held = zip(*self.held, strict=True), ()
         self.apply(mean(gradients))
         return Decision(self.start(), pushes)
 
 
-class _OnlyFresh(_Parts):
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        if version < self.version:
-            return self.discard(worker, version)
-        return super().arrive(worker, gradient, version)
+WRONG = """
+counts its own update
+    | push = self.push(worker, version) self.apply(gradient)
+        => self.apply(gradient); push = self.push(worker, version)
+    worker {worker}’s gradient was {late} late at turn {turn}, and you noted one more: `self.apply`
+    counts the version up, so take `self.push(...)` before it.
+never applied
+    | self.apply(gradient) => pass
+    the weights are still those of the start after turn {turn}: a decision only says what happened.
+    Make the update itself, `self.apply(gradient)`.
+version not counted
+    | self.apply(gradient) => self.apply(gradient); self.version -= 1
+    the weights move at turn {turn}, but the version stays at 0, so that nobody can tell how late a
+    gradient is: `self.apply(gradient)` takes the step and counts.
+nobody released
+    | release=(worker,), =>
+    you release nobody at turn {turn}: each worker gives one gradient and then waits for ever. Its
+    worker may go on at once: `release=(worker,)`.
+everybody released
+    | release=(worker,) => release=self.start()
+    you release {released} at turn {turn}, though only worker {worker} has given a gradient: the
+    others still compute. Release those who wait, `release=(worker,)`.
+waits for all
+    = WaitsForAll
+    there is no update at turn {turn}: you wait until every worker has come. That is the synchronous
+    rule; here each gradient is applied when it comes.
+drops what is late
+    | self.apply(gradient) => push.staleness or self.apply(gradient)
+    | return => return self.discard(worker, version) if push.staleness else
+    worker {worker}’s gradient at turn {turn} is {late} late and you drop it. The plain rule applies
+    every gradient, however old; dropping is the cure of 06.3.
+the server's version
+    | self.push(worker, version) => self.push(worker, self.version)
+    you note that worker {worker}’s gradient at turn {turn} is not late, and it is {late} late: give
+    `self.push` the `version` that the worker computed on.
+divided by the workers
+    | self.apply(gradient) => self.apply(gradient / len(self.workers))
+    a gradient counts one N-th at turn {turn}, for N workers. The synchronous rule makes one update
+    of N, by their mean; here each is an update of its own and counts whole.
+changes the weights in place
+    | self.apply(gradient)
+        => held = self.weights; self.apply(gradient); self.weights = held.copy_(self.weights)
+    ? were written into
+no comma
+    | release=(worker,), applied=(push,) => worker, push
+    ? are tuples
+number for a push
+    | (push,) => (push.staleness,)
+    ? where a Push belongs
+tuple for a push
+    | (push,) => (tuple(push),)
+    ? by its name
+one push
+    | (push,) => push
+    ? a comma makes it one
+"""
 
-
-class _NoStaleness(_Parts):
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        return super().arrive(worker, gradient, self.version)
-
-
-_SAYS = {
-    "counts its own update": "worker {worker}’s gradient was {late} late at turn {turn}, and you "
-    "noted one more: `self.apply` counts the version up, so take `self.push(...)` before it.",
-    "never applied": "the weights are still those of the start after turn {turn}: a decision only "
-    "says what happened. Make the update itself, `self.apply(gradient)`.",
-    "version not counted": "the weights move at turn {turn}, but the version stays at 0, so that "
-    "nobody can tell how late a gradient is: `self.apply(gradient)` takes the step and counts.",
-    "nobody released": "you release nobody at turn {turn}: each worker gives one gradient and then "
-    "waits for ever. Its worker may go on at once: `release=(worker,)`.",
-    "everybody released": "you release {released} at turn {turn}, though only worker {worker} has "
-    "given a gradient: the others still compute. Release those who wait, `release=(worker,)`.",
-    "waits for all": "there is no update at turn {turn}: you wait until every worker has come. "
-    "That is the synchronous rule; here each gradient is applied when it comes.",
-    "drops what is late": "worker {worker}’s gradient at turn {turn} is {late} late and you drop "
-    "it. The plain rule applies every gradient, however old; dropping is the cure of 06.3.",
-    "the server's version": "you note that worker {worker}’s gradient at turn {turn} is not late, "
-    "and it is {late} late: give `self.push` the `version` that the worker computed on.",
-    "divided by the workers": "a gradient counts one N-th at turn {turn}, for N workers. The "
-    "synchronous rule makes one update of N, by their mean; here each is an update of its own and "
-    "counts whole.",
-}
 EXERCISE = Exercise(
     number="06.1",
     title="Nobody waits",
@@ -180,22 +151,7 @@ EXERCISE = Exercise(
     numbers=turns.numbers,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer("counts its own update", _CountsItself, _SAYS["counts its own update"]),
-        WrongAnswer("never applied", _NeverApplies, _SAYS["never applied"]),
-        WrongAnswer("version not counted", _NoVersion, _SAYS["version not counted"]),
-        WrongAnswer("nobody released", _releases_nobody, _SAYS["nobody released"]),
-        WrongAnswer("everybody released", _releases_all, _SAYS["everybody released"]),
-        WrongAnswer("waits for all", _WaitsForAll, _SAYS["waits for all"]),
-        WrongAnswer("drops what is late", _OnlyFresh, _SAYS["drops what is late"]),
-        WrongAnswer("the server's version", _NoStaleness, _SAYS["the server's version"]),
-        WrongAnswer("divided by the workers", _ByWorkers, _SAYS["divided by the workers"]),
-        WrongAnswer("changes the weights in place", _InPlace, hint="were written into"),
-        WrongAnswer("no comma", _no_comma, hint="are tuples"),
-        WrongAnswer("number for a push", _number_for_push, hint="where a Push belongs"),
-        WrongAnswer("tuple for a push", _tuple_for_push, hint="by its name"),
-        WrongAnswer("one push", _one_push, hint="a comma makes it one"),
-    ),
+    wrong=wrong_answers("06.1", WRONG, Plain, WaitsForAll),
     ranked=False,
     unseen={"arrive": "whether `arrive` is another rule's of the course"},
 )

@@ -3,13 +3,14 @@
 `class BoundedStaleness(Rule)` with `may_go`, `arrive` and `leave`. The claim, turn by turn: every
 gradient makes an update; its worker waits as long as it has given more than `bound` gradients more
 than the slowest; whoever need not wait any longer is released; one that has left is not waited for.
-Source: Ho et al. (2013), section 2.
+Source: Ho et al. (2013), section 2. A long file, for its orders of arrival, in which who waits
+comes when it may, are played through as they are drawn, and there are 25 wrong answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,10 +20,9 @@ from helpers.exercises.common import rng
 from helpers.exercises.compare import count
 from helpers.exercises.drives_rules import rules_in_a_row
 from helpers.exercises.drives_rules_inside import PlainSgd
-from helpers.exercises.lesson_06 import bounded_wrong as wrong
 from helpers.exercises.lesson_06 import turns
-from helpers.exercises.lesson_06.bounded_says import SAYS
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _SHAPES = ((3, 2), (1, 0), (2, 0), (5, 1), (3, 1), (4, 0), (3, np.inf))
 
@@ -121,20 +121,21 @@ def arrivals(random: np.random.Generator, workers: int, bound: float, everybody:
     return made.ends()
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Every turn as wanted, and with a second rule of the class again."""
     number, got, want = turns.first_difference(case, seen) if _is_list(seen) else (0, None, None)
     if got is not None and want is not None and "again" in want:
-        return f"{case.name}, a second rule of your class, driven alike, does something else."
+        yield "a second rule of your class, driven alike, does something else."
     if got is None or want is None or not want.get("gone"):
-        return turns.fault(case, seen)
-    where = f"{case.name}, worker {want['worker']} leaves at turn {number}"
+        yield turns.fault(case, seen)
+        return
+    where = f"worker {want['worker']} leaves at turn {number}"
     if "release" not in got:
-        return f"{where}; `leave` has to return a Decision that names who may go on now."
+        yield f"{where}; `leave` has to return a Decision that names who may go on now."
     if got["release"] != want["release"]:
         released, right = turns.people(got["release"]), turns.people(want["release"])
-        return f"{where}; you release {released}, not {right}."
-    return f"{where}; the weights, and what is applied and dropped, stay as they are."
+        yield f"{where}; you release {released}, not {right}."
+    yield f"{where}; the weights, and what is applied and dropped, stay as they are."
 
 
 def _is_list(seen: Observation) -> bool:
@@ -163,15 +164,12 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     found["ahead"] = given.get(want["worker"], slowest) - slowest
     found["came"] = f"worker {want['worker']} {'leaves' if want.get('gone') else 'comes'}"
     if got is not None and "release" in got:
-        extra, missing = (sorted(set(a) - set(b)) for a, b in _both(got, want))
+        released, right = set(got["release"]), set(want["release"])
+        extra, missing = sorted(released - right), sorted(right - released)
         found |= {"extra": turns.people(extra), "missing": turns.people(missing)}
         for name, who in (("lead", extra), ("short", missing)):
             found[name] = listed(given.get(each, slowest) - slowest for each in who)
     return found
-
-
-def _both(got: turns.Turn, want: turns.Turn) -> tuple[Any, Any]:
-    return (got["release"], want["release"]), (want["release"], got["release"])
 
 
 def listed(ahead: Any) -> str:
@@ -195,9 +193,9 @@ def _kept(case: Case, seen: Observation) -> str | None:
     if not number or got is None or want is None or "again" not in want:
         return None
     return (
-        f"{case.name}, all is as it should be; but a second rule of your class, driven alike, does "
-        "something else: what the first one counted is still there. Keep it in `self`, made anew "
-        "in `__init__`."
+        "all is as it should be; but a second rule of your class, driven alike, does something "
+        "else: what the first one counted is still there. Keep it in `self`, made anew in "
+        "`__init__`."
     )
 
 
@@ -212,11 +210,151 @@ def _nobody_left(case: Case, seen: Observation) -> str | None:
     if seen.trouble != "failed" or not told:
         return None
     return (
-        f"{case.name}, you ask for the smallest of no clocks at all (`{seen.text}`): when the last "
-        "worker has left, nobody is there to go on. Then `min(self.clocks.values(), default=0)` "
-        "is 0."
+        f"you ask for the smallest of no clocks at all (`{seen.text}`): when the last worker has "
+        "left, nobody is there to go on. Then `min(self.clocks.values(), default=0)` is 0."
     )
 
+
+class HeldBack(reference):
+    """Applies a gradient when its worker may go on."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.held: dict[int, tuple[Any, int]] = {}
+
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        self.held[worker] = gradient, version
+        return self.go(self._tick(worker))
+
+    def leave(self, worker: int) -> Decision:
+        return self.go(super().leave(worker).release)
+
+    def go(self, ready: tuple[int, ...]) -> Decision:
+        pushes = []
+        for worker in ready:
+            gradient, version = self.held.pop(worker)
+            pushes.append(self.push(worker, version))
+            self.apply(gradient)
+        return Decision(ready, tuple(pushes))
+
+
+class Shared(reference):
+    """Counts on from the rule that was made before it; a new pair counts anew: a case makes two."""
+
+    made: ClassVar[list[dict[int, int]]] = []
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.clocks |= self.made[-1] if len(self.made) % 2 else {}
+        self.made.append(self.clocks)
+
+
+WRONG = """
+one too strict
+    | <= self.bound => < self.bound
+    at turn {turn} {came}; you do not release {missing}, {short} ahead of the slowest with a bound
+    of {bound}: exactly at the bound a worker goes on (≤, not <).
+one too lenient
+    | <= self.bound => <= self.bound + 1
+    at turn {turn} {came}; you release {extra}, {lead} ahead of the slowest, one more than the bound
+    of {bound}.
+before it counts
+    | self.clocks[worker] += 1 self.waiting.add(worker) return self.may_go()
+        => self.waiting.add(worker); ready = self.may_go(); self.clocks[worker] += 1; return ready
+    at turn {turn} {came}; you compare before you count its gradient, so that its clock is one
+    behind: `self.clocks[worker]` goes up first.
+nobody waits
+    | self.clocks[w] - slowest <= self.bound => True
+    at turn {turn} {came} and is then {ahead} ahead of the slowest, with a bound of {bound}, and
+    goes on at once, as everybody does in your class. Its own clock goes up, and no other; it is
+    compared with the slowest clock of all, of those too who are computing.
+the quickest
+    | self.clocks[w] - slowest <= => max(self.clocks.values()) - self.clocks[w] <=
+    at turn {turn} {came}; you measure the distance from the quickest, so that those behind wait and
+    those ahead go on: in the end the slowest waits, and nobody can help it. The slowest never
+    waits.
+the mean
+    | min(self.clocks.values()) => sum(self.clocks.values()) / len(self.clocks)
+    at turn {turn} {came}; you measure the distance from the mean of the clocks. The slowest
+    decides: `min(self.clocks.values())`.
+staleness
+    | self.apply(gradient) => self.late = push.staleness; self.apply(gradient)
+    | self.clocks[w] - slowest <= => self.late <=
+    at turn {turn} {came}, {late} late, and you judge by that: it counts everybody's updates. A
+    worker's clock counts its own gradients, and is compared with the slowest clock.
+all updates
+    | self.clocks[worker] += 1 => self.clocks[worker] = self.version
+    at turn {turn} {came}; its clock is the number of all updates, not of its own gradients:
+    `self.clocks[worker] += 1`.
+always a barrier
+    | <= self.bound => <= 0
+    at turn {turn} {came}; you do not release {missing}, {short} ahead with a bound of {bound}: you
+    wait as if the bound were 0.
+only itself
+    | self.waiting.add(worker) return self.may_go()
+        => return (worker,) if self.clocks[worker] - min(self.clocks.values()) <= self.bound else ()
+    at turn {turn} {came}, and with it {missing} need not wait any longer: you ask only whether the
+    one that came may go on, and nobody wakes those who wait.
+one of them
+    | <= self.bound) => <= self.bound)[:1]
+    at turn {turn} {came}, and {missing} may go on as well: you wake one of those who wait and leave
+    the others asleep. Ask each of them.
+woken twice
+    | self.waiting -= set(ready) => pass
+    at turn {turn} {came}; you release {extra} once more, long since on the way: take from
+    `self.waiting` those who go on.
+clock of one that left
+    | self.clocks.pop(worker, None) => pass
+    at turn {turn} {came}; {missing} may go on now. You still wait for a worker that has left: its
+    clock stands still for ever. Take it out of `self.clocks`.
+nobody woken
+    | Decision(release=self.may_go()) => Decision()
+    at turn {turn} {came}, and {missing} waited for it alone; you release nobody. Take its clock out
+    of `self.clocks` first, and release in `leave` who may go on then.
+not a word of it
+    | return Decision(release=self.may_go()) =>
+    at turn {turn} {came}, and `leave` returns nothing: it gives a Decision, which names who may go
+    on now, `Decision(self.may_go())`.
+left and released
+    | self.waiting.discard(worker) => pass
+    | self.clocks[w] - slowest => self.clocks.get(w, 0) - slowest
+    at turn {turn} {came}; you release {extra}, who has left: take it out of `self.waiting`, too.
+drops
+    | self.apply(gradient) return Decision(release=self._tick(worker), applied=(push,))
+        => far = self.clocks[worker] + 1 - min(self.clocks.values()) > self.bound; far or
+            self.apply(gradient); return Decision((worker,), (), (push,)) if far else
+            Decision(self._tick(worker), (push,))
+    at turn {turn} {came} and is too far ahead, and you throw its gradient away. It counts, and is
+    applied at once; only its worker waits.
+held back
+    = HeldBack
+    at turn {turn} {came} and has to wait, and you keep its gradient until it may go on. A gradient
+    is applied when it comes: it is the worker that waits.
+never applied
+    | self.apply(gradient) => self.version += 1
+    after turn {turn} the weights are still those of the start: make the update,
+    `self.apply(gradient)`.
+counts itself
+    | applied=(push,) => applied=(push._replace(staleness=push.staleness + 1),)
+    at turn {turn} {came}, {late} late, and you note one more: take `self.push(...)` before
+    `self.apply` counts the version up.
+kept between rules
+    = Shared
+    ? what the first one counted is still there
+nobody is left
+    | if not self.clocks: return () =>
+    ? the smallest of no clocks
+changes the weights in place
+    | self.apply(gradient)
+        => held = self.weights; self.apply(gradient); self.weights = held.copy_(self.weights)
+    ? were written into
+no comma
+    | release=self._tick(worker), applied => release=(self._tick(worker) or ((),))[0], applied
+    ? are tuples
+one push
+    | applied=(push,) => applied=push
+    ? a comma makes it one
+"""
 
 EXERCISE = Exercise(
     number="06.7",
@@ -242,34 +380,6 @@ EXERCISE = Exercise(
     numbers=numbers,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer("one too strict", wrong.too_strict, SAYS["one too strict"]),
-        WrongAnswer("one too lenient", wrong.too_lenient, SAYS["one too lenient"]),
-        WrongAnswer("before it counts", wrong.BeforeItCounts, SAYS["before it counts"]),
-        WrongAnswer("nobody waits", wrong.nobody_waits, SAYS["nobody waits"]),
-        WrongAnswer("the quickest", wrong.quickest, SAYS["the quickest"]),
-        WrongAnswer("the mean", wrong.mean, SAYS["the mean"]),
-        WrongAnswer("staleness", wrong.ByStaleness, SAYS["staleness"]),
-        WrongAnswer("all updates", wrong.AllUpdates, SAYS["all updates"]),
-        WrongAnswer("always a barrier", wrong.barrier, SAYS["always a barrier"]),
-        WrongAnswer("only itself", wrong.OnlyItself, SAYS["only itself"]),
-        WrongAnswer("one of them", wrong.OneOfThem, SAYS["one of them"]),
-        WrongAnswer("woken twice", wrong.WokenTwice, SAYS["woken twice"]),
-        WrongAnswer("clock of one that left", wrong.KeepsClock, SAYS["clock of one that left"]),
-        WrongAnswer("nobody woken", wrong.NobodyWoken, SAYS["nobody woken"]),
-        WrongAnswer("not a word of it", wrong.NoWord, SAYS["not a word of it"]),
-        WrongAnswer("left and released", wrong.LeftAndReleased, SAYS["left and released"]),
-        WrongAnswer("drops", wrong.Drops, SAYS["drops"]),
-        WrongAnswer("held back", wrong.HeldBack, SAYS["held back"]),
-        WrongAnswer("never applied", wrong.NeverApplies, SAYS["never applied"]),
-        WrongAnswer("counts itself", wrong.CountsItself, SAYS["counts itself"]),
-        WrongAnswer(
-            "kept between rules", wrong.Shared, hint="what the first one counted is still there"
-        ),
-        WrongAnswer("nobody is left", wrong.SmallestOfNone, hint="the smallest of no clocks"),
-        WrongAnswer("changes the weights in place", wrong.InPlace, hint="were written into"),
-        WrongAnswer("no comma", wrong.NoComma, hint="are tuples"),
-        WrongAnswer("one push", wrong.OnePush, hint="a comma makes it one"),
-    ),
+    wrong=wrong_answers("06.7", WRONG, reference, HeldBack, Shared),
     ranked=False,
 )

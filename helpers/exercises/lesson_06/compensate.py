@@ -6,17 +6,16 @@ worker pulled, and hands on g + λ·g⊙g⊙(w now − w pulled). Source: Zheng 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from helpers.algorithms.servers.cure import Cure
-from helpers.algorithms.servers.rule import Decision, Push, Rule
 from helpers.algorithms.servers.stale_cures import DelayCompensation as reference
+from helpers.algorithms.servers.update_rules import Asynchronous
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import describe
 from helpers.exercises.drives_rules import handing_turns
 from helpers.exercises.lesson_06 import cures, turns
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _MANY = 17_000
 
@@ -46,17 +45,14 @@ def _pull_gives_nothing(case: Case, seen: Observation) -> str | None:
     if seen.kind not in ("TypeError", "ValueError") or "unpack" not in seen.text:
         return None
     gives = "gives the worker nothing" if "None" in seen.text else "does not give two things"
-    return (
-        f"{case.name}, `pull` {gives}: return the weights and the version that "
-        "`self.rule.pull(worker)` gave."
-    )
+    return f"`pull` {gives}: return the weights and the version that `self.rule.pull(worker)` gave."
 
 
 def _no_memory(case: Case, seen: Observation) -> str | None:
     if seen.kind != "KeyError":
         return None
     return (
-        f"{case.name}, there is nothing remembered of worker {seen.text}. The server is asked for "
+        f"there is nothing remembered of worker {seen.text}. The server is asked for "
         "weights through `pull`, at the start too: keep there what each worker was given."
     )
 
@@ -65,7 +61,7 @@ def _pair(case: Case, seen: Observation) -> str | None:
     if seen.kind != "TypeError" or "'tuple'" not in seen.text:
         return None
     return (
-        f"{case.name}, a tuple stands where weights are needed ({seen.text}): "
+        f"a tuple stands where weights are needed ({seen.text}): "
         "`self.rule.pull(worker)` gives two things, weights and version. Remember the weights "
         "alone, `weights, version = self.rule.pull(worker)`."
     )
@@ -77,7 +73,7 @@ def _no_dot(case: Case, seen: Observation) -> str | None:
     if not any(said in seen.text for said in ("dot(", "1D tensors expected", "1D, but got")):
         return None
     return (
-        f"{case.name}, a product of torch’s own does not fit here ({seen.kind}). ⊙ takes each "
+        f"a product of torch’s own does not fit here ({seen.kind}). ⊙ takes each "
         "weight for itself, which is what `*` does."
     )
 
@@ -87,7 +83,7 @@ def _memory(case: Case, seen: Observation) -> str | None:
     if held is None or held <= workers + 1:
         return None
     return (
-        f"{case.name}, {held} tensors are kept in the end, and with every version that is pulled "
+        f"{held} tensors are kept in the end, and with every version that is pulled "
         f"there is one more: {workers} would do, one for each worker, what it pulled last: "
         "`self.pulled[worker] = weights`."
     )
@@ -107,103 +103,104 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _compensating(
-    remember: Callable[..., Any] = lambda kept, worker, weights, _: kept.update({worker: weights}),
-    moved: Callable[[Any, Push], Any] = lambda cure, push: cure.weights - cure.pulled[push.worker],
-    corrected: Callable[..., Any] = lambda g, moved, strength: g + strength * g * g * moved,
-) -> type[Cure]:
-    """The cure with another part: what `pull` remembers, what moved since then, the correction."""
-
-    class Compensating(Cure):
-        def __init__(self, rule: Rule, strength: float) -> None:
-            super().__init__(rule)
-            self.strength = strength
-            self.pulled: dict[int, Any] = {}
-
-        def pull(self, worker: int) -> tuple[Any, int]:
-            weights, version = self.rule.pull(worker)
-            remember(self.pulled, worker, weights, version)
-            return weights, version
-
-        def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-            by = moved(self, self.push(worker, version))
-            return self.rule.arrive(worker, corrected(gradient, by, self.strength), version)
-
-    return Compensating
-
-
-def _since_arrival(cure: Any, push: Push) -> Any:
-    old, cure.pulled[push.worker] = cure.pulled[push.worker], cure.weights
-    return cure.weights - old
-
-
-_wrong_sign = _compensating(corrected=lambda g, moved, strength: g - strength * g * g * moved)
-_not_squared = _compensating(corrected=lambda g, moved, strength: g + strength * g * moved)
-_no_strength = _compensating(corrected=lambda g, moved, strength: g + g * g * moved)
-_moves_alone = _compensating(corrected=lambda g, moved, strength: strength * g * g * moved)
-_dot = _compensating(corrected=lambda g, moved, strength: g + strength * g.dot(g) * moved)
-_dot_with_moved = _compensating(corrected=lambda g, moved, part: g + part * g * g.dot(moved))
-_dot_twice = _compensating(corrected=lambda g, moved, strength: g + strength * g.dot(g).dot(moved))
-_by_version = _compensating(moved=lambda cure, push: push.staleness)
-_one_memory = _compensating(
-    lambda kept, worker, weights, _: kept.update(dict.fromkeys([*kept, worker], weights))
-)
-_from_start = _compensating(lambda kept, worker, weights, _: kept.setdefault(worker, weights))
-_at_arrival = _compensating(
-    lambda kept, worker, weights, _: kept.setdefault(worker, weights), _since_arrival
-)
-_key_missing = _compensating(lambda kept, *given: None)
-_keeps_pair = _compensating(lambda kept, worker, *pair: kept.update({worker: pair}))
-_copy_a_version = _compensating(
-    lambda kept, worker, weights, version: kept.update({version: weights}),
-    lambda cure, push: cure.weights - cure.pulled[push.version],
-)
-
-
-class _GivesNothing(_compensating()):  # type: ignore[misc]
-    def pull(self, worker: int) -> None:
-        super().pull(worker)
-
-
-class _GoesRound(_compensating()):  # type: ignore[misc]
-    def pull(self, worker: int) -> tuple[Any, int]:
-        self.pulled[worker] = self.weights
-        return self.weights, self.version
-
-
-_in_place = _compensating(corrected=lambda g, moved, strength: g.add_(strength * g * g * moved))
-_in_the_pulled = _compensating(moved=lambda c, push: c.pulled[push.worker].neg_().add_(c.weights))
-_itself, _anyway, _fresh, _bare, _number, _instead = cures.spoiled(reference, __name__)
-
-
 _SUMS = (
     "at turn {turn} all weights share a product that is summed over them, as `torch.dot` and `@` "
     "give it: ⊙ is `*`, element by element."
 )
+WRONG = """
+goes round the inner pull
+    | = self.rule.pull(worker) => = self.weights, self.version
+    the gradient at turn {turn} does not count there: the rule inside remembers who pulled, as yours
+    does, and your `pull` does not ask it, `self.rule.pull(worker)`.
+the wrong sign
+    | gradient + => gradient -
+    the correction at turn {turn} points backwards: the gradient is to be carried from the pulled
+    weights to the present ones, so it goes with (now − pulled).
+by the version
+    | self.weights - self.pulled[worker] => self.push(worker, version).staleness
+    the correction at turn {turn} counts updates: it takes the distance in the weights,
+    `self.weights - self.pulled[worker]`, not the number of updates between them.
+one memory for all
+    | self.pulled[worker] = weights => self.pulled = dict.fromkeys([*self.pulled, worker], weights)
+    the gradient at turn {turn} is handed on as it came. Correct it; and remember what each worker
+    pulled for itself: what the last one pulled is always the present weights.
+not squared
+    | gradient * gradient => gradient
+    the correction at turn {turn} has one g too few: the slope of the gradient is taken to be g·g,
+    element by element.
+λ is missing
+    | * self.strength =>
+    the correction at turn {turn} counts whole: multiply it by `strength`.
+remembers at the arrival
+    | self.pulled[worker] = weights => self.pulled.setdefault(worker, weights)
+    | - self.pulled[worker] => - self.pulled[worker]; self.pulled[worker] = self.weights
+    at turn {turn} worker {worker} is compared with the weights before its own last update; it
+    pulled after that. Remember in `pull`, not in `arrive`.
+remembers the start alone
+    | self.pulled[worker] = weights => self.pulled.setdefault(worker, weights)
+    at turn {turn} worker {worker} is compared with what it pulled first: each pull replaces what is
+    remembered.
+corrects the weights
+    | gradient + gradient => gradient
+    at turn {turn} only the correction is handed on; the gradient itself belongs to it: g +
+    λ·g·g·(now − pulled).
+corrects in place
+    | gradient + gradient => gradient.add_(gradient
+    | * self.strength => * self.strength)
+    at turn {turn} the cure around yours finds another gradient than it handed on: you wrote into it
+    (`+=`, or a method with `_`). Make a new tensor.
+computes in the pulled weights
+    | self.weights - self.pulled[worker] => self.pulled[worker].neg_().add_(self.weights)
+    ? written into
+sums over the weights
+    | gradient * gradient => gradient.dot(gradient)
+    ! sums
+sums with what moved
+    | gradient * moved => gradient.dot(moved)
+    ! sums
+torch.dot twice
+    | gradient * gradient * moved => gradient.dot(gradient).dot(moved)
+    ? a product of torch’s own
+the pair
+    | self.pulled[worker] = weights => self.pulled[worker] = weights, version
+    ? a tuple stands where
+a copy a version
+    | self.pulled[worker] = weights => self.pulled[version] = weights
+    | worker not in self.pulled => version not in self.pulled
+    | - self.pulled[worker] => - self.pulled[version]
+    ? there is one more:
+pull gives nothing
+    | return weights, version => return
+    ? gives the worker nothing
+remembers too late
+    | self.pulled[worker] = weights => pass
+    | worker not in self.pulled => False
+    ? nothing remembered
+never handed on
+    | self.rule.arrive( => Asynchronous.arrive(self,
+    ! not_handed
+decides for itself
+    | return self.rule.arrive( => push = self.push(worker, version); self.rule.arrive(
+    | corrected, version) => corrected, version); return Decision((worker,), (push,))
+    ! own_decision
+called fresh
+    | corrected, version) => corrected, self.version)
+    ! called_fresh
+another rule inside
+    | (rule) => (Asynchronous(rule.weights, rule.optimizer, rule.workers))
+    ! in_its_place
+one push
+    | return self.rule.arrive( => said = self.rule.arrive(
+    | corrected, version)
+        => corrected, version); return Decision(said.release, said.applied and said.applied[0])
+    ? a comma makes it one
+no comma
+    | return self.rule.arrive( => said = self.rule.arrive(
+    | corrected, version)
+        => corrected, version); return Decision(said.release and said.release[0], said.applied)
+    ? are tuples
+"""
 
-_SAYS = {
-    "goes round the inner pull": "the gradient at turn {turn} does not count there: the rule "
-    "inside remembers who pulled, as yours does, and your `pull` does not ask it, "
-    "`self.rule.pull(worker)`.",
-    "the wrong sign": "the correction at turn {turn} points backwards: the gradient is to be "
-    "carried from the pulled weights to the present ones, so it goes with (now − pulled).",
-    "by the version": "the correction at turn {turn} counts updates: it takes the distance in the "
-    "weights, `self.weights - self.pulled[worker]`, not the number of updates between them.",
-    "one memory for all": "the gradient at turn {turn} is handed on as it came. Correct it; and "
-    "remember what each worker pulled for itself: what the last one pulled is always the present "
-    "weights.",
-    "not squared": "the correction at turn {turn} has one g too few: the slope of the gradient is "
-    "taken to be g·g, element by element.",
-    "λ is missing": "the correction at turn {turn} counts whole: multiply it by `strength`.",
-    "remembers at the arrival": "at turn {turn} worker {worker} is compared with the weights "
-    "before its own last update; it pulled after that. Remember in `pull`, not in `arrive`.",
-    "remembers the start alone": "at turn {turn} worker {worker} is compared with what it pulled "
-    "first: each pull replaces what is remembered.",
-    "corrects the weights": "at turn {turn} only the correction is handed on; the gradient itself "
-    "belongs to it: g + λ·g·g·(now − pulled).",
-    "corrects in place": "at turn {turn} the cure around yours finds another gradient than it "
-    "handed on: you wrote into it (`+=`, or a method with `_`). Make a new tensor.",
-}
 EXERCISE = Exercise(
     number="06.5",
     title="Delay compensation",
@@ -231,31 +228,15 @@ EXERCISE = Exercise(
     compared=turns.without_held,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer("goes round the inner pull", _GoesRound, _SAYS["goes round the inner pull"]),
-        WrongAnswer("the wrong sign", _wrong_sign, _SAYS["the wrong sign"]),
-        WrongAnswer("by the version", _by_version, _SAYS["by the version"]),
-        WrongAnswer("one memory for all", _one_memory, _SAYS["one memory for all"]),
-        WrongAnswer("not squared", _not_squared, _SAYS["not squared"]),
-        WrongAnswer("λ is missing", _no_strength, _SAYS["λ is missing"]),
-        WrongAnswer("remembers at the arrival", _at_arrival, _SAYS["remembers at the arrival"]),
-        WrongAnswer("remembers the start alone", _from_start, _SAYS["remembers the start alone"]),
-        WrongAnswer("corrects the weights", _moves_alone, _SAYS["corrects the weights"]),
-        WrongAnswer("corrects in place", _in_place, _SAYS["corrects in place"]),
-        WrongAnswer("computes in the pulled weights", _in_the_pulled, hint="written into"),
-        WrongAnswer("sums over the weights", _dot, _SUMS),
-        WrongAnswer("sums with what moved", _dot_with_moved, _SUMS),
-        WrongAnswer("torch.dot twice", _dot_twice, hint="a product of torch’s own"),
-        WrongAnswer("the pair", _keeps_pair, hint="a tuple stands where"),
-        WrongAnswer("a copy a version", _copy_a_version, hint="there is one more:"),
-        WrongAnswer("pull gives nothing", _GivesNothing, hint="gives the worker nothing"),
-        WrongAnswer("remembers too late", _key_missing, hint="nothing remembered"),
-        WrongAnswer("never handed on", _itself, cures.NOT_HANDED),
-        WrongAnswer("decides for itself", _anyway, cures.OWN_DECISION),
-        WrongAnswer("called fresh", _fresh, cures.CALLED_FRESH),
-        WrongAnswer("another rule inside", _instead, cures.IN_ITS_PLACE),
-        WrongAnswer("one push", _bare, hint="a comma makes it one"),
-        WrongAnswer("no comma", _number, hint="are tuples"),
+    wrong=wrong_answers(
+        "06.5",
+        WRONG,
+        (reference, Asynchronous),
+        not_handed=cures.NOT_HANDED,
+        own_decision=cures.OWN_DECISION,
+        called_fresh=cures.CALLED_FRESH,
+        in_its_place=cures.IN_ITS_PLACE,
+        sums=_SUMS,
     ),
     ranked=False,
     unseen={"inside": "whether a decision is the very one of the rule inside"},

@@ -6,17 +6,16 @@ worker goes on; all else is handed on to the rule inside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from helpers.algorithms.servers.cure import Cure
-from helpers.algorithms.servers.rule import Decision, Push, Rule
 from helpers.algorithms.servers.stale_cures import DropStale as reference
+from helpers.algorithms.servers.update_rules import Asynchronous
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import count
 from helpers.exercises.drives_rules import handing_turns
 from helpers.exercises.lesson_06 import cures, turns
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -47,84 +46,74 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _discards(cure: Cure, push: Push, gradient: Any) -> Any:
-    return cure.discard(push.worker, push.version)
+WRONG = """
+no return
+    | return self.discard(worker, version) => self.discard(worker, version); return
+    worker {worker}’s gradient at turn {turn} is to be dropped, and `arrive` returns None:
+    `self.discard(worker, version)` gives a decision, which is what you return.
+discards in vain
+    | return self.discard => self.discard
+    worker {worker}’s gradient at turn {turn} is {late} late, you call `self.discard` and go on to
+    apply it: what `self.discard` gives is what you return.
+the worker waits
+    | self.discard(worker, version) => Decision(dropped=(self.push(worker, version),))
+    you drop worker {worker}’s gradient at turn {turn} and release nobody: it waits for ever, and
+    sooner or later everybody does. `self.discard(…)` drops and releases.
+drops at the limit
+    | > self.limit => >= self.limit
+    worker {worker}’s gradient at turn {turn} is {late} late and you drop it: what is exactly at the
+    limit still counts (>, not ≥).
+not noted
+    | self.discard(worker, version) => Decision(release=(worker,))
+    worker {worker}’s gradient vanishes at turn {turn}: the decision has to name it in `dropped`, so
+    that it can be counted. `self.discard(worker, version)` does.
+drops the fresh ones
+    | > self.limit => <= self.limit
+    worker {worker}’s gradient at turn {turn} is only {late} late and you drop it; the comparison is
+    the wrong way round.
+version for staleness
+    | self.push(worker, version).staleness => version
+    you drop by the version of the gradient, which grows with the training: how late it is says
+    `self.push(worker, version).staleness`.
+applies what it drops
+    | return self.discard(worker, version)
+        => said = self.discard(worker, version); self.rule.arrive(worker, gradient, version); return
+            said
+    the gradient at turn {turn} is {late} late; your decision says that it is dropped, and the
+    weights have moved all the same. Decide before you hand it on.
+drops nothing
+    | return self.discard(worker, version) => pass
+    worker {worker}’s gradient at turn {turn} is {late} late and is applied: nothing is ever
+    dropped.
+hands on zeros
+    | return self.discard(worker, version) => gradient = 0 * gradient
+    worker {worker}’s gradient at turn {turn} is {late} late and you hand on zeros: that is an
+    update too, by which all others are later, and nothing is noted as dropped.
+never handed on
+    | self.rule.arrive( => Asynchronous.arrive(self,
+    ! not_handed
+decides for itself
+    | return self.rule.arrive( => push = self.push(worker, version); self.rule.arrive(
+    | gradient, version) => gradient, version); return Decision((worker,), (push,))
+    ! own_decision
+called fresh
+    | gradient, version) => gradient, self.version)
+    ! called_fresh
+another rule inside
+    | (rule) => (Asynchronous(rule.weights, rule.optimizer, rule.workers))
+    ! in_its_place
+one push
+    | return self.rule.arrive( => said = self.rule.arrive(
+    | gradient, version)
+        => gradient, version); return Decision(said.release, said.applied and said.applied[0])
+    ? a comma makes it one
+no comma
+    | return self.rule.arrive( => said = self.rule.arrive(
+    | gradient, version)
+        => gradient, version); return Decision(said.release and said.release[0], said.applied)
+    ? are tuples
+"""
 
-
-def _hands_on(cure: Cure, push: Push, gradient: Any) -> Any:
-    return cure.rule.arrive(push.worker, gradient, push.version)
-
-
-def _dropping(
-    late: Callable[..., Any] = _discards,
-    fresh: Callable[..., Any] = _hands_on,
-    is_late: Callable[[Any, int], bool] = lambda push, limit: push.staleness > limit,
-) -> type[Cure]:
-    """The cure with another part: what becomes of late and of fresh ones, or which are late."""
-
-    class Dropping(Cure):
-        def __init__(self, rule: Rule, limit: int) -> None:
-            super().__init__(rule)
-            self.limit = limit
-
-        def arrive(self, worker: int, gradient: Any, version: int) -> Any:
-            push = self.push(worker, version)
-            return (late if is_late(push, self.limit) else fresh)(self, push, gradient)
-
-    return Dropping
-
-
-def _applies_and_drops(cure: Cure, push: Push, gradient: Any) -> Decision:
-    _hands_on(cure, push, gradient)
-    return Decision(release=(push.worker,), dropped=(push,))
-
-
-def _discards_in_vain(cure: Cure, push: Push, gradient: Any) -> Any:
-    cure.discard(push.worker, push.version)
-    return _hands_on(cure, push, gradient)
-
-
-def _discards_alone(cure: Cure, push: Push, gradient: Any) -> None:
-    cure.discard(push.worker, push.version)
-
-
-_no_return = _dropping(late=_discards_alone)
-_in_vain = _dropping(late=_discards_in_vain)
-_keeps_worker = _dropping(late=lambda cure, push, gradient: Decision(dropped=(push,)))
-_drops_at_limit = _dropping(is_late=lambda push, limit: push.staleness >= limit)
-_not_noted = _dropping(late=lambda cure, push, gradient: Decision(release=(push.worker,)))
-_drops_fresh = _dropping(is_late=lambda push, limit: push.staleness <= limit)
-_by_version = _dropping(is_late=lambda push, limit: push.version > limit)
-_applies_anyway = _dropping(late=_applies_and_drops)
-_drops_nothing = _dropping(late=_hands_on)
-
-
-_hands_on_nothing = _dropping(late=lambda cure, push, gradient: _hands_on(cure, push, 0 * gradient))
-_itself, _anyway, _fresh, _bare, _number, _instead = cures.spoiled(reference, __name__)
-
-
-_SAYS = {
-    "no return": "worker {worker}’s gradient at turn {turn} is to be dropped, and `arrive` returns "
-    "None: `self.discard(worker, version)` gives a decision, which is what you return.",
-    "discards in vain": "worker {worker}’s gradient at turn {turn} is {late} late, you call "
-    "`self.discard` and go on to apply it: what `self.discard` gives is what you return.",
-    "the worker waits": "you drop worker {worker}’s gradient at turn {turn} and release nobody: it "
-    "waits for ever, and sooner or later everybody does. `self.discard(…)` drops and releases.",
-    "drops at the limit": "worker {worker}’s gradient at turn {turn} is {late} late and you drop "
-    "it: what is exactly at the limit still counts (>, not ≥).",
-    "not noted": "worker {worker}’s gradient vanishes at turn {turn}: the decision has to name it "
-    "in `dropped`, so that it can be counted. `self.discard(worker, version)` does.",
-    "drops the fresh ones": "worker {worker}’s gradient at turn {turn} is only {late} late and you "
-    "drop it; the comparison is the wrong way round.",
-    "version for staleness": "you drop by the version of the gradient, which grows with the "
-    "training: how late it is says `self.push(worker, version).staleness`.",
-    "applies what it drops": "the gradient at turn {turn} is {late} late; your decision says that "
-    "it is dropped, and the weights have moved all the same. Decide before you hand it on.",
-    "drops nothing": "worker {worker}’s gradient at turn {turn} is {late} late and is applied: "
-    "nothing is ever dropped.",
-    "hands on zeros": "worker {worker}’s gradient at turn {turn} is {late} late and you hand on "
-    "zeros: that is an update too, by which all others are later, and nothing is noted as dropped.",
-}
 EXERCISE = Exercise(
     number="06.3",
     title="Drop what is too late",
@@ -144,23 +133,14 @@ EXERCISE = Exercise(
     compared=turns.without_held,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer("no return", _no_return, _SAYS["no return"]),
-        WrongAnswer("discards in vain", _in_vain, _SAYS["discards in vain"]),
-        WrongAnswer("the worker waits", _keeps_worker, _SAYS["the worker waits"]),
-        WrongAnswer("drops at the limit", _drops_at_limit, _SAYS["drops at the limit"]),
-        WrongAnswer("not noted", _not_noted, _SAYS["not noted"]),
-        WrongAnswer("drops the fresh ones", _drops_fresh, _SAYS["drops the fresh ones"]),
-        WrongAnswer("version for staleness", _by_version, _SAYS["version for staleness"]),
-        WrongAnswer("applies what it drops", _applies_anyway, _SAYS["applies what it drops"]),
-        WrongAnswer("drops nothing", _drops_nothing, _SAYS["drops nothing"]),
-        WrongAnswer("hands on zeros", _hands_on_nothing, _SAYS["hands on zeros"]),
-        WrongAnswer("never handed on", _itself, cures.NOT_HANDED),
-        WrongAnswer("decides for itself", _anyway, cures.OWN_DECISION),
-        WrongAnswer("called fresh", _fresh, cures.CALLED_FRESH),
-        WrongAnswer("another rule inside", _instead, cures.IN_ITS_PLACE),
-        WrongAnswer("one push", _bare, hint="a comma makes it one"),
-        WrongAnswer("no comma", _number, hint="are tuples"),
+    wrong=wrong_answers(
+        "06.3",
+        WRONG,
+        (reference, Asynchronous),
+        not_handed=cures.NOT_HANDED,
+        own_decision=cures.OWN_DECISION,
+        called_fresh=cures.CALLED_FRESH,
+        in_its_place=cures.IN_ITS_PLACE,
     ),
     ranked=False,
     unseen={

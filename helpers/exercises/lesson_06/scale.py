@@ -6,19 +6,19 @@ min(1, limit/τ) of its size. Source for limit 1: Zhang et al. (2015), section 3
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from helpers.algorithms.servers.cure import Cure
-from helpers.algorithms.servers.rule import Decision, Push, Rule
 from helpers.algorithms.servers.stale_cures import ScaleByStaleness as reference
+from helpers.algorithms.servers.update_rules import Asynchronous
 from helpers.exercises.common import WORLDS, fails_with, rng
 from helpers.exercises.compare import short
 from helpers.exercises.drives_rules import handing_turns
 from helpers.exercises.lesson_06 import cures, turns
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -59,14 +59,12 @@ def _another_part(case: Case, seen: Observation) -> str | None:
     if not np.allclose(moved, moved[0], 1e-6) or abs(moved[0] - 1) < 1e-5:
         return None
     part = moved[0] * limit / max(late, limit)
-    which = f"{case.name}, worker {want['worker']}’s gradient at turn {number}"
-    where = f"{which} is {turns.updates(late)} late"
+    where = f"worker {want['worker']}’s gradient at turn {number} is {turns.updates(late)} late"
     if late <= limit:
         return f"{where}, and you hand on {short(part)} of it: up to the limit it is all."
     return (
-        f"{where}, and you hand on {short(part)} of it, which times τ is "
-        f"{short(part * late)}: find the part for which that is {limit}: "
-        f"limit/τ, which is {limit}/{late} here."
+        f"{where}, and you hand on {short(part)} of it, which times τ is {short(part * late)}: "
+        f"find the part for which that is {limit}: limit/τ, which is {limit}/{late} here."
     )
 
 
@@ -93,69 +91,66 @@ _no_division = fails_with(
 )
 
 
-def _scaled(gradient: Any, push: Push, limit: int) -> Any:
-    return gradient * limit / max(push.staleness, limit)
+WRONG = """
+the limit is not used
+    | staleness / self.limit => staleness
+    worker {worker}’s gradient at turn {turn} is {late} late, and you divide by that whatever the
+    limit is: then rate times staleness is the rate times 1, and it may be {limit} times that.
+falls at once
+    | max(staleness / self.limit, 1) => (staleness if staleness > self.limit else 1)
+    worker {worker}’s gradient at turn {turn} is {late} late and you divide by that, though one that
+    is {limit} late counts whole: rate times staleness may stay at the rate times {limit}.
+divides by what is over
+    | staleness / self.limit => staleness - self.limit
+    ? find the part
+divides by zero
+    | max(staleness / self.limit, 1) => (staleness / self.limit)
+    worker {worker}’s gradient at turn {turn} is {late} late, and you divide by a number below 1, or
+    by 0, which makes it larger or infinite: no part is above 1.
+divides by the version
+    | staleness / self.limit => version / self.limit
+    you take the gradient’s version for τ, so that all gradients shrink as training goes on:
+    `self.push(worker, version).staleness` is τ.
+not scaled
+    | / max(staleness / self.limit, 1) =>
+    worker {worker}’s gradient at turn {turn} is {late} late and counts whole. `gradient * part` is
+    a new tensor: hand on that.
+scales in place
+    | gradient / max( => gradient.div_(max(
+    | limit, 1) => limit, 1))
+    at turn {turn} the cure around yours finds another gradient than it handed on: you wrote into it
+    (`/=`, `*=`, or a method with `_`). Make a new one.
+called fresh
+    | 1), version) => 1), self.version)
+    ! called_fresh
+the decision is lost
+    | return self.rule => self.rule
+    | 1), version) => 1), version); return Decision(release=(worker,))
+    the update at turn {turn} is in nobody’s books: return what `self.rule.arrive(...)` decides
+    instead of a decision of your own.
+1 / τ
+    | / max(staleness / self.limit, 1) => * min(self.limit / staleness, 1)
+    ? what is no later than the
+never handed on
+    | self.rule.arrive( => Asynchronous.arrive(self,
+    ! not_handed
+decides for itself
+    | return self.rule => push = self.push(worker, version); self.rule
+    | 1), version) => 1), version); return Decision((worker,), (push,))
+    ! own_decision
+another rule inside
+    | (rule) => (Asynchronous(rule.weights, rule.optimizer, rule.workers))
+    ! in_its_place
+one push
+    | return self.rule => said = self.rule
+    | 1), version) => 1), version); return Decision(said.release, said.applied and said.applied[0])
+    ? a comma makes it one
+no comma
+    | return self.rule => said = self.rule
+    | 1), version) => 1), version); return Decision(said.release and said.release[0], said.applied)
+    ? are tuples
+"""
 
-
-def _scaling(
-    scaled: Callable[[Any, Push, int], Any] = _scaled,
-    handed: Callable[..., Decision] = lambda cure, *given: cure.rule.arrive(*given),
-) -> type[Cure]:
-    """A cure that scales, or hands on, otherwise."""
-
-    class Scaling(Cure):
-        def __init__(self, rule: Rule, limit: int = 1) -> None:
-            super().__init__(rule)
-            self.limit = limit
-
-        def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-            part = scaled(gradient, self.push(worker, version), self.limit)
-            return handed(self, worker, part, version)
-
-    return Scaling
-
-
-def _by(divisor: Callable[[int, int], float]) -> type[Cure]:
-    """A cure that divides by another number, which comes of how late it is and of the limit."""
-    return _scaling(lambda gradient, push, limit: gradient / divisor(push.staleness, limit))
-
-
-_by_zero = _by(lambda late, limit: late / limit)
-_one_by_zero = _by(lambda late, limit: 1 / min(1, limit / late))
-_no_limit = _by(lambda late, limit: max(late, 1))
-_falls_at_once = _by(lambda late, limit: late if late > limit else 1)
-_by_what_is_over = _by(lambda late, limit: max(late - limit, 1))
-_unscaled = _by(lambda late, limit: 1)
-_by_version = _scaling(lambda g, push, limit: g / max(push.version / limit, 1))
-_in_place = _scaling(lambda g, push, limit: g.copy_(_scaled(g, push, limit)))
-
-
-def _loses(cure: Cure, worker: int, *given: Any) -> Decision:
-    cure.rule.arrive(worker, *given)
-    return Decision(release=(worker,))
-
-
-_loses_decision = _scaling(handed=_loses)
-_itself, _anyway, _fresh, _bare, _number, _instead = cures.spoiled(reference, __name__)
-
-_SAYS = {
-    "the limit is not used": "worker {worker}’s gradient at turn {turn} is {late} late, and you "
-    "divide by that whatever the limit is: then rate times staleness is the rate times 1, and it "
-    "may be {limit} times that.",
-    "falls at once": "worker {worker}’s gradient at turn {turn} is {late} late and you divide by "
-    "that, though one that is {limit} late counts whole: rate times staleness may stay at the rate "
-    "times {limit}.",
-    "divides by zero": "worker {worker}’s gradient at turn {turn} is {late} late, and you divide "
-    "by a number below 1, or by 0, which makes it larger or infinite: no part is above 1.",
-    "divides by the version": "you take the gradient’s version for τ, so that all gradients shrink "
-    "as training goes on: `self.push(worker, version).staleness` is τ.",
-    "not scaled": "worker {worker}’s gradient at turn {turn} is {late} late and counts whole. "
-    "`gradient * part` is a new tensor: hand on that.",
-    "scales in place": "at turn {turn} the cure around yours finds another gradient than it handed "
-    "on: you wrote into it (`/=`, `*=`, or a method with `_`). Make a new one.",
-    "the decision is lost": "the update at turn {turn} is in nobody’s books: return what "
-    "`self.rule.arrive(...)` decides instead of a decision of your own.",
-}
 EXERCISE = Exercise(
     number="06.4",
     title="Scale by staleness",
@@ -179,22 +174,14 @@ EXERCISE = Exercise(
     compared=turns.without_held,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer("the limit is not used", _no_limit, _SAYS["the limit is not used"]),
-        WrongAnswer("falls at once", _falls_at_once, _SAYS["falls at once"]),
-        WrongAnswer("divides by what is over", _by_what_is_over, hint="find the part"),
-        WrongAnswer("divides by zero", _by_zero, _SAYS["divides by zero"]),
-        WrongAnswer("divides by the version", _by_version, _SAYS["divides by the version"]),
-        WrongAnswer("not scaled", _unscaled, _SAYS["not scaled"]),
-        WrongAnswer("scales in place", _in_place, _SAYS["scales in place"]),
-        WrongAnswer("called fresh", _fresh, cures.CALLED_FRESH),
-        WrongAnswer("the decision is lost", _loses_decision, _SAYS["the decision is lost"]),
-        WrongAnswer("1 / τ", _one_by_zero, hint="what is no later than the"),
-        WrongAnswer("never handed on", _itself, cures.NOT_HANDED),
-        WrongAnswer("decides for itself", _anyway, cures.OWN_DECISION),
-        WrongAnswer("another rule inside", _instead, cures.IN_ITS_PLACE),
-        WrongAnswer("one push", _bare, hint="a comma makes it one"),
-        WrongAnswer("no comma", _number, hint="are tuples"),
+    wrong=wrong_answers(
+        "06.4",
+        WRONG,
+        (reference, Asynchronous),
+        not_handed=cures.NOT_HANDED,
+        own_decision=cures.OWN_DECISION,
+        called_fresh=cures.CALLED_FRESH,
+        in_its_place=cures.IN_ITS_PLACE,
     ),
     ranked=False,
     unseen={

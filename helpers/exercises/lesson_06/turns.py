@@ -7,7 +7,7 @@ A case's facts hold the turns that are wanted. Where everybody waits in the end,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -113,17 +113,16 @@ def fault(case: Case, seen: Observation) -> str | None:
 
 def _fault(case: Case, seen: Observation) -> str | None:
     if type(seen.values[0]) is not list:
-        return f"{case.name}, your class gave {describe(seen.values[0])} instead of decisions."
+        return f"your class gave {describe(seen.values[0])} instead of decisions."
     number, got, want = first_difference(case, seen)
     if number == 0:
         return None
     if got is None or want is None:
-        return f"{case.name}, there are {len(seen.values[0])} turns, not {len(case.facts['want'])}."
+        return f"there are {len(seen.values[0])} turns, not {len(case.facts['want'])}."
     if "stuck" in got:
-        said = "nobody comes any more: all wait for the server to let them go on"
-        return f"{case.name}, at turn {number} {said}."
+        return f"at turn {number} nobody comes any more: all wait for the server to let them go on."
     by = updates(late(case.facts["want"])[number - 1])
-    where = f"{case.name}, worker {want['worker']} comes at turn {number}, {by} late"
+    where = f"worker {want['worker']} comes at turn {number}, {by} late"
     if "decision" in got:
         gave = describe(got["decision"])
         return f"{where}, and `arrive` returned {gave}: return a Decision, on every way through it."
@@ -186,30 +185,30 @@ def without_held(case: Case, seen: Observation) -> Any:
 # --- what else is said to wrong answers -----------------------------------------------------------
 
 
-def _no_push(case: Case, seen: Observation) -> str | None:
+def _no_push(case: Case, seen: Observation) -> Iterator[str]:
     for number, (got, want) in enumerate(zip(seen.values[0], case.facts["want"], strict=False), 1):
         for part in ("applied", "dropped") if "release" in got and "release" in want else ():
             odd = [push for push in got[part] if type(push) is not list]
-            where = f"{case.name}, `{part}` at turn {number}"
-            if odd and want[part] and got[part] == want[part][0]:
-                return (
+            if not odd:
+                continue
+            where = f"`{part}` at turn {number}"
+            if want[part] and got[part] == want[part][0]:
+                yield (
                     f"{where} is one push where a tuple of them belongs: a comma makes it one, "
                     "`(push,)`."
                 )
-            if odd and type(odd[0]) is tuple:
-                return (
+            if type(odd[0]) is tuple:
+                yield (
                     f"{where} holds {describe(odd[0])}, a plain tuple: who reads the decision asks "
                     "for `push.staleness` by its name. `self.push(worker, version)` makes a Push, "
                     "which has one."
                 )
-            if odd:
-                late = updates(want[part][0][2]) if want[part] else "so many"
-                return (
-                    f"{where} holds {describe(odd[0])} where a Push belongs: `self.push(worker, "
-                    "version)` makes one, which says who gave the gradient, of which version, and "
-                    f"that it is {late} late."
-                )
-    return None
+            late = updates(want[part][0][2]) if want[part] else "so many"
+            yield (
+                f"{where} holds {describe(odd[0])} where a Push belongs: `self.push(worker, "
+                "version)` makes one, which says who gave the gradient, of which version, and "
+                f"that it is {late} late."
+            )
 
 
 _no_tuple = fails_with(

@@ -7,18 +7,16 @@ that completes the warmup, everybody is released. Source: Géron (2017), chapter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
 
-from helpers.algorithms.servers.cure import Cure
-from helpers.algorithms.servers.rule import Decision, Rule
 from helpers.algorithms.servers.stale_cures import Warmup as reference
+from helpers.algorithms.servers.update_rules import Asynchronous
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import count
 from helpers.exercises.drives_rules import cure_turns
 from helpers.exercises.lesson_06 import cures, turns
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -66,74 +64,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _warming(
-    alone: Callable[[int, int], bool] = lambda version, updates: version < updates,
-    start: Callable[..., Any] = lambda inside, alone: inside[:1] if alone else inside,
-    is_over: Callable[[bool, bool], bool] = lambda before, after: before and not after,
-    released: Callable[..., Any] = lambda cure, decision: cure.rule.start(),
-    handed: Callable[..., bool] = lambda cure, alone: not alone,
-    itself: int = 0,
-) -> type[Cure]:
-    """The cure with another part: how long one is alone, who of those inside starts, whether the
-    update ended it (by `alone` before and after it), who goes on then, what is handed on, and by
-    how many updates a push is named too late."""
-
-    class Warming(Cure):
-        def __init__(self, rule: Rule, updates: int) -> None:
-            super().__init__(rule)
-            self.updates = updates
-
-        def start(self) -> Any:
-            return start(self.rule.start(), alone(self.version, self.updates))
-
-        def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-            before = alone(self.version, self.updates)
-            if handed(self, before):
-                decision = self.rule.arrive(worker, gradient, version)
-            else:
-                push = self.push(worker, version)
-                push = push._replace(staleness=push.staleness + itself)
-                self.apply(gradient)
-                decision = Decision((worker,), (push,))
-            if is_over(before, alone(self.version, self.updates)):
-                return replace(decision, release=released(self, decision))
-            return decision
-
-    return Warming
-
-
-_asks_before = _warming(is_over=lambda before, after: not before)
-_releases_before = _warming(is_over=lambda before, after: before)
-_asks_after = _warming(is_over=lambda before, after: not after)
-_nobody_else = _warming(released=lambda cure, decision: decision.release)
-_not_itself = _warming(
-    released=lambda cure, decision: tuple(sorted(set(cure.rule.start()) - set(decision.release)))
-)
-_twice = _warming(released=lambda cure, decision: decision.release + cure.rule.start())
-_next_only = _warming(released=lambda cure, decision: cure.rule.start()[:2])
-_all_start = _warming(
-    start=lambda inside, alone: inside, released=lambda cure, decision: decision.release
-)
-_starts_zero = _warming(start=lambda inside, alone: (0,) if alone else inside)
-_all_workers = _warming(released=lambda cure, decision: tuple(sorted(cure.workers)))
-_always_one = _warming(start=lambda inside, alone: inside[:1])
-_one_longer = _warming(alone=lambda version, updates: version <= updates)
-_one_shorter = _warming(alone=lambda version, updates: version + 1 < updates)
-_every_time = _warming(is_over=lambda before, after: True)
-_counts_itself = _warming(itself=1)
-_hands_on_alone = _warming(handed=lambda cure, alone: True)
-
-
-class _AsksForEqual(_warming(is_over=lambda before, after: False)):  # type: ignore[misc]
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        decision = super().arrive(worker, gradient, version)
-        if self.version == self.updates:
-            return replace(decision, release=self.rule.start())
-        return decision
-
-
-_itself, _anyway, _fresh, _bare, _number, _instead = cures.spoiled(reference, __name__)
-
 _ALL_WAIT = (
     "the warmup is over at turn {turn} and you release {released}: all who start wait for it, the "
     "lone worker too, and nobody will call them again. Release {right}."
@@ -142,27 +72,110 @@ _ANOTHER_UPDATE = (
     "you release {released} at turn {turn}, and it is not this gradient that completes the warmup: "
     "there `self.alone` is True before its update and False after it."
 )
+WRONG = """
+asks before alone
+    | release=(worker,) if self.alone else self.start() => release=(worker,)
+    | return self.rule.arrive( => said = self.rule.arrive(
+    | gradient, version) => gradient, version); return Decision(self.rule.start(), said.applied)
+    with turn {turn} the warmup is over and you release {released}: `self.alone` still held when you
+    asked, before the update. Where it changes with the update, release {right}.
+the others never begin
+    | if self.alone else self.start() =>
+    ! all_wait
+the lone worker stops
+    | else self.start() => else tuple(each for each in self.start() if each != worker)
+    ! all_wait
+only one more begins
+    | else self.start() => else self.start()[:2]
+    ! all_wait
+names the lone worker twice
+    | else self.start() => else (worker, *self.start())
+    ! all_wait
+asks before, and releases
+    | self.start() != (worker,) => False
+    | release=(worker,) if self.alone else self.start() => release=self.rule.start()
+    ! another_update
+asks after alone
+    | return self.rule.arrive( => said = self.rule.arrive(
+    | gradient, version) => gradient, version); return Decision(self.rule.start(), said.applied)
+    ! another_update
+asks for equality
+    | return self.rule.arrive( => said = self.rule.arrive(
+    | gradient, version)
+        => gradient, version); return Decision(self.rule.start() if self.version == self.updates
+            else said.release, said.applied)
+    ! another_update
+everybody at every update
+    | self.start() != (worker,) => False
+    | release=(worker,) if self.alone else self.start() => release=self.rule.start()
+    | return self.rule.arrive( => said = self.rule.arrive(
+    | gradient, version) => gradient, version); return Decision(self.rule.start(), said.applied)
+    ! another_update
+one update too short
+    | self.version < => self.version + 1 <
+    ! another_update
+everybody starts at once
+    | everyone[:1] if self.alone else everyone => everyone
+    | self.start() != (worker,) => False
+    | (worker,) if self.alone else self.start() => (worker,)
+    nobody is alone: `start` lets everybody begin, so that gradients are late from the first updates
+    on. While the warmup goes on it gives the first worker only.
+starts worker 0
+    | everyone[:1] if => (0,) if
+    `start` gives worker 0, which the rule inside would not start: it waits since before a restart,
+    and never comes. Take the first of `self.rule.start()`.
+releases all workers
+    | else self.start() => else tuple(sorted(self.workers))
+    you release {released} at turn {turn}, and worker 0 is not of those that the rule inside starts.
+    Release {right}, as `self.rule.start()` names them.
+one worker alone for ever
+    | everyone[:1] if self.alone else everyone => everyone[:1]
+    | else self.start() => else self.rule.start()
+    `start` gives one worker though no update of the warmup is left: a warmup of 0 updates is over
+    at once, and so it is after a restart.
+one update too long
+    | self.version < => self.version <=
+    {made} are made at turn {turn} and worker 0 is still alone: the warmup is over as soon as
+    `updates` updates are made (<, not ≤).
+counts its own update
+    | self.start(), applied=(push,)
+        => self.start(), applied=(push._replace(staleness=push.staleness + 1),)
+    worker {worker}’s gradient at turn {turn} is {late} late, and your decision counts its own
+    update too: `self.push(worker, version)` comes before `self.apply`.
+hands on while alone
+    | self.apply(gradient) return Decision(release=(worker,) if self.alone else self.start(),
+        applied=(push,))
+        => said = self.rule.arrive(worker, gradient, version); return said if self.alone else
+            Decision(self.start(), said.applied)
+    the rule inside keeps worker 0’s gradient at turn {turn} until another comes, and nobody else
+    has begun. While `self.alone` holds, make the update: `self.apply(gradient)`.
+never handed on
+    | self.rule.arrive( => Asynchronous.arrive(self,
+    ! not_handed
+decides for itself
+    | return self.rule.arrive( => push = self.push(worker, version); self.rule.arrive(
+    | gradient, version) => gradient, version); return Decision((worker,), (push,))
+    ! own_decision
+called fresh
+    | gradient, version) => gradient, self.version)
+    ! called_fresh
+another rule inside
+    | (rule) => (Asynchronous(rule.weights, rule.optimizer, rule.workers))
+    ! in_its_place
+one push
+    | self.start(), applied=(push,) => self.start(), applied=push
+    | return self.rule.arrive( => said = self.rule.arrive(
+    | gradient, version)
+        => gradient, version); return Decision(said.release, said.applied and said.applied[0])
+    ? a comma makes it one
+no comma
+    | release=(worker,) if self.alone else self.start() => release=worker
+    | return self.rule.arrive( => said = self.rule.arrive(
+    | gradient, version)
+        => gradient, version); return Decision(said.release and said.release[0], said.applied)
+    ? are tuples
+"""
 
-_SAYS = {
-    "asks before alone": "with turn {turn} the warmup is over and you release {released}: "
-    "`self.alone` still held when you asked, before the update. Where it changes with the update, "
-    "release {right}.",
-    "everybody starts at once": "nobody is alone: `start` lets everybody begin, so that gradients "
-    "are late from the first updates on. While the warmup goes on it gives the first worker only.",
-    "starts worker 0": "`start` gives worker 0, which the rule inside would not start: it waits "
-    "since before a restart, and never comes. Take the first of `self.rule.start()`.",
-    "releases all workers": "you release {released} at turn {turn}, and worker 0 is not of those "
-    "that the rule inside starts. Release {right}, as `self.rule.start()` names them.",
-    "one worker alone for ever": "`start` gives one worker though no update of the warmup is left: "
-    "a warmup of 0 updates is over at once, and so it is after a restart.",
-    "one update too long": "{made} are made at turn {turn} and worker 0 is still alone: the warmup "
-    "is over as soon as `updates` updates are made (<, not ≤).",
-    "counts its own update": "worker {worker}’s gradient at turn {turn} is {late} late, and your "
-    "decision counts its own update too: `self.push(worker, version)` comes before `self.apply`.",
-    "hands on while alone": "the rule inside keeps worker 0’s gradient at turn {turn} until "
-    "another comes, and nobody else has begun. While `self.alone` holds, make the update: "
-    "`self.apply(gradient)`.",
-}
 EXERCISE = Exercise(
     number="06.6",
     title="Warmup with one replica",
@@ -182,30 +195,16 @@ EXERCISE = Exercise(
     numbers=turns.numbers,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer("asks before alone", _asks_before, _SAYS["asks before alone"]),
-        WrongAnswer("the others never begin", _nobody_else, _ALL_WAIT),
-        WrongAnswer("the lone worker stops", _not_itself, _ALL_WAIT),
-        WrongAnswer("only one more begins", _next_only, _ALL_WAIT),
-        WrongAnswer("names the lone worker twice", _twice, _ALL_WAIT),
-        WrongAnswer("asks before, and releases", _releases_before, _ANOTHER_UPDATE),
-        WrongAnswer("asks after alone", _asks_after, _ANOTHER_UPDATE),
-        WrongAnswer("asks for equality", _AsksForEqual, _ANOTHER_UPDATE),
-        WrongAnswer("everybody at every update", _every_time, _ANOTHER_UPDATE),
-        WrongAnswer("one update too short", _one_shorter, _ANOTHER_UPDATE),
-        WrongAnswer("everybody starts at once", _all_start, _SAYS["everybody starts at once"]),
-        WrongAnswer("starts worker 0", _starts_zero, _SAYS["starts worker 0"]),
-        WrongAnswer("releases all workers", _all_workers, _SAYS["releases all workers"]),
-        WrongAnswer("one worker alone for ever", _always_one, _SAYS["one worker alone for ever"]),
-        WrongAnswer("one update too long", _one_longer, _SAYS["one update too long"]),
-        WrongAnswer("counts its own update", _counts_itself, _SAYS["counts its own update"]),
-        WrongAnswer("hands on while alone", _hands_on_alone, _SAYS["hands on while alone"]),
-        WrongAnswer("never handed on", _itself, cures.NOT_HANDED),
-        WrongAnswer("decides for itself", _anyway, cures.OWN_DECISION),
-        WrongAnswer("called fresh", _fresh, cures.CALLED_FRESH),
-        WrongAnswer("another rule inside", _instead, cures.IN_ITS_PLACE),
-        WrongAnswer("one push", _bare, hint="a comma makes it one"),
-        WrongAnswer("no comma", _number, hint="are tuples"),
+    wrong=wrong_answers(
+        "06.6",
+        WRONG,
+        (reference, Asynchronous),
+        not_handed=cures.NOT_HANDED,
+        own_decision=cures.OWN_DECISION,
+        called_fresh=cures.CALLED_FRESH,
+        in_its_place=cures.IN_ITS_PLACE,
+        all_wait=_ALL_WAIT,
+        another_update=_ANOTHER_UPDATE,
     ),
     ranked=False,
 )

@@ -9,7 +9,7 @@ and no mean afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,8 @@ from helpers.algorithms.servers.accumulators import ConditionalAccumulator as re
 from helpers.exercises.common import rng
 from helpers.exercises.compare import close, count, describe, is_array, listing, rounded
 from helpers.exercises.drives_sync import accumulator_moves
-from helpers.exercises.lesson_07 import accumulator_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-9
 Move = tuple[Any, ...]
@@ -92,25 +92,24 @@ def _start(case: Case, number: int, fact: dict[str, Any]) -> str:
         what = f"a gradient of local step {fact['local']}"
     else:
         what = f"`take_grad({case.facts['required']})`"
-    return f"{case.name}, move {number + 1}, {what} at global step {step} with {held} held"
+    return f"move {number + 1}, {what} at global step {step} with {held} held"
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Every call returns what it should, the step is right, and no gradient is changed."""
-    found = _first(case, seen)
+    found, changed = _first(case, seen), seen.values[0]["changed"]
     if found is not None:
         number, gave, step, fact = found
         start = _start(case, number, fact)
         if step != fact["step"]:
-            return (
+            yield (
                 f"{start}: the step is {describe(step)} then, not {fact['step']}, one more a mean."
             )
         why = rounded([gave], [fact["want"]])
-        return f"{start}: it gave {describe(gave)} instead of {describe(fact['want'])}{why}."
-    changed = seen.values[0]["changed"]
+        yield f"{start}: it gave {describe(gave)} instead of {describe(fact['want'])}{why}."
     if changed:
-        return f"{case.name}, the gradient of move {changed[0] + 1} was changed."
-    return _changes_later(case, seen)
+        yield f"the gradient of move {changed[0] + 1} was changed."
+    yield _changes_later(case, seen)
 
 
 def _changes_later(case: Case, seen: Observation) -> str | None:
@@ -118,9 +117,9 @@ def _changes_later(case: Case, seen: Observation) -> str | None:
     if not later or _first(case, seen) is not None:
         return None
     return (
-        f"{case.name}, the mean that move {later[0] + 1} gave was right and changed later: what is "
-        "given is the tensor in which the accumulator sums on. Give a new one, `total / count`, or "
-        "begin the next sum in a new one."
+        f"the mean that move {later[0] + 1} gave was right and changed later: what is given is the "
+        "tensor in which the accumulator sums on. Give a new one, `total / count`, or begin the "
+        "next sum in a new one."
     )
 
 
@@ -166,7 +165,99 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+class Plain:
+    """The course's own, without what it says to callers who are wrong."""
+
+    def __init__(self) -> None:
+        self.global_step = self.count = 0
+        self.total: Any = 0.0
+
+    def apply_grad(self, gradient: Any, local_step: int) -> bool:
+        if local_step < self.global_step:
+            return False
+        self.total, self.count = self.total + gradient, self.count + 1
+        return True
+
+    def take_grad(self, required: int) -> Any:
+        if self.count < required:
+            return None
+        mean = self.total / self.count
+        self.total, self.count = 0.0, 0
+        self.global_step += 1
+        return mean
+
+
 _ALL_COUNT = "{move}: all {held} count, not {required}."
+WRONG = """
+changes a worker's gradient
+    | self.total + gradient => self.total.add_(gradient) if self.count else gradient
+    the gradient of move {changed} was changed, though it is the worker's: `+=` writes into it. Make
+    a new tensor: `total = total + gradient`.
+counts stale
+    | local_step < self.global_step => False
+    {move}: a lower step is stale: drop it.
+drops gradients of this step
+    | local_step < => local_step <=
+    {move}: it was dropped, but it is for this very step: only a lower one is stale.
+drops gradients that are ahead
+    | local_step < => local_step !=
+    {move}: it was dropped, but a local step ahead is not stale: this variable's update is still to
+    come. Compare with <, not with !=.
+the step stays
+    | self.global_step += 1 => pass
+    {move}: raise the global step.
+too early
+    | self.count < required => self.count < 1
+    {move}: give None before enough are there.
+raises the step for nothing
+    | return None => self.global_step += 1; return
+    {move}: nothing can be taken yet, and still the global step is raised: return None first.
+exactly
+    | self.count < required => self.count != required
+    {move}: more than required is enough too: use <.
+never raises the count
+    | self.count + 1 => self.count
+    {move}: it gave None, though {held} are there, and that is enough. Raise `count` with each
+    gradient that counts, and give None only where it is *below* what is required.
+divides by what is required
+    | / self.count => / required
+    {move}: the sum was divided by {required}, but {held} gradients are in it: a chief that comes
+    late finds more than it asked for. Divide by the number that came.
+a sum
+    | / self.count =>
+    {move}: it gave the sum of the {held}, not the mean.
+first ones alone
+    | self.total + gradient => [*(self.total or ()), gradient]
+    | self.total / self.count => sum(self.total[:required]) / required
+    ! all_count
+last ones alone
+    | self.total + gradient => [*(self.total or ()), gradient]
+    | self.total / self.count => sum(self.total[-required:]) / required
+    ! all_count
+not emptied
+    | self.count < required => self.count - getattr(self, "taken", 0) < required
+    | self.total, self.count = 0.0, 0 => self.taken = self.count
+    {move}: earlier steps are in it. Start anew.
+the sum is kept
+    | self.total, self.count = 0.0, 0 => self.count = 0
+    {move}: the old sum is still there.
+count is kept
+    | self.total, self.count = 0.0, 0 => self.total = 0.0
+    {move}: the old count is still there.
+stale ones are counted
+    | return False => self.count += 1; return False
+    {move}: the sum was divided by more than the {held} that are in it: a stale gradient is not to
+    be counted either. Compare the steps first.
+its own buffer
+    | self.total + gradient
+        => vars(self).setdefault("own", gradient.clone()).mul_(self.count > 0).add_(gradient)
+    | return mean => return self.own.copy_(mean)
+    ? sums on
+says nothing
+    | return False => return
+    | return True => return
+    ? say whether the gradient counts
+"""
 
 EXERCISE = Exercise(
     number="07.4",
@@ -191,64 +282,7 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "changes a worker's gradient",
-            wrong.InPlace,
-            "the gradient of move {changed} was changed, though it is the worker's: `+=` writes "
-            "into it. Make a new tensor: `total = total + gradient`.",
-        ),
-        WrongAnswer("counts stale", wrong.counts_stale, "{move}: a lower step is stale: drop it."),
-        WrongAnswer(
-            "drops gradients of this step",
-            wrong.drops_equal,
-            "{move}: it was dropped, but it is for this very step: only a lower one is stale.",
-        ),
-        WrongAnswer(
-            "drops gradients that are ahead",
-            wrong.drops_ahead,
-            "{move}: it was dropped, but a local step ahead is not stale: this variable's update "
-            "is still to come. Compare with <, not with !=.",
-        ),
-        WrongAnswer("the step stays", wrong.StepStays, "{move}: raise the global step."),
-        WrongAnswer("too early", wrong.too_early, "{move}: give None before enough are there."),
-        WrongAnswer(
-            "raises the step for nothing",
-            wrong.StepForNothing,
-            "{move}: nothing can be taken yet, and still the global step is raised: return None "
-            "first.",
-        ),
-        WrongAnswer("exactly", wrong.exactly, "{move}: more than required is enough too: use <."),
-        WrongAnswer(
-            "never raises the count",
-            wrong.NeverCounts,
-            "{move}: it gave None, though {held} are there, and that is enough. Raise `count` "
-            "with each gradient that counts, and give None only where it is *below* what is "
-            "required.",
-        ),
-        WrongAnswer(
-            "divides by what is required",
-            wrong.by_required,
-            "{move}: the sum was divided by {required}, but {held} gradients are in it: a chief "
-            "that comes late finds more than it asked for. Divide by the number that came.",
-        ),
-        WrongAnswer("a sum", wrong.sums, "{move}: it gave the sum of the {held}, not the mean."),
-        WrongAnswer("first ones alone", wrong.FirstAlone, _ALL_COUNT),
-        WrongAnswer("last ones alone", wrong.LastAlone, _ALL_COUNT),
-        WrongAnswer(
-            "not emptied", wrong.NeverEmptied, "{move}: earlier steps are in it. Start anew."
-        ),
-        WrongAnswer("the sum is kept", wrong.sum_kept, "{move}: the old sum is still there."),
-        WrongAnswer("count is kept", wrong.count_kept, "{move}: the old count is still there."),
-        WrongAnswer(
-            "stale ones are counted",
-            wrong.StaleCounted,
-            "{move}: the sum was divided by more than the {held} that are in it: a stale gradient "
-            "is not to be counted either. Compare the steps first.",
-        ),
-        WrongAnswer("its own buffer", wrong.OwnBuffer, hint="sums on"),
-        WrongAnswer("says nothing", wrong.SaysNothing, hint="say whether the gradient counts"),
-    ),
+    wrong=wrong_answers("07.4", WRONG, Plain, all_count=_ALL_COUNT),
     ranked=False,
     unseen={"later": "whether an earlier result is written into"},
 )

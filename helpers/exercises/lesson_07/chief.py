@@ -3,23 +3,25 @@
 `class Chief` with `start(num_tokens)` and `turn() -> bool` to write. The claim: `start` puts
 num_tokens tokens into the queue, as many as an update takes for −1; a turn in which the
 accumulator has a mean makes one update, raises the global step, and puts max(total, aggregate)
-tokens of the new step into the queue; any other turn does nothing.
+tokens of the new step into the queue; any other turn does nothing. A long file, for it holds the
+course's own chief as well, and 25 wrong ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from helpers.exercises.common import rng
-from helpers.exercises.compare import count, describe, rounded
-from helpers.exercises.drives_sync import chief_turns
-from helpers.exercises.lesson_07 import chief_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.common import fails_with, rng
+from helpers.exercises.compare import close, count, describe, rounded
+from helpers.exercises.drives_sync import LEFT, chief_turns
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
-_RATE = 0.5
+_RATE, _TOLERANCE = 0.5, 1e-9
+Turn = dict[str, Any]
 _CHANGED = (
     "the weights that the chief was given are other ones now: `-=` writes into a tensor that "
     "others still hold. Make a new one: `self.weights = self.weights - …`."
@@ -67,45 +69,112 @@ def _facts(
     return {"start": start, "turns": turns, "aggregate": aggregate, "total": total}
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def _first(case: Case, seen: Observation) -> tuple[str, Turn, Turn] | None:
+    """The first turn that is not as it should be: in words, what it was, what it should be."""
+    pairs = zip(seen.values[0]["turns"], case.facts["turns"], strict=True)
+    for number, (got, want) in enumerate(pairs, 1):
+        if _fault(case, got, want):
+            what = "a mean is there" if want["gave"] else "too few gradients are there"
+            return f"turn {number} ({what})", got, want
+    return None
+
+
+def _fault(case: Case, got: Turn, want: Turn) -> str:
+    """What of a turn is wrong, "" where nothing is."""
+    if [*got["asked"]] != [case.facts["aggregate"]]:
+        return "asked"
+    if got["step"] != want["step"]:
+        return "step"
+    if not close(got["weights"], want["weights"], _TOLERANCE):
+        return "weights"
+    if _new(got) != want["tokens"]:
+        return "tokens"
+    if [*got["tokens"]] != [LEFT, *want["tokens"]]:
+        return "left"
+    return "" if got["gave"] is want["gave"] else "gave"
+
+
+def _new(turn: Turn) -> list[Any]:
+    """The tokens of a turn, without the one that was there before."""
+    old = next((at for at, one in enumerate(turn["tokens"]) if describe(one) == str(LEFT)), None)
+    return [token for at, token in enumerate(turn["tokens"]) if at != old]
+
+
+def _in_words(tokens: Sequence[Any]) -> str:
+    if not tokens:
+        return "no token"
+    if any(token != tokens[0] for token in tokens):
+        return f"the tokens {describe(list(tokens))}"
+    return f"{count(len(tokens), 'token')} of step {describe(tokens[0])}"
+
+
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The tokens at the start, and every turn."""
     start = list(seen.values[0]["start"])
     if start != case.facts["start"]:
-        put, wanted = wrong.in_words(start), wrong.in_words(case.facts["start"])
-        return f"{case.name}, `start` put {put} in, not {wanted}."
-    found = wrong.first(case, seen)
-    if found is None and seen.values[0]["changed"]:
-        return f"{case.name}, {_CHANGED}"
+        yield f"`start` put {_in_words(start)} in, not {_in_words(case.facts['start'])}."
+    found = _first(case, seen)
     if found is None:
-        return wrong.no_whole_numbers(case, seen)
-    number, got, want = found
-    fault, begin = wrong.fault(case, got, want), wrong.begin(case, number, want)
+        yield _CHANGED if seen.values[0]["changed"] else no_whole_numbers(case, seen)
+        return
+    begin, got, want = found
+    fault = _fault(case, got, want)
     if fault == "asked":
-        asked = [describe(each) for each in got["asked"]] or ["never"]
-        said = f"`take_grad` was asked for {', '.join(asked)}"
-        return f"{begin}: {said}; ask once a turn, for {case.facts['aggregate']}."
+        asked = ", ".join(describe(each) for each in got["asked"]) or "never"
+        yield (
+            f"{begin}: `take_grad` was asked for {asked}; ask once a turn, for "
+            f"{case.facts['aggregate']}."
+        )
     if fault == "tokens":
-        said = f"{wrong.in_words(wrong.new(got))} came into the queue"
-        return f"{begin}: {said}, not {wrong.in_words(want['tokens'])}."
+        said = f"{_in_words(_new(got))} came into the queue"
+        yield f"{begin}: {said}, not {_in_words(want['tokens'])}."
     if fault == "left":
-        return f"{begin}: the oldest token does not stand first in the queue any more."
+        yield f"{begin}: the oldest token does not stand first in the queue any more."
     right = f"{describe(want[fault])}{rounded([got[fault]], [want[fault]])}"
-    return f"{begin}: `{fault}` is {describe(got[fault])}; it should be {right}."
+    yield f"{begin}: `{fault}` is {describe(got[fault])}; it should be {right}."
+
+
+def no_whole_numbers(case: Case, seen: Observation) -> str | None:
+    """What is said where tokens or steps are floats, which count as well as whole numbers."""
+    turns = seen.values[0]["turns"]
+    counted = [*seen.values[0]["start"], *(one for t in turns for one in (t["step"], *t["tokens"]))]
+    odd = next((one for one in counted if np.asarray(one).dtype.kind not in "iu"), None)
+    if odd is None:
+        return None
+    return (
+        f"{case.name}, {odd} is a {type(odd).__name__} where steps are counted: a token and "
+        "`global_step` are whole numbers."
+    )
+
+
+_asks_for_more = fails_with(
+    "'Scripted' object has no attribute",
+    "the chief uses something of the accumulator that it does not have: `take_grad` is "
+    "enough. It says by `None` that there is no mean yet.",
+)
+
+
+def _no_word(case: Case, seen: Observation) -> str | None:
+    found = _first(case, seen)
+    if found is None or _fault(case, *found[1:]) != "gave":
+        return None
+    begin, got, want = found
+    gave = describe(got["gave"])
+    return f"{begin}: `turn` gave {gave}; say whether an update was made, {want['gave']}."
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: the tokens at the start, and the first turn that is wrong."""
     if seen.trouble:
         return {}
-    found, facts = wrong.first(case, seen), case.facts
-    said: dict[str, Any] = {"put": wrong.in_words(seen.values[0]["start"])}
+    found, facts = _first(case, seen), case.facts
+    said: dict[str, Any] = {"put": _in_words(seen.values[0]["start"])}
     said |= {"aggregate": facts["aggregate"], "total": facts["total"]}
     if found is None:
         return said
-    number, got, want = found
-    said |= {"turn": wrong.begin(case, number, want), "asked": len(got["asked"])}
-    said |= {"new": count(len(wrong.new(got)), "token"), "wanted": len(want["tokens"])}
-    return said | {"old": want["step"] - 1}
+    begin, got, want = found
+    said |= {"turn": begin, "asked": len(got["asked"]), "old": want["step"] - 1}
+    return said | {"new": count(len(_new(got)), "token"), "wanted": len(want["tokens"])}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -117,12 +186,125 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def reference(
-    accumulator: Any, queue: Any, weights: Any, rate: float, aggregate: int, total: int
-) -> Any:
-    """The course's own."""
-    return wrong.Chief(accumulator, queue, weights, rate, aggregate, total)
+class Chief:
+    """The course's own: it works on one accumulator and a queue that it is given."""
 
+    def __init__(
+        self, accumulator: Any, queue: Any, weights: Any, rate: float, aggregate: int, total: int
+    ) -> None:
+        self.accumulator, self.queue = accumulator, queue
+        self.weights, self.rate = weights, rate
+        self.aggregate, self.total = aggregate, total
+        self.global_step = 0
+
+    def start(self, num_tokens: int) -> None:
+        """The tokens with which training starts."""
+        self.queue.extend([0] * (self.aggregate if num_tokens == -1 else num_tokens))
+
+    def turn(self) -> bool:
+        """Make an update if there is a mean for it."""
+        mean = self.accumulator.take_grad(self.aggregate)
+        if mean is None:
+            return False
+        self.weights = self.weights - self.rate * mean
+        self.global_step += 1
+        self.queue.extend([self.global_step] * max(self.total, self.aggregate))
+        return True
+
+
+WRONG = """
+a list as a token at the start
+    | extend([0] => append([0]
+    `start` put the whole list in as one token. `append` puts in one thing, `extend` each of a list.
+nothing at the start by default
+    | self.aggregate if num_tokens == -1 else num_tokens => num_tokens
+    `start` put {put} in: the default, −1, stands for as many as an update takes, {aggregate}.
+a token for each worker at the start
+    | self.aggregate if num_tokens => self.total if num_tokens
+    `start` put {put} in: at the start there are as many as an update takes, {aggregate}, or
+    num_tokens.
+num_tokens is not looked at
+    | self.aggregate if num_tokens == -1 else num_tokens => self.aggregate
+    `start` put {put} in: num_tokens says how many; only −1 stands for {aggregate}.
+asks for all workers' gradients
+    | take_grad(self.aggregate) => take_grad(self.total)
+    {turn}: the chief asked for {total} gradients, all workers', so that no worker is spare. Ask for
+    {aggregate}.
+asks twice
+    | mean = self.accumulator.take_grad(self.aggregate)
+        => ask = self.accumulator.take_grad; mean = None if ask(self.aggregate) is None else
+            ask(self.aggregate)
+    {turn}: `take_grad` was called {asked} times. Each call empties the accumulator: call it once a
+    turn and keep what it gives.
+a mean as a condition
+    | mean is None => not mean
+    a mean is a tensor of many numbers, which is neither true nor false. Ask whether there is one:
+    `if mean is None`.
+a list as a token
+    | extend([self.global_step] => append([self.global_step]
+    {turn}: the whole list came into the queue as one token. `append` puts in one thing, `extend`
+    each of a list.
+tokens of the old step
+    | [self.global_step] => [self.global_step - 1]
+    {turn}: the tokens are of step {old}, which is over: whatever is computed with them will be
+    dropped. Raise the step before the tokens are made.
+a queue of its own
+    | self.queue.extend([self.global_step] => self.queue = ([self.global_step]
+    {turn}: no new token is in the queue, {wanted} should be. Put them into the queue that you were
+    given, `self.queue.extend(…)`: workers look into no other.
+a token for each gradient
+    | max(self.total, self.aggregate) => self.aggregate
+    {turn}: {new} for {total} workers. Each worker takes a token, whether its gradient counted or
+    not: put in {total}, whatever lies there already.
+a token for each worker
+    | max(self.total, self.aggregate) => self.total
+    {turn}: {new} for {aggregate} gradients: {total} workers have to give several each, and need a
+    token for every one. Take the larger number.
+tokens for nothing
+    | return False
+        => self.queue.extend([self.global_step] * max(self.total, self.aggregate)); return False
+    {turn}: tokens without an update.
+the step stays
+    | return True => self.global_step -= 1; return True
+    {turn}: raise `global_step` by one.
+a step for nothing
+    | return False => self.global_step += 1; return False
+    {turn}: a step without a mean.
+no rate
+    | self.rate * mean => mean
+    {turn}: the mean was subtracted without the rate.
+uphill
+    | - self.rate => + self.rate
+    {turn}: the weights went up: subtract rate · mean.
+no step
+    | - self.rate * mean =>
+    {turn}: the weights stay: subtract rate · mean.
+divides again
+    | self.rate * mean => self.rate * mean / self.aggregate
+    {turn}: the mean is divided already.
+empties the queue
+    | self.global_step += 1 => self.global_step += 1; self.queue.clear()
+    {turn}: a token that nobody has taken yet is gone. The chief puts tokens in and takes none out:
+    `extend` what is there.
+not put in on the right
+    | extend([self.global_step] => extendleft([self.global_step]
+    {turn}: the new tokens stand ahead of one that was there before. They go in on the right,
+    `extend`, and workers take on the left.
+writes into the given weights
+    | = self.weights - => -=
+    ! changed
+floats for tokens
+    | [self.global_step] => [float(self.global_step)]
+    ! no_whole_numbers
+counts first
+    | = self.accumulator.take_grad
+        => = self.accumulator.count >= self.aggregate and self.accumulator.take_grad
+    ? `take_grad` is enough
+no word
+    | return False => return
+    | return True => return
+    ? say whether an update was made
+"""
 
 EXERCISE = Exercise(
     number="07.5",
@@ -139,105 +321,13 @@ EXERCISE = Exercise(
     cases=cases,
     drive=chief_turns,
     claim=claim,
-    mistakes=wrong.FAMILIES,
+    mistakes=(
+        Mistake("asks the accumulator for more", _asks_for_more, unfinished=True),
+        Mistake("does not say whether it updated", _no_word),
+    ),
     numbers=numbers,
     praise=praise,
-    reference=reference,
-    wrong=(
-        WrongAnswer(
-            "a list as a token at the start",
-            wrong.AppendsAtStart,
-            "`start` put the whole list in as one token. `append` puts in one thing, `extend` "
-            "each of a list.",
-        ),
-        WrongAnswer(
-            "nothing at the start by default",
-            wrong.none_at_start,
-            "`start` put {put} in: the default, −1, stands for as many as an update takes, "
-            "{aggregate}.",
-        ),
-        WrongAnswer(
-            "a token for each worker at the start",
-            wrong.total_at_start,
-            "`start` put {put} in: at the start there are as many as an update takes, "
-            "{aggregate}, or num_tokens.",
-        ),
-        WrongAnswer(
-            "num_tokens is not looked at",
-            wrong.always_default,
-            "`start` put {put} in: num_tokens says how many; only −1 stands for {aggregate}.",
-        ),
-        WrongAnswer(
-            "asks for all workers' gradients",
-            wrong.asks_for_all,
-            "{turn}: the chief asked for {total} gradients, all workers', so that no worker is "
-            "spare. Ask for {aggregate}.",
-        ),
-        WrongAnswer(
-            "asks twice",
-            wrong.asks_twice,
-            "{turn}: `take_grad` was called {asked} times. Each call empties the accumulator: "
-            "call it once a turn and keep what it gives.",
-        ),
-        WrongAnswer(
-            "a mean as a condition",
-            wrong.IfNotMean,
-            "a mean is a tensor of many numbers, which is neither true nor false. Ask whether "
-            "there is one: `if mean is None`.",
-        ),
-        WrongAnswer(
-            "a list as a token",
-            wrong.appends,
-            "{turn}: the whole list came into the queue as one token. `append` puts in one thing, "
-            "`extend` each of a list.",
-        ),
-        WrongAnswer(
-            "tokens of the old step",
-            wrong.OldTokens,
-            "{turn}: the tokens are of step {old}, which is over: whatever is computed with them "
-            "will be dropped. Raise the step before the tokens are made.",
-        ),
-        WrongAnswer(
-            "a queue of its own",
-            wrong.own_queue,
-            "{turn}: no new token is in the queue, {wanted} should be. Put them into the queue "
-            "that you were given, `self.queue.extend(…)`: workers look into no other.",
-        ),
-        WrongAnswer(
-            "a token for each gradient",
-            wrong.aggregate_tokens,
-            "{turn}: {new} for {total} workers. Each worker takes a token, whether its gradient "
-            "counted or not: put in {total}, whatever lies there already.",
-        ),
-        WrongAnswer(
-            "a token for each worker",
-            wrong.total_tokens,
-            "{turn}: {new} for {aggregate} gradients: {total} workers have to give several each, "
-            "and need a token for every one. Take the larger number.",
-        ),
-        WrongAnswer("tokens for nothing", wrong.ForNothing, "{turn}: tokens without an update."),
-        WrongAnswer("the step stays", wrong.StepStays, "{turn}: raise `global_step` by one."),
-        WrongAnswer("a step for nothing", wrong.StepForNothing, "{turn}: a step without a mean."),
-        WrongAnswer("no rate", wrong.no_rate, "{turn}: the mean was subtracted without the rate."),
-        WrongAnswer("uphill", wrong.uphill, "{turn}: the weights went up: subtract rate · mean."),
-        WrongAnswer("no step", wrong.no_update, "{turn}: the weights stay: subtract rate · mean."),
-        WrongAnswer("divides again", wrong.divides_again, "{turn}: the mean is divided already."),
-        WrongAnswer(
-            "empties the queue",
-            wrong.empties,
-            "{turn}: a token that nobody has taken yet is gone. The chief puts tokens in and "
-            "takes none out: `extend` what is there.",
-        ),
-        WrongAnswer(
-            "not put in on the right",
-            wrong.on_the_left,
-            "{turn}: the new tokens stand ahead of one that was there before. They go in on the "
-            "right, `extend`, and workers take on the left.",
-        ),
-        WrongAnswer("writes into the given weights", wrong.InPlace, _CHANGED),
-        WrongAnswer("floats for tokens", wrong.floats, wrong.no_whole_numbers),
-        WrongAnswer("counts first", wrong.CountsFirst, hint="`take_grad` is enough"),
-        WrongAnswer("no word", wrong.NoWord, hint="say whether an update was made"),
-    ),
+    reference=Chief,
+    wrong=wrong_answers("07.5", WRONG, Chief, no_whole_numbers, changed=_CHANGED),
     ranked=False,
 )

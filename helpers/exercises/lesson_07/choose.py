@@ -8,7 +8,7 @@ gradient of all workers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,8 @@ from helpers.exercises.compare import count, describe, listing, number, short, t
 from helpers.exercises.drives_kept import call_with_tensors
 from helpers.exercises.drives_split import changed
 from helpers.exercises.lesson_07.kth import step_times
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-5
 
@@ -99,22 +100,20 @@ def _answer(seen: Observation) -> tuple[float, float]:
     return got[0], got[1]
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The best number of spares and its hours."""
-    if found := _changed(case, seen):
-        return found
+    yield _changed(case, seen)
     best, least = _best(case)
     want = case.facts["workers"] - best
     spares, hours = _answer(seen)
     if spares != want:
-        return (
-            f"{case.name}, you spare {short(spares)} and need {short(hours)} h; sparing {want}, "
-            f"training takes {least:.3g} h."
+        yield (
+            f"you spare {short(spares)} and need {short(hours)} h; sparing {want}, training takes "
+            f"{least:.3g} h."
         )
     if not abs(hours - least) <= _TOLERANCE * abs(least):
         got, right = told_apart(hours, least)
-        return f"{case.name}, b = {want} is right, but it takes {right} h, not {got}."
-    return None
+        yield f"b = {want} is right, but it takes {right} h, not {got}."
 
 
 def _changed(case: Case, seen: Observation) -> str | None:
@@ -122,7 +121,7 @@ def _changed(case: Case, seen: Observation) -> str | None:
     if place is None:
         return None
     what = "`iterations`" if place else "`times`"
-    return f"{case.name}, {what} holds other numbers now: whoever called needs it still."
+    return f"{what} holds other numbers now: whoever called needs it still."
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -140,8 +139,8 @@ def _unknown_n(case: Case, seen: Observation) -> str | None:
     gaps = len(known) <= max(known) - min(known)
     has = listing(known) if gaps else f"{min(known)} to {max(known)}"
     return (
-        f"{case.name}, `iterations` has no entry {seen.text}, only {has}. "
-        "Go through those that it has: `for n in iterations`."
+        f"`iterations` has no entry {seen.text}, only {has}. Go through those that it has: `for n "
+        "in iterations`."
     )
 
 
@@ -149,7 +148,7 @@ def _not_two(case: Case, seen: Observation) -> str | None:
     value = seen.values[0]
     if type(value) in (list, tuple) and len(value) == 2:
         return None
-    return f"{case.name}, your function gave {describe(value)}; return b and the hours."
+    return f"your function gave {describe(value)}; return b and the hours."
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -162,91 +161,90 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _to(times: Any, n: int) -> Any:
-    """The mean time to the n-th gradient."""
-    return times.sort(dim=1).values[:, n - 1].mean()
-
-
-def _search(
-    seconds: Callable[[Any, int], Any] = _to,
-    given: Callable[..., tuple[Any, Any]] = lambda workers, best, hours: (workers - best, hours),
-    among: Callable[[Any, Any], Iterable[int]] = lambda times, iterations: iterations,
-) -> Callable[..., tuple[Any, Any]]:
-    """The search in parts. seconds: of a step; given: what is returned; among: which N."""
-
-    def choose(times: Any, iterations: dict[int, int]) -> tuple[Any, Any]:
-        hours = {
-            n: iterations[n] * float(seconds(times, n)) / 3600 for n in among(times, iterations)
-        }
-        best = min(hours, key=lambda n: hours[n])
-        return given(times.shape[1], best, hours[best])
-
-    return choose
-
-
-reference = _search()
-_gives_n = _search(given=lambda workers, best, hours: (best, hours))
-_hours_first = _search(given=lambda workers, best, hours: (hours, workers - best))
-_hours_alone = _search(given=lambda workers, best, hours: hours)
-_in_seconds = _search(given=lambda workers, best, hours: (workers - best, hours * 3600))
-_in_minutes = _search(given=lambda workers, best, hours: (workers - best, hours * 60))
-_every_n = _search(among=lambda times, iterations: range(1, times.shape[1] + 1))
-_every_n_between = _search(among=lambda times, known: range(min(known), max(known) + 1))
-_stops = _search(among=lambda times, known: _falling(times, known, [*known]))
-_stops_down = _search(among=lambda times, known: _falling(times, known, [*known][::-1]))
-_shortest_step = _search(among=lambda times, iterations: [min(iterations)])
-_waits_for_all = _search(lambda times, n: times.max(dim=1).values.mean())
-_takes_away = _search(lambda times, n: times[:, :n].max(dim=1).values.mean())
-_next_gradient = _search(lambda times, n: _to(times, min(n + 1, times.shape[1])))
-
-
-_a_gradient = _search(lambda times, n: _to(times, n) / n)
-_median = _search(lambda times, n: times.sort(dim=1).values[:, n - 1].median())
-
-
-def _falling(times: Any, iterations: Any, order: list[int]) -> list[int]:
-    hours = [iterations[n] * float(_to(times, n)) for n in order]
-    rises = (at for at in range(1, len(order)) if hours[at] > hours[at - 1])
-    return order[: next(rises, None)]
-
-
-def _into_the_given(times: Any, iterations: dict[int, Any]) -> Any:
-    spares, hours = reference(times, iterations)
-    iterations.update({n: hours for n in iterations})
-    return spares, hours
-
-
-def _sorts_the_given(times: Any, iterations: dict[int, Any]) -> Any:
-    return reference(times.copy_(times.sort(dim=1).values), iterations)
-
-
-def _counting(count_of: Callable[[Any, Any], int]) -> Callable[..., tuple[Any, Any]]:
-    """The right N, taken from something else than the workers."""
-
-    def choose(times: Any, iterations: dict[int, int]) -> tuple[Any, Any]:
-        spares, hours = reference(times, iterations)
-        return spares - times.shape[1] + count_of(times, iterations), hours
-
-    return choose
-
-
-_from_largest = _counting(lambda times, iterations: max(iterations))
-_from_entries = _counting(lambda times, iterations: len(iterations))
-_from_steps = _counting(lambda times, iterations: times.shape[0])
-
-
-def _left_of(what: str) -> str:
-    return (
-        f"your b = {{spares}} is what N = {{best}} leaves of {what}. The workers are the columns "
-        "of `times`, {workers}: b = {right}."
-    )
+def reference(times: Any, iterations: dict[int, int]) -> tuple[int, float]:
+    """The course's own."""
+    hours = {}
+    for n in iterations:
+        seconds = float(times.sort(dim=1).values[:, n - 1].mean())
+        hours[n] = iterations[n] * seconds / 3600
+    best = min(hours, key=lambda n: hours[n])
+    return times.shape[1] - best, hours[best]
 
 
 _STOPS = (
     "{told}: there the hours stop falling, and farther on they are less. Measured hours rise and "
     "fall: compare those of every N in `iterations`."
 )
-
+WRONG = """
+exchanged
+    | times.shape[1] - best, hours[best] => hours[best], times.shape[1] - best
+    both are right: b first, then the hours.
+in seconds
+    | / 3600 =>
+    {hours} are seconds: divide by 3600.
+in minutes
+    | / 3600 => / 60
+    {hours} are minutes: divide by 60.
+N for b
+    | times.shape[1] - best => best
+    you gave N = {best}. The spares are the others: b = {right}.
+counts the largest N
+    | times.shape[1] => max(iterations)
+    your b = {spares} is what N = {best} leaves of the largest N. The workers are the columns of
+    `times`, {workers}: b = {right}.
+counts the entries
+    | times.shape[1] => len(iterations)
+    your b = {spares} is what N = {best} leaves of the entries in `iterations`. The workers are the
+    columns of `times`, {workers}: b = {right}.
+counts the steps
+    | times.shape[1] => times.shape[0]
+    your b = {spares} is what N = {best} leaves of the steps, the rows of `times`. The workers are
+    the columns of `times`, {workers}: b = {right}.
+waits for all
+    | sort(dim=1).values[:, n - 1] => max(dim=1).values
+    {told}: that is the N with the fewest updates, which wins only if every step waited for the last
+    gradient. With N of N + b a step is over when gradient N is there.
+workers taken away
+    | times.sort(dim=1).values[:, n - 1] => times[:, :n].max(dim=1).values
+    {told}: that takes workers away instead of sparing them: N workers, and each step waits for all
+    of these. With spares all workers run, and the first N to come count.
+the next gradient
+    | n - 1 => min(n, len(times[0]) - 1)
+    {told}: that waits for gradient N + 1.
+divided by N
+    | / 3600 => / 3600 / n
+    {told}: an update has N gradients already.
+the median
+    | mean => median
+    {told}: training waits for long steps too: the mean.
+steps alone
+    | in iterations: => in [min(iterations)]:
+    {told}: that N has the shortest step and needs the most of them: compare the product.
+stops where the hours rise
+    | min(hours, key=lambda n: hours[n])
+        => next((n for n, after in zip(hours, [*hours][1:]) if hours[after] > hours[n]), n)
+    ! stops
+stops where they rise, from above
+    | in iterations: => in [*iterations][::-1]:
+    | min(hours, key=lambda n: hours[n])
+        => next((n for n, after in zip(hours, [*hours][1:]) if hours[after] > hours[n]), n)
+    ! stops
+sorts the given
+    | times.sort(dim=1) => times.copy_(times.sort(dim=1).values).sort(dim=1)
+    ? `times` holds other numbers now
+into the given
+    | return => iterations.update(dict.fromkeys(iterations, hours[best])); return
+    ? `iterations` holds other numbers now
+every N from 1
+    | in iterations: => in range(1, times.shape[1] + 1):
+    ? only 4 to 12
+every N between
+    | in iterations: => in range(min(iterations), max(iterations) + 1):
+    ? only 7, 4 and 1
+the hours alone
+    | times.shape[1] - best, hours[best] => hours[best]
+    ? return b and the hours
+"""
 
 EXERCISE = Exercise(
     number="07.2",
@@ -272,44 +270,7 @@ EXERCISE = Exercise(
     compared=lambda case, seen: np.array(_answer(seen), np.float32),
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer("exchanged", _hours_first, "both are right: b first, then the hours."),
-        WrongAnswer("in seconds", _in_seconds, "{hours} are seconds: divide by 3600."),
-        WrongAnswer("in minutes", _in_minutes, "{hours} are minutes: divide by 60."),
-        WrongAnswer(
-            "N for b", _gives_n, "you gave N = {best}. The spares are the others: b = {right}."
-        ),
-        WrongAnswer("counts the largest N", _from_largest, _left_of("the largest N")),
-        WrongAnswer("counts the entries", _from_entries, _left_of("the entries in `iterations`")),
-        WrongAnswer("counts the steps", _from_steps, _left_of("the steps, the rows of `times`")),
-        WrongAnswer(
-            "waits for all",
-            _waits_for_all,
-            "{told}: that is the N with the fewest updates, which wins only if every step waited "
-            "for the last gradient. With N of N + b a step is over when gradient N is there.",
-        ),
-        WrongAnswer(
-            "workers taken away",
-            _takes_away,
-            "{told}: that takes workers away instead of sparing them: N workers, and each step "
-            "waits for all of these. With spares all workers run, and the first N to come count.",
-        ),
-        WrongAnswer("the next gradient", _next_gradient, "{told}: that waits for gradient N + 1."),
-        WrongAnswer("divided by N", _a_gradient, "{told}: an update has N gradients already."),
-        WrongAnswer("the median", _median, "{told}: training waits for long steps too: the mean."),
-        WrongAnswer(
-            "steps alone",
-            _shortest_step,
-            "{told}: that N has the shortest step and needs the most of them: compare the product.",
-        ),
-        WrongAnswer("stops where the hours rise", _stops, _STOPS),
-        WrongAnswer("stops where they rise, from above", _stops_down, _STOPS),
-        WrongAnswer("sorts the given", _sorts_the_given, hint="`times` holds other numbers now"),
-        WrongAnswer("into the given", _into_the_given, hint="`iterations` holds other numbers now"),
-        WrongAnswer("every N from 1", _every_n, hint="only 4 to 12"),
-        WrongAnswer("every N between", _every_n_between, hint="only 7, 4 and 1"),
-        WrongAnswer("the hours alone", _hours_alone, hint="return b and the hours"),
-    ),
+    wrong=wrong_answers("07.2", WRONG, reference, stops=_STOPS),
     ranked=False,
     unseen={"changed": "whether `iterations` changes"},
 )

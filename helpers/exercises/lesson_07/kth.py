@@ -7,7 +7,7 @@ smallest time of each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ import numpy as np
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number, told_apart
 from helpers.exercises.drives import plain_call
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-5  # float32 is enough
 
@@ -52,12 +53,13 @@ def claim(case: Case, seen: Observation) -> str | None:
     """The mean of the k-th smallest time of every step."""
     got, want = number(seen.values[0]), case.facts["want"]
     if got is None:
-        said = describe(seen.values[0])
-        return f"{case.name}, your function gave {said}; one number of seconds was asked for."
+        return (
+            f"your function gave {describe(seen.values[0])}; one number of seconds was asked for."
+        )
     if abs(got - want) <= _TOLERANCE * abs(want):
         return None
     one, other = told_apart(got, want)
-    return f"{case.name}, the mean time is {one} s; it should be {other} s."
+    return f"the mean time is {one} s; it should be {other} s."
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -71,8 +73,7 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
 def _beyond_the_last(case: Case, seen: Observation) -> str | None:
     if seen.kind != "IndexError":
         return None
-    k = case.args[0][1]
-    return f"{case.name}, there is no column {k}: columns count from 0, so the k-th is k − 1."
+    return f"there is no column {case.args[0][1]}: columns count from 0, so the k-th is k − 1."
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -89,34 +90,72 @@ def reference(times: Any, k: int) -> float:
     return float(times.sort(dim=1).values[:, k - 1].mean())
 
 
-def _another(of: Callable[[Any, Any, int], Any]) -> Callable[[Any, int], Any]:
-    """Something else of the times, and of each step's times in order."""
-    return lambda times, k: of(times, times.sort(dim=1).values, k)
-
-
-_next_one = _another(lambda times, ranked, k: ranked[:, k].mean())
-_slowest_step = _another(lambda times, ranked, k: ranked[:, k - 1].max())
-_fastest_averaged = _another(lambda times, ranked, k: ranked[:, :k].mean())
-_a_row = _another(lambda times, ranked, k: ranked[min(k, len(ranked)) - 1].mean())
-_sums = _another(lambda times, ranked, k: ranked[:, k - 1].sum())
-_from_slowest = _another(lambda times, ranked, k: ranked[:, -k].mean())
-_no_mean = _another(lambda times, ranked, k: ranked[:, k - 1])
-_first_workers = _another(lambda times, ranked, k: times[:, :k].max(dim=1).values.mean())
-_means_first = _another(lambda times, ranked, k: times.mean(dim=0).sort().values[k - 1])
-_over_steps = _another(lambda times, ranked, k: times.sort(dim=0).values[:, k - 1].mean())
-_all_together = _another(lambda times, ranked, k: times.flatten().sort().values[k - 1])
-_all_averaged = _another(lambda times, ranked, k: times.mean())
-_median = _another(lambda times, ranked, k: ranked[:, k - 1].median())
-_middle = _another(lambda times, ranked, k: ranked[:, k - 1].quantile(0.5))
-_first_step = _another(lambda times, ranked, k: ranked[0, k - 1])
-_quantile = _another(lambda times, ranked, k: times.quantile(k / times.shape[1], dim=1).mean())
-_beyond = _another(lambda times, ranked, k: times.topk(k, dim=1, largest=False).values[:, k].mean())
-
 _MEDIAN = (
     "{got}: that is the median over the steps, which does not mind how long the longest ones are. "
     "Training waits for these too: take the mean."
 )
-
+WRONG = """
+no mean
+    | float(times.sort(dim=1).values[:, k - 1].mean()) => times.sort(dim=1).values[:, k - 1]
+    you gave a time for each step: take their mean.
+the next one
+    | k - 1 => k
+    {got}: that is the time to gradient number {after}, one too late. Counted from 0, gradient
+    number {k} of a sorted row stands at place {before}.
+the slowest step
+    | mean => max
+    {got}: that is the slowest of all steps. Training takes them one after the other, so what counts
+    is their mean.
+one step
+    | [:, k - 1].mean() => [0, k - 1]
+    {got}: that is the first step's alone.
+always the same workers
+    | times.sort(dim=1).values[:, k - 1] => times[:, :k].max(dim=1).values
+    {got}: that waits for workers 0 to {before} in every step. No worker is special: take the first
+    {k} to come, which are others in each step.
+mean of the first k
+    | k - 1 => :k
+    {got}: that is the mean of the {k} quickest times. A step lasts until the last of these {k} is
+    there: take the last of them alone.
+workers ranked by their means
+    | sort(dim=1).values[:, k - 1].mean() => mean(dim=0).sort().values[k - 1]
+    {got}: that ranks the workers by their mean times. The mean hides who was late when: sort within
+    each step first, then take the mean over the steps.
+sorted over the steps
+    | dim=1 => dim=0
+    {got}: that is worker {before}'s own mean: the workers of a step are not sorted. The race is
+    between them: sort along dim=1.
+a row for a column
+    | [:, k - 1] => [min(k, len(times)) - 1]
+    {got}: that is the mean over the workers of one step, row {row}. The k-th gradient of every step
+    stands in a column: `[:, k - 1]`.
+a quantile
+    | sort(dim=1).values[:, k - 1] => quantile(k / times.shape[1], dim=1)
+    {got}: a quantile may lie between two gradients, and the one for k/N does. Sort each step, and
+    take the k-th time itself.
+a sum
+    | mean => sum
+    {got}, the sum over the steps: take the mean.
+all times sorted together
+    | sort(dim=1).values[:, k - 1].mean() => flatten().sort().values[k - 1]
+    {got}: that sorts the times of all steps together. Each step is a race of its own: sort along
+    dim=1.
+from the slowest
+    | k - 1 => -k
+    {got}: sort upwards.
+mean of all
+    | .sort(dim=1).values[:, k - 1] =>
+    {got}: that is the mean of all.
+the median
+    | mean => median
+    ! median
+the middle of two
+    | mean() => quantile(0.5)
+    ! median
+one beyond the first k
+    | sort(dim=1).values[:, k - 1] => topk(k, dim=1, largest=False).values[:, k]
+    ? columns count from 0, so the k-th
+"""
 
 EXERCISE = Exercise(
     number="07.1",
@@ -134,69 +173,6 @@ EXERCISE = Exercise(
     compared=lambda case, seen: np.asarray(seen.values[0], np.float32),
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer("no mean", _no_mean, "you gave a time for each step: take their mean."),
-        WrongAnswer(
-            "the next one",
-            _next_one,
-            "{got}: that is the time to gradient number {after}, one too late. Counted from 0, "
-            "gradient number {k} of a sorted row stands at place {before}.",
-        ),
-        WrongAnswer(
-            "the slowest step",
-            _slowest_step,
-            "{got}: that is the slowest of all steps. Training takes them one after the "
-            "other, so what counts is their mean.",
-        ),
-        WrongAnswer("one step", _first_step, "{got}: that is the first step's alone."),
-        WrongAnswer(
-            "always the same workers",
-            _first_workers,
-            "{got}: that waits for workers 0 to {before} in every step. No worker is "
-            "special: take the first {k} to come, which are others in each step.",
-        ),
-        WrongAnswer(
-            "mean of the first k",
-            _fastest_averaged,
-            "{got}: that is the mean of the {k} quickest times. A step lasts until the "
-            "last of these {k} is there: take the last of them alone.",
-        ),
-        WrongAnswer(
-            "workers ranked by their means",
-            _means_first,
-            "{got}: that ranks the workers by their mean times. The mean hides who was "
-            "late when: sort within each step first, then take the mean over the steps.",
-        ),
-        WrongAnswer(
-            "sorted over the steps",
-            _over_steps,
-            "{got}: that is worker {before}'s own mean: the workers of a step are not "
-            "sorted. The race is between them: sort along dim=1.",
-        ),
-        WrongAnswer(
-            "a row for a column",
-            _a_row,
-            "{got}: that is the mean over the workers of one step, row {row}. The k-th "
-            "gradient of every step stands in a column: `[:, k - 1]`.",
-        ),
-        WrongAnswer(
-            "a quantile",
-            _quantile,
-            "{got}: a quantile may lie between two gradients, and the one for k/N does. Sort each "
-            "step, and take the k-th time itself.",
-        ),
-        WrongAnswer("a sum", _sums, "{got}, the sum over the steps: take the mean."),
-        WrongAnswer(
-            "all times sorted together",
-            _all_together,
-            "{got}: that sorts the times of all steps together. Each step is a race of "
-            "its own: sort along dim=1.",
-        ),
-        WrongAnswer("from the slowest", _from_slowest, "{got}: sort upwards."),
-        WrongAnswer("mean of all", _all_averaged, "{got}: that is the mean of all."),
-        WrongAnswer("the median", _median, _MEDIAN),
-        WrongAnswer("the middle of two", _middle, _MEDIAN),
-        WrongAnswer("one beyond the first k", _beyond, hint="columns count from 0, so the k-th"),
-    ),
+    wrong=wrong_answers("07.1", WRONG, reference, median=_MEDIAN),
     ranked=False,
 )

@@ -2,24 +2,28 @@
 
 `class SpareReplicas(Rule)` with its `arrive(worker, gradient, version)` to write. The claim, turn
 by turn: the first N gradients of a step make the update with their mean and their workers go on; a
-gradient of a step that is over is dropped, and its worker goes on at once.
+gradient of a step that is over is dropped, and its worker goes on at once. A long file, for there
+are 28 wrong answers, five families beside them, and orders of arrival that have to be possible.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from helpers.algorithms.servers.rule import Decision, Push, Rule, mean
 from helpers.algorithms.servers.update_rules import SpareReplicas as reference
-from helpers.exercises.common import rng
-from helpers.exercises.compare import count, describe, listing, rounded
+from helpers.exercises.common import fails_with, rng
+from helpers.exercises.compare import close, count, describe, listing, rounded
 from helpers.exercises.drives_sync import rule_turns_handed
-from helpers.exercises.lesson_07 import spare_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
-_RATE = 0.25
+_RATE, _TOLERANCE = 0.25, 1e-9
+_PARTS = {"applied": "in the update", "dropped": "dropped", "release": "released"}
+Turn = dict[str, Any]
 
 
 def cases(seed: int) -> list[Case]:
@@ -35,7 +39,7 @@ def cases(seed: int) -> list[Case]:
         order = arrivals(random, workers, aggregate, 6 * workers, telling=not number)
         name = f"With N={aggregate} of {count(workers, 'worker')}"
         args = ((goals, _RATE, (aggregate,), order),)
-        want = wrong.in_order(rule_turns_handed(reference, Case(name, args)))
+        want = _in_order(rule_turns_handed(reference, Case(name, args)))
         facts = {"want": want, "workers": workers, "aggregate": aggregate}
         made.append(Case(name, args, facts=facts))
     return made
@@ -65,28 +69,66 @@ def arrivals(
     return order
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def _in_order(seen: Observation) -> list[Turn]:
+    """The turns with who is released, and what is named, in the order of the workers."""
+    return [
+        {key: _sorted(part) if key in _PARTS else part for key, part in turn.items()}
+        for turn in seen.values[0]
+    ]
+
+
+def _sorted(found: Sequence[Any]) -> list[Any]:
+    """Pushes or workers sorted; as they are where some are something else."""
+    one_kind = all(type(each) is list for each in found) or all(type(e) is int for e in found)
+    return sorted(found) if one_kind else list(found)
+
+
+def _first(case: Case, seen: Observation) -> tuple[int, str, Turn, Turn] | None:
+    """The first turn that is not as it should be: its number, in words, what it was, should be."""
+    wanted = case.facts["want"]
+    for turn, got in enumerate(_in_order(seen)):
+        want = wanted[min(turn, len(wanted) - 1)]
+        if turn >= len(wanted) or _fault(got, want):
+            start = f"arrival {turn + 1} (worker {want['worker']}, version {want['version']})"
+            return turn, start, got, want
+    return None
+
+
+def _fault(got: Turn, want: Turn) -> str:
+    """What of a turn is wrong, "" where nothing is."""
+    if "stuck" in got:
+        return "stuck"
+    if set(got) != set(want):
+        return "decision"
+    for part in (*_PARTS, "made"):
+        if got[part] != want[part]:
+            return part
+    return "" if close(got["weights"], want["weights"], _TOLERANCE) else "weights"
+
+
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Every turn as it should be."""
-    found = wrong.first(case, seen)
+    found = _first(case, seen)
     if found is None:
         done, turns = len(seen.values[0]), len(case.facts["want"])
-        return None if done == turns else f"{case.name}, only {done} of {turns} gradients came."
-    turn, got, want = found
-    fault, start = wrong.fault(got, want), wrong.start(case, turn, want)
+        yield None if done == turns else f"only {done} of {turns} gradients came."
+        return
+    turn, start, got, want = found
+    fault = _fault(got, want)
     if fault == "stuck":
-        return f"{case.name}, everybody waits after {turn} arrivals: release somebody."
+        yield f"everybody waits after {turn} arrivals: release somebody."
     if fault == "made":
-        return f"{start}: {count(got['made'], 'update')} by then; it should be {want['made']}."
+        yield f"{start}: {count(got['made'], 'update')} by then; it should be {want['made']}."
     if fault == "weights":
         why = rounded([got["weights"]], [want["weights"]])
-        return f"{start}: the weights are {describe(got['weights'])}, not what they should be{why}."
-    said = {"applied": "in the update", "dropped": "dropped", "release": "released"}[fault]
+        yield f"{start}: the weights are {describe(got['weights'])}, not what they should be{why}."
+    said = _PARTS[fault]
     workers, right = (_workers(each[fault]) for each in (got, want))
     if workers != right:
-        return f"{start}: {said} are {workers}; they should be {right}."
+        yield f"{start}: {said} are {workers}; they should be {right}."
     pairs = zip(got[fault], want[fault], strict=True)
     (_, *named), (_, *meant) = next((one, other) for one, other in pairs if one != other)
-    return f"{start}: a gradient is named as (version, updates late) {named}; it is {meant}."
+    yield f"{start}: a gradient is named as (version, updates late) {named}; it is {meant}."
 
 
 def _workers(of: Sequence[Any]) -> str:
@@ -97,12 +139,12 @@ def _workers(of: Sequence[Any]) -> str:
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: the first turn that is not as it should be, and what was done in it."""
-    found = wrong.first(case, seen)
+    found = _first(case, seen)
     if found is None:
         return {}
-    turn, got, want = found
+    _, start, got, want = found
     release, right, pushes = got["release"], want["release"], got["applied"]
-    said = {"turn": wrong.start(case, turn, want), **case.facts, "in_all": len(pushes)}
+    said = {"turn": start, **case.facts, "in_all": len(pushes)}
     said |= {"worker": want["worker"], "version": want["version"]}
     said |= {"made": got["made"], "right": want["made"], "released": listing(release)}
     said["extra"] = listing(sorted(set(release) - set(right)))
@@ -110,6 +152,68 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     if pushes and type(pushes[0]) is list:
         said |= {"named": pushes[0][1], "late": count(pushes[0][2], "update")}
     return said
+
+
+def _no_decision(case: Case, seen: Observation) -> str | None:
+    found = _first(case, seen)
+    if found is None or "decision" not in found[2]:
+        return None
+    return (
+        f"{found[1]}: `arrive` gave {describe(found[2]['decision'])}. It gives a `Decision` "
+        "whatever happens; `Decision()` where the gradient is only kept."
+    )
+
+
+def _no_push(case: Case, seen: Observation) -> Iterator[str]:
+    _, start, got, _ = _first(case, seen) or (0, "", {"applied": (), "dropped": ()}, {})
+    for part in ("applied", "dropped"):
+        odd = [each for each in got[part] if type(each) is not list]
+        said = f"{start}: `{part}` holds {describe(odd[0]) if odd else ''}"
+        if odd and type(odd[0]) is tuple:
+            yield (
+                f"{said}, a plain tuple: who reads the decision asks for `push.worker` by its "
+                "name. `self.push(worker, version)` makes a Push."
+            )
+        if odd:
+            yield (
+                f"{said}, which is no gradient's name. Name each by `self.push(worker, version)`; "
+                "numbers of workers belong in `release`."
+            )
+
+
+_not_a_number = fails_with(
+    "'Push'",
+    "`release` holds pushes. It takes the numbers of the workers that go on: "
+    "`push.worker` of each.",
+    ours=True,
+)
+_not_a_tuple = fails_with(
+    "object is not iterable",
+    "a part of your decision is one thing alone. `release`, `applied` and `dropped` are "
+    "tuples, also of one: `release=(worker,)`.",
+    ours=True,
+)
+
+
+def _late(case: Case, seen: Observation) -> Iterator[str]:
+    """What is not decided at once about a gradient that comes too late."""
+    _, start, got, want = _first(case, seen) or (0, "", {}, {})
+    if not want.get("dropped") or set(got) != set(want):
+        return
+    begin = f"{start}: its step is over,"
+    if not got["dropped"]:
+        yield f"{begin} and its gradient is not dropped now. Nothing is kept of a late one."
+    named, right = got["dropped"][0], want["dropped"][0]
+    if type(named) is list and named[1] != right[1]:
+        yield (
+            f"{begin} and its gradient is named as of version {named[1]}: name it by the version "
+            "that it came with, `self.discard(worker, version)`."
+        )
+    if not got["release"]:
+        yield (
+            f"{begin} and its worker does not go on now. It pulls the newest weights at once, and "
+            "takes part in the step that is going on."
+        )
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -122,10 +226,138 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+class Spare(Rule):
+    """The course's own, in one piece."""
+
+    def __init__(self, weights: Any, optimizer: Any, workers: Any, aggregate: int) -> None:
+        super().__init__(weights, optimizer, workers)
+        self.aggregate = aggregate
+        self.held: list[tuple[Any, Push]] = []
+
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        push = self.push(worker, version)
+        if version < self.version:
+            return self.discard(worker, version)
+        self.held.append((gradient, push))
+        if len(self.held) < self.aggregate:
+            return Decision()
+        gradients, pushes = zip(*self.held, strict=True)
+        self.held = []
+        self.apply(mean(gradients))
+        return Decision(tuple(each.worker for each in pushes), pushes)
+
+
 _CHANGED = (
     "{turn}: a gradient in this update is of a worker whose last one was written into, though it "
     "is the worker's: `+=` and `/=` change the tensor itself. `mean` makes a new one."
 )
+WRONG = """
+a late gradient counts
+    | version < self.version => False
+    {turn}: its step is over, but its gradient is kept for the next one. Drop it: a gradient counts
+    only where its version is the rule's.
+not a word of a late gradient
+    | self.discard(worker, version) => Decision()
+    {turn}: its step is over, and the decision neither names its gradient in `dropped` nor lets its
+    worker go on: an empty `Decision()` is for a gradient that is kept.
+a late worker waits for ever
+    | self.discard(worker, version) => Decision(dropped=(push,))
+    {turn}: the gradient is dropped, but worker {worker} is not released, and waits for ever. It
+    pulls the newest weights and goes on: release it.
+without a word
+    | self.discard(worker, version) => Decision(release=(worker,))
+    {turn}: its gradient is not in `dropped`.
+drops gradients of this step
+    | version < self.version => version <= self.version
+    {turn}: its gradient is dropped, but it is of the current version: only a lower one is late.
+waits for all workers
+    | < self.aggregate => < len(self.workers)
+    {turn}: {aggregate} gradients of this step are there, and no update is made. Do not wait for all
+    {workers} workers: the first {aggregate} make it.
+divides by all workers
+    | mean(gradients) => sum(gradients) / len(self.workers)
+    {turn}: the step is {aggregate}/{workers} of what it should be: the sum was divided by all
+    {workers} workers. Only {aggregate} gradients are in it: divide by {aggregate}.
+a sum for the mean
+    | mean(gradients) => sum(gradients)
+    {turn}: the step is {aggregate} times too long: the {aggregate} gradients were summed and not
+    averaged.
+the last gradient alone
+    | mean(gradients) => gradient
+    {turn}: only the gradient that came last is in the update: apply the mean of all that are held.
+gradients kept after the update
+    | self.held = [] => pass
+    {turn}: gradients of an earlier step are in this update, {in_all} in all. Empty what is held
+    once the update is made.
+everyone released
+    | tuple(each.worker for each in pushes) => self.start()
+    {turn}: worker {extra} is released too, though it is still computing. It learns that its step is
+    over when it comes: release those whose gradients are in the update.
+released before the update
+    | return Decision() => return Decision(release=(worker,))
+    {turn}: worker {released} goes on before the step is over, and would give it a second gradient.
+    While the step waits for more, nobody is released: `Decision()`.
+not all released
+    | tuple(each.worker for each in pushes) => (worker,)
+    {turn}: the update is made, but worker {missing} is not released. All whose gradients are in the
+    update have waited for it: release all of them.
+named after the update
+    | , pushes) => , tuple(self.push(each.worker, each.version) for each in pushes))
+    {turn}: the gradients in `applied` are named as of version {named} and {late} late; they are of
+    version {version} and in time. Name each by `self.push(worker, version)` when it comes, before
+    `self.apply` raises the version.
+names none
+    | , pushes) => )
+    {turn}: `applied` names no gradient.
+raises the version
+    | self.apply(mean(gradients)) => self.apply(mean(gradients)); self.version += 1
+    {turn}: the version is {made} by then; it should be {right}. Call `self.apply` once, with the
+    mean, and leave the version to it.
+not applied
+    | self.apply(mean(gradients)) => pass
+    {turn}: named as applied, and was not: apply.
+adds into a gradient
+    | self.apply(mean(gradients))
+        => [gradients[0].add_(each) for each in gradients[1:]]; self.apply(gradients[0] /
+            len(gradients))
+    ! changed
+divides gradients in place
+    | mean(gradients) => sum(each.div_(self.aggregate) for each in gradients)
+    ! changed
+a late one counts towards N
+    | return self.discard => self.held.append(None); return self.discard
+    | zip(*self.held => zip(*filter(None, self.held)
+    {turn}: an update is made with {in_all} held, where {aggregate} make one: a gradient that was
+    dropped was counted among them.
+held back
+    | return self.discard(worker, version)
+        => vars(self).setdefault("late", []).append(worker); return Decision()
+    | each in pushes) => each in pushes) + tuple(vars(self).pop("late", ()))
+    ? is not dropped now
+released later
+    | return self.discard(worker, version)
+        => vars(self).setdefault("late", []).append(worker); return Decision(dropped=(push,))
+    | each in pushes) => each in pushes) + tuple(vars(self).pop("late", ()))
+    ? does not go on now
+another version
+    | self.discard(worker, version) => self.discard(worker, self.version)
+    ? is named as of version
+names by tuples
+    | self.discard(worker, version) => Decision((worker,), dropped=[tuple(push)])
+    ? by its name
+names by numbers
+    | , pushes) => , tuple(each.worker for each in pushes))
+    ? no gradient's name
+returns nothing
+    | return Decision() => return
+    ? It gives a `Decision`
+releases pushes
+    | tuple(each.worker for each in pushes) => pushes
+    ? `release` holds pushes
+releases a number
+    | self.discard(worker, version) => Decision(worker, dropped=(push,))
+    ? `release=(worker,)`
+"""
 
 EXERCISE = Exercise(
     number="07.3",
@@ -141,119 +373,17 @@ EXERCISE = Exercise(
     cases=cases,
     drive=rule_turns_handed,
     claim=claim,
-    mistakes=wrong.FAMILIES,
+    mistakes=(
+        Mistake("a late gradient", _late),
+        Mistake("releases pushes", _not_a_number, unfinished=True),
+        Mistake("no tuple", _not_a_tuple, unfinished=True),
+        Mistake("no decision", _no_decision),
+        Mistake("named by numbers", _no_push),
+    ),
     numbers=numbers,
-    compared=lambda case, seen: wrong.in_order(seen),
+    compared=lambda case, seen: _in_order(seen),
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "a late gradient counts",
-            wrong.counts_late,
-            "{turn}: its step is over, but its gradient is kept for the next one. Drop it: a "
-            "gradient counts only where its version is the rule's.",
-        ),
-        WrongAnswer(
-            "not a word of a late gradient",
-            wrong.says_nothing,
-            "{turn}: its step is over, and the decision neither names its gradient in `dropped` "
-            "nor lets its worker go on: an empty `Decision()` is for a gradient that is kept.",
-        ),
-        WrongAnswer(
-            "a late worker waits for ever",
-            wrong.not_released,
-            "{turn}: the gradient is dropped, but worker {worker} is not released, and waits for "
-            "ever. It pulls the newest weights and goes on: release it.",
-        ),
-        WrongAnswer("without a word", wrong.silent, "{turn}: its gradient is not in `dropped`."),
-        WrongAnswer(
-            "drops gradients of this step",
-            wrong.drops_equal,
-            "{turn}: its gradient is dropped, but it is of the current version: only a lower one "
-            "is late.",
-        ),
-        WrongAnswer(
-            "waits for all workers",
-            wrong.waits_for_all,
-            "{turn}: {aggregate} gradients of this step are there, and no update is made. Do not "
-            "wait for all {workers} workers: the first {aggregate} make it.",
-        ),
-        WrongAnswer(
-            "divides by all workers",
-            wrong.divides_by_all,
-            "{turn}: the step is {aggregate}/{workers} of what it should be: the sum was divided "
-            "by all {workers} workers. Only {aggregate} gradients are in it: divide by "
-            "{aggregate}.",
-        ),
-        WrongAnswer(
-            "a sum for the mean",
-            wrong.sums,
-            "{turn}: the step is {aggregate} times too long: the {aggregate} gradients were "
-            "summed and not averaged.",
-        ),
-        WrongAnswer(
-            "the last gradient alone",
-            wrong.last_only,
-            "{turn}: only the gradient that came last is in the update: apply the mean of all "
-            "that are held.",
-        ),
-        WrongAnswer(
-            "gradients kept after the update",
-            wrong.never_empties,
-            "{turn}: gradients of an earlier step are in this update, {in_all} in all. Empty what "
-            "is held once the update is made.",
-        ),
-        WrongAnswer(
-            "everyone released",
-            wrong.releases_everyone,
-            "{turn}: worker {extra} is released too, though it is still computing. It learns that "
-            "its step is over when it comes: release those whose gradients are in the update.",
-        ),
-        WrongAnswer(
-            "released before the update",
-            wrong.releases_at_once,
-            "{turn}: worker {released} goes on before the step is over, and would give it a "
-            "second gradient. While the step waits for more, nobody is released: `Decision()`.",
-        ),
-        WrongAnswer(
-            "not all released",
-            wrong.releases_last,
-            "{turn}: the update is made, but worker {missing} is not released. All whose "
-            "gradients are in the update have waited for it: release all of them.",
-        ),
-        WrongAnswer(
-            "named after the update",
-            wrong.names_late,
-            "{turn}: the gradients in `applied` are named as of version {named} and {late} late; "
-            "they are of version {version} and in time. Name each by `self.push(worker, version)` "
-            "when it comes, before `self.apply` raises the version.",
-        ),
-        WrongAnswer("names none", wrong.names_nothing, "{turn}: `applied` names no gradient."),
-        WrongAnswer(
-            "raises the version",
-            wrong.RaisesVersion,
-            "{turn}: the version is {made} by then; it should be {right}. Call `self.apply` once, "
-            "with the mean, and leave the version to it.",
-        ),
-        WrongAnswer(
-            "not applied", wrong.NeverApplies, "{turn}: named as applied, and was not: apply."
-        ),
-        WrongAnswer("adds into a gradient", wrong.adds_in_place, _CHANGED),
-        WrongAnswer("divides gradients in place", wrong.divides_in_place, _CHANGED),
-        WrongAnswer(
-            "a late one counts towards N",
-            wrong.counts_dropped,
-            "{turn}: an update is made with {in_all} held, where {aggregate} make one: a gradient "
-            "that was dropped was counted among them.",
-        ),
-        WrongAnswer("held back", wrong.holds_back, hint="is not dropped now"),
-        WrongAnswer("released later", wrong.released_later, hint="does not go on now"),
-        WrongAnswer("another version", wrong.drops_as_new, hint="is named as of version"),
-        WrongAnswer("names by tuples", wrong.names_tuples, hint="by its name"),
-        WrongAnswer("names by numbers", wrong.names_numbers, hint="no gradient's name"),
-        WrongAnswer("returns nothing", wrong.returns_nothing, hint="It gives a `Decision`"),
-        WrongAnswer("releases pushes", wrong.releases_pushes, hint="`release` holds pushes"),
-        WrongAnswer("releases a number", wrong.releases_number, hint="`release=(worker,)`"),
-    ),
+    wrong=wrong_answers("07.3", WRONG, Spare, changed=_CHANGED),
     ranked=False,
 )

@@ -3,23 +3,26 @@
 `what_if(begun, ready, fixed) -> (begun, ready)`: begun has a row more than there are steps. The
 claim: computing of the fixed workers is the median of its step, of an even number the lower one of
 the two in the middle; sending, from the last gradient of a step until a worker begins the next one,
-stays what it was; and waiting comes out anew.
+stays what it was; and waiting comes out anew. A long file, for there are 32 wrong answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
+from helpers.algorithms.servers.what_if import fix, operations, usual
 from helpers.algorithms.servers.what_if import what_if as reference
 from helpers.exercises.common import rng
-from helpers.exercises.compare import count
+from helpers.exercises.compare import close, count, describe, is_array, listing, number, short
 from helpers.exercises.drives_kept import call_with_tensors
-from helpers.exercises.lesson_07 import what_if_told as told
-from helpers.exercises.lesson_07 import what_if_wrong as wrong
-from helpers.exercises.lesson_07.what_if_told import lasted, named
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.drives_split import changed
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
+
+_TOLERANCE = 1e-6  # of the run's last moment
 
 
 def cases(seed: int) -> list[Case]:
@@ -57,7 +60,7 @@ def _case(random: np.random.Generator, workers: int, steps: int, fixed: list[int
     for took, sends in zip(computing, sending, strict=True):
         ready.append(begun[-1] + took)
         begun.append(ready[-1].max() + sends)
-    who = "nobody fixed" if not fixed else f"{named(fixed)} fixed"
+    who = "nobody fixed" if not fixed else f"{_named(fixed)} fixed"
     name = f"With {count(workers, 'worker')}, {count(steps, 'step')} and {who}"
     given = np.array(begun), np.array(ready)
     facts = dict(zip(("begun", "ready"), _replayed(*given, fixed), strict=True))
@@ -79,16 +82,244 @@ def _replayed(
     return np.array(begins), np.array(readies)
 
 
+def _named(workers: list[int]) -> str:
+    """ "worker 2", "workers 0 and 2"."""
+    return f"worker{'s' if len(workers) > 1 else ''} {listing(workers)}"
+
+
+def _answer(seen: Observation) -> tuple[np.ndarray, np.ndarray]:
+    """What was returned, as two arrays; raises where it is something else."""
+    begun, ready = seen.values[0]
+    return _array(begun), _array(ready)
+
+
+def _array(value: Any) -> np.ndarray:
+    if type(value) in (list, tuple):
+        value = np.array([_array(each) for each in value])
+    made = np.asarray(value)
+    if made.dtype.kind not in "iuf":
+        raise TypeError
+    return made.astype(np.float64)
+
+
+def claim(case: Case, seen: Observation) -> Iterator[str]:
+    """Both tables are those of the run that would have been."""
+    got, want = _answer(seen), (case.facts["begun"], case.facts["ready"])
+    for row in range(len(want[0])):
+        for table, what in ((0, "begins step"), (1, "has its gradient of step")):
+            if row < len(want[table]) and not close(
+                got[table][row],
+                want[table][row],
+                _TOLERANCE * want[0].max() / want[table][row].max(),
+            ):
+                yield _apart(case, what, row, got[table][row], want[table][row])
+
+
+def _apart(case: Case, what: str, row: int, got: np.ndarray, want: np.ndarray) -> str:
+    with np.errstate(all="ignore"):
+        away = np.nan_to_num(np.abs(got - want), nan=np.inf)
+    worker = int(away.argmax())
+    words = "is through" if row == case.facts["steps"] else f"{what} {row}"
+    text = (
+        f"worker {worker} {words} at {short(float(got[worker]))} s; it should be "
+        f"{short(float(want[worker]))} s."
+    )
+    if not case.facts["fixed"]:
+        text += " With nobody fixed the replay gives the run that you were given."
+    return text
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: how long the run took, takes in the answer, and should take."""
+    begun = case.args[0][0]
+    got, want = _answer(seen)[0], case.facts["begun"]
+    ran, made, asked = (f"{_lasted(each):.4g} s" for each in (begun, got, want))
+    told = f"the run of {ran} becomes one of {made}, and should become one of {asked}"
+    fixed = case.facts["fixed"]
+    return {"told": told, "who": _named(fixed) if fixed else "nobody"}
+
+
+def _lasted(begun: np.ndarray) -> float:
+    """Seconds from the first worker's beginning to the last one's end."""
+    return float(begun[-1].max() - begun[0].min())
+
+
+def _changed(case: Case, seen: Observation) -> str | None:
+    place = changed(seen.values[0])
+    if place is None:
+        return None
+    what = ("begun", "ready", "fixed")[min(place, 2)]
+    return f"`{what}` holds other numbers now: whoever called needs it still."
+
+
+def _not_two(case: Case, seen: Observation) -> str | None:
+    try:
+        _answer(seen)
+        return None
+    except Exception:  # whatever a stranger's function gives
+        value = seen.values[0]
+    what = f"gave {describe(value)}"
+    if is_array(value) and value.ndim == 2:
+        what = "gave one table"
+    elif number(value) is not None:
+        what = f"gave one number, {describe(value)}"
+    return (
+        f"your function {what}; return begun and ready of the run that would have been, both "
+        "tables of seconds."
+    )
+
+
+def _shapes(case: Case, seen: Observation) -> Iterator[str]:
+    got, (begun, ready, _) = [table.shape for table in _answer(seen)], case.args[0]
+    if got == [begun.shape, ready.shape]:
+        return
+    if got == [ready.shape, begun.shape]:
+        yield "both tables are there: begun first, which has the row more, then ready."
+    if got[0] == ready.shape:
+        yield (
+            f"begun has {count(case.facts['steps'], 'row')}; it has one more, for when each worker "
+            "is through with the last step."
+        )
+    yield (
+        f"the tables have the shapes {got[0]} and {got[1]}; they should be as those given, "
+        f"{begun.shape} and {ready.shape}."
+    )
+
+
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    run, fixed = lasted(cases[0].args[0][0]), lasted(cases[0].facts["begun"])
+    run, fixed = _lasted(cases[0].args[0][0]), _lasted(cases[0].facts["begun"])
     return (
-        f"Passed: a run of {run:.1f} s takes {fixed:.1f} s with {named(cases[0].facts['fixed'])} "
+        f"Passed: a run of {run:.1f} s takes {fixed:.1f} s with {_named(cases[0].facts['fixed'])} "
         "as quick as is usual, and with nobody fixed the replay is the run itself."
     )
 
 
 _BEGINS_0 = "your moments count from 0. Begin where the run began, with its first row."
+WRONG = """
+waiting is sent
+    | ready.max(dim=1, keepdim=True).values => ready
+    {told}: you count the waiting for others as sending. Sending begins when the last gradient of
+    the step is ready, for all workers at once.
+each for itself
+    | ready.max(dim=1, keepdim=True).values => ready
+    | readies[-1].max() => readies[-1]
+    {told}: each worker goes on by itself, and waits as long as it did in the run. A step is over
+    when the last gradient is ready, whosever that is now.
+all begin together
+    | + sending => + sending.max().expand_as(sending)
+    {told}: all workers go on when the last one has its message. Each begins its next step when its
+    own sending is over.
+no sending
+    | .max() + sending => .max().expand_as(sending)
+    {told}: nothing is sent between the steps. A worker begins when the last gradient is ready *and*
+    its sending is over.
+nothing moves
+    | torch.stack(begins), torch.stack(readies)
+        => begun.clone(), begun[:-1] + fix(given.computing, fixed)
+    no step begins sooner than it did in the run. Replay the steps one after the other: one begins
+    after the new last gradient of the one before, and the sending of the run.
+not carried on
+    | begins[-1] + took => begun[len(readies)] + took
+    {told}: a step saves what it saves, but the next one begins from the run's own table. Begin each
+    step with the row that the replay has just made.
+each with the longest computing
+    | readies[-1].max() => begins[-1] + took.max()
+    {told}: you add the longest computing to each worker's own beginning. The last gradient is that
+    of whoever is ready last: `(begins + took).max()`, for all.
+fixes nobody
+    | list(workers) => []
+    the replay is the run itself, and {who} should be fixed. What is written into `computing[:,
+    fixed]` by a method of its own goes into a copy: assign to it. And the median is over all
+    workers of the step, not over the fixed ones alone.
+fixes their sending
+    | given.sending, strict => fix(given.sending, fixed), strict
+    {told}: you give {who} the usual sending, too. Only the computing is fixed.
+the time saved
+    | return torch.stack(begins), torch.stack(readies)
+        => late = (given.computing - fix(given.computing, fixed)).clamp(min=0); off =
+            late.sum(dim=1, keepdim=True).cumsum(dim=0); return torch.cat([begun[:1], begun[1:] -
+            off]), ready - off
+    {told}: you take off all that {who} was late by. Then the next slowest worker decides, and less
+    is saved: replay the step, and wait for whoever is last now.
+the quickest
+    | nanmedian => min
+    {told}: you put a time from below the middle, such as the quickest worker's. Usual is the median
+    of the step.
+the mean
+    | nanmedian(dim=1, keepdim=True).values => mean(dim=1, keepdim=True)
+    {told}: you put the mean, which holds the straggler's own time. Usual is the median.
+between two
+    | nanmedian(dim=1, keepdim=True).values => quantile(0.5, dim=1, keepdim=True)
+    {told}: of an even number of workers you take the mean of the two in the middle. Take the lower
+    one, as torch's `median` does: half of the workers may be late.
+the upper one
+    | nanmedian(dim=1, keepdim=True).values
+        => sort(dim=1).values[:, computing.shape[1] // 2 :][:, :1]
+    {told}: of an even number of workers you take the upper one of the two in the middle. Take the
+    lower one: half of the workers may be late.
+the others' median
+    | = usual(computing)
+        => = usual(computing[:, [w for w in range(computing.shape[1]) if w not in workers] or
+            slice(None)])
+    {told}: your median leaves {who} out. It is that of all workers of the step.
+one median for the run
+    | nanmedian(dim=1, keepdim=True).values => median().expand(len(computing), 1)
+    {told}: you put one time for all steps. Steps differ: each has a median of its own.
+shares of the totals
+    | computing.nanmedian(dim=1, keepdim=True).values
+        => (computing.sum(dim=0).median() / len(computing)).expand(len(computing), 1)
+    {told}: you compare the workers' totals, and put an equal share of one in every step. A total
+    hides which step was late: take the median within each step.
+its own median
+    | = usual(computing) => = computing[:, list(workers)].median(dim=0, keepdim=True).values
+    {told}: you compare a worker with itself, over the steps. One that is always slow stays so:
+    compare it with the others in its step, dim=1.
+only where it was late
+    | = usual(computing) => = computing[:, list(workers)].minimum(usual(computing))
+    {told}: where a fixed worker was quicker than the median you leave it so. It takes the median in
+    every step.
+fixes all
+    | list(workers) => :
+    {told}: you fix all workers, and {who} was asked for.
+fixes the others
+    | list(workers) => [w for w in range(computing.shape[1]) if w not in workers]
+    {told}: you fix everybody else, and leave {who} as in the run.
+fixes the first
+    | list(workers) => list(workers)[:1]
+    you fix the first worker of `fixed` alone, and {who} were asked for.
+not waited for
+    | readies[-1].max() => readies[-1][[w for w in range(len(took)) if w not in fixed]].max()
+    {told}: nobody waits for {who} any more. A fixed worker is not gone: it is waited for like the
+    others, and is only as quick as is usual.
+from 0
+    | [begun[0]] => [begun[0] * 0]
+    ! begins_0
+from the first one
+    | [begun[0]] => [begun[0] - begun[0].min()]
+    ! begins_0
+no last row
+    | torch.stack(begins), => torch.stack(begins)[:-1],
+    ? is through with the last step
+exchanged
+    | torch.stack(begins), torch.stack(readies) => torch.stack(readies), torch.stack(begins)
+    ? begun first, which has the row more
+one table
+    | , torch.stack(readies) =>
+    ? your function gave one table
+seconds
+    | torch.stack(begins), torch.stack(readies) => float(begins[-1].max() - begins[0].min())
+    ? your function gave one number
+returns nothing
+    | return torch.stack(begins), torch.stack(readies) =>
+    ? your function gave None
+into ready
+    | return torch => ready -= begun[:-1]; return torch
+    ? `ready` holds other numbers now
+into begun
+    | torch.stack(begins), => begun.copy_(torch.stack(begins)),
+    ? `begun` holds other numbers now
+"""
 
 EXERCISE = Exercise(
     number="07.6",
@@ -103,154 +334,16 @@ EXERCISE = Exercise(
     ),
     cases=cases,
     drive=call_with_tensors,
-    claim=told.claim,
-    mistakes=told.MISTAKES,
-    numbers=told.numbers,
-    compared=lambda case, seen: list(told.answer(seen)),
+    claim=claim,
+    mistakes=(
+        Mistake("changes its argument", _changed),
+        Mistake("not two tables", _not_two),
+        Mistake("other shapes", _shapes),
+    ),
+    numbers=numbers,
+    compared=lambda case, seen: list(_answer(seen)),
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "waiting is sent",
-            wrong.waiting_is_sent,
-            "{told}: you count the waiting for others as sending. Sending begins when the last "
-            "gradient of the step is ready, for all workers at once.",
-        ),
-        WrongAnswer(
-            "each for itself",
-            wrong.each_for_itself,
-            "{told}: each worker goes on by itself, and waits as long as it did in the run. A "
-            "step is over when the last gradient is ready, whosever that is now.",
-        ),
-        WrongAnswer(
-            "all begin together",
-            wrong.all_begin_together,
-            "{told}: all workers go on when the last one has its message. Each begins its next "
-            "step when its own sending is over.",
-        ),
-        WrongAnswer(
-            "no sending",
-            wrong.no_sending,
-            "{told}: nothing is sent between the steps. A worker begins when the last gradient "
-            "is ready *and* its sending is over.",
-        ),
-        WrongAnswer(
-            "nothing moves",
-            wrong.nothing_moves,
-            "no step begins sooner than it did in the run. Replay the steps one after the other: "
-            "one begins after the new last gradient of the one before, and the sending of the run.",
-        ),
-        WrongAnswer(
-            "not carried on",
-            wrong.not_carried_on,
-            "{told}: a step saves what it saves, but the next one begins from the run's own table. "
-            "Begin each step with the row that the replay has just made.",
-        ),
-        WrongAnswer(
-            "each with the longest computing",
-            wrong.longest_computing,
-            "{told}: you add the longest computing to each worker's own beginning. The last "
-            "gradient is that of whoever is ready last: `(begins + took).max()`, for all.",
-        ),
-        WrongAnswer(
-            "fixes nobody",
-            wrong.fixes_nobody,
-            "the replay is the run itself, and {who} should be fixed. What is written into "
-            "`computing[:, fixed]` by a method of its own goes into a copy: assign to it. And the "
-            "median is over all workers of the step, not over the fixed ones alone.",
-        ),
-        WrongAnswer(
-            "fixes their sending",
-            wrong.fixes_sending,
-            "{told}: you give {who} the usual sending, too. Only the computing is fixed.",
-        ),
-        WrongAnswer(
-            "the time saved",
-            wrong.the_time_saved,
-            "{told}: you take off all that {who} was late by. Then the next slowest worker "
-            "decides, and less is saved: replay the step, and wait for whoever is last now.",
-        ),
-        WrongAnswer(
-            "the quickest",
-            wrong.the_quickest,
-            "{told}: you put a time from below the middle, such as the quickest worker's. Usual is "
-            "the median of the step.",
-        ),
-        WrongAnswer(
-            "the mean",
-            wrong.the_mean,
-            "{told}: you put the mean, which holds the straggler's own time. Usual is the median.",
-        ),
-        WrongAnswer(
-            "between two",
-            wrong.between_two,
-            "{told}: of an even number of workers you take the mean of the two in the middle. "
-            "Take the lower one, as torch's `median` does: half of the workers may be late.",
-        ),
-        WrongAnswer(
-            "the upper one",
-            wrong.the_upper_one,
-            "{told}: of an even number of workers you take the upper one of the two in the "
-            "middle. Take the lower one: half of the workers may be late.",
-        ),
-        WrongAnswer(
-            "the others' median",
-            wrong.the_others_median,
-            "{told}: your median leaves {who} out. It is that of all workers of the step.",
-        ),
-        WrongAnswer(
-            "one median for the run",
-            wrong.one_median_for_the_run,
-            "{told}: you put one time for all steps. Steps differ: each has a median of its own.",
-        ),
-        WrongAnswer(
-            "shares of the totals",
-            wrong.shares_of_the_totals,
-            "{told}: you compare the workers' totals, and put an equal share of one in every "
-            "step. A total hides which step was late: take the median within each step.",
-        ),
-        WrongAnswer(
-            "its own median",
-            wrong.its_own_median,
-            "{told}: you compare a worker with itself, over the steps. One that is always slow "
-            "stays so: compare it with the others in its step, dim=1.",
-        ),
-        WrongAnswer(
-            "only where it was late",
-            wrong.only_where_it_was_late,
-            "{told}: where a fixed worker was quicker than the median you leave it so. It takes"
-            " the median in every step.",
-        ),
-        WrongAnswer(
-            "fixes all",
-            wrong.fixes_all,
-            "{told}: you fix all workers, and {who} was asked for.",
-        ),
-        WrongAnswer(
-            "fixes the others",
-            wrong.fixes_the_others,
-            "{told}: you fix everybody else, and leave {who} as in the run.",
-        ),
-        WrongAnswer(
-            "fixes the first",
-            wrong.fixes_the_first,
-            "you fix the first worker of `fixed` alone, and {who} were asked for.",
-        ),
-        WrongAnswer(
-            "not waited for",
-            wrong.not_waited_for,
-            "{told}: nobody waits for {who} any more. A fixed worker is not gone: it is waited "
-            "for like the others, and is only as quick as is usual.",
-        ),
-        WrongAnswer("from 0", wrong.from_0, _BEGINS_0),
-        WrongAnswer("from the first one", wrong.from_the_first_one, _BEGINS_0),
-        WrongAnswer("no last row", wrong.no_last_row, hint="is through with the last step"),
-        WrongAnswer("exchanged", wrong.exchanged, hint="begun first, which has the row more"),
-        WrongAnswer("one table", wrong.one_table, hint="your function gave one table"),
-        WrongAnswer("seconds", wrong.seconds, hint="your function gave one number"),
-        WrongAnswer("returns nothing", wrong.returns_nothing, hint="your function gave None"),
-        WrongAnswer("into ready", wrong.into_ready, hint="`ready` holds other numbers now"),
-        WrongAnswer("into begun", wrong.into_begun, hint="`begun` holds other numbers now"),
-    ),
+    wrong=wrong_answers("07.6", WRONG, (reference, fix, usual, operations), begins_0=_BEGINS_0),
     ranked=False,
 )
