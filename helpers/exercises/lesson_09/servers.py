@@ -5,8 +5,7 @@ The claim: 2·(α + max(N/S, 1)·n/B), to nine digits.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from helpers.algorithms.data_parallel.scaling import server_seconds as reference
@@ -14,7 +13,8 @@ from helpers.exercises.common import rng
 from helpers.exercises.compare import count, number
 from helpers.exercises.drives import plain_call
 from helpers.exercises.formula import compared, wrong_number
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
 Setting = tuple[int, int, float, float, float]
 
@@ -78,66 +78,86 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _formula(
-    busiest: Callable[[int, int], float] = lambda n, s: max(n / s, 1),
-    seconds: Callable[[float, float], float] = lambda latency, wire: 2 * (latency + wire),
-) -> Callable[..., float]:
-    """The reference with a part exchanged. busiest: how often all bytes cross the busiest link, of
-    workers and servers. seconds: of both ways, of the latency and one way's time on that link."""
-
-    def server_seconds(
-        workers: int, servers: int, nbytes: float, latency: float, bandwidth: float
-    ) -> float:
-        return seconds(latency, busiest(workers, servers) * nbytes / bandwidth)
-
-    return server_seconds
-
-
-_no_max = _formula(lambda n, s: n / s)
-_one_server = _formula(lambda n, s: n)
-_own_link = _formula(lambda n, s: 1)
-_own_part = _formula(lambda n, s: 1 / s)
-_sum = _formula(lambda n, s: n / s + 1)
-_twice_divided = _formula(lambda n, s: max(n / s / s, 1))
-_upside_down = _formula(lambda n, s: max(s / n, 1))
-_whole_workers = _formula(lambda n, s: max(math.ceil(n / s), 1))
-_floored = _formula(lambda n, s: max(n // s, 1))
-_others = _formula(lambda n, s: max((n - 1) / s, 1))
-_one_way = _formula(seconds=lambda latency, wire: latency + wire)
-_one_latency = _formula(seconds=lambda latency, wire: latency + 2 * wire)
-_one_transfer = _formula(seconds=lambda latency, wire: 2 * latency + wire)
-_no_latency = _formula(seconds=lambda latency, wire: 2 * wire)
-_bits = _formula(seconds=lambda latency, wire: 2 * (latency + 8 * wire))
-
-
-def _latency_each(
-    workers: int, servers: int, nbytes: float, latency: float, bandwidth: float
-) -> float:
-    return 2 * max(workers / servers, 1) * (latency + nbytes / bandwidth)
-
-
-def _latency_each_worker(
-    workers: int, servers: int, nbytes: float, latency: float, bandwidth: float
-) -> float:
-    return 2 * (workers * latency + max(workers / servers, 1) * nbytes / bandwidth)
-
-
-def _latency_each_server(
-    workers: int, servers: int, nbytes: float, latency: float, bandwidth: float
-) -> float:
-    return 2 * (servers * latency + max(workers / servers, 1) * nbytes / bandwidth)
-
-
-def _times_bandwidth(
-    workers: int, servers: int, nbytes: float, latency: float, bandwidth: float
-) -> float:
-    return 2 * (latency + max(workers / servers, 1) * nbytes * bandwidth)
-
-
-_AT_ONCE = (
+AT_ONCE = (
     "your latency grows with the workers. Their messages are all under way at the same time and "
     "share only the link: {latency} ms pass once each way."
 )
+
+WRONG = """
+one server for everybody
+    | max(workers / servers, 1) => workers
+    all {n} workers' bytes go over one link in your formula. There are {servers}, each with {part}
+    MB and a link of its own: {load} MB go over that each way, and {whole} MB over a worker's. Take
+    the larger.
+the servers' links alone
+    | max(workers / servers, 1) => workers / servers
+    you take {load} MB, which each of {servers} sends. But every worker takes all {whole} MB over
+    its own link: the busiest link decides, so take the larger of the two.
+a worker's link alone
+    | max(workers / servers, 1) => 1
+    you look at a worker's link, with {whole} MB each way. A server's carries {load} MB, its part
+    for each of {workers}: the busiest link decides, so take the larger of the two.
+a worker takes one part
+    | max(workers / servers, 1) => 1 / servers
+    only one server's part, {part} MB, goes over the busiest link in your formula. A worker takes
+    the parts of all {servers}, and a server gives its part to {workers}.
+both links added
+    | max(workers / servers, 1) => (workers / servers + 1)
+    you add the seconds of a server's link, {full} s, and of a worker's, {own} s. Bytes pass both at
+    the same time, so the slower of the two decides: take the larger.
+servers counted twice
+    | workers / servers => workers / servers / servers
+    you divide by the servers twice. Each has {part} MB, one part, and gives it to all {workers},
+    not to a part of them: {load} MB each way.
+upside down
+    | workers / servers => servers / workers
+    you take servers over workers. A server's link carries the more the more workers there are: N /
+    S times all bytes.
+a whole number of workers a server
+    | workers / servers => -(-workers // servers)
+    you round N / S up to whole workers. Workers do not choose a server: all {workers} take a part
+    of every server, whose link carries {load} MB each way.
+workers over servers cut off
+    | workers / servers => workers // servers
+    `//` cuts N / S off to a whole number. Each of {servers} gives its part to all {workers}, {load}
+    MB each way: use `/`.
+one way
+    | return 2 * => return
+    you count one way. The workers pull the weights and then push gradients, which are as large:
+    both the bytes and the latency come twice.
+one latency
+    | 2 * (latency + max => (latency + 2 * max
+    you count the latency once. Pull and push are two messages, one after the other: {latency} ms
+    pass twice.
+the bytes of one way
+    | 2 * (latency => (2 * latency
+    you count two latencies, but the bytes of one way alone: the weights come and the gradients go,
+    and these are as large.
+no latency
+    | latency + max => max
+    there is no latency in your number: pull and push each take {latency} ms beside their bytes.
+a latency a worker of the server
+    | (latency + max(workers / servers, 1) * => max(workers / servers, 1) * (latency +
+    ! at_once
+a latency a worker
+    | (latency + => (workers * latency +
+    ! at_once
+a latency a server
+    | (latency + => (servers * latency +
+    your latency grows with the servers. A worker's messages from all {servers} are under way at the
+    same time and share only its link: {latency} ms pass once each way.
+one worker on the server's host
+    | workers / servers => (workers - 1) / servers
+    you count one worker less, as if one shared the server's host. Servers have hosts of their own
+    here, so the parts of all {workers} go over a server's link.
+bytes as bits
+    | * nbytes => * 8 * nbytes
+    you multiply the bytes by 8: the bandwidth is in bytes a second here, so divide the bytes as
+    they are.
+times bandwidth
+    | nbytes / bandwidth => nbytes * bandwidth
+    bytes are multiplied by the bandwidth: seconds are bytes divided by bytes a second.
+"""
 
 EXERCISE = Exercise(
     number="09.2",
@@ -158,112 +178,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "one server for everybody",
-            _one_server,
-            "all {n} workers' bytes go over one link in your formula. There are {servers}, each "
-            "with {part} MB and a link of its own: {load} MB go over that each way, and {whole} MB "
-            "over a worker's. Take the larger.",
-        ),
-        WrongAnswer(
-            "the servers' links alone",
-            _no_max,
-            "you take {load} MB, which each of {servers} sends. But every worker takes all {whole} "
-            "MB over its own link: the busiest link decides, so take the larger of the two.",
-        ),
-        WrongAnswer(
-            "a worker's link alone",
-            _own_link,
-            "you look at a worker's link, with {whole} MB each way. A server's carries {load} MB, "
-            "its part for each of {workers}: the busiest link decides, so take the larger of the "
-            "two.",
-        ),
-        WrongAnswer(
-            "a worker takes one part",
-            _own_part,
-            "only one server's part, {part} MB, goes over the busiest link in your formula. A "
-            "worker takes the parts of all {servers}, and a server gives its part to {workers}.",
-        ),
-        WrongAnswer(
-            "both links added",
-            _sum,
-            "you add the seconds of a server's link, {full} s, and of a worker's, {own} s. Bytes "
-            "pass both at the same time, so the slower of the two decides: take the larger.",
-        ),
-        WrongAnswer(
-            "servers counted twice",
-            _twice_divided,
-            "you divide by the servers twice. Each has {part} MB, one part, and gives it to all "
-            "{workers}, not to a part of them: {load} MB each way.",
-        ),
-        WrongAnswer(
-            "upside down",
-            _upside_down,
-            "you take servers over workers. A server's link carries the more the more workers "
-            "there are: N / S times all bytes.",
-        ),
-        WrongAnswer(
-            "a whole number of workers a server",
-            _whole_workers,
-            "you round N / S up to whole workers. Workers do not choose a server: all {workers} "
-            "take a part of every server, whose link carries {load} MB each way.",
-        ),
-        WrongAnswer(
-            "workers over servers cut off",
-            _floored,
-            "`//` cuts N / S off to a whole number. Each of {servers} gives its part to all "
-            "{workers}, {load} MB each way: use `/`.",
-        ),
-        WrongAnswer(
-            "one way",
-            _one_way,
-            "you count one way. The workers pull the weights and then push gradients, which are as "
-            "large: both the bytes and the latency come twice.",
-        ),
-        WrongAnswer(
-            "one latency",
-            _one_latency,
-            "you count the latency once. Pull and push are two messages, one after the other: "
-            "{latency} ms pass twice.",
-        ),
-        WrongAnswer(
-            "the bytes of one way",
-            _one_transfer,
-            "you count two latencies, but the bytes of one way alone: the weights come and the "
-            "gradients go, and these are as large.",
-        ),
-        WrongAnswer(
-            "no latency",
-            _no_latency,
-            "there is no latency in your number: pull and push each take {latency} ms beside their "
-            "bytes.",
-        ),
-        WrongAnswer("a latency a worker of the server", _latency_each, _AT_ONCE),
-        WrongAnswer("a latency a worker", _latency_each_worker, _AT_ONCE),
-        WrongAnswer(
-            "a latency a server",
-            _latency_each_server,
-            "your latency grows with the servers. A worker's messages from all {servers} are under "
-            "way at the same time and share only its link: {latency} ms pass once each way.",
-        ),
-        WrongAnswer(
-            "one worker on the server's host",
-            _others,
-            "you count one worker less, as if one shared the server's host. Servers have hosts of "
-            "their own here, so the parts of all {workers} go over a server's link.",
-        ),
-        WrongAnswer(
-            "bytes as bits",
-            _bits,
-            "you multiply the bytes by 8: the bandwidth is in bytes a second here, so divide the "
-            "bytes as they are.",
-        ),
-        WrongAnswer(
-            "times bandwidth",
-            _times_bandwidth,
-            "bytes are multiplied by the bandwidth: seconds are bytes divided by bytes a second.",
-        ),
-    ),
+    wrong=wrong_answers("09.2", WRONG, reference, at_once=AT_ONCE),
     ranked=False,
 )

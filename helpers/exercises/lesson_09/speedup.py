@@ -5,7 +5,7 @@ The claim: N·c/(c + 2(N − 1)(α + n/(N·B))), to nine digits, and 1 for one w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from helpers.algorithms.data_parallel.scaling import ring_speedup as reference
@@ -13,7 +13,8 @@ from helpers.exercises.common import rng
 from helpers.exercises.compare import count, number
 from helpers.exercises.drives import plain_call
 from helpers.exercises.formula import compared, wrong_number
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
 Setting = tuple[int, float, float, float, float]
 
@@ -79,44 +80,92 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _exchange(n: int, nbytes: float, latency: float, bandwidth: float) -> float:
-    return 2 * (n - 1) * (latency + nbytes / n / bandwidth)
+def ring(n: int, compute: float, nbytes: float, latency: float, bandwidth: float) -> float:
+    """The speedup with the ring written out, for patches."""
+    steps, chunk = 2 * (n - 1), nbytes / n
+    exchange = steps * (latency + chunk / bandwidth)
+    return n * compute / (compute + exchange)
 
 
-def _formula(
-    exchange: Callable[[int, float, float, float], float] = _exchange,
-    speedup: Callable[[int, float, float], float] = lambda n, c, t: n * c / (c + t),
-) -> Callable[..., float]:
-    """The reference with a part exchanged; t is what `exchange` gives."""
-
-    def ring_speedup(
-        workers: int, compute: float, nbytes: float, latency: float, bandwidth: float
-    ) -> float:
-        return speedup(workers, compute, exchange(workers, nbytes, latency, bandwidth))
-
-    return ring_speedup
-
-
-_efficiency = _formula(speedup=lambda n, c, t: c / (c + t))
-_fixed_batch = _formula(speedup=lambda n, c, t: c / (c / n + t))
-_hidden = _formula(speedup=lambda n, c, t: n * c / max(c, t))
-_step_seconds = _formula(speedup=lambda n, c, t: c + t)
-_rows_a_second = _formula(speedup=lambda n, c, t: n / (c + t))
-_fewer = _formula(speedup=lambda n, c, t: (c + t) / (n * c))
-_compute_by_n = _formula(speedup=lambda n, c, t: n * c / (n * c + t))
-_alone_waits = _formula(speedup=lambda n, c, t: n)
-_whole_tensors = _formula(lambda n, size, a, b: 2 * (n - 1) * (a + size / b))
-_one_half = _formula(lambda n, size, a, b: (n - 1) * (a + size / n / b))
-_one_latency = _formula(lambda n, size, a, b: a + 2 * (n - 1) * size / n / b if n > 1 else 0.0)
-_two_latencies = _formula(lambda n, size, a, b: 2 * a * (n > 1) + 2 * (n - 1) * size / n / b)
-_no_latency = _formula(lambda n, size, a, b: 2 * (n - 1) * size / n / b)
-_latency_by_n = _formula(lambda n, size, a, b: 2 * (n - 1) / n * (a + size / b))
-_tree = _formula(lambda n, size, a, b: 2 * (n - 1).bit_length() * (a + size / b))
-_no_n = _formula(lambda n, size, a, b: 2 * (n - 1) * a + 2 * size / b)
-_n_steps = _formula(lambda n, size, a, b: 2 * n * (a + size / n / b))
-_bits = _formula(lambda n, size, a, b: 2 * (n - 1) * (a + 8 * size / n / b))
-_times_bandwidth = _formula(lambda n, size, a, b: 2 * (n - 1) * (a + size / n * b))
-
+WRONG = """
+the efficiency
+    | n * compute / => compute /
+    that is the efficiency, what of each worker's time goes into computing. The speedup is {n} times
+    that: all {n} workers take a batch in each step.
+a batch of the same size, shared
+    | n * compute / (compute => compute / (compute / n
+    your workers share one batch and compute for {share} s each. Here each has a batch of its own,
+    so it computes for all {compute} s, and a step takes {n} batches.
+the exchange behind the computing
+    | (compute + exchange) => max(compute, exchange)
+    your step takes the longer of computing and exchange. Nothing overlaps here: {compute} s and
+    {exchange} s come one after the other and are added.
+the seconds of a step
+    | n * compute / (compute + exchange) => compute + exchange
+    that is how many seconds a step takes. In these, {n} workers take {n} batches, and one alone
+    takes a batch in {compute} s: divide the two rates.
+batches a second
+    | n * compute => n
+    that is how many batches a second {n} workers take. One worker takes one in {compute} s: divide
+    by its rate, 1 / compute.
+upside down
+    | n * compute / (compute + exchange) => (compute + exchange) / (n * compute)
+    your fraction is upside down: the workers' rate, {n} batches in {step} s, stands above, and that
+    of one, a batch in {compute} s, below.
+no exchange
+    | n * compute / (compute + exchange) => n
+    you say {n}: that is so only if exchanging gradients takes no time. The ring takes {exchange} s
+    in each step.
+whole tensors in each step
+    | chunk / bandwidth => nbytes / bandwidth
+    each of your ring's messages holds all {whole} MB. A ring sends one chunk at a time, nbytes / N,
+    which is {chunk} MB.
+one half of the ring
+    | 2 * (n - 1) => n - 1
+    your ring has {half} steps: that is its first half, reduce-scatter. The all-gather takes as many
+    again, {steps} in all.
+one latency
+    | steps * (latency + chunk / bandwidth) => (latency + steps * chunk / bandwidth) * (n > 1)
+    you count the latency once. Each of the ring's {steps} steps is a message that begins when the
+    one before has come, so {latency} ms pass {steps} times.
+one latency each half
+    | steps * (latency => 2 * (n > 1) * latency + steps * (0
+    you count the latency twice, once for each half. Each half has {half} steps, and each is a
+    message of its own: {latency} ms pass {steps} times.
+no latency
+    | latency + chunk => chunk
+    your exchange has no latency in it: each of its {steps} messages takes {latency} ms beside its
+    bytes.
+the latency divided by N
+    | (latency + => (latency / n +
+    you divide the latency by N too. A chunk is N times smaller and its bytes are N times quicker,
+    but each of the {steps} messages waits for the full {latency} ms.
+a tree
+    | 2 * (n - 1) => 2 * (n - 1).bit_length()
+    | chunk / bandwidth => nbytes / bandwidth
+    your exchange goes up a tree and down again, 2⌈log₂ N⌉ messages of all {whole} MB. A ring sends
+    {steps}, each of {chunk} MB.
+all bytes twice
+    | steps * (latency + chunk / bandwidth) => steps * latency + 2 * nbytes / bandwidth
+    {whole} MB go over each link twice in your formula. That is what many workers come near to: of
+    {n}, each sends {steps} chunks of {chunk} MB, 2(N − 1)/N of all bytes.
+the computing of all in each step
+    | (compute + => (n * compute +
+    N stands below the line too, as if the workers computed one after the other. All {n} compute at
+    the same time: a step takes {compute} s and the exchange.
+N steps each half
+    | 2 * (n - 1) => 2 * n
+    each half of your ring has N steps. It has N − 1, one less than there are chunks, so {steps} in
+    all, and one worker alone exchanges nothing.
+bytes as bits
+    | + chunk => + 8 * chunk
+    you multiply the bytes by 8: the bandwidth is in bytes a second here, so divide the bytes as
+    they are.
+times bandwidth
+    | chunk / bandwidth => chunk * bandwidth
+    bytes are multiplied by the bandwidth: seconds are bytes divided by bytes a second, nbytes / N /
+    bandwidth.
+"""
 
 EXERCISE = Exercise(
     number="09.1",
@@ -137,121 +186,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "the efficiency",
-            _efficiency,
-            "that is the efficiency, what of each worker's time goes into computing. The speedup "
-            "is {n} times that: all {n} workers take a batch in each step.",
-        ),
-        WrongAnswer(
-            "a batch of the same size, shared",
-            _fixed_batch,
-            "your workers share one batch and compute for {share} s each. Here each has a batch of "
-            "its own, so it computes for all {compute} s, and a step takes {n} batches.",
-        ),
-        WrongAnswer(
-            "the exchange behind the computing",
-            _hidden,
-            "your step takes the longer of computing and exchange. Nothing overlaps here: "
-            "{compute} s and {exchange} s come one after the other and are added.",
-        ),
-        WrongAnswer(
-            "the seconds of a step",
-            _step_seconds,
-            "that is how many seconds a step takes. In these, {n} workers take {n} batches, and "
-            "one alone takes a batch in {compute} s: divide the two rates.",
-        ),
-        WrongAnswer(
-            "batches a second",
-            _rows_a_second,
-            "that is how many batches a second {n} workers take. One worker takes one in {compute} "
-            "s: divide by its rate, 1 / compute.",
-        ),
-        WrongAnswer(
-            "upside down",
-            _fewer,
-            "your fraction is upside down: the workers' rate, {n} batches in {step} s, stands "
-            "above, and that of one, a batch in {compute} s, below.",
-        ),
-        WrongAnswer(
-            "no exchange",
-            _alone_waits,
-            "you say {n}: that is so only if exchanging gradients takes no time. The ring takes "
-            "{exchange} s in each step.",
-        ),
-        WrongAnswer(
-            "whole tensors in each step",
-            _whole_tensors,
-            "each of your ring's messages holds all {whole} MB. A ring sends one chunk at a time, "
-            "nbytes / N, which is {chunk} MB.",
-        ),
-        WrongAnswer(
-            "one half of the ring",
-            _one_half,
-            "your ring has {half} steps: that is its first half, reduce-scatter. The all-gather "
-            "takes as many again, {steps} in all.",
-        ),
-        WrongAnswer(
-            "one latency",
-            _one_latency,
-            "you count the latency once. Each of the ring's {steps} steps is a message that begins "
-            "when the one before has come, so {latency} ms pass {steps} times.",
-        ),
-        WrongAnswer(
-            "one latency each half",
-            _two_latencies,
-            "you count the latency twice, once for each half. Each half has {half} steps, and each "
-            "is a message of its own: {latency} ms pass {steps} times.",
-        ),
-        WrongAnswer(
-            "no latency",
-            _no_latency,
-            "your exchange has no latency in it: each of its {steps} messages takes {latency} ms "
-            "beside its bytes.",
-        ),
-        WrongAnswer(
-            "the latency divided by N",
-            _latency_by_n,
-            "you divide the latency by N too. A chunk is N times smaller and its bytes are N times "
-            "quicker, but each of the {steps} messages waits for the full {latency} ms.",
-        ),
-        WrongAnswer(
-            "a tree",
-            _tree,
-            "your exchange goes up a tree and down again, 2⌈log₂ N⌉ messages of all {whole} MB. A "
-            "ring sends {steps}, each of {chunk} MB.",
-        ),
-        WrongAnswer(
-            "all bytes twice",
-            _no_n,
-            "{whole} MB go over each link twice in your formula. That is what many workers come "
-            "near to: of {n}, each sends {steps} chunks of {chunk} MB, 2(N − 1)/N of all bytes.",
-        ),
-        WrongAnswer(
-            "the computing of all in each step",
-            _compute_by_n,
-            "N stands below the line too, as if the workers computed one after the other. All {n} "
-            "compute at the same time: a step takes {compute} s and the exchange.",
-        ),
-        WrongAnswer(
-            "N steps each half",
-            _n_steps,
-            "each half of your ring has N steps. It has N − 1, one less than there are chunks, so "
-            "{steps} in all, and one worker alone exchanges nothing.",
-        ),
-        WrongAnswer(
-            "bytes as bits",
-            _bits,
-            "you multiply the bytes by 8: the bandwidth is in bytes a second here, so divide the "
-            "bytes as they are.",
-        ),
-        WrongAnswer(
-            "times bandwidth",
-            _times_bandwidth,
-            "bytes are multiplied by the bandwidth: seconds are bytes divided by bytes a second, "
-            "nbytes / N / bandwidth.",
-        ),
-    ),
+    wrong=wrong_answers("09.1", WRONG, ring),
     ranked=False,
 )
