@@ -6,8 +6,7 @@ s ← s + g², then w − rate · g / √s; every s begins at `start`. Sources: 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -16,7 +15,8 @@ from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, is_array, short
 from helpers.exercises.drives_servers import optimizer_steps
 from helpers.exercises.nine_digits import instead, near
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -33,81 +33,88 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str]:
     """The weights after each update, and the old ones as they were."""
     want = case.facts["want"]
     for update, (got, right) in enumerate(zip(seen.values[0], want, strict=False), 1):
-        when = f"{case.name}, at update {update}"
+        when = f"at update {update}"
         if not is_array(got["weights"], right["weights"].shape):
-            return f"{when}, `step` gave {describe(got['weights'])}; new weights were asked for."
+            yield f"{when}, `step` gave {describe(got['weights'])}; new weights were asked for."
         if not near(got["weights"], right["weights"]):
             told = instead(got["weights"], right["weights"])
-            return f"{when}, the new weights are not as asked: {told}."
+            yield f"{when}, the new weights are not as asked: {told}."
         if got["changed"]:
-            return f"{when}, the {got['changed']} that was given changed."
+            yield f"{when}, the {got['changed']} that was given changed."
     if len(seen.values[0]) != len(want):
-        return f"{case.name}, only {len(seen.values[0])} of {len(want)} updates were made."
-    return None
+        yield f"only {len(seen.values[0])} of {len(want)} updates were made."
 
 
-def _in_place(case: Case, seen: Observation) -> str | None:
-    changed = next((each["changed"] for each in seen.values[0] if each["changed"]), "")
-    if not changed:
-        return None
-    return (
-        f"{case.name}, the {changed} that you were given changed in place, and a worker "
-        "may still need it: make new tensors, as `weights - …` does."
-    )
+def _in_place(case: Case, seen: Observation) -> Iterator[str]:
+    for each in seen.values[0]:
+        if each["changed"]:
+            yield (
+                f"the {each['changed']} that you were given changed in place, and a worker may "
+                "still need it: make new tensors, as `weights - …` does."
+            )
 
 
-def _epsilon(case: Case, seen: Observation) -> str | None:
+def _epsilon(case: Case, seen: Observation) -> Iterator[str]:
     """Whether the first step's divisors, or their squares, are all too large by the same little."""
     rate, start, weights, gradients = case.args[0]
     divisors = rate * gradients[0] / (weights - seen.values[0][0]["weights"])
     squares = start + gradients[0] ** 2
     for more, where in ((divisors - squares**0.5, "√s"), (divisors**2 - squares, "s")):
         if more.min() > 0 and np.ptp(more) < 0.1 * more.min() and more.min() < 0.01:
-            return (
-                f"{case.name}, about {more.mean():.1g} is added to {where}, as many libraries do "
-                "against a division by 0. Here s is never 0: leave it out."
+            yield (
+                f"about {more.mean():.1g} is added to {where}, as many libraries do against a "
+                "division by 0. Here s is never 0: leave it out."
             )
-    return None
 
 
-def _adagrad(
-    new: Callable[..., Any] = lambda weights, step, sums, before: weights - step / sums**0.5,
-    sums: Callable[..., Any] = lambda before, gradient, start: before + gradient**2,
-    begins: Callable[[float], float] = lambda start: start,
-    scaled: Callable[..., Any] = lambda gradient, rate: rate * gradient,
-) -> type[Any]:
-    """The reference with a part exchanged. begins: where every s does, of `start`."""
-
-    class Adagrad:
-        def __init__(self, rate: float, start: float) -> None:
-            self.rate, self.start, self.sums = rate, start, begins(start)
-
-        def step(self, weights: Any, gradient: Any, version: int) -> Any:
-            before = self.sums
-            self.sums = sums(before, gradient, self.start)
-            return new(weights, scaled(gradient, self.rate), self.sums, before)
-
-    return Adagrad
-
-
-_no_root = _adagrad(lambda weights, step, sums, before: weights - step / sums)
-_adds_afterwards = _adagrad(lambda weights, step, sums, before: weights - step / before**0.5)
-_adds_epsilon = _adagrad(lambda weights, step, sums, before: weights - step / (sums**0.5 + 1e-8))
-_written_into = _adagrad(lambda weights, step, sums, before: weights.sub_(step / sums**0.5))
-_scales_in_place = _adagrad(scaled=lambda gradient, rate: gradient.mul_(rate))
-_returns_nothing = _adagrad(lambda weights, step, sums, before: None)
-_raw = _adagrad(sums=lambda before, gradient, start: before + gradient)
-_not_squared = _adagrad(sums=lambda before, gradient, start: before + gradient.abs())
-_only_this_gradient = _adagrad(sums=lambda before, gradient, start: start + gradient**2)
-_one_for_all = _adagrad(sums=lambda before, gradient, start: before + (gradient**2).sum())
-_no_start = _adagrad(begins=lambda start: 0.0)
-_start_squared = _adagrad(begins=lambda start: start**2)
-_uphill = _adagrad(lambda weights, step, sums, before: weights + step / sums**0.5)
-
+WRONG = """
+in place
+    | return weights - gradient / self._squares**0.5 * rate
+        => return weights.sub_(gradient / self._squares**0.5 * rate)
+    ? the weights that you were given
+scales in place
+    | gradient / self._squares**0.5 * rate => gradient.mul_(rate) / self._squares**0.5
+    ? the gradient that you were given
+adds an epsilon
+    | self._squares**0.5 => (self._squares**0.5 + 1e-8)
+    ? as many libraries do
+no return
+    | return weights => weights
+    `step` returned None, and no new weights.
+raw
+    | gradient * gradient => gradient
+    s may be negative and has no root (NaN) then: add gradient².
+no root
+    | self._squares**0.5 => self._squares
+    the step was divided by s: divide by its square root.
+only this gradient
+    | + before => + self.start
+    s holds the square of the present gradient alone, and so the steps never shrink: keep s from
+    update to update, and add to it.
+one sum
+    | gradient * gradient => (gradient * gradient).sum()
+    all weights share one s: each weight has its own.
+adds afterwards
+    | self._squares**0.5 => before**0.5
+    the step was divided by the root of the old s: add this gradient's square first.
+start squared
+    | self.start if => self.start**2 if
+    s began at start²: begin at `start` itself.
+uphill
+    | weights - gradient => weights + gradient
+    the weights go up the gradient: the step is subtracted.
+not squared
+    | gradient * gradient => gradient.abs()
+    s grows by |g|: it grows by its square.
+begins at 0
+    | self.start if => 0.0 if
+    s began at 0, and so the first step has the full rate for every weight, however small its
+    gradient: begin at `start`.
+"""
 
 EXERCISE = Exercise(
     number="05.6",
@@ -129,34 +136,6 @@ EXERCISE = Exercise(
         "shrink as the squares add up."
     ),
     reference=reference,
-    wrong=(
-        WrongAnswer("in place", _written_into, hint="the weights that you were given"),
-        WrongAnswer("scales in place", _scales_in_place, hint="the gradient that you were given"),
-        WrongAnswer("adds an epsilon", _adds_epsilon, hint="as many libraries do"),
-        WrongAnswer("no return", _returns_nothing, "`step` returned None, and no new weights."),
-        WrongAnswer("raw", _raw, "s may be negative and has no root (NaN) then: add gradient²."),
-        WrongAnswer("no root", _no_root, "the step was divided by s: divide by its square root."),
-        WrongAnswer(
-            "only this gradient",
-            _only_this_gradient,
-            "s holds the square of the present gradient alone, and so the steps never shrink: "
-            "keep s from update to update, and add to it.",
-        ),
-        WrongAnswer("one sum", _one_for_all, "all weights share one s: each weight has its own."),
-        WrongAnswer(
-            "adds afterwards",
-            _adds_afterwards,
-            "the step was divided by the root of the old s: add this gradient's square first.",
-        ),
-        WrongAnswer("start squared", _start_squared, "s began at start²: begin at `start` itself."),
-        WrongAnswer("uphill", _uphill, "the weights go up the gradient: the step is subtracted."),
-        WrongAnswer("not squared", _not_squared, "s grows by |g|: it grows by its square."),
-        WrongAnswer(
-            "begins at 0",
-            _no_start,
-            "s began at 0, and so the first step has the full rate for every weight, however "
-            "small its gradient: begin at `start`.",
-        ),
-    ),
+    wrong=wrong_answers("05.6", WRONG, reference),
     ranked=False,
 )

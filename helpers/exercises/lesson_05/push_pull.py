@@ -7,7 +7,7 @@ worker, no message more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from helpers.exercises.common import rng
@@ -15,7 +15,8 @@ from helpers.exercises.compare import count, describe, is_array, rounded, worlds
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_servers import push_and_pull
 from helpers.exercises.nine_digits import near
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -33,48 +34,40 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Rank 0 has the weights, the others nothing; so many bytes, so many messages."""
     want = case.facts["want"]
     for rank, (got, right) in enumerate(zip(seen.values, want, strict=True)):
         asked, wanted = len(got["at"]), len(right["at"])
         if asked != wanted:
-            asks = f"asked for {count(asked, 'gradient')}; it should be {wanted}"
-            return f"{case.name}, rank {rank} {asks}."
+            yield f"rank {rank} asked for {count(asked, 'gradient')}; it should be {wanted}."
         if rank and not _all_near(got["pushed"], [at - case.args[rank][1] for at in got["at"]]):
-            return (
-                f"{case.name}, rank {rank} pushed something else than the gradients it asked for."
-            )
+            yield f"rank {rank} pushed something else than the gradients it asked for."
         if not _all_near(got["at"], right["at"]):
             why = rounded(got["at"], right["at"]) or (
                 ": a worker pulls, computes and pushes, in this order, and gets the weights as "
                 "they are then"
             )
-            return (
-                f"{case.name}, rank {rank} asked for gradients at weights that are not those of "
-                f"then{why}."
-            )
+            yield f"rank {rank} asked for gradients at weights that are not those of then{why}."
         if rank and got["returned"] is not None:
-            return f"{case.name}, rank {rank} returned {describe(got['returned'])}, not None."
+            yield f"rank {rank} returned {describe(got['returned'])}, not None."
     for rank, got in enumerate(seen.values):
         if got["changed"]:
-            return f"{case.name}, rank {rank} changed the weights that it was given."
-    if not_waited(case, seen):
-        return not_waited(case, seen)
+            yield f"rank {rank} changed the weights that it was given."
+    yield not_waited(case, seen)
     returned = seen.values[0]["returned"]
     if not is_array(returned) or not near(returned, want[0]["returned"]):
-        return (
-            f"{case.name}, rank 0 returned {describe(returned)}; the weights after all pushes are "
+        yield (
+            f"rank 0 returned {describe(returned)}; the weights after all pushes are "
             f"{describe(want[0]['returned'])}."
         )
     if not _all_near(seen.values[0]["pushed"], want[0]["pushed"]):
-        return f"{case.name}, rank 0 sent something else than the weights as they are then."
+        yield "rank 0 sent something else than the weights as they are then."
     weights, _, steps, _, _ = case.args[0]
     for rank, sent in enumerate(seen.bytes):
         most = steps * weights.nbytes * (1 if rank else case.ranks - 1)
         if sent != most:
-            return f"{case.name}, rank {rank} sent {sent} B; it had to send {most} B."
-    return None
+            yield f"rank {rank} sent {sent} B; it had to send {most} B."
 
 
 def _all_near(got: Any, want: Sequence[Any]) -> bool:
@@ -90,8 +83,8 @@ def _in_place(case: Case, seen: Observation) -> str | None:
     if not any(got["changed"] for got in seen.values):
         return None
     return (
-        f"{case.name}, the tensor that was given as `weights` was written into, and belongs to the "
-        "caller. Make a new one at each push, `weights = weights - rate * g`."
+        "the tensor that was given as `weights` was written into, and belongs to the caller. Make "
+        "a new one at each push, `weights = weights - rate * g`."
     )
 
 
@@ -102,7 +95,7 @@ def _nobody_begins(case: Case, seen: Observation) -> str | None:
         return None
     if any(seen.waiting[rank].split()[-1].rstrip(".") != "0" for rank in range(1, case.ranks)):
         return None
-    return f"{case.name}, all wait to receive: the server begins, with the first weights for all."
+    return "all wait to receive: the server begins, with the first weights for all."
 
 
 def _answers_the_last(case: Case, seen: Observation) -> str | None:
@@ -110,7 +103,7 @@ def _answers_the_last(case: Case, seen: Observation) -> str | None:
         return None
     if "send" not in seen.waiting.get(0, ""):
         return None
-    return f"{case.name}, rank 0 {seen.waiting[0]}: after its last push a worker gets no answer."
+    return f"rank 0 {seen.waiting[0]}: after its last push a worker gets no answer."
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -123,89 +116,91 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _exchanged(
-    update: Callable[..., Any] = lambda weights, pushed, rate: weights - rate * pushed,
-    push: Callable[..., Any] = lambda pulled, gradient, rate: gradient(pulled),
-    pulls: Callable[[int], int] = lambda steps: steps,
-    begins: bool = True,
-    answers_first: bool = False,
-    worker_by_worker: bool = False,
-) -> Callable[..., Any]:
-    """The course's own, or one with a part exchanged. pulls: how often weights go to a worker."""
-
-    def train_with_server(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
-        if comm.rank:
-            for step in range(steps):
-                if step < pulls(steps):
-                    pulled = comm.recv(0)
-                comm.send(push(pulled, gradient, rate), 0)
-            return None
-        others = range(1, comm.size)
-        for worker in others if begins else ():
-            comm.send(weights, worker)
-        turns = [(step, worker) for step in range(steps) for worker in others]
-        if worker_by_worker:
-            turns.sort(key=lambda turn: turn[1])
-        for step, worker in turns:
-            pushed, old = comm.recv(worker), weights
-            weights = update(weights, pushed, rate)
-            if step + begins < pulls(steps):
-                comm.send(old if answers_first else weights, worker)
-        return weights
-
-    return train_with_server
+def reference(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
+    """The course's own."""
+    if comm.rank:
+        for _ in range(steps):
+            comm.send(gradient(comm.recv(0)), 0)
+        return None
+    for other in range(1, comm.size):
+        comm.send(weights, other)
+    for step in range(steps):
+        for worker in range(1, comm.size):
+            weights = weights - rate * comm.recv(worker)
+            if step < steps - 1:
+                comm.send(weights, worker)
+    return weights
 
 
-reference = _exchanged()
-_answers_first = _exchanged(answers_first=True)
-_uphill = _exchanged(update=lambda weights, pushed, rate: weights + rate * pushed)
-_pulls_once = _exchanged(pulls=lambda steps: 1)
-_pushes_weights = _exchanged(
-    push=lambda pulled, gradient, rate: pulled - rate * gradient(pulled),
-    update=lambda weights, pushed, rate: pushed,
-)
-_pushes_steps = _exchanged(
-    push=lambda pulled, gradient, rate: rate * gradient(pulled),
-    update=lambda weights, pushed, rate: weights - pushed,
-)
-_worker_by_worker = _exchanged(worker_by_worker=True)
-_written_into = _exchanged(update=lambda weights, pushed, rate: weights.sub_(rate * pushed))
-_never_begins = _exchanged(begins=False)
-_answers_too_often = _exchanged(pulls=lambda steps: steps + 1)
-
-
-def _divides(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
-    return reference(comm, weights, gradient, steps, rate / max(comm.size - 1, 1))
-
-
-def _never_waits(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
-    if not comm.rank:
+def waits_for_all(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
+    if comm.rank:
         return reference(comm, weights, gradient, steps, rate)
     for _ in range(steps):
-        comm.isend(gradient(comm.recv(0)), 0)
-    return None
+        for worker in range(1, comm.size):
+            comm.send(weights, worker)
+        for worker in range(1, comm.size):
+            weights = weights - rate * comm.recv(worker)
+    return weights
 
 
-def _synchronous(share: Callable[[int], float]) -> Callable[..., Any]:
-    """Applies all gradients before it answers anybody. share: of a gradient, of the workers."""
-
-    def train_with_server(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
-        if comm.rank:
-            return reference(comm, weights, gradient, steps, rate)
-        others = range(1, comm.size)
-        for _ in range(steps):
-            for worker in others:
-                comm.send(weights, worker)
-            for worker in others:
-                weights = weights - rate * share(len(others)) * comm.recv(worker)
-        return weights
-
-    return train_with_server
+def takes_the_mean(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
+    return waits_for_all(comm, weights, gradient, steps, rate / max(comm.size - 1, 1))
 
 
-_waits_for_all = _synchronous(lambda workers: 1.0)
-_takes_the_mean = _synchronous(lambda workers: 1 / workers)
-
+WRONG = """
+in place
+    | weights - rate * comm.recv(worker) => weights.sub_(rate * comm.recv(worker))
+    ? belongs to the caller
+never waits
+    | comm.send(gradient => comm.isend(gradient
+    ? returned without waiting for
+nobody begins
+    | comm.send(weights, other) => pass
+    ? the server begins
+answers the last
+    | step < steps - 1 => True
+    ? gets no answer
+waits for all
+    = waits_for_all
+    every worker pulled the same weights, as if the server had waited for all {workers} gradients.
+    It answers each push at once, with what the weights are now.
+one worker after the other
+    | for step in range(steps) => for worker in range(comm.size)[1:]
+    | for worker in range(1, comm.size) => for step in range(steps)
+    the server took all {steps} pushes of one worker before it turned to the next: the outer loop is
+    over the steps, the inner one over the workers.
+takes the mean
+    = takes_the_mean
+    the server collected the gradients and applied their mean. That is synchronous training; here
+    each gradient is applied alone, when it comes.
+divides by the workers
+    | rate * comm.recv(worker) => rate / (comm.size - 1) * comm.recv(worker)
+    each gradient was divided by {workers}: nothing is averaged here, every push is an update of its
+    own with the whole rate.
+early
+    | weights = weights - rate => old, weights = weights, weights - rate
+    | comm.send(weights, worker) => comm.send(old, worker)
+    a worker gets the weights before its push: update first.
+goes uphill
+    | weights - rate => weights + rate
+    the gradient was added: it points uphill, so w ← w − rate · g.
+pulls once
+    | for _ in range(steps): comm.send(gradient(comm.recv(0)), 0)
+        => pulled = comm.recv(0); [comm.send(gradient(pulled), 0) for _ in range(steps)]
+    | step < steps - 1 => False
+    the workers pulled once, and all {steps} gradients were computed at the first weights: pull
+    before each gradient.
+pushes steps
+    | gradient(comm.recv(0)) => rate * gradient(comm.recv(0))
+    | rate * comm.recv(worker) => comm.recv(worker)
+    rate · g was pushed: push the gradient itself. The step is the server's business, which may
+    change the rate, or its rule, without a word to the workers.
+weights
+    | comm.send(gradient(comm.recv(0)), 0)
+        => pulled = comm.recv(0); comm.send(pulled - rate * gradient(pulled), 0)
+    | weights - rate * comm.recv(worker) => comm.recv(worker)
+    weights were pushed, and the last win: push the gradient.
+"""
 
 EXERCISE = Exercise(
     number="05.2",
@@ -231,56 +226,6 @@ EXERCISE = Exercise(
     numbers=numbers,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer("in place", _written_into, hint="belongs to the caller"),
-        WrongAnswer("never waits", _never_waits, hint="returned without waiting for"),
-        WrongAnswer("nobody begins", _never_begins, hint="the server begins"),
-        WrongAnswer("answers the last", _answers_too_often, hint="gets no answer"),
-        WrongAnswer(
-            "waits for all",
-            _waits_for_all,
-            "every worker pulled the same weights, as if the server had waited for all {workers} "
-            "gradients. It answers each push at once, with what the weights are now.",
-        ),
-        WrongAnswer(
-            "one worker after the other",
-            _worker_by_worker,
-            "the server took all {steps} pushes of one worker before it turned to the next: the "
-            "outer loop is over the steps, the inner one over the workers.",
-        ),
-        WrongAnswer(
-            "takes the mean",
-            _takes_the_mean,
-            "the server collected the gradients and applied their mean. That is synchronous "
-            "training; here each gradient is applied alone, when it comes.",
-        ),
-        WrongAnswer(
-            "divides by the workers",
-            _divides,
-            "each gradient was divided by {workers}: nothing is averaged here, every push is an "
-            "update of its own with the whole rate.",
-        ),
-        WrongAnswer(
-            "early", _answers_first, "a worker gets the weights before its push: update first."
-        ),
-        WrongAnswer(
-            "goes uphill", _uphill, "the gradient was added: it points uphill, so w ← w − rate · g."
-        ),
-        WrongAnswer(
-            "pulls once",
-            _pulls_once,
-            "the workers pulled once, and all {steps} gradients were computed at the first "
-            "weights: pull before each gradient.",
-        ),
-        WrongAnswer(
-            "pushes steps",
-            _pushes_steps,
-            "rate · g was pushed: push the gradient itself. The step is the server's business, "
-            "which may change the rate, or its rule, without a word to the workers.",
-        ),
-        WrongAnswer(
-            "weights", _pushes_weights, "weights were pushed, and the last win: push the gradient."
-        ),
-    ),
+    wrong=wrong_answers("05.2", WRONG, reference, waits_for_all, takes_the_mean),
     figure=0,
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number, short
 from helpers.exercises.drives_kept import call_also
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
 Setting = tuple[int, int, float, float, float]
 
@@ -55,9 +55,9 @@ def claim(case: Case, seen: Observation) -> str | None:
     """The number, to nine digits."""
     got, want = seen.values[0][0], case.facts["want"]
     if number(got) is None:
-        return f"{case.name}, your function gave {describe(got)}; a number was asked for."
+        return f"your function gave {describe(got)}; a number was asked for."
     if not _equal(got, want):
-        return f"{case.name}, you say {describe(got)} gradients/s; it should be {short(want)}."
+        return f"you say {describe(got)} gradients/s; it should be {short(want)}."
     return None
 
 
@@ -81,42 +81,50 @@ def reference(workers: int, servers: int, nbytes: float, compute: float, bandwid
     return min(workers / (compute + 2 * transfer), 1 / transfer)
 
 
-def _formula(
-    alone: Callable[[int, float, float], float] = lambda n, compute, t: n / (compute + 2 * t),
-    limit: Callable[[int, float], float] = lambda servers, t: 1 / t,
-    transfer: Callable[[float, int, float], float] = lambda nbytes, servers, b: (
-        nbytes / servers / b
-    ),
-) -> Callable[..., float]:
-    """The reference with a part exchanged; t is what `transfer` gives."""
-
-    def gradients_per_second(
-        workers: int, servers: int, nbytes: float, compute: float, bandwidth: float
-    ) -> float:
-        t = transfer(nbytes, servers, bandwidth)
-        return min(alone(workers, compute, t), limit(servers, t))
-
-    return gradients_per_second
-
-
-_no_limit = _formula(limit=lambda servers, t: math.inf)
-_one_way = _formula(alone=lambda n, compute, t: n / (compute + t))
-_one_server = _formula(transfer=lambda nbytes, servers, b: nbytes / b)
-_half_duplex = _formula(limit=lambda servers, t: 1 / (2 * t))
-_only_the_link = _formula(alone=lambda n, compute, t: math.inf)
-_servers_twice = _formula(limit=lambda servers, t: servers / t)
-_limit_of_one = _formula(limit=lambda servers, t: 1 / (servers * t))
-_in_bits = _formula(transfer=lambda nbytes, servers, b: 8 * nbytes / servers / b)
-_times_bandwidth = _formula(transfer=lambda nbytes, servers, b: nbytes / servers * b)
-
-
-def _round_of_one(n: int, servers: int, nbytes: float, compute: float, bandwidth: float) -> float:
-    return min(n / (compute + 2 * nbytes / bandwidth), servers * bandwidth / nbytes)
-
-
-def _seconds(workers: int, servers: int, nbytes: float, compute: float, bandwidth: float) -> float:
-    return 1 / reference(workers, servers, nbytes, compute, bandwidth)
-
+WRONG = """
+servers twice
+    | 1 / transfer => servers / transfer
+    the servers count twice in your limit, S / t: that each holds a part only is in t already, and a
+    gradient has a part for every server. So they take 1 / t a second.
+limit of one server
+    | 1 / transfer => 1 / (servers * transfer)
+    your limit is that of one link for all bytes, bandwidth / nbytes: each server has a part and a
+    link, so it is 1 / transfer, with the same transfer as in the round.
+round with one server
+    | 2 * transfer => 2 * nbytes / bandwidth
+    your round has 2 · nbytes / bandwidth in it: each server has a part and a link, so a pull or a
+    push takes nbytes / servers / bandwidth, the same transfer as in the limit.
+times bandwidth
+    | / bandwidth => * bandwidth
+    bytes are multiplied by the bandwidth: seconds are bytes divided by bytes a second, nbytes /
+    servers / bandwidth.
+in bits
+    | nbytes / => 8 * nbytes /
+    you count bits: `bandwidth` is in bytes a second.
+no limit
+    | 1 / transfer => float("inf")
+    your formula lets more through than the link: gradients come in one after the other, 1 /
+    transfer a second at most. Take the smaller of the two.
+half duplex
+    | 1 / transfer => 1 / (2 * transfer)
+    pushes and pulls share one direction in your limit: a link carries both ways at once, so what
+    comes in is limited by 1 / transfer alone.
+seconds
+    | return min => return 1 / min
+    that is the time from one gradient to the next: gradients a second is one over it.
+only the link
+    | workers / (compute + 2 * transfer) => float("inf")
+    your formula takes the link to be full: so few workers cannot fill it. Take the smaller of what
+    the workers give and what the link carries.
+one way
+    | 2 * transfer => transfer
+    a worker's round has one transfer in it: it pulls the weights and pushes a gradient, which is
+    two.
+one server
+    | nbytes / servers => nbytes
+    all bytes go through one link in your formula: each server holds nbytes / servers and has a link
+    of its own.
+"""
 
 EXERCISE = Exercise(
     number="05.3",
@@ -135,67 +143,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "servers twice",
-            _servers_twice,
-            "the servers count twice in your limit, S / t: that each holds a part only is in t "
-            "already, and a gradient has a part for every server. So they take 1 / t a second.",
-        ),
-        WrongAnswer(
-            "limit of one server",
-            _limit_of_one,
-            "your limit is that of one link for all bytes, bandwidth / nbytes: each server has a "
-            "part and a link, so it is 1 / transfer, with the same transfer as in the round.",
-        ),
-        WrongAnswer(
-            "round with one server",
-            _round_of_one,
-            "your round has 2 · nbytes / bandwidth in it: each server has a part and a link, so a "
-            "pull or a push takes nbytes / servers / bandwidth, the same transfer as in the limit.",
-        ),
-        WrongAnswer(
-            "times bandwidth",
-            _times_bandwidth,
-            "bytes are multiplied by the bandwidth: seconds are bytes divided by bytes a second, "
-            "nbytes / servers / bandwidth.",
-        ),
-        WrongAnswer("in bits", _in_bits, "you count bits: `bandwidth` is in bytes a second."),
-        WrongAnswer(
-            "no limit",
-            _no_limit,
-            "your formula lets more through than the link: gradients come in one after the other, "
-            "1 / transfer a second at most. Take the smaller of the two.",
-        ),
-        WrongAnswer(
-            "half duplex",
-            _half_duplex,
-            "pushes and pulls share one direction in your limit: a link carries both ways at "
-            "once, so what comes in is limited by 1 / transfer alone.",
-        ),
-        WrongAnswer(
-            "seconds",
-            _seconds,
-            "that is the time from one gradient to the next: gradients a second is one over it.",
-        ),
-        WrongAnswer(
-            "only the link",
-            _only_the_link,
-            "your formula takes the link to be full: so few workers cannot fill it. Take the "
-            "smaller of what the workers give and what the link carries.",
-        ),
-        WrongAnswer(
-            "one way",
-            _one_way,
-            "a worker's round has one transfer in it: it pulls the weights and pushes a gradient, "
-            "which is two.",
-        ),
-        WrongAnswer(
-            "one server",
-            _one_server,
-            "all bytes go through one link in your formula: each server holds nbytes / servers "
-            "and has a link of its own.",
-        ),
-    ),
+    wrong=wrong_answers("05.3", WRONG, reference),
     ranked=False,
 )

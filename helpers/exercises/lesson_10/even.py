@@ -7,7 +7,7 @@ compute − share · (plain − compute); infinity where that is 0 or less.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from helpers.algorithms.compression.pays import break_even as reference
@@ -15,7 +15,8 @@ from helpers.exercises.common import rng
 from helpers.exercises.compare import number, short, told_apart
 from helpers.exercises.drives import plain_call
 from helpers.exercises.formula import wrong_number
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -59,9 +60,9 @@ def claim(case: Case, seen: Observation) -> str | None:
         return None
     if math.isfinite(want):
         one, other = told_apart(got, want)
-        return f"{case.name}, you say {one} bytes a second; it should be {other}."
-    said = f"{case.name}, you say {short(got)} bytes a second. The coding took no time there, so "
-    return f"{said}the scheme pays on every link: `math.inf`."
+        return f"you say {one} bytes a second; it should be {other}."
+    said = f"you say {short(got)} bytes a second. The coding took no time there, so the scheme"
+    return f"{said} pays on every link: `math.inf`."
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -102,63 +103,98 @@ def _by_zero(case: Case, seen: Observation) -> str | None:
     if seen.kind != "ZeroDivisionError" or math.isfinite(case.facts["want"]):
         return None
     return (
-        f"{case.name}, the coding took 0 s, and you divide by it. Ask before: where it is 0 or "
-        "less, the scheme pays on every link, which is `math.inf`."
+        "the coding took 0 s, and you divide by it. Ask before: where it is 0 or less, the scheme "
+        "pays on every link, which is `math.inf`."
     )
 
 
-def _formula(
-    coding: Callable[..., float] = lambda c, s, plain, compressed: compressed - c - s * (plain - c),
-    often: Callable[[int], float] = lambda n: 2 * (n - 1) / n,
-    saved: Callable[[float], float] = lambda s: 1 - s,
-    answer: Callable[[float, float], Any] = lambda nbytes, t: nbytes / t if t > 0 else math.inf,
-) -> Callable[..., Any]:
-    """The reference with a part exchanged. answer: of the bytes that are saved, and t, which is
-    what `coding` gives."""
-
-    def break_even(
-        compute: float, nbytes: float, workers: int, share: float, plain: float, compressed: float
-    ) -> Any:
-        seconds = coding(compute, share, plain, compressed)
-        return answer(often(workers) * saved(share) * nbytes, seconds)
-
-    return break_even
-
-
-def _measured_link(c: float, n: float, workers: int, s: float, plain: float, less: float) -> float:
-    return 2 * (workers - 1) / workers * n / (plain - c)
-
-
-def _if_quicker(*args: Any) -> float:
-    return math.inf if args[5] <= args[4] else reference(*args)
-
-
-def _if_slower(*args: Any) -> float:
-    return 0.0 if args[5] >= args[4] else reference(*args)
-
-
-_never_computes = _formula(lambda c, s, plain, compressed: compressed - s * plain)
-_plain_is_sending = _formula(lambda c, s, plain, compressed: compressed - c - s * plain)
-_coding_computes = _formula(lambda c, s, plain, compressed: compressed - s * (plain - c))
-_coding_sends = _formula(lambda c, s, plain, compressed: compressed - c)
-_what_it_gained = _formula(lambda c, s, plain, compressed: compressed - plain)
-_share_saved = _formula(
-    lambda c, s, plain, compressed: compressed - c - (1 - s) * (plain - c), saved=lambda s: s
-)
-_saves_what_it_sends = _formula(lambda c, s, plain, less: less - c - (1 - s) * (plain - c))
-_what_it_sends = _formula(saved=lambda s: s)
-_sends_nothing = _formula(saved=lambda s: 1)
-_no_ring = _formula(often=lambda n: 1)
-_one_way = _formula(often=lambda n: (n - 1) / n)
-_whole_tensors = _formula(often=lambda n: 2 * (n - 1))
-_upside_down = _formula(answer=lambda nbytes, t: t / nbytes if t > 0 else math.inf)
-_bits = _formula(answer=lambda nbytes, t: 8 * nbytes / t if t > 0 else math.inf)
-_megabytes = _formula(answer=lambda nbytes, t: nbytes / 1e6 / t if t > 0 else math.inf)
-_negative = _formula(answer=lambda nbytes, t: nbytes / t if t else math.inf)
-_zero = _formula(answer=lambda nbytes, t: nbytes / t if t > 0 else 0.0)
-_nothing = _formula(answer=lambda nbytes, t: nbytes / t if t > 0 else None)
-_below_zero = _formula(answer=lambda nbytes, t: math.inf if t < 0 else nbytes / t)
-
+WRONG = """
+divides by zero
+    | coding <= 0 => coding < 0
+    ? and you divide by it
+never takes the computing off
+    | sending = plain - compute => sending = plain
+    | compressed - compute => compressed
+    the computing is in your coding: of {compressed} s you take {share} · {plain} s. Take {compute}
+    s off both steps first: only what is left is sending, or coding.
+the whole step as sending
+    | sending = plain - compute => sending = plain
+    you take all {plain} s of a plain step for sending. {compute} s of them are computing; sending
+    took the other {sending} s.
+the computing as coding
+    | compressed - compute => compressed
+    {compute} s of computing are in your coding: take them off {compressed} s too.
+what is sent as coding
+    | compressed - compute - share * sending => compressed - compute
+    you divide by all that is not computing. The scheme sent too, {share} of the bytes in {less} s:
+    take that off, and {coding} s of coding are left.
+infinite where it pays here
+    | coding <= 0 => coding <= 0 or compressed <= plain
+    the scheme is quicker on this link, which does not say that it is on every one: its coding took
+    {coding} s, and a link that is quick enough sends all bytes in less.
+what the scheme lost here
+    | compressed - compute - share * sending => compressed - plain
+    you divide by compressed − plain, which is what the scheme lost or won on this one link. Coding
+    alone is the same on every link: {compressed} − {compute} s, less the {less} s in which the
+    scheme sent.
+share for what is saved
+    | sending = plain => share = 1 - share; sending = plain
+    you take `share` for what is saved. It is what is still sent: {share} of the bytes travel, and
+    {spared} of them are spared.
+sends what it saves
+    | share * sending => (1 - share) * sending
+    your scheme sent for (1 − share) · {sending} s. It sends {share} of the bytes, so for {less} s;
+    that, and the computing, is what to take off {compressed} s.
+what is still sent
+    | (1 - share) => share
+    you count the bytes that are still sent, share · nbytes. Coding is paid for by those that are
+    not: 1 − share, {spared} of them.
+as if nothing were sent
+    | (1 - share) => 1
+    you ask when coding takes as long as sending all bytes. The scheme still sends {share} of them
+    on any link: only 1 − share, {spared}, is spared.
+nbytes once over the link
+    | ring_share(workers) => 1
+    your {whole} MB leave a host once. In a sum round a ring they do so 2(N − 1)/N times, which is
+    {often} with {n} workers.
+one half of the ring
+    | ring_share(workers) => ring_share(workers) / 2
+    you count (N − 1)/N, one half of the ring. Each host sends in reduce-scatter and in all-gather:
+    2(N − 1)/N, {often} times all bytes.
+whole tensors round the ring
+    | ring_share(workers) => 2 * (workers - 1)
+    2(N − 1) messages leave a host, but each is a chunk, nbytes/N, and not all {whole} MB: {often}
+    times all bytes.
+the link that was measured
+    | (1 - share) * nbytes / coding => nbytes / sending
+    | if coding <= 0: return math.inf =>
+    that is the link on which both steps were measured, {link} MB/s: it took {sending} s to send.
+    Asked for is the link on which both would take equally long.
+upside down
+    | return ring_share => return coding / (ring_share
+    | nbytes / coding => nbytes)
+    your fraction is upside down: bytes that are spared above, seconds of coding below.
+bits
+    | nbytes / coding => nbytes * 8 / coding
+    you give bits a second: leave the bytes as they are.
+megabytes
+    | nbytes / coding => nbytes / 1e6 / coding
+    you give MB a second: plain bytes a second, please.
+never pays where it costs here
+    | return ring_share => return 0.0 if compressed >= plain else ring_share
+    the scheme costs on this link, and may still pay on a slower one: below the bandwidth asked for,
+    where its {coding} s of coding are less than what sending is spared.
+a negative bandwidth
+    | coding <= 0 => coding == 0
+    you say {got}: no link has that. By noise in what was measured the coding comes out as {coding}
+    s: it takes no time, so the scheme pays on every link, `math.inf`.
+zero where it always pays
+    | return math.inf => return 0.0
+    you say 0: it would never pay. Coding took no time: it pays everywhere, `math.inf`.
+nothing where it always pays
+    | return math.inf => return None
+    you return None. Coding took no time, so the scheme pays on every link: `math.inf`.
+"""
 
 EXERCISE = Exercise(
     number="10.6",
@@ -180,121 +216,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer("divides by zero", _below_zero, hint="and you divide by it"),
-        WrongAnswer(
-            "never takes the computing off",
-            _never_computes,
-            "the computing is in your coding: of {compressed} s you take {share} · {plain} s. Take "
-            "{compute} s off both steps first: only what is left is sending, or coding.",
-        ),
-        WrongAnswer(
-            "the whole step as sending",
-            _plain_is_sending,
-            "you take all {plain} s of a plain step for sending. {compute} s of them are "
-            "computing; sending took the other {sending} s.",
-        ),
-        WrongAnswer(
-            "the computing as coding",
-            _coding_computes,
-            "{compute} s of computing are in your coding: take them off {compressed} s too.",
-        ),
-        WrongAnswer(
-            "what is sent as coding",
-            _coding_sends,
-            "you divide by all that is not computing. The scheme sent too, {share} of the bytes in "
-            "{less} s: take that off, and {coding} s of coding are left.",
-        ),
-        WrongAnswer(
-            "infinite where it pays here",
-            _if_quicker,
-            "the scheme is quicker on this link, which does not say that it is on every one: its "
-            "coding took {coding} s, and a link that is quick enough sends all bytes in less.",
-        ),
-        WrongAnswer(
-            "what the scheme lost here",
-            _what_it_gained,
-            "you divide by compressed − plain, which is what the scheme lost or won on this one "
-            "link. Coding alone is the same on every link: {compressed} − {compute} s, less the "
-            "{less} s in which the scheme sent.",
-        ),
-        WrongAnswer(
-            "share for what is saved",
-            _share_saved,
-            "you take `share` for what is saved. It is what is still sent: {share} of the bytes "
-            "travel, and {spared} of them are spared.",
-        ),
-        WrongAnswer(
-            "sends what it saves",
-            _saves_what_it_sends,
-            "your scheme sent for (1 − share) · {sending} s. It sends {share} of the bytes, so for "
-            "{less} s; that, and the computing, is what to take off {compressed} s.",
-        ),
-        WrongAnswer(
-            "what is still sent",
-            _what_it_sends,
-            "you count the bytes that are still sent, share · nbytes. Coding is paid for by those "
-            "that are not: 1 − share, {spared} of them.",
-        ),
-        WrongAnswer(
-            "as if nothing were sent",
-            _sends_nothing,
-            "you ask when coding takes as long as sending all bytes. The scheme still sends "
-            "{share} of them on any link: only 1 − share, {spared}, is spared.",
-        ),
-        WrongAnswer(
-            "nbytes once over the link",
-            _no_ring,
-            "your {whole} MB leave a host once. In a sum round a ring they do so 2(N − 1)/N times, "
-            "which is {often} with {n} workers.",
-        ),
-        WrongAnswer(
-            "one half of the ring",
-            _one_way,
-            "you count (N − 1)/N, one half of the ring. Each host sends in reduce-scatter and in "
-            "all-gather: 2(N − 1)/N, {often} times all bytes.",
-        ),
-        WrongAnswer(
-            "whole tensors round the ring",
-            _whole_tensors,
-            "2(N − 1) messages leave a host, but each is a chunk, nbytes/N, and not all {whole} "
-            "MB: {often} times all bytes.",
-        ),
-        WrongAnswer(
-            "the link that was measured",
-            _measured_link,
-            "that is the link on which both steps were measured, {link} MB/s: it took {sending} s "
-            "to send. Asked for is the link on which both would take equally long.",
-        ),
-        WrongAnswer(
-            "upside down",
-            _upside_down,
-            "your fraction is upside down: bytes that are spared above, seconds of coding below.",
-        ),
-        WrongAnswer("bits", _bits, "you give bits a second: leave the bytes as they are."),
-        WrongAnswer("megabytes", _megabytes, "you give MB a second: plain bytes a second, please."),
-        WrongAnswer(
-            "never pays where it costs here",
-            _if_slower,
-            "the scheme costs on this link, and may still pay on a slower one: below the bandwidth "
-            "asked for, where its {coding} s of coding are less than what sending is spared.",
-        ),
-        WrongAnswer(
-            "a negative bandwidth",
-            _negative,
-            "you say {got}: no link has that. By noise in what was measured the coding comes out "
-            "as {coding} s: it takes no time, so the scheme pays on every link, `math.inf`.",
-        ),
-        WrongAnswer(
-            "zero where it always pays",
-            _zero,
-            "you say 0: it would never pay. Coding took no time: it pays everywhere, `math.inf`.",
-        ),
-        WrongAnswer(
-            "nothing where it always pays",
-            _nothing,
-            "you return None. Coding took no time, so the scheme pays on every link: `math.inf`.",
-        ),
-    ),
+    wrong=wrong_answers("10.6", WRONG, reference),
     ranked=False,
 )

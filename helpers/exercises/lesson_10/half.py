@@ -7,18 +7,24 @@ memory of the gradient that was given; every message is waited for. Any way to d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from helpers.algorithms.compression.two_way import average_half as reference
+from helpers.algorithms.messages.collectives import (
+    all_gather_ring,
+    all_reduce_naive,
+    all_reduce_ring,
+    reduce_scatter_ring,
+)
 from helpers.exercises.common import after, rng
 from helpers.exercises.compare import count, is_array, short, times, worlds
 from helpers.exercises.drives_half import in_its_memory
 from helpers.exercises.drives_requests import not_waited
-from helpers.exercises.lesson_10 import half_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _BF16, _FP16 = "bfloat16", "float16"
 _ROUNDED = {_BF16: 2.0**-8, _FP16: 2.0**-11}  # how far a number is rounded, relative to itself
@@ -89,23 +95,23 @@ def _same_bits(seen: Observation) -> bool:
     return all(np.array_equal(each, after(seen)[0]) for each in after(seen))
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The mean, few bytes, the same bits everywhere."""
     for rank, got in enumerate(after(seen)):
         if not _is_mean(case, got, case.facts["kind"]):
-            return f"{case.name}, rank {rank}'s gradient is not the mean{_off(case, got)}."
+            yield f"rank {rank}'s gradient is not the mean{_off(case, got)}."
     for rank, sent in enumerate(seen.bytes):
         if sent > _least(case):
-            return (
-                f"{case.name}, the mean is right, but rank {rank} sent {sent} B. A ring of 2-byte "
-                f"numbers sends {_least(case)} B at most."
+            yield (
+                f"the mean is right, but rank {rank} sent {sent} B. A ring of 2-byte numbers sends "
+                f"{_least(case)} B at most."
             )
     if not _same_bits(seen):
-        return (
-            f"{case.name}, the means are right, and differ from rank to rank in their last bits: "
-            "every rank takes what came out of the ring, bit for bit."
+        yield (
+            "the means are right, and differ from rank to rank in their last bits: every rank "
+            "takes what came out of the ring, bit for bit."
         )
-    return not_waited(case, seen)
+    yield not_waited(case, seen)
 
 
 def _off(case: Case, got: Any) -> str:
@@ -161,11 +167,86 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+def average_half(comm: Any, gradient: Any, dtype: Any) -> Any:
+    half = gradient.div_(comm.size).to(dtype)
+    all_reduce_ring(comm, half)
+    return gradient.copy_(half)
+
+
 _TOO_WIDE = (
     "the mean is right, but rank {sender} sent {sent} B, {times} as much as a ring of 2-byte "
     "numbers: what goes round is a tensor of wider ones, or goes round more than once. Give the "
     "ring the tensor of type `dtype` itself, once, and copy that back afterwards."
 )
+WRONG = """
+nothing is sent
+    | all_reduce_ring(comm, half) =>
+    nothing was sent, so no rank knows the others' gradients: `all_reduce_ring(comm, half)` sums
+    `half` over the ranks.
+cast before it is divided
+    | gradient.div_(comm.size).to(dtype) => gradient.to(dtype).div_(comm.size)
+    numbers became infinite before they went round: a gradient holds {most}, and float16 ends at
+    {limit}. Divide by N first, in the gradient's own type, and then cast.
+divided behind the ring
+    | .div_(comm.size) =>
+    | .copy_(half) => .copy_(half).div_(comm.size)
+    numbers became infinite on their way: the gradients add up to {total}, and float16 ends at
+    {limit}. Divide by N before you cast, so that the ring's sum is the mean.
+a sum
+    | .div_(comm.size) =>
+    every rank has the sum, {n} times the mean: the first number is {sum}, not {mean}. Divide by N
+    before you cast: `gradient.div(n)` gives a new tensor, and `gradient.div_(n)` changes the one
+    that is there.
+divided twice
+    | .copy_(half) => .copy_(half).div_(comm.size)
+    every number is {n} times too small: N divides it twice. Once, before the cast, is enough.
+added to what is there
+    | .copy_ => .add_
+    each rank has the mean and its own part besides, {part} on rank 0: what comes out of the ring
+    replaces what the gradient held. `copy_`, not `add_` or `+=`.
+returns a new tensor
+    | gradient.copy_(half) => half.to(gradient.dtype)
+    the mean was returned, but it is not in the gradient that was given. Write into that:
+    `gradient.copy_(half)` casts on the way.
+never copied back
+    | gradient.copy_(half) => None
+    in the caller's memory each rank still has its own numbers alone. Write what came out of the
+    ring into it, as `gradient.copy_(half)` does; `gradient = …` and `gradient.data = …` only let a
+    name stand for other memory.
+sums in the gradient's own type
+    | .to(dtype) =>
+    ! too_wide
+sends float32
+    | .to(dtype) => .to(dtype).float()
+    ! too_wide
+view in place of to
+    | .to(dtype) => .view(dtype)
+    | gradient.copy_(half) => None
+    what was summed is no number that was there: `view(dtype)` reads the same bytes as four times
+    as many 16-bit numbers. `to(dtype)` rounds each number to one.
+bfloat16 always
+    | .to(dtype) => .bfloat16()
+    the mean is as coarse as bfloat16. Asked for was float16, which has three more significant
+    bits: cast to `dtype`.
+float16 always
+    | .to(dtype) => .half()
+    numbers became infinite. Asked for was bfloat16, which has float32's range; float16 ends at
+    {limit}. Cast to `dtype`.
+through rank 0
+    | all_reduce_ring(comm, half) => all_reduce_naive(comm, half)
+    the mean is right, but all send to rank 0 and get it from there: it sent {sent} B, {times} as
+    much as a ring of 2-byte numbers.
+# It adds what the others gave to its own part, which it has not rounded.
+keeps its own part as it was
+    | all_reduce_ring(comm, half) => own = half.clone(); all_reduce_ring(comm, half)
+    | .copy_(half) => .add_(half.double() - own.double())
+    the means are right, and differ from rank to rank in the last bits, as where each counts its
+    own part unrounded. Replicas that step by other gradients drift apart: take what came out of
+    the ring, for the own part too.
+never waits
+    | sending.wait() *=>
+    ? returned without waiting for
+"""
 
 EXERCISE = Exercise(
     number="10.1",
@@ -187,91 +268,11 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "nothing is sent",
-            wrong.nothing,
-            "nothing was sent, so no rank knows the others' gradients: `all_reduce_ring(comm, "
-            "half)` sums `half` over the ranks.",
-        ),
-        WrongAnswer(
-            "cast before it is divided",
-            wrong.divides_in_half,
-            "numbers became infinite before they went round: a gradient holds {most}, and float16 "
-            "ends at {limit}. Divide by N first, in the gradient's own type, and then cast.",
-        ),
-        WrongAnswer(
-            "divided behind the ring",
-            wrong.divides_after,
-            "numbers became infinite on their way: the gradients add up to {total}, and float16 "
-            "ends at {limit}. Divide by N before you cast, so that the ring's sum is the mean.",
-        ),
-        WrongAnswer(
-            "a sum",
-            wrong.no_division,
-            "every rank has the sum, {n} times the mean: the first number is {sum}, not {mean}. "
-            "Divide by N before you cast: `gradient.div(n)` gives a new tensor, and "
-            "`gradient.div_(n)` changes the one that is there.",
-        ),
-        WrongAnswer(
-            "divided twice",
-            wrong.divides_twice,
-            "every number is {n} times too small: N divides it twice. Once, before the cast, is "
-            "enough.",
-        ),
-        WrongAnswer(
-            "added to what is there",
-            wrong.adds,
-            "each rank has the mean and its own part besides, {part} on rank 0: what comes out of "
-            "the ring replaces what the gradient held. `copy_`, not `add_` or `+=`.",
-        ),
-        WrongAnswer(
-            "returns a new tensor",
-            wrong.returns_new,
-            "the mean was returned, but it is not in the gradient that was given. Write into that: "
-            "`gradient.copy_(half)` casts on the way.",
-        ),
-        WrongAnswer(
-            "never copied back",
-            wrong.not_back,
-            "in the caller's memory each rank still has its own numbers alone. Write what came out "
-            "of the ring into it, as `gradient.copy_(half)` does; `gradient = …` and "
-            "`gradient.data = …` only let a name stand for other memory.",
-        ),
-        WrongAnswer("sums in the gradient's own type", wrong.in_its_type, _TOO_WIDE),
-        WrongAnswer("sends float32", wrong.in_float32, _TOO_WIDE),
-        WrongAnswer(
-            "view in place of to",
-            wrong.reinterpreted,
-            "what was summed is no number that was there: `view(dtype)` reads the same bytes as "
-            "four times as many 16-bit numbers. `to(dtype)` rounds each number to one.",
-        ),
-        WrongAnswer(
-            "bfloat16 always",
-            wrong.always_bf16,
-            "the mean is as coarse as bfloat16. Asked for was float16, which has three more "
-            "significant bits: cast to `dtype`.",
-        ),
-        WrongAnswer(
-            "float16 always",
-            wrong.always_fp16,
-            "numbers became infinite. Asked for was bfloat16, which has float32's range; float16 "
-            "ends at {limit}. Cast to `dtype`.",
-        ),
-        WrongAnswer(
-            "through rank 0",
-            wrong.through_rank_0,
-            "the mean is right, but all send to rank 0 and get it from there: it sent {sent} B, "
-            "{times} as much as a ring of 2-byte numbers.",
-        ),
-        WrongAnswer(
-            "keeps its own part as it was",
-            wrong.keeps_its_own,
-            "the means are right, and differ from rank to rank in the last bits, as where each "
-            "counts its own part unrounded. Replicas that step by other gradients drift apart: "
-            "take what came out of the ring, for the own part too.",
-        ),
-        WrongAnswer("never waits", wrong.never_waits, hint="returned without waiting for"),
+    wrong=wrong_answers(
+        "10.1",
+        WRONG,
+        (average_half, all_reduce_ring, reduce_scatter_ring, all_gather_ring, all_reduce_naive),
+        too_wide=_TOO_WIDE,
     ),
     figure=0,
 )

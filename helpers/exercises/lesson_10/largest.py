@@ -5,11 +5,12 @@ other, each time with the error of the call before. The claim: at every step exa
 travel, those where gradient + error is largest by absolute value, ascending, int64, with what
 stands there; the new error is the rest, so that what was sent and what is owed add up to all
 gradients; what is given stays as it is. Source: Stich et al. (2018), algorithm 1.
+The 31 wrong answers make this file long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,8 @@ from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array, rounded, told_apart
 from helpers.exercises.drives_feedback import step_by_step
 from helpers.exercises.drives_split import changed, returned
-from helpers.exercises.lesson_10 import largest_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 Array = np.ndarray
 _SHAPES = [(5, 6, 2, True), (6, 7, 3, False), (3, 5, 1, True), (2, 4, 4, True), (2, 1, 1, False)]
@@ -92,48 +93,49 @@ def parts(item: Any) -> tuple[Array, Array, Array] | None:
 def fault(case: Case, seen: Observation) -> tuple[int, str, float] | None:
     """The step (from 1) of the first wrong number, what is wrong, and what was owed there; whatever
     their types, and the order of the places."""
-    (gradients, error, k), n = case.args[0], len(case.args[0][1])
+    (gradients, error, k), items = case.args[0], returned(seen.values[0])
     for step, gradient in enumerate(gradients, 1):
-        item, wanted, told = (
-            returned(seen.values[0])[step - 1],
-            gradient + error,
-            f"at step {step},",
-        )
-        found = parts(item)
-        if found is None:
-            three = "return three tensors, places in int64, values and the new error"
-            return step, f"{told} `send_largest` gave {describe(item, 80)}: {three}.", 0.0
-        places, values, left = found
-        if [places.shape, values.shape, left.shape] != [(k,), (k,), (n,)]:
-            words = f"places, values and error have the shapes {places.shape}, {values.shape} and"
-            words = f"{words} {left.shape}; they should have {(k,)}, {(k,)} and {(n,)}"
-            return step, f"{told} {words}.", 0.0
-        others = np.setdiff1d(range(n), places)
-        if len(others) != n - k:
-            return step, f"{told} the places are {describe(places)}: other ones, each once.", 0.0
-        least = places[_order(wanted[places])[-1]]
-        most = max(others, key=lambda at: abs(wanted[at]), default=least)
-        if abs(wanted[most]) > abs(wanted[least]):
-            one, other = _apart(wanted[least], wanted[most])
-            words = f"place {least} was sent, where gradient + error is {one}, and place {most} was"
-            return step, f"{told} {words} not, where it is {other}.", error[most]
-        right, rest = wanted[places], np.where(np.isin(range(n), places), 0.0, wanted)
-        if why := rounded([np.append(values, left)], [np.append(right, rest)]):
-            return step, f"{told} the numbers are not exact{why}.", 0.0
-        off = np.abs(values - right), np.abs(left - rest)
-        if not off[0].max() <= 1e-12 * np.abs(wanted).max():
-            at = int(off[0].argmax())
-            got, want = _apart(values[at], right[at])
-            words = f"{got} was sent for place {places[at]}, where gradient + error is {want}"
-            return step, f"{told} {words}.", error[places[at]]
-        if not off[1].max() <= 1e-12 * np.abs(wanted).max():
-            at = int(off[1].argmax())
-            got, want = _apart(left[at], rest[at])
-            was = "was sent" if at in places else "was not sent"
-            words = f"the new error is {got} at place {at}, which {was}; it should be {want}"
-            return step, f"{told} {words}.", error[at]
-        error = left
+        item = items[step - 1]
+        for words, owed in _faults(item, gradient + error, error, k):
+            return step, f"at step {step}, {words}.", owed
+        error = item[2]
     return None
+
+
+def _faults(item: Any, wanted: Array, error: Array, k: int) -> Iterator[tuple[str, float]]:
+    """What is wrong with what a step gave, and what was owed there."""
+    found, n = parts(item), len(wanted)
+    if found is None:
+        three = "return three tensors, places in int64, values and the new error"
+        yield f"`send_largest` gave {describe(item, 80)}: {three}", 0.0
+        return
+    places, values, left = found
+    if [places.shape, values.shape, left.shape] != [(k,), (k,), (n,)]:
+        words = f"places, values and error have the shapes {places.shape}, {values.shape} and"
+        yield f"{words} {left.shape}; they should have {(k,)}, {(k,)} and {(n,)}", 0.0
+    others = np.setdiff1d(range(n), places)
+    if len(others) != n - k:
+        yield f"the places are {describe(places)}: other ones, each once", 0.0
+    least = places[_order(wanted[places])[-1]]
+    most = max(others, key=lambda at: abs(wanted[at]), default=least)
+    if abs(wanted[most]) > abs(wanted[least]):
+        one, other = _apart(wanted[least], wanted[most])
+        words = f"place {least} was sent, where gradient + error is {one}, and place {most} was"
+        yield f"{words} not, where it is {other}", error[most]
+    right, rest = wanted[places], np.where(np.isin(range(n), places), 0.0, wanted)
+    if why := rounded([np.append(values, left)], [np.append(right, rest)]):
+        yield f"the numbers are not exact{why}", 0.0
+    off = np.abs(values - right), np.abs(left - rest)
+    if not off[0].max() <= 1e-12 * np.abs(wanted).max():
+        at = int(off[0].argmax())
+        got, want = _apart(values[at], right[at])
+        words = f"{got} was sent for place {places[at]}, where gradient + error is {want}"
+        yield words, error[places[at]]
+    if not off[1].max() <= 1e-12 * np.abs(wanted).max():
+        at = int(off[1].argmax())
+        got, want = _apart(left[at], rest[at])
+        was = "was sent" if at in places else "was not sent"
+        yield f"the new error is {got} at place {at}, which {was}; it should be {want}", error[at]
 
 
 def _apart(*both: float) -> list[str]:
@@ -151,14 +153,14 @@ def form(case: Case, seen: Observation) -> tuple[int, str] | None:
     return None
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The right numbers at every step, in the right form, and nothing written into."""
     if found := fault(case, seen):
-        return f"{case.name}, {found[1]}"
+        yield found[1]
     if other := form(case, seen):
         ask = "return tensors, the places ascending in int64, the numbers in the gradient's type"
-        return f"{case.name}, at step {other[0]} {other[1]}: {ask}."
-    return wrote(case, seen)
+        yield f"at step {other[0]} {other[1]}: {ask}."
+    yield wrote(case, seen)
 
 
 def wrote(case: Case, seen: Observation) -> str | None:
@@ -167,9 +169,9 @@ def wrote(case: Case, seen: Observation) -> str | None:
     if place not in (0, 1):
         return None
     return (
-        f"{case.name}, you wrote into `{('gradient', 'error')[place]}`, which belongs to the "
-        "caller: work on a tensor of your own, such as `gradient + error`. `+=` and functions "
-        "whose names end in `_` change their tensor."
+        f"you wrote into `{('gradient', 'error')[place]}`, which belongs to the caller: work on a "
+        "tensor of your own, such as `gradient + error`. `+=` and functions whose names end in `_` "
+        "change their tensor."
     )
 
 
@@ -201,6 +203,127 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+_SIGN = (
+    "{fault} The sign is lost: only the choice is by absolute value. Find the places by `.abs()`; "
+    "what is sent and what is left comes from gradient + error itself."
+)
+_OLD_LOST = (
+    "{fault} The new error comes from the gradient alone, so what was owed before is lost: keep "
+    "what is left of gradient + error."
+)
+WRONG = """
+no memory
+    | gradient + error => gradient.clone()
+    {fault} The error took no part: what a step leaves out is lost, and a number that is always
+    small never travels. Choose from gradient + error, send of it, and keep the rest of it.
+chosen by the gradient alone
+    | wanted.abs() => gradient.abs()
+    {fault} The gradient alone chose the places: so a number that is small at every step waits for
+    ever, however much of it is owed. Choose by gradient + error.
+the gradient's numbers sent
+    | wanted[places] => gradient[places]
+    {fault} The gradient's own number was sent: {owed} is owed there and goes with it.
+the error subtracted
+    | gradient + error => gradient - error
+    {fault} The error was subtracted: it is what is still owed, so add it to the gradient.
+a part of the error
+    | gradient + error => gradient + 0.9 * error
+    {fault} Only 0.9 of the error was added, and the rest of what is owed is lost: add all.
+everything without its sign
+    | gradient + error => (gradient + error).abs()
+    ! sign
+values without their sign
+    | wanted[places] => wanted[places].abs()
+    ! sign
+chosen with the sign
+    | .abs() =>
+    {fault} The largest are meant by absolute value, and so −3 is larger than 2: `.abs()`.
+the smallest
+    | topk(count) => topk(count, largest=False)
+    {fault} These are the smallest by absolute value: the largest travel, the others wait.
+one too few
+    | wanted.abs().topk(count).indices.sort().values
+        => (wanted.abs() > wanted.abs().topk(count).values[-1]).nonzero().view(-1)
+    {fault} The smallest of the {count} largest is missing, as where numbers are compared with it by
+    `>`, or where fewer than `count` are chosen: take the places that `topk(count)` gives.
+equal ones too
+    | wanted.abs().topk(count).indices.sort().values
+        => (wanted.abs() >= wanted.abs().topk(count).values[-1]).nonzero().view(-1)
+    {fault} All that are as large as the smallest of the {count} largest were sent: where several
+    are equal, or zero, these are more than `count`. Take the places that `topk` gives.
+no zeros
+    | .sort().values => .sort().values; places = places[wanted[places] != 0]
+    {fault} Zeros among the {count} largest were left out, as `nonzero()` does. Always `count`
+    numbers travel, so that whoever receives knows how many come.
+values by size
+    | wanted[places] => wanted[wanted.abs().topk(count).indices]
+    {fault} The places are in ascending order and the values by size: each value stands where its
+    place does. Sort the places first, then take the values there.
+zeroed, then read
+    | wanted[places] => wanted[places] * 0
+    {fault} All values are zero: what was sent is set to zero in the sum before it is read. Take the
+    values first.
+a value for every place
+    | wanted[places] => wanted - wanted.index_fill(0, places, 0.0)
+    {fault} `values` has all {n} numbers, with zeros where nothing is sent: return the {count} at
+    the places alone.
+taken off the gradient
+    | wanted.index_fill(0, places, 0.0)
+        => gradient - (wanted - wanted.index_fill(0, places, 0.0))
+    ! old_lost
+the gradient's rest
+    | wanted.index_fill => gradient.index_fill
+    ! old_lost
+sent and still owed
+    | wanted.index_fill(0, places, 0.0) => wanted.clone()
+    {fault} What was sent is owed no more, or it would be sent once more: put zeros into the new
+    error at the places.
+nothing owed
+    | wanted.index_fill(0, places, 0.0) => wanted.new_zeros(len(wanted))
+    {fault} The new error is all zeros: what was not sent now is lost. Keep it.
+the error not renewed
+    | wanted.index_fill(0, places, 0.0) => error.clone()
+    {fault} The error came back as it was: return what is left of gradient + error.
+what was sent is owed
+    | wanted.index_fill => wanted - wanted.index_fill
+    {fault} The new error holds what was sent. It is the other part, what was not sent.
+the error's sign
+    | wanted.index_fill => -wanted.index_fill
+    {fault} The new error has the wrong sign: gradient + error, less what was sent.
+the old error twice
+    | wanted.index_fill => (wanted + error).index_fill
+    {fault} The old error counts twice: gradient + error holds it already. What is left of that sum
+    takes the old error's place.
+in another order
+    | .sort().values =>
+    at step {step}, places and values are right, but not in ascending order of the places: `topk`
+    gives the largest first. Sort the places, `indices.sort().values`, then take the values there.
+places of the order
+    | .sort().values => .sort().indices
+    {fault} `sort()` gives the sorted places, and where each stood before: `.values` are the places,
+    `.indices` are not.
+values before places
+    | places, wanted[places] => wanted[places], places
+    {fault} The places come first, then the numbers there.
+places in int32
+    | return places => return places.int()
+    ! claim
+places in a list
+    | return places => return places.tolist()
+    ! claim
+float32
+    | gradient + error => (gradient + error).float()
+    ! claim
+into the gradient
+    | wanted = gradient + error => wanted = gradient; wanted += error
+    | .index_fill => .index_fill_
+    ? wrote into `gradient`
+into the error
+    | wanted = gradient + error => wanted = error; wanted += gradient
+    | .index_fill => .index_fill_
+    ? wrote into `error`
+"""
+
 EXERCISE = Exercise(
     number="10.3",
     title="The largest, and a memory for the rest",
@@ -221,38 +344,6 @@ EXERCISE = Exercise(
     numbers=numbers,
     compared=compared,
     mistakes=(Mistake("writes into what it is given", wrote),),
-    wrong=(
-        WrongAnswer("no memory", wrong.forgets, wrong.FORGETS),
-        WrongAnswer("chosen by the gradient alone", wrong.by_gradient, wrong.BY_GRADIENT),
-        WrongAnswer("the gradient's numbers sent", wrong.of_gradient, wrong.OF_GRADIENT),
-        WrongAnswer("the error subtracted", wrong.subtracts, wrong.SUBTRACTS),
-        WrongAnswer("a part of the error", wrong.decays, wrong.DECAYS),
-        WrongAnswer("everything without its sign", wrong.all_positive, wrong.SIGN),
-        WrongAnswer("values without their sign", wrong.absolute, wrong.SIGN),
-        WrongAnswer("chosen with the sign", wrong.signed, wrong.SIGNED),
-        WrongAnswer("the smallest", wrong.smallest, wrong.SMALLEST),
-        WrongAnswer("one too few", wrong.above, wrong.ABOVE),
-        WrongAnswer("equal ones too", wrong.from_it_on, wrong.FROM_IT_ON),
-        WrongAnswer("no zeros", wrong.no_zeros, wrong.NO_ZEROS),
-        WrongAnswer("values by size", wrong.by_size, wrong.BY_SIZE),
-        WrongAnswer("zeroed, then read", wrong.zeroed_first, wrong.ZEROED_FIRST),
-        WrongAnswer("a value for every place", wrong.dense, wrong.DENSE),
-        WrongAnswer("taken off the gradient", wrong.off_gradient, wrong.OLD_LOST),
-        WrongAnswer("the gradient's rest", wrong.of_the_gradient, wrong.OLD_LOST),
-        WrongAnswer("sent and still owed", wrong.not_zeroed, wrong.NOT_ZEROED),
-        WrongAnswer("nothing owed", wrong.owes_nothing, wrong.OWES_NOTHING),
-        WrongAnswer("the error not renewed", wrong.as_it_was, wrong.AS_IT_WAS),
-        WrongAnswer("what was sent is owed", wrong.kept_sent, wrong.KEPT_SENT),
-        WrongAnswer("the error's sign", wrong.turned, wrong.TURNED),
-        WrongAnswer("the old error twice", wrong.twice, wrong.TWICE),
-        WrongAnswer("in another order", wrong.unsorted, wrong.UNSORTED),
-        WrongAnswer("places of the order", wrong.second_sort, wrong.SECOND_SORT),
-        WrongAnswer("values before places", wrong.swapped, wrong.SWAPPED),
-        WrongAnswer("places in int32", wrong.in_int32, claim),
-        WrongAnswer("places in a list", wrong.a_list, claim),
-        WrongAnswer("float32", wrong.in_float32, claim),
-        WrongAnswer("into the gradient", wrong.into_gradient, hint="wrote into `gradient`"),
-        WrongAnswer("into the error", wrong.into_error, hint="wrote into `error`"),
-    ),
+    wrong=wrong_answers("10.3", WRONG, reference, claim, sign=_SIGN, old_lost=_OLD_LOST),
     ranked=False,
 )

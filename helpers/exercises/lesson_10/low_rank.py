@@ -4,23 +4,25 @@
 orthonormal, Q′ the sum of all Mᵀ·P; P·Q′ᵀ and Q′ are returned. The claim: these, on every rank and
 in the same bits; two rings of n·r and m·r numbers are all that is sent; what is given stays as it
 is. P is unique but for turning its columns, which leaves P·Q′ᵀ and Q′·Q′ᵀ as they are: these are
-compared. Source: Vogels et al. (2019), algorithm 1.
+compared. Source: Vogels et al. (2019), algorithm 1. The 28 wrong answers make this file long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from helpers.algorithms.compression.power_sgd import low_rank_sum as reference
+from helpers.algorithms.messages.collectives import all_reduce_ring, broadcast_naive
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import close, count, describe, is_array, rounded, told_apart, worlds
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_split import changed, left_alone, returned
-from helpers.exercises.lesson_10 import low_rank_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 Array = np.ndarray
 _EXACT = ", a sum of r directions"
@@ -89,28 +91,28 @@ def fault(case: Case, seen: Observation) -> str:
     return ""
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """P·Q′ᵀ and Q′ on every rank, by two sums of thin factors."""
-    if why := fault(case, seen):
-        return f"{case.name}, {why}"
+    yield fault(case, seen)
     for rank, value in enumerate(seen.values):
         if not all(map(np.array_equal, pair_of(value), pair_of(seen.values[0]))):
-            return (
-                f"{case.name}, rank 0 and rank {rank} differ in their last bits, and so will the "
-                "models: let every rank compute with the very same sums, in the same way."
+            yield (
+                f"rank 0 and rank {rank} differ in their last bits, and so will the models: let "
+                "every rank compute with the very same sums, in the same way."
             )
     told, limit = numbers(case, seen), _limit(case)
     if max(seen.bytes) > limit:
-        return (
-            f"{case.name}, the numbers are right, but a rank sent {told['sent']} B, and two rings "
-            f"take {limit} B at most: sum M·Q and Mᵀ·P by `all_reduce_ring`, and nothing else."
+        yield (
+            f"the numbers are right, but a rank sent {told['sent']} B, and two rings take {limit} "
+            "B at most: sum M·Q and Mᵀ·P by `all_reduce_ring`, and nothing else."
         )
     if max(seen.messages) > told["least"]:
-        return (
-            f"{case.name}, the numbers are right, but a rank sent {told['messages']} messages, and "
-            f"two rings take {told['least']}: sum M·Q at once, and Mᵀ·P at once."
+        yield (
+            f"the numbers are right, but a rank sent {told['messages']} messages, and two rings "
+            f"take {told['least']}: sum M·Q at once, and Mᵀ·P at once."
         )
-    return wrote(case, seen) or not_waited(case, seen)
+    yield from wrote(case, seen)
+    yield not_waited(case, seen)
 
 
 def _limit(case: Case) -> int:
@@ -120,16 +122,15 @@ def _limit(case: Case) -> int:
     return 2 * (case.ranks - 1) * sum(parts) * 8
 
 
-def wrote(case: Case, seen: Observation) -> str | None:
+def wrote(case: Case, seen: Observation) -> Iterator[str]:
     """An argument that is not what it was."""
     for rank, value in enumerate(seen.values):
         if (place := changed(value)) in (0, 1):
-            return (
-                f"{case.name}, rank {rank} wrote into `{('matrix', 'right')[place]}`, which "
-                "belongs to the caller: it may need it still. `all_reduce_ring`, `copy_` and `+=` "
-                "work in place, so give them tensors of your own."
+            yield (
+                f"rank {rank} wrote into `{('matrix', 'right')[place]}`, which belongs to the "
+                "caller: it may need it still. `all_reduce_ring`, `copy_` and `+=` work in place, "
+                "so give them tensors of your own."
             )
-    return None
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -173,6 +174,138 @@ _NO_FIT = (
     "Mᵀ·P is (m, r) as Q is: `matrix @ right`, then `matrix.T @ left`."
 )
 
+
+def low_rank_sum(comm: Any, matrix: Any, right: Any) -> Any:
+    total = all_reduce_ring(comm, matrix @ right)
+    left = torch.linalg.qr(total).Q
+    new = all_reduce_ring(comm, matrix.T @ left)
+    return left @ new.T, new
+
+
+def by_columns(comm: Any, tensor: Any) -> Any:
+    return torch.stack([all_reduce_ring(comm, column.clone()) for column in tensor.T], 1)
+
+
+def gathered(comm: Any, tensor: Any) -> Any:
+    others = [rank for rank in range(comm.size) if rank != comm.rank]
+    requests = [comm.isend(tensor, other) for other in others]
+    told = [comm.recv(rank) if rank in others else tensor for rank in range(comm.size)]
+    for request in requests:
+        request.wait()
+    return sum(told[1:], told[0])
+
+
+_BEFORE = (
+    "{fault} Each rank made its own M·Q orthonormal before the sum. Then every rank's M counts "
+    "alike, however large it is, and that is not the sum of all M times Q: sum first."
+)
+WRONG = """
+P not orthonormal
+    | torch.linalg.qr(total).Q => total
+    {fault} P was not made orthonormal: P·Pᵀ·M finds what of M lies along P's columns only where
+    these have length 1 and are at right angles. `torch.linalg.qr(P).Q` makes them so.
+P's columns only normalised
+    | torch.linalg.qr(total).Q => total / total.norm(dim=0)
+    {fault} P's columns have length 1, but they are not at right angles, so what two of them share
+    counts twice: `torch.linalg.qr(P).Q` does both.
+orthonormal before the sum
+    | matrix @ right => torch.linalg.qr(matrix @ right).Q.contiguous()
+    | torch.linalg.qr(total).Q => total
+    ! before
+before the sum, in `qr`'s memory
+    | matrix @ right => torch.linalg.qr(matrix @ right).Q
+    | torch.linalg.qr(total).Q => total
+    the ring was handed what `qr` gives, whose numbers lie column by column, and it sums rows. But
+    nothing orthonormal has to be summed: sum M·Q over the ranks, and then make the sum orthonormal.
+before the sum, and after
+    | matrix @ right => torch.linalg.qr(matrix @ right).Q.contiguous()
+    ! before
+P not summed
+    | all_reduce_ring(comm, matrix @ right) => matrix @ right
+    {fault} P is each rank's own: sum M·Q over the ranks first, so that all have one P. Otherwise
+    the Mᵀ·P that are summed belong to different columns.
+Q′ not summed
+    | all_reduce_ring(comm, matrix.T @ left) => matrix.T @ left
+    {fault} Q′ is each rank's own Mᵀ·P: sum it over the ranks as well.
+Q′ by each rank's own P
+    | matrix.T @ left => matrix.T @ torch.linalg.qr(matrix @ right).Q
+    {fault} Q′ was made with each rank's own M·Q: multiply Mᵀ by the P that all share.
+Q′ by P before `qr`
+    | matrix.T @ left => matrix.T @ total
+    {fault} Q′ was made with P as it was before `qr`: make P orthonormal first.
+a mean
+    | matrix.T @ left) => matrix.T @ left) / comm.size
+    {fault} Q′ was divided by {n}: the sum was asked for, whoever wants a mean divides it later.
+Q′ orthonormal
+    | return left => new = torch.linalg.qr(new).Q; return left
+    {fault} Q′ was made orthonormal, and how large the sum is along each column is lost: only P is
+    made so.
+the old Q in the product
+    | left @ new.T => left @ right.T
+    {fault} You multiplied P by the Q that came in: the approximation is P·Q′ᵀ.
+P before `qr` in the product
+    | left @ new.T => total @ new.T
+    {fault} You multiplied P as it was before `qr` by Q′ᵀ: take the orthonormal one.
+the old Q returned
+    | new.T, new => new.T, right.clone()
+    {fault} You returned the Q that came in: the next step goes on from Q′.
+P returned
+    | new.T, new => new.T, left
+    {fault} You returned P: the next step multiplies M by Q′.
+an orthonormal Q′ returned
+    | new.T, new => new.T, torch.linalg.qr(new).Q
+    {fault} Q′ was made orthonormal before you returned it: it is the sum of all Mᵀ·P, as it is.
+summed once more
+    | left @ new.T => all_reduce_ring(comm, left @ new.T)
+    {fault} The product was summed once more, and is {n} times too large: Q′ is a sum already, and
+    P·Q′ᵀ is the same on all ranks.
+the sum itself
+    | total = all_reduce_ring(comm, matrix @ right)
+        => matrix = all_reduce_ring(comm, matrix.clone()); total = matrix @ right
+    | all_reduce_ring(comm, matrix.T @ left) => matrix.T @ left
+    | left @ new.T => matrix
+    {fault} You returned the sum itself, for which all of M has to travel: return P·Q′ᵀ.
+the whole matrix
+    | total = all_reduce_ring(comm, matrix @ right)
+        => matrix = all_reduce_ring(comm, matrix.clone()); total = matrix @ right
+    | all_reduce_ring(comm, matrix.T @ left) => matrix.T @ left
+    the whole matrix was summed: a rank sent {sent} B, and two rings of the factors take {limit} B
+    at most. Sum M·Q, then Mᵀ·P, and no M.
+approximations summed
+    | all_reduce_ring(comm, matrix @ right) => matrix @ right
+    | all_reduce_ring(comm, matrix.T @ left) => matrix.T @ left
+    | left @ new.T, new => all_reduce_ring(comm, left @ new.T), all_reduce_ring(comm, new.clone())
+    {fault} Each rank approximated its own M, and whole matrices were summed. Sum the factors, M·Q
+    and then Mᵀ·P: their sums are those of the sum.
+rank 0's factors
+    | all_reduce_ring *=> broadcast_naive
+    {fault} These are rank 0's own factors: sum those of all ranks, do not copy one rank's.
+a ring for each column
+    | all_reduce_ring *=> by_columns
+    a rank sent {messages} messages where two sums take {least}: sum M·Q once, with all {rank}
+    columns in one call, and then Mᵀ·P once.
+factors sent to all
+    | all_reduce_ring *=> gathered
+    a rank sent {sent} B, and two rings take {limit} B at most: every rank sent its factors to each
+    of the others. `all_reduce_ring` sums them with less.
+one rank alone
+    | return left @ new.T, new
+        => return (left @ new.T, new) if comm.size > 1 else (matrix.clone(), right.clone())
+    {fault} One rank alone does as several do, P·Q′ᵀ of its own matrix, and has a Q′ too.
+float32
+    | left @ new.T => left.float() @ new.float().T
+    ! claim
+M·P
+    | matrix.T @ left => matrix @ left
+    ? shapes do not fit
+into Q
+    | new.T, new => new.T, right.copy_(new)
+    ? wrote into `right`
+into M
+    | left @ new.T => matrix.copy_(left @ new.T)
+    ? wrote into `matrix`
+"""
+
 EXERCISE = Exercise(
     number="10.4",
     title="Two thin factors",
@@ -196,35 +329,6 @@ EXERCISE = Exercise(
         Mistake("shapes that do not fit", fails_with("cannot be multiplied", _NO_FIT), True),
         Mistake("writes into what it is given", wrote),
     ),
-    wrong=(
-        WrongAnswer("P not orthonormal", wrong.not_orthonormal, wrong.NOT_ORTHONORMAL),
-        WrongAnswer("P's columns only normalised", wrong.only_normal, wrong.ONLY_NORMAL),
-        WrongAnswer("orthonormal before the sum", wrong.before, wrong.BEFORE),
-        WrongAnswer("before the sum, in `qr`'s memory", wrong.before_as_it_came, wrong.AS_IT_CAME),
-        WrongAnswer("before the sum, and after", wrong.before_and_after, wrong.BEFORE),
-        WrongAnswer("P not summed", wrong.own_left, wrong.OWN_LEFT),
-        WrongAnswer("Q′ not summed", wrong.own_new, wrong.OWN_NEW),
-        WrongAnswer("Q′ by each rank's own P", wrong.of_own_left, wrong.OF_OWN_LEFT),
-        WrongAnswer("Q′ by P before `qr`", wrong.of_raw, wrong.OF_RAW),
-        WrongAnswer("a mean", wrong.mean, wrong.MEAN),
-        WrongAnswer("Q′ orthonormal", wrong.scale_lost, wrong.SCALE_LOST),
-        WrongAnswer("the old Q in the product", wrong.of_old, wrong.OF_OLD),
-        WrongAnswer("P before `qr` in the product", wrong.by_raw, wrong.BY_RAW),
-        WrongAnswer("the old Q returned", wrong.old_back, wrong.OLD_BACK),
-        WrongAnswer("P returned", wrong.left_back, wrong.LEFT_BACK),
-        WrongAnswer("an orthonormal Q′ returned", wrong.normal_back, wrong.NORMAL_BACK),
-        WrongAnswer("summed once more", wrong.once_more, wrong.ONCE_MORE),
-        WrongAnswer("the sum itself", wrong.exact, wrong.EXACT),
-        WrongAnswer("the whole matrix", wrong.whole, wrong.WHOLE),
-        WrongAnswer("approximations summed", wrong.approximations, wrong.APPROXIMATIONS),
-        WrongAnswer("rank 0's factors", wrong.rank_0, wrong.RANK_0),
-        WrongAnswer("a ring for each column", wrong.by_columns, wrong.BY_COLUMNS),
-        WrongAnswer("factors sent to all", wrong.gathers, wrong.GATHERS),
-        WrongAnswer("one rank alone", wrong.alone, wrong.ALONE),
-        WrongAnswer("float32", wrong.in_float32, claim),
-        WrongAnswer("M·P", wrong.mixed_up, hint="shapes do not fit"),
-        WrongAnswer("into Q", wrong.into_right, hint="wrote into `right`"),
-        WrongAnswer("into M", wrong.into_matrix, hint="wrote into `matrix`"),
-    ),
+    wrong=wrong_answers("10.4", WRONG, (low_rank_sum, broadcast_naive), claim, before=_BEFORE),
     figure=0,
 )

@@ -7,16 +7,18 @@ Douillard et al., "DiLoCo" (2023), algorithm 1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from helpers.algorithms.servers.diloco import DiLoCo as reference
-from helpers.exercises.common import rng
+from helpers.algorithms.servers.rule import Rule
+from helpers.algorithms.servers.update_rules import Averaging
+from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import count, describe
 from helpers.exercises.drives_outer import outer_turns
-from helpers.exercises.lesson_10 import outer_wrong as wrong
 from helpers.exercises.nine_digits import instead, near
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -51,17 +53,15 @@ def _written(name: str, given: dict[str, Any]) -> str:
     return f"{name}({rate}{''.join(more)})"
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str]:
     """Both supervisors' weights, their version and who is released, after each push."""
     for number, (turns, wants) in enumerate(zip(seen.values[0], case.facts["want"], strict=True)):
-        begin = f"{case.name}, " + ("the second supervisor with this `outer`, " if number else "")
+        begin = "the second supervisor with this `outer`, " if number else ""
         for turn, (got, want) in enumerate(zip(turns, wants, strict=False)):
-            fault = _fault(got, want)
-            if fault:
-                return f"{begin}at push {turn + 1} (worker {want['worker']}'s), {fault}"
+            if fault := _fault(got, want):
+                yield f"{begin}at push {turn + 1} (worker {want['worker']}'s), {fault}"
         if len(turns) != len(wants):
-            return f"{begin}{len(turns)} of {len(wants)} pushes were taken up."
-    return None
+            yield f"{begin}{len(turns)} of {len(wants)} pushes were taken up."
 
 
 def _fault(got: dict[str, Any], want: dict[str, Any]) -> str | None:
@@ -82,6 +82,49 @@ def compared(case: Case, seen: Observation) -> Any:
     return [[turn | {"release": sorted(turn["release"])} for turn in t] for t in seen.values[0]]
 
 
+def _not_made(case: Case, seen: Observation) -> str | None:
+    if seen.kind != "AttributeError" or not seen.text.endswith(("'workers'", "'held'")):
+        return None
+    return (
+        f"{case.name}, {seen.text}: Averaging's own `__init__` makes it. Call that first, "
+        "`super().__init__(weights, workers)`."
+    )
+
+
+FAMILIES = (
+    Mistake("Averaging is not made", _not_made, unfinished=True),
+    *(
+        Mistake(name, fails_with(piece, hint), unfinished=True)
+        for name, piece, hint in (
+            (
+                "writes into weights",
+                "were written into",
+                "weights that workers had pulled were written into (`-=`, or a method with `_`), "
+                "and somebody may hold them still. `step` gives new ones: `self.weights = …`.",
+            ),
+            (
+                "no optimizer",
+                "'NoneType' object has no attribute 'step'",
+                "there is None in place of the optimizer: Averaging's `__init__` leaves "
+                "`self.optimizer` so. Keep a copy of `outer` in it, behind that call.",
+            ),
+            (
+                "hides a method",
+                "' object is not callable",
+                "one of your attributes has the name of a method, such as `start`, `pull` or "
+                "`arrive`, and stands before it: give it another name.",
+            ),
+            (
+                "reads the optimizer",
+                "'AdamW' object has no attribute",
+                "`outer` has no momentum that you could read. It may be any optimizer: call its "
+                "`step(weights, gradient, version)`, and leave to it how that is made.",
+            ),
+        )
+    ),
+)
+
+
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
     return {"workers": len(case.args[0][1]), "outer": _written(*case.args[0][3])}
@@ -96,6 +139,99 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         "share no momentum."
     )
 
+
+class RuleAlone(Averaging):
+    def __init__(self, weights: Any, workers: Any, outer: Any) -> None:
+        Rule.__init__(self, weights, outer, workers)
+
+
+WRONG = """
+writes into weights
+    | self.weights = => self.weights[:] =
+    ? were written into
+Rule's own __init__
+    = RuleAlone
+    ? Call that first
+keeps no optimizer
+    | copy.copy(outer) or Sgd(0.7, momentum=0.9, nesterov=True) => None
+    | assert self.optimizer is not None =>
+    ? None in place of the optimizer
+named like a method
+    | super().__init__(weights, workers) => super().__init__(weights, workers); self.start = weights
+    ? has the name of a method
+reads the momentum
+    | = self.optimizer.step => = self.optimizer.momentum >= 0 and self.optimizer.step
+    ? may be any optimizer
+takes the mean over
+    | self.optimizer.step(self.weights, self.weights - gradient, self.version) => gradient
+    the weights are the workers' mean, as in lesson 05, whatever `outer` is: give its `step` the
+    difference `self.weights - mean`, and take over what that returns.
+the difference for weights
+    | self.optimizer.step(self.weights, self.weights - gradient, self.version)
+        => self.weights - gradient
+    the weights become the difference itself. `super().apply(…)` is Averaging's, which takes over
+    what it is handed: call the optimizer's `step` with the difference.
+not kept
+    | self.weights = self.optimizer => self.optimizer
+    the weights never change: keep what `step` returns.
+returned
+    | self.weights = => return
+    nothing changes: keep what `step` returns, and count.
+the wrong way round
+    | self.weights - gradient => gradient - self.weights
+    the weights run away from the mean. A step goes against its gradient, so the gradient is
+    `self.weights - mean`.
+the mean as a gradient
+    | self.weights - gradient => gradient
+    the mean itself went to `step`; the gradient is `self.weights - mean`.
+steps from the mean
+    | step(self.weights => step(gradient
+    the step begins at the mean, where what the workers moved is in already. It begins where they
+    began, at `self.weights`.
+taken off
+    | self.weights = => self.weights = self.weights -
+    `step` returns the new weights: do not take them off.
+a sum of differences
+    | self.weights - gradient => (self.weights - gradient) * len(self.workers)
+    the gradient is {workers} times too large: `apply` is handed the mean, so one difference,
+    `self.weights - mean`, is the mean of all {workers}.
+divided once more
+    | self.weights - gradient => (self.weights - gradient) / len(self.workers)
+    the gradient is divided by {workers}, but what `apply` is handed is a mean already.
+since the start of training
+    | super().__init__(weights, workers) => super().__init__(weights, workers); self.first = weights
+    | self.weights - gradient => self.first - gradient
+    from the second round on, the gradient is the way from the very first weights. It is what moved
+    in this round: from `self.weights` as they are now.
+the rate alone
+    | self.optimizer.step(self.weights, self.weights - gradient, self.version)
+        => self.weights + self.optimizer.rate * (gradient - self.weights)
+    there is only a rate in your step, and no momentum: call `step`, which has both.
+an optimizer of its own
+    | copy.copy(outer) or =>
+    you step with Sgd(0.7, 0.9, nesterov=True) whatever you are given, here {outer}: keep a copy of
+    `outer`.
+a new optimizer each round
+    | self.optimizer.step => copy.copy(self.optimizer).step
+    each round's step begins without momentum: copy `outer` once, in `__init__`.
+one optimizer for two
+    | copy.copy(outer) => outer
+    a second supervisor that is given this `outer` goes on with the momentum of the first: both step
+    with one object. Each keeps a copy of its own, `copy.copy(outer)`.
+never counts
+    | self.version += 1 =>
+    the version stays 0: `self.version += 1`.
+counts twice
+    | self.version += 1 => self.version += 2
+    a round counts twice; `Rule.apply` counts too.
+counts before the step
+    | self.version += 1 =>
+    | assert self.optimizer is not None => self.version += 1
+    the rate is a round ahead: `step` takes the version before it, so count after.
+no version
+    | self.version) => 0)
+    the rate never falls: give `step` the present version.
+"""
 
 EXERCISE = Exercise(
     number="10.5",
@@ -113,107 +249,10 @@ EXERCISE = Exercise(
     drive=outer_turns,
     claim=claim,
     compared=compared,
-    mistakes=wrong.FAMILIES,
+    mistakes=FAMILIES,
     numbers=numbers,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer("writes into weights", wrong.written_into, hint="were written into"),
-        WrongAnswer("Rule's own __init__", wrong.RuleAlone, hint="Call that first"),
-        WrongAnswer("keeps no optimizer", wrong.keeps_none, hint="None in place of the optimizer"),
-        WrongAnswer("named like a method", wrong.HidesStart, hint="has the name of a method"),
-        WrongAnswer("reads the momentum", wrong.reads_it, hint="may be any optimizer"),
-        WrongAnswer(
-            "takes the mean over",
-            wrong.takes_the_mean,
-            "the weights are the workers' mean, as in lesson 05, whatever `outer` is: give its "
-            "`step` the difference `self.weights - mean`, and take over what that returns.",
-        ),
-        WrongAnswer(
-            "the difference for weights",
-            wrong.takes_the_difference,
-            "the weights become the difference itself. `super().apply(…)` is Averaging's, which "
-            "takes over what it is handed: call the optimizer's `step` with the difference.",
-        ),
-        WrongAnswer(
-            "not kept", wrong.never_kept, "the weights never change: keep what `step` returns."
-        ),
-        WrongAnswer(
-            "returned", wrong.returned, "nothing changes: keep what `step` returns, and count."
-        ),
-        WrongAnswer(
-            "the wrong way round",
-            wrong.wrong_sign,
-            "the weights run away from the mean. A step goes against its gradient, so the gradient "
-            "is `self.weights - mean`.",
-        ),
-        WrongAnswer(
-            "the mean as a gradient",
-            wrong.mean_as_gradient,
-            "the mean itself went to `step`; the gradient is `self.weights - mean`.",
-        ),
-        WrongAnswer(
-            "steps from the mean",
-            wrong.from_the_mean,
-            "the step begins at the mean, where what the workers moved is in already. It begins "
-            "where they began, at `self.weights`.",
-        ),
-        WrongAnswer(
-            "taken off", wrong.taken_off, "`step` returns the new weights: do not take them off."
-        ),
-        WrongAnswer(
-            "a sum of differences",
-            wrong.sums,
-            "the gradient is {workers} times too large: `apply` is handed the mean, so one "
-            "difference, `self.weights - mean`, is the mean of all {workers}.",
-        ),
-        WrongAnswer(
-            "divided once more",
-            wrong.divides_again,
-            "the gradient is divided by {workers}, but what `apply` is handed is a mean already.",
-        ),
-        WrongAnswer(
-            "since the start of training",
-            wrong.since_the_start,
-            "from the second round on, the gradient is the way from the very first weights. It is "
-            "what moved in this round: from `self.weights` as they are now.",
-        ),
-        WrongAnswer(
-            "the rate alone",
-            wrong.the_rate_alone,
-            "there is only a rate in your step, and no momentum: call `step`, which has both.",
-        ),
-        WrongAnswer(
-            "an optimizer of its own",
-            wrong.own_outer,
-            "you step with Sgd(0.7, 0.9, nesterov=True) whatever you are given, here {outer}: "
-            "keep a copy of `outer`.",
-        ),
-        WrongAnswer(
-            "a new optimizer each round",
-            wrong.begins_anew,
-            "each round's step begins without momentum: copy `outer` once, in `__init__`.",
-        ),
-        WrongAnswer(
-            "one optimizer for two",
-            wrong.shares,
-            "a second supervisor that is given this `outer` goes on with the momentum of the "
-            "first: both step with one object. Each keeps a copy of its own, `copy.copy(outer)`.",
-        ),
-        WrongAnswer(
-            "never counts", wrong.never_counts, "the version stays 0: `self.version += 1`."
-        ),
-        WrongAnswer(
-            "counts twice", wrong.counts_twice, "a round counts twice; `Rule.apply` counts too."
-        ),
-        WrongAnswer(
-            "counts before the step",
-            wrong.counts_before,
-            "the rate is a round ahead: `step` takes the version before it, so count after.",
-        ),
-        WrongAnswer(
-            "no version", wrong.always_0, "the rate never falls: give `step` the present version."
-        ),
-    ),
+    wrong=wrong_answers("10.5", WRONG, reference, RuleAlone),
     ranked=False,
 )

@@ -6,7 +6,7 @@ else (scale, good + 1); and nothing is kept between calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +14,8 @@ from helpers.algorithms.compression.loss_scale import next_scale as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import agree, count, describe, is_array, listing, number
 from helpers.exercises.drives_kept import call_also
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 State = tuple[float, int]
 
@@ -57,16 +58,16 @@ def _pair(got: Any) -> tuple[float, float] | None:
     return None if scale is None or good is None else (scale, good)
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """This step's pair, twice: what was asked in between changes nothing."""
     got, want = seen.values[0][0], case.facts["want"]
     if _pair(got) is None:
         gave = f"the text {got!r}" if type(got) is str else describe(got)
         asked = "Two numbers were asked for: the next scale, and the count."
-        return f"{case.name}, your function gave {gave}. {asked}"
+        yield f"your function gave {gave}. {asked}"
     if not agree(_pair(got), want):
-        return f"{case.name}, you say {describe(got)}; it should be {describe(want)}."
-    return _remembers(case, seen)
+        yield f"you say {describe(got)}; it should be {describe(want)}."
+    yield _remembers(case, seen)
 
 
 def _remembers(case: Case, seen: Observation) -> str | None:
@@ -74,9 +75,9 @@ def _remembers(case: Case, seen: Observation) -> str | None:
     if _pair(got) == _pair(again) or _pair(got) is None:
         return None
     return (
-        f"{case.name}, you say {describe(got)} first, and {describe(again)} when asked once more: "
-        "something is kept between the calls. What counts is in the arguments, and what the "
-        "next step needs is in what you return."
+        f"you say {describe(got)} first, and {describe(again)} when asked once more: something is "
+        "kept between the calls. What counts is in the arguments, and what the next step needs is "
+        "in what you return."
     )
 
 
@@ -107,67 +108,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _scaling(
-    overflow: Callable[[float, int], Any] = lambda scale, good: (scale / 2, 0),
-    is_time: Callable[[int, int], bool] = lambda good, interval: good + 1 >= interval,
-    grown: Callable[[float, int], Any] = lambda scale, good: (scale * 2, 0),
-) -> Callable[..., Any]:
-    """The reference with a part exchanged."""
-
-    def next_scale(scale: float, good: int, finite: bool, interval: int) -> Any:
-        if not finite:
-            return overflow(scale, good)
-        return grown(scale, good) if is_time(good, interval) else (scale, good + 1)
-
-    return next_scale
-
-
-def _counts(scale: float, good: int) -> State:
-    return 2 * scale, good + 1
-
-
-def _always(good: int, interval: int) -> bool:
-    return True
-
-
-def _in_turn(good: int, interval: int) -> bool:
-    return good % interval == 0
-
-
-_late = _scaling(is_time=lambda good, interval: good >= interval)
-_early = _scaling(is_time=lambda good, interval: good + 2 >= interval)
-_never = _scaling(is_time=lambda good, interval: False)
-_no_reset = _scaling(grown=_counts)
-_from_one = _scaling(grown=lambda scale, good: (2 * scale, 1))
-_each, _each_counted = _scaling(is_time=_always), _scaling(is_time=_always, grown=_counts)
-_at_0, _at_0_counted = _scaling(is_time=_in_turn), _scaling(is_time=_in_turn, grown=_counts)
-_adds = _scaling(grown=lambda scale, good: (scale + 2, 0))
-_capped = _scaling(grown=lambda scale, good: (min(2 * scale, 65536.0), 0))
-_counts_on = _scaling(lambda scale, good: (scale / 2, good + 1))
-_keeps_count = _scaling(lambda scale, good: (scale / 2, good))
-_counts_it = _scaling(lambda scale, good: (scale / 2, 1))
-_only_count = _scaling(lambda scale, good: (scale, 0))
-_quarter = _scaling(lambda scale, good: (scale / 4, 0))
-_whole = _scaling(lambda scale, good: (scale // 2, 0))
-_one_at_least = _scaling(lambda scale, good: (max(scale / 2, 1.0), 0))
-
-
-def _around(
-    finite: Callable[[bool], bool] = bool, gives: Callable[[State], Any] = tuple
-) -> Callable[..., Any]:
-    """The reference, told something else or giving something else."""
-    return lambda scale, good, told, interval: gives(reference(scale, good, finite(told), interval))
-
-
-_turned, _unasked = _around(lambda told: not told), _around(lambda told: True)
-_swapped, _alone = _around(gives=lambda pair: pair[::-1]), _around(gives=lambda pair: pair[0])
-
-
-def _row_first(scale: float, good: int, finite: bool, interval: int) -> State:
-    return reference(scale, good, finite or good + 1 == interval, interval)
-
-
-def _own_count(scale: float, good: int, finite: bool, interval: int, kept: Any = [0]) -> State:  # noqa: B006
+def own_count(scale: float, good: int, finite: bool, interval: int, kept: Any = [0]) -> State:  # noqa: B006
     scale, kept[0] = reference(scale, kept[0], finite, interval)
     return scale, kept[0]
 
@@ -180,6 +121,100 @@ _AT_0 = (
     "you double, though no good step came before this one: 0 can be divided by every interval. "
     "Count this step first, and compare that count with `interval`."
 )
+WRONG = """
+one step late
+    | good + 1 == interval => good >= interval
+    you double a step too late: this is good step {step} in a row, so the scale goes to {twice} now.
+    `good` are those before this one.
+one step early
+    | good + 1 == interval => good + 2 >= interval
+    you double a step too early: this is good step {step} in a row, and {interval} make the scale
+    double. `good` are those before this one.
+never doubles
+    | good + 1 == interval => False
+    the scale stays at {scale}, and would with one good step more: this is step {step} in a row, and
+    after {interval} it doubles.
+doubles at every good step
+    | good + 1 == interval => True
+    ! each
+doubles at every good step, and counts
+    | good + 1 == interval => True
+    | scale * 2, 0 => scale * 2, good + 1
+    ! each
+doubles at a count of 0
+    | good + 1 == interval => good % interval == 0
+    ! at_0
+doubles at a count of 0, and counts
+    | good + 1 == interval => good % interval == 0
+    | scale * 2, 0 => scale * 2, good + 1
+    ! at_0
+counts on after doubling
+    | scale * 2, 0 => scale * 2, good + 1
+    the scale doubles, and your count goes on to {step}. It is of the good steps since the scale
+    changed last: from 0 again.
+counts the step that doubled
+    | scale * 2, 0 => scale * 2, 1
+    your count begins at 1 after doubling. This step belongs to the {interval} that are over; none
+    has been made with {twice} yet, so it is 0.
+adds in place of doubling
+    | scale * 2 => scale + 2
+    you add 2 to the scale. It is multiplied by 2, and goes to {twice}.
+a largest scale
+    | good + 1 == interval => good + 1 >= interval
+    | scale * 2 => min(scale * 2, 65536.0)
+    your scale ends at 65 536. It multiplies the loss in float32, so it may go on to {twice}: an
+    overflow of the gradients will tell where it ends.
+counts an overflow as a good step
+    | scale / 2, 0 => scale / 2, good + 1
+    the scale halves, and your count goes on to {step}: an overflow is no good step and ends the
+    row. Count from 0.
+keeps the count at an overflow
+    | scale / 2, 0 => scale / 2, good
+    the scale halves, and your count stays at {good}: an overflow ends the row, so that it begins at
+    0 again.
+begins at 1 after an overflow
+    | scale / 2, 0 => scale / 2, 1
+    your count begins at 1, but the step that overflowed is no good one. A line that counts good
+    steps runs after an overflow as well, where no `else` keeps it away.
+1 at least
+    | scale / 2 => max(scale / 2, 1.0)
+    your scale ends at 1, and gradients that overflow at 1 do so for ever: it may go on to {half}.
+does not halve
+    | scale / 2 => scale
+    your count begins at 0, and the scale stays at {scale}: the next step would overflow as well.
+    Halve it, to {half}.
+a quarter
+    | scale / 2 => scale / 4
+    you divide the scale by 4; half of it was asked for, {half}.
+whole numbers
+    | scale / 2 => scale // 2
+    `//` and `int` make whole numbers, so that below 2 nothing is left: a scale may be {half}. Use
+    `/`.
+good and overflow exchanged
+    | not finite => finite
+    you take a good step for an overflow, and an overflow for a good step: `finite` is true where
+    all gradients are finite.
+overflow not asked for
+    | not finite => False
+    an overflow counts as a good step. Where `finite` is false, halve the scale, and count from 0.
+the row before the overflow
+    | not finite => not finite and good + 1 != interval
+    an overflow makes the scale double, because it would be step {step} of the row. Ask for an
+    overflow first, and for the row only where there is none.
+the pair exchanged
+    | scale / 2, 0 => 0, scale / 2
+    | scale * 2, 0 => 0, scale * 2
+    | scale, good + 1 => good + 1, scale
+    you give the count first, and then the scale. It is the other way round.
+the scale alone
+    | scale / 2, 0 => scale / 2
+    | scale * 2, 0 => scale * 2
+    | scale, good + 1 => scale
+    you give the scale alone. The next step needs the count, too.
+keeps its own count
+    = own_count
+    ? something is kept between the calls
+"""
 
 EXERCISE = Exercise(
     number="10.2",
@@ -201,120 +236,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "one step late",
-            _late,
-            "you double a step too late: this is good step {step} in a row, so the scale goes to "
-            "{twice} now. `good` are those before this one.",
-        ),
-        WrongAnswer(
-            "one step early",
-            _early,
-            "you double a step too early: this is good step {step} in a row, and {interval} make "
-            "the scale double. `good` are those before this one.",
-        ),
-        WrongAnswer(
-            "never doubles",
-            _never,
-            "the scale stays at {scale}, and would with one good step more: this is step {step} in "
-            "a row, and after {interval} it doubles.",
-        ),
-        WrongAnswer("doubles at every good step", _each, _EACH),
-        WrongAnswer("doubles at every good step, and counts", _each_counted, _EACH),
-        WrongAnswer("doubles at a count of 0", _at_0, _AT_0),
-        WrongAnswer("doubles at a count of 0, and counts", _at_0_counted, _AT_0),
-        WrongAnswer(
-            "counts on after doubling",
-            _no_reset,
-            "the scale doubles, and your count goes on to {step}. It is of the good steps since "
-            "the scale changed last: from 0 again.",
-        ),
-        WrongAnswer(
-            "counts the step that doubled",
-            _from_one,
-            "your count begins at 1 after doubling. This step belongs to the {interval} that are "
-            "over; none has been made with {twice} yet, so it is 0.",
-        ),
-        WrongAnswer(
-            "adds in place of doubling",
-            _adds,
-            "you add 2 to the scale. It is multiplied by 2, and goes to {twice}.",
-        ),
-        WrongAnswer(
-            "a largest scale",
-            _capped,
-            "your scale ends at 65 536. It multiplies the loss in float32, so it may go on to "
-            "{twice}: an overflow of the gradients will tell where it ends.",
-        ),
-        WrongAnswer(
-            "counts an overflow as a good step",
-            _counts_on,
-            "the scale halves, and your count goes on to {step}: an overflow is no good step and "
-            "ends the row. Count from 0.",
-        ),
-        WrongAnswer(
-            "keeps the count at an overflow",
-            _keeps_count,
-            "the scale halves, and your count stays at {good}: an overflow ends the row, so that "
-            "it begins at 0 again.",
-        ),
-        WrongAnswer(
-            "begins at 1 after an overflow",
-            _counts_it,
-            "your count begins at 1, but the step that overflowed is no good one. A line that "
-            "counts good steps runs after an overflow as well, where no `else` keeps it away.",
-        ),
-        WrongAnswer(
-            "1 at least",
-            _one_at_least,
-            "your scale ends at 1, and gradients that overflow at 1 do so for ever: it may go on "
-            "to {half}.",
-        ),
-        WrongAnswer(
-            "does not halve",
-            _only_count,
-            "your count begins at 0, and the scale stays at {scale}: the next step would overflow "
-            "as well. Halve it, to {half}.",
-        ),
-        WrongAnswer(
-            "a quarter", _quarter, "you divide the scale by 4; half of it was asked for, {half}."
-        ),
-        WrongAnswer(
-            "whole numbers",
-            _whole,
-            "`//` and `int` make whole numbers, so that below 2 nothing is left: a scale may be "
-            "{half}. Use `/`.",
-        ),
-        WrongAnswer(
-            "good and overflow exchanged",
-            _turned,
-            "you take a good step for an overflow, and an overflow for a good step: `finite` is "
-            "true where all gradients are finite.",
-        ),
-        WrongAnswer(
-            "overflow not asked for",
-            _unasked,
-            "an overflow counts as a good step. Where `finite` is false, halve the scale, and "
-            "count from 0.",
-        ),
-        WrongAnswer(
-            "the row before the overflow",
-            _row_first,
-            "an overflow makes the scale double, because it would be step {step} of the row. Ask "
-            "for an overflow first, and for the row only where there is none.",
-        ),
-        WrongAnswer(
-            "the pair exchanged",
-            _swapped,
-            "you give the count first, and then the scale. It is the other way round.",
-        ),
-        WrongAnswer(
-            "the scale alone",
-            _alone,
-            "you give the scale alone. The next step needs the count, too.",
-        ),
-        WrongAnswer("keeps its own count", _own_count, hint="something is kept between the calls"),
-    ),
+    wrong=wrong_answers("10.2", WRONG, reference, own_count, each=_EACH, at_0=_AT_0),
     ranked=False,
 )
