@@ -9,18 +9,23 @@ of the momentum, and wait for what they send.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from helpers.algorithms.messages.collectives import (
+    all_gather_ring,
+    chunk_bounds,
+    reduce_scatter_ring,
+)
 from helpers.exercises.common import rng, self_hint
 from helpers.exercises.compare import close, count, listing, rounded, times, worlds
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_sharding import on_steps
-from helpers.exercises.lesson_14 import sharded_step_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 STEPS = 3
 TOLERANCE = 1e-10
@@ -57,20 +62,16 @@ def whole(case: Case) -> list[tuple[Any, Any]]:
     return made
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The right parameters on every rank, its slice of the momentum, and no more bytes."""
-    return (
-        _wrong_numbers(case, seen)
-        or too_much(case, seen)
-        or whole_state(case, seen)
-        or open_messages(case, seen)
-    )
+    for look in (_wrong_numbers, too_much, whole_state, open_messages):
+        yield look(case, seen)
 
 
 def _wrong_numbers(case: Case, seen: Observation) -> str | None:
     for step, (parameters, momentum) in enumerate(whole(case)):
         for rank, (value, (a, b)) in enumerate(zip(seen.values, case.facts["bounds"], strict=True)):
-            where = f"{case.name}, after step {step + 1} rank {rank}'s"
+            where = f"after step {step + 1} rank {rank}'s"
             if not close(value[step]["parameters"], parameters, TOLERANCE):
                 why = rounded([value[step]["parameters"]], [parameters])
                 return f"{where} parameters are not those of the same step on one big batch{why}."
@@ -87,9 +88,9 @@ def too_much(case: Case, seen: Observation) -> str | None:
     if sent <= enough or _wrong_numbers(case, seen):
         return None
     return (
-        f"{case.name}, the numbers are right, but the ranks sent {times(sent, enough)} the bytes "
-        f"of one reduce-scatter and one all-gather ({sent} B instead of {enough} B): a rank needs "
-        "the summed gradient of its own slice only, so an all-reduce is half too much."
+        f"the numbers are right, but the ranks sent {times(sent, enough)} the bytes of one "
+        f"reduce-scatter and one all-gather ({sent} B instead of {enough} B): a rank needs the "
+        "summed gradient of its own slice only, so an all-reduce is half too much."
     )
 
 
@@ -100,9 +101,9 @@ def whole_state(case: Case, seen: Observation) -> str | None:
     for rank, value in enumerate(seen.values):
         if any(step["state"] for step in value):
             return (
-                f"{case.name}, the numbers are right, but rank {rank} sent its slice of the "
-                "momentum, and the whole of it came together on other ranks: what is sharded is "
-                "never gathered. Update this rank's slice of the parameters, and gather those."
+                f"the numbers are right, but rank {rank} sent its slice of the momentum, and the "
+                "whole of it came together on other ranks: what is sharded is never gathered. "
+                "Update this rank's slice of the parameters, and gather those."
             )
     return None
 
@@ -120,9 +121,9 @@ def other_slices(case: Case, seen: Observation) -> str | None:
     bounds = case.facts["bounds"]
     sizes = listing(b - a for a, b in bounds)
     return (
-        f"{case.name}, two slices differ in length ({seen.text.splitlines()[0].rstrip('.')}). "
-        f"`chunk_bounds` gives the ranks {sizes} elements, and `momentum` is as long; take the "
-        "parameters' slice with the same bounds."
+        f"two slices differ in length ({seen.text.splitlines()[0].rstrip('.')}). `chunk_bounds` "
+        f"gives the ranks {sizes} elements, and `momentum` is as long; take the parameters' slice "
+        "with the same bounds."
     )
 
 
@@ -137,8 +138,8 @@ def compared(case: Case, seen: Observation) -> Any:
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     return (
-        f"Passed on {worlds(cases)}: equal to momentum on one big batch over {STEPS} steps, "
-        "1/N of the state on each rank, and no more bytes than an all-reduce of the gradients."
+        f"Passed on {worlds(cases)}: equal to momentum on one big batch over {STEPS} steps, 1/N of "
+        "the state on each rank, and no more bytes than an all-reduce of the gradients."
     )
 
 
@@ -146,18 +147,100 @@ def reference(
     comm: Any, parameters: Any, gradient: Any, momentum: Any, rate: float, beta: float
 ) -> None:
     """The course's own."""
-    from helpers.algorithms.messages.collectives import (
-        all_gather_ring,
-        chunk_bounds,
-        reduce_scatter_ring,
-    )
-
     start, stop = chunk_bounds(len(parameters), comm.size)[comm.rank]
     momentum.mul_(beta).add_(reduce_scatter_ring(comm, gradient), alpha=1 / comm.size)
     parameters[start:stop] -= rate * momentum
     all_gather_ring(comm, parameters)
 
 
+WRONG = """
+parameters unchanged
+    | start, stop = => parameters = parameters.clone(); start, stop =
+    the parameters did not change: update the tensor that is given in place,
+    `parameters[start:stop] -= …`.
+sums without dividing
+    | , alpha=1 / comm.size =>
+    each step is {n} times too large: the reduce-scatter sums, and the step follows the mean. Divide
+    by `comm.size`.
+gathers before the update
+    | all_gather_ring(comm, parameters) =>
+    | start, stop = => all_gather_ring(comm, parameters); start, stop =
+    every rank's own slice is right and the others' are one step behind: gather the parameters after
+    the update, not before it.
+does not gather the update
+    | ring(comm, parameters) => ring(comm, parameters.clone())
+    every rank updated its own slice and never saw the others': the next forward needs all
+    parameters, so all-gather them.
+own gradient only
+    | momentum.mul_(beta).add_( => own = gradient[start:stop].clone(); momentum.mul_(beta).add_(
+    | reduce_scatter_ring(comm, gradient), alpha=1 / comm.size
+        => own + 0 * reduce_scatter_ring(comm, gradient)
+    ! own
+own gradient only, divided
+    | momentum.mul_(beta).add_( => own = gradient[start:stop].clone(); momentum.mul_(beta).add_(
+    | reduce_scatter_ring(comm, gradient) => own + 0 * reduce_scatter_ring(comm, gradient)
+    ! own
+momentum is lost
+    | momentum.mul_ => momentum = momentum.clone().mul_
+    the first step is right and the momentum is what it was: a new tensor was made and dropped.
+    Write into the one that is given, `momentum.mul_(beta).add_(…)`.
+the other way
+    | -= => +=
+    the parameters moved the other way: the step is subtracted,
+    `parameters[start:stop] -= rate * momentum`.
+no beta
+    | .mul_(beta) =>
+    the old momentum was not multiplied by μ: momentum ← μ · momentum + g.
+a moving average
+    | alpha=1 / => alpha=(1 - beta) /
+    the gradient was multiplied by 1 − μ: that is a moving average, and here
+    momentum ← μ · momentum + g.
+the rate in the momentum
+    | alpha=1 / => alpha=rate /
+    | rate * momentum => momentum
+    the momentum holds rate · g: the rate multiplies the step alone,
+    parameters ← parameters − rate · momentum.
+no rate
+    | rate * momentum => momentum
+    the momentum was subtracted whole: times `rate`.
+too early
+    | momentum.mul_ => old = momentum.clone(); momentum.mul_
+    | rate * momentum => rate * old
+    the old momentum was used: update it first.
+by g
+    | rate * momentum => rate * gradient[start:stop] / comm.size
+    the parameters moved by g: subtract rate · momentum.
+divides twice
+    | / comm.size => / comm.size**2
+    the mean was divided by N once more, so the gradient counts N times too little.
+the sum in the momentum
+    | , alpha=1 / comm.size =>
+    | rate * momentum => rate / comm.size * momentum
+    the momentum holds the sum of the gradients, and the rate was divided instead: the momentum is
+    kept from step to step, and it is that of the mean.
+all-reduce
+    | reduce_scatter_ring(comm, gradient)
+        => (reduce_scatter_ring(comm, gradient), all_gather_ring(comm, gradient))[0]
+    ? half too much
+L // N
+    | start, stop = chunk_bounds(len(parameters), comm.size)[comm.rank]
+        => each = len(parameters) // comm.size; start = comm.rank * each;
+        stop = len(parameters) if comm.rank == comm.size - 1 else start + each
+    ? with the same bounds
+whole momentum
+    | parameters[start:stop] -= rate * momentum
+        => state = parameters.clone(); state[start:stop] = momentum
+    | all_gather_ring(comm, parameters) => parameters -= rate * all_gather_ring(comm, state)
+    ? what is sharded is never
+to itself as well
+    | all_gather_ring(comm, parameters)
+        => comm.isend(parameters, comm.rank); comm.recv(comm.rank);
+        all_gather_ring(comm, parameters)
+    ? which nobody will receive
+no wait
+    | sending.wait() =>
+    ? without waiting for
+"""
 OWN = (
     "each rank moved its slice by its own gradient: the others' part of it is missing. "
     "Reduce-scatter the gradient first; that gives this rank the sum of its own chunk."
@@ -188,83 +271,6 @@ EXERCISE = Exercise(
     numbers=lambda case, seen: {"n": case.ranks},
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "parameters unchanged",
-            wrong.into_a_copy,
-            "the parameters did not change: update the tensor that is given in place, "
-            "`parameters[start:stop] -= …`.",
-        ),
-        WrongAnswer(
-            "sums without dividing",
-            wrong.sums,
-            "each step is {n} times too large: the reduce-scatter sums, and the step follows the "
-            "mean. Divide by `comm.size`.",
-        ),
-        WrongAnswer(
-            "gathers before the update",
-            wrong.gathers_first,
-            "every rank's own slice is right and the others' are one step behind: gather the "
-            "parameters after the update, not before it.",
-        ),
-        WrongAnswer(
-            "does not gather the update",
-            wrong.no_gather,
-            "every rank updated its own slice and never saw the others': the next forward needs "
-            "all parameters, so all-gather them.",
-        ),
-        WrongAnswer("own gradient only", wrong.own_gradient, OWN),
-        WrongAnswer("own gradient only, divided", wrong.own_part, OWN),
-        WrongAnswer(
-            "momentum is lost",
-            wrong.new_momentum,
-            "the first step is right and the momentum is what it was: a new tensor was made and "
-            "dropped. Write into the one that is given, `momentum.mul_(beta).add_(…)`.",
-        ),
-        WrongAnswer(
-            "the other way",
-            wrong.plus,
-            "the parameters moved the other way: the step is subtracted, "
-            "`parameters[start:stop] -= rate * momentum`.",
-        ),
-        WrongAnswer(
-            "no beta",
-            wrong.no_beta,
-            "the old momentum was not multiplied by μ: momentum ← μ · momentum + g.",
-        ),
-        WrongAnswer(
-            "a moving average",
-            wrong.moving_average,
-            "the gradient was multiplied by 1 − μ: that is a moving average, and here "
-            "momentum ← μ · momentum + g.",
-        ),
-        WrongAnswer(
-            "the rate in the momentum",
-            wrong.rate_inside,
-            "the momentum holds rate · g: the rate multiplies the step alone, "
-            "parameters ← parameters − rate · momentum.",
-        ),
-        WrongAnswer("no rate", wrong.no_rate, "the momentum was subtracted whole: times `rate`."),
-        WrongAnswer("too early", wrong.too_early, "the old momentum was used: update it first."),
-        WrongAnswer(
-            "by g", wrong.by_the_gradient, "the parameters moved by g: subtract rate · momentum."
-        ),
-        WrongAnswer(
-            "divides twice",
-            wrong.divides_twice,
-            "the mean was divided by N once more, so the gradient counts N times too little.",
-        ),
-        WrongAnswer(
-            "the sum in the momentum",
-            wrong.sum_inside,
-            "the momentum holds the sum of the gradients, and the rate was divided instead: the "
-            "momentum is kept from step to step, and it is that of the mean.",
-        ),
-        WrongAnswer("all-reduce", wrong.by_all_reduce, hint="half too much"),
-        WrongAnswer("L // N", wrong.floor_slices, hint="with the same bounds"),
-        WrongAnswer("whole momentum", wrong.whole_momentum, hint="what is sharded is never"),
-        WrongAnswer("to itself as well", wrong.to_itself, hint="which nobody will receive"),
-        WrongAnswer("no wait", wrong.no_wait, hint="without waiting for"),
-    ),
+    wrong=wrong_answers("14.5", WRONG, (reference, all_gather_ring), own=OWN),
     figure=0,
 )

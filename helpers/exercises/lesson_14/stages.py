@@ -7,13 +7,14 @@ Rajbhandari et al., "ZeRO" (2020), section 5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number, told_apart
 from helpers.exercises.drives import plain_call
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -39,10 +40,10 @@ def claim(case: Case, seen: Observation) -> str | None:
     got, want = seen.values[0], case.facts["want"]
     value = number(got)
     if value is None:
-        return f"{case.name}, your function gave {describe(got)}; a number of bytes was asked for."
+        return f"your function gave {describe(got)}; a number of bytes was asked for."
     if not abs(value - want) <= 1e-9 * abs(want):
         one, other = told_apart(value, want)
-        return f"{case.name}, you say {one} B; a rank holds {other} B."
+        return f"you say {one} B; a rank holds {other} B."
     return None
 
 
@@ -63,46 +64,58 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(parameters: int, ranks: int, stage: int) -> float:
     """The course's own, which `helpers.algorithms.data_parallel.memory` gives part by part."""
-    return _held()(parameters, ranks, stage)
+    held = 0.0
+    for size, first in ((2, 3), (2, 2), (12, 1)):  # bytes of one, and the stage that shards it
+        held += parameters * size / (ranks if stage >= first else 1)
+    return held
 
 
-def _held(
-    each: tuple[float, float, float] = (2, 2, 12),
-    firsts: tuple[int, int, int] = (3, 2, 1),
-    shards: Callable[[int, int], bool] = lambda stage, first: stage >= first,
-    counted: Callable[[int], int] = lambda stage: stage,
-    unit: float = 1,
-) -> Callable[[int, int, int], float]:
-    """The rule, with one thing exchanged.
-
-    each: bytes of a parameter, of its gradient and in the optimizer. firsts: the stage that each
-    is sharded in first. shards: whether a stage shards what a stage shards first. counted: the
-    stage for which a stage is taken. unit: bytes of one.
-    """
-
-    def bytes_per_rank(parameters: int, ranks: int, stage: int) -> float:
-        return sum(
-            parameters * size / (ranks if shards(counted(stage), first) else 1) / unit
-            for size, first in zip(each, firsts, strict=True)
-        )
-
-    return bytes_per_rank
-
-
-gigabytes = _held(unit=1e9)
-gibibytes = _held(unit=2.0**30)
-megabytes = _held(unit=1e6)
-one_early = _held(counted=lambda stage: stage + 1)
-never = _held(shards=lambda stage, first: False)
-other_order = _held(firsts=(1, 2, 3))
-only_one = _held(shards=lambda stage, first: stage == first)
-everything = _held(shards=lambda stage, first: True)
-gradients_whole = _held(counted=lambda stage: 1 if stage == 2 else stage)
-parameters_whole = _held(counted=lambda stage: min(stage, 2))
-no_copy = _held((2, 2, 8))
-four_bytes = _held((4, 4, 12))
-float32 = _held((4, 4, 8))
-
+WRONG = """
+in GB
+    | return held => return held / 1e9
+    your number is in GB; bytes were asked for.
+in GiB
+    | return held => return held / 2.0**30
+    your number is in GiB; bytes were asked for.
+in MB
+    | return held => return held / 1e6
+    your number is in MB; bytes were asked for.
+one early
+    | stage >= first => stage + 1 >= first
+    that is the next stage's: stage 0 shards nothing.
+shards nothing
+    | ranks if stage >= first else 1 => 1
+    nothing was divided by the ranks: that is 16 Ψ, stage 0.
+the parameters first
+    | (2, 3), (2, 2), (12, 1) => (2, 1), (2, 2), (12, 3)
+    the order is the other way round: the optimizer state, which is largest, is sharded first, and
+    the parameters last.
+one part only
+    | stage >= first => stage == first
+    only one of the three was divided: each stage shards what the stages before it shard, and one
+    thing more.
+all
+    | ranks if stage >= first else 1 => ranks
+    all three were divided by the ranks: that is stage 3.
+# Before "float32", which gives the same number in stage 2.
+gradients whole
+    | (2, 2) => (2, 3)
+    the gradients were not divided: that is stage 1's number, and stage 2 shards the gradients too.
+whole
+    | (2, 3) => (2, 4)
+    that is stage 2's: stage 3 shards the parameters too.
+no second copy
+    | (12, 1) => (8, 1)
+    the optimizer's 12 bytes are 4 for momentum, 4 for variance, and 4 for a float32 copy of the
+    parameter, which is missing here.
+4 bytes
+    | (2, 3), (2, 2) => (4, 3), (4, 2)
+    in mixed precision parameters and gradients take 2.
+float32
+    | (2, 3), (2, 2), (12, 1) => (4, 3), (4, 2), (8, 1)
+    that is float32 without a second copy, 4 + 4 + 8: in mixed precision it is 2 + 2 + 12.
+    Unsharded, both are 16.
+"""
 
 EXERCISE = Exercise(
     number="14.4",
@@ -121,49 +134,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer("in GB", gigabytes, "your number is in GB; bytes were asked for."),
-        WrongAnswer("in GiB", gibibytes, "your number is in GiB; bytes were asked for."),
-        WrongAnswer("in MB", megabytes, "your number is in MB; bytes were asked for."),
-        WrongAnswer("one early", one_early, "that is the next stage's: stage 0 shards nothing."),
-        WrongAnswer(
-            "shards nothing", never, "nothing was divided by the ranks: that is 16 Ψ, stage 0."
-        ),
-        WrongAnswer(
-            "the parameters first",
-            other_order,
-            "the order is the other way round: the optimizer state, which is largest, is sharded "
-            "first, and the parameters last.",
-        ),
-        WrongAnswer(
-            "one part only",
-            only_one,
-            "only one of the three was divided: each stage shards what the stages before it shard, "
-            "and one thing more.",
-        ),
-        WrongAnswer("all", everything, "all three were divided by the ranks: that is stage 3."),
-        WrongAnswer(
-            "gradients whole",  # before float32, which gives the same number in stage 2
-            gradients_whole,
-            "the gradients were not divided: that is stage 1's number, and stage 2 shards the "
-            "gradients too.",
-        ),
-        WrongAnswer(
-            "whole", parameters_whole, "that is stage 2's: stage 3 shards the parameters too."
-        ),
-        WrongAnswer(
-            "no second copy",
-            no_copy,
-            "the optimizer's 12 bytes are 4 for momentum, 4 for variance, and 4 for a float32 copy "
-            "of the parameter, which is missing here.",
-        ),
-        WrongAnswer("4 bytes", four_bytes, "in mixed precision parameters and gradients take 2."),
-        WrongAnswer(
-            "float32",
-            float32,
-            "that is float32 without a second copy, 4 + 4 + 8: in mixed precision it is "
-            "2 + 2 + 12. Unsharded, both are 16.",
-        ),
-    ),
+    wrong=wrong_answers("14.4", WRONG, reference),
     ranked=False,
 )
