@@ -8,15 +8,16 @@ forward and a backward take (Huang et al. 2019, section 2.3).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from helpers.algorithms.pipeline.schedules import bubble as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number, short, told_apart
 from helpers.exercises.drives_pipeline import one_number
-from helpers.exercises.lesson_13.told import seconds
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.lesson_13.schedule import seconds
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-6
 
@@ -57,11 +58,11 @@ def claim(case: Case, seen: Observation) -> str | None:
     """The share that comes out on paper."""
     got, want = number(seen.values[0]), case.facts["share"]
     if got is None:
-        return f"{case.name}, `bubble` gave {describe(seen.values[0])}; it should be a number."
+        return f"`bubble` gave {describe(seen.values[0])}; it should be a number."
     if abs(got - want) <= _TOLERANCE:
         return None
     given, right = told_apart(got, want)
-    return f"{case.name}, `bubble` gave {given}; {_why(case, right)}"
+    return f"`bubble` gave {given}; {_why(case, right)}"
 
 
 def _why(case: Case, right: str = "") -> str:
@@ -81,7 +82,7 @@ def _neighbours(case: Case, seen: Observation) -> str | None:
         idle, slots = stages - 1 + i, microbatches + stages - 1 + n
         if got is not None and slots > 0 < idle and abs(got - idle / slots) <= _TOLERANCE:
             said = f"the share of {count(idle, 'idle slot')} in {slots}"
-            return f"{case.name}, `bubble` gave {short(got)}, {said}; {_why(case)}"
+            return f"`bubble` gave {short(got)}, {said}; {_why(case)}"
     return None
 
 
@@ -107,34 +108,71 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     return f"Passed: a device idles {' and '.join(shares)}, however long forward and backward take."
 
 
-def _gives(formula: Callable[[int, int, float, float], float]) -> Callable[..., float]:
-    """An answer, of p, m and the seconds of a forward and a backward."""
-    return formula
+def share(p: int, m: int, f: float, b: float) -> float:
+    """Of p stages and m microbatches, f s forward and b s back: what the patches change."""
+    return (p - 1) / (m + p - 1)
 
 
-def _known(name: str, answer: Callable[..., float], what: str) -> WrongAnswer:
-    return WrongAnswer(name, answer, f"`bubble` gave {{got}}: that is {what}")
-
-
-_of_useful = _gives(lambda p, m, f, b: (p - 1) / m)
-_busy = _gives(lambda p, m, f, b: m / (m + p - 1))
-_one_more = _gives(lambda p, m, f, b: (p - 1) / (m + p))
-_one_fewer = _gives(lambda p, m, f, b: (p - 1) / max(m + p - 2, 1))
-_every_stage = _gives(lambda p, m, f, b: p / (m + p - 1))
-_a_stage_more = _gives(lambda p, m, f, b: p / (m + p))
-_forward_only = _gives(lambda p, m, f, b: (p - 1) * f / ((m + p - 1) * (f + b)))
-_without_microbatches = _gives(lambda p, m, f, b: 1 - 1 / p)
-_no_more_than_m = _gives(lambda p, m, f, b: min(p - 1, m) / (m + min(p - 1, m)))
-_in_seconds = _gives(lambda p, m, f, b: (p - 1) * (f + b))
-_in_percent = _gives(lambda p, m, f, b: 100 * (p - 1) / (m + p - 1))
-_whole_division = _gives(lambda p, m, f, b: (p - 1) // (m + p - 1))
-_both_ways = _gives(lambda p, m, f, b: 2 * (p - 1) / (m + 2 * (p - 1)))
-_twice = _gives(lambda p, m, f, b: 2 * (p - 1) / (m + p - 1))
-_of_all = _gives(lambda p, m, f, b: p * (p - 1) / (m + p - 1))
-_back_twice = _gives(lambda p, m, f, b: (p - 1) * 3 * f / ((m + p - 1) * (f + b)))
-_step_of_three = _gives(lambda p, m, f, b: (p - 1) * (f + b) / ((m + p - 1) * 3 * f))
-_no_parentheses = _gives(lambda p, m, f, b: p - 1 / (m + p - 1))
-
+WRONG = """
+against useful time
+    | / (m + p - 1) => / m
+    `bubble` gave {got}: that is idle against useful time, {less} to {m}.
+the busy share
+    | (p - 1) / => m /
+    `bubble` gave {got}: that is the share in which a device works; the rest is idle.
+one slot too many
+    | (m + p - 1) => (m + p)
+    ? 3 idle slots in 14
+one slot too few
+    | (m + p - 1) => max(m + p - 2, 1)
+    ? 3 idle slots in 12
+each stage is an idle slot
+    | (p - 1) / => p /
+    ? 4 idle slots in 13
+a stage too many
+    | (p - 1) / (m + p - 1) => p / (m + p)
+    ? 4 idle slots in 14
+one way alone
+    | (p - 1) / => (p - 1) * f / (f + b) /
+    `bubble` gave {got}: that is the idle time of one way, in a step of both.
+one stage at a time
+    | (p - 1) / (m + p - 1) => 1 - 1 / p
+    `bubble` gave {got}: that is what idles if the batch is in one piece and only one of {p} stages
+    works at a time. With {m} microbatches the stages work at once.
+no more idle slots than microbatches
+    | (p - 1) / (m + p - 1) => min(p - 1, m) / (m + min(p - 1, m))
+    `bubble` gave {got}: that is {m} idle slots beside {m} microbatches. The last stage waits for
+    {less} slots, also where there are fewer microbatches.
+idle seconds
+    | / (m + p - 1) => * (f + b)
+    `bubble` gave {got}: that is idle seconds; divide by those of the whole step.
+per cent
+    | (p - 1) / => 100 * (p - 1) /
+    `bubble` gave {got}: that is per cent; a share between 0 and 1 was asked for.
+whole-number division
+    | / (m + p - 1) => // (m + p - 1)
+    `bubble` gave {got}: that is what `//` leaves; `/` gives the share.
+twice
+    | (p - 1) / (m + p - 1) => 2 * (p - 1) / (m + 2 * (p - 1))
+    `bubble` gave {got}: that is the bubble of both ways beside the {m} microbatches of one.
+idle slots twice
+    | (p - 1) / => 2 * (p - 1) /
+    `bubble` gave {got}: that is the idle slots of both ways in the {slots} of one.
+idle time of all
+    | (p - 1) / => p * (p - 1) /
+    `bubble` gave {got}: that is what all {p} devices idle together, in one step.
+a backward of twice the forward
+    | (p - 1) / => (p - 1) * 3 * f / (f + b) /
+    `bubble` gave {got}: that is idle time with a backward taken for twice a forward, in a step with
+    the one given.
+a step of twice the forward
+    | (p - 1) / => (p - 1) * (f + b) / (3 * f) /
+    `bubble` gave {got}: that is the idle time given, in a step whose backward was taken for twice a
+    forward.
+no parentheses
+    | (p - 1) / => p - 1 /
+    `bubble` gave {got}: that is {p} − 1/{slots}: `/` comes before `-`.
+"""
 
 EXERCISE = Exercise(
     number="13.1",
@@ -155,43 +193,6 @@ EXERCISE = Exercise(
     compared=lambda case, seen: number(seen.values[0]),
     praise=praise,
     reference=reference,
-    wrong=(
-        _known("against useful time", _of_useful, "idle against useful time, {less} to {m}."),
-        _known("the busy share", _busy, "the share in which a device works; the rest is idle."),
-        WrongAnswer("one slot too many", _one_more, hint="3 idle slots in 14"),
-        WrongAnswer("one slot too few", _one_fewer, hint="3 idle slots in 12"),
-        WrongAnswer("each stage is an idle slot", _every_stage, hint="4 idle slots in 13"),
-        WrongAnswer("a stage too many", _a_stage_more, hint="4 idle slots in 14"),
-        _known("one way alone", _forward_only, "the idle time of one way, in a step of both."),
-        _known(
-            "one stage at a time",
-            _without_microbatches,
-            "what idles if the batch is in one piece and only one of {p} stages works at a time. "
-            "With {m} microbatches the stages work at once.",
-        ),
-        _known(
-            "no more idle slots than microbatches",
-            _no_more_than_m,
-            "{m} idle slots beside {m} microbatches. The last stage waits for {less} slots, also "
-            "where there are fewer microbatches.",
-        ),
-        _known("idle seconds", _in_seconds, "idle seconds; divide by those of the whole step."),
-        _known("per cent", _in_percent, "per cent; a share between 0 and 1 was asked for."),
-        _known("whole-number division", _whole_division, "what `//` leaves; `/` gives the share."),
-        _known("twice", _both_ways, "the bubble of both ways beside the {m} microbatches of one."),
-        _known("idle slots twice", _twice, "the idle slots of both ways in the {slots} of one."),
-        _known("idle time of all", _of_all, "what all {p} devices idle together, in one step."),
-        _known(
-            "a backward of twice the forward",
-            _back_twice,
-            "idle time with a backward taken for twice a forward, in a step with the one given.",
-        ),
-        _known(
-            "a step of twice the forward",
-            _step_of_three,
-            "the idle time given, in a step whose backward was taken for twice a forward.",
-        ),
-        _known("no parentheses", _no_parentheses, "{p} − 1/{slots}: `/` comes before `-`."),
-    ),
+    wrong=wrong_answers("13.1", WRONG, share),
     ranked=False,
 )

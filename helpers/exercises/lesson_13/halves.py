@@ -8,17 +8,19 @@ such order is right.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
+from helpers.algorithms.pipeline.timetable import Span, makespan, own_idle
 from helpers.algorithms.pipeline.zero_bubble import zero_bubble as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count
 from helpers.exercises.drives_pipeline import halves
-from helpers.exercises.lesson_13 import halves_told as told
-from helpers.exercises.lesson_13 import halves_wrong as wrong
-from helpers.exercises.lesson_13.halves_told import held, idles, takes
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.lesson_13 import schedule
+from helpers.exercises.lesson_13.schedule import held, lists, written
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -34,9 +36,9 @@ def cases(seed: int) -> list[Case]:
 
 
 def _case(stages: int, microbatches: int, times: int) -> Case:
-    pieces = count(microbatches, "microbatch", "microbatches")
+    pieces = schedule.pieces(microbatches)
     name = f"With {count(stages, 'stage')}, {pieces} and times = {times}"
-    facts = {"stages": stages, "microbatches": microbatches, "times": times}
+    facts = {"stages": stages, "microbatches": microbatches, "times": times, "kinds": "FIW"}
     return Case(name, ((stages, microbatches, times),), facts=facts)
 
 
@@ -53,61 +55,191 @@ def _shortest(case: Case) -> float | None:
     return float(3 * microbatches + stages - 1) if fills else None
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def _played(told: Sequence[schedule.Told]) -> list[list[Span]]:
+    """When each stage does what, where each part takes a second."""
+    return schedule.played(told, dict.fromkeys("FIW", 1.0))
+
+
+def takes(told: Sequence[schedule.Told]) -> float:
+    """Seconds of a step."""
+    return makespan(_played(told))
+
+
+def idles(told: Sequence[schedule.Told]) -> float:
+    """The most seconds that a stage idles between its first instruction and its last."""
+    return max(map(own_idle, _played(told)))
+
+
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """It runs, holds no more than it may, and is as short as can be."""
-    found = told.fault(case, seen)
-    return found or _holds_more(case, seen) or _is_long(case, seen)
-
-
-def _holds_more(case: Case, seen: Observation) -> str | None:
-    for stage, mine in enumerate(told.lists(seen)):
-        if held(mine) > _most(case):
-            return (
-                f"{case.name}, stage {stage} holds {held(mine)} microbatches at once, and may hold "
-                f"{_most(case)}: a microbatch is held from its Forward to its BackwardWeights."
+    yield from schedule.faults(case, seen, MISTAKES)
+    told, most, shortest = lists(seen), _most(case), _shortest(case)
+    for stage, mine in enumerate(told):
+        if held(mine) > most:
+            yield (
+                f"stage {stage} holds {held(mine)} microbatches at once, and may hold {most}: a "
+                "microbatch is held from its Forward to its BackwardWeights."
             )
+    if shortest is not None and takes(told) > shortest:
+        yield (
+            f"with a second for each part the step takes {takes(told):g} s; it can be done in "
+            f"{shortest:g} s."
+        )
+    if case.facts["times"] == 2 and idles(told) > 0:
+        yield (
+            f"a stage idles {idles(told):g} s between its first instruction and its last; with "
+            "2p − 1 microbatches in memory none has to."
+        )
+
+
+@schedule.of_each_stage
+def _no_half(case: Case, mine: Any, stage: str) -> Iterator[str]:
+    microbatches = case.facts["microbatches"]
+    for place, item in enumerate(mine["told"]):
+        if item[0] == "B":
+            yield (
+                f"{stage} gets a Backward in one piece, as instruction {place}: cut it in two, "
+                "`BackwardInput(i)` and, later, `BackwardWeights(i)`."
+            )
+        if item[0] == "?":
+            yield (
+                f"instruction {place} of {stage} is none: give `Forward(i)`, `BackwardInput(i)` "
+                "and `BackwardWeights(i)` alone, as calls."
+            )
+        if item[2] != 0 or type(item[1]) is not int or not 0 <= item[1] < microbatches:
+            kind = schedule.KINDS[item[0]].__name__
+            yield (
+                f"{stage} is given {kind}({item[1]!r}), and there are microbatches 0 to "
+                f"{microbatches - 1}, in one chunk."
+            )
+
+
+@schedule.of_each_stage
+def _too_soon(case: Case, mine: Any, stage: str) -> Iterator[str]:
+    place = {item[:2]: at for at, item in enumerate(mine["told"])}
+    for (sooner, later), i in product((("F", "I"), ("I", "W")), range(case.facts["microbatches"])):
+        if place[later, i] < place[sooner, i]:
+            one, other = written(later, i), written(sooner, i)
+            yield f"{stage} is told {one} before {other}, which makes what it needs."
+
+
+def _stuck(case: Case, seen: Observation) -> str | None:
+    try:
+        _played(lists(seen))
+    except ValueError:
+        return (
+            "nobody moves any more: a stage waits for a gradient before it has gone forward with "
+            "all that the stages after it need to start."
+        )
     return None
 
 
-def _is_long(case: Case, seen: Observation) -> str | None:
-    lists, shortest = told.lists(seen), _shortest(case)
-    if shortest is not None and takes(lists) > shortest:
-        return (
-            f"{case.name}, with a second for each part the step takes {takes(lists):g} s; it can "
-            f"be done in {shortest:g} s."
-        )
-    if case.facts["times"] == 2 and idles(lists) > 0:
-        return (
-            f"{case.name}, a stage idles {idles(lists):g} s between its first instruction and its "
-            "last; with 2p − 1 microbatches in memory none has to."
-        )
-    return None
+MISTAKES = (
+    Mistake("no instructions at all", schedule.no_list),
+    Mistake("instructions without an end", schedule.no_end),
+    Mistake("something that is no half", _no_half),
+    Mistake("work left out or done twice", schedule.not_once),
+    Mistake("a half before what it needs", _too_soon),
+    Mistake("stages that wait for each other", _stuck),
+)
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: the time, the idle time, and who holds most."""
-    lists = told.lists(seen)
-    most = max(map(held, lists))
+    told = lists(seen)
+    most = max(map(held, told))
     return {
-        "takes": f"{takes(lists):g}",
-        "shortest": f"{_shortest(case) or takes(lists):g}",
-        "idles": f"{idles(lists):g}",
+        "takes": f"{takes(told):g}",
+        "shortest": f"{_shortest(case) or takes(told):g}",
+        "idles": f"{idles(told):g}",
         "most": most,
         "may": _most(case),
-        "full": [held(mine) for mine in lists].index(most),
+        "full": [held(mine) for mine in told].index(most),
     }
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    facts, lists = cases[0].facts, told.lists(seen[0])
+    facts, told = cases[0].facts, lists(seen[0])
     whole = 3 * (facts["microbatches"] + facts["stages"] - 1)
     return (
         f"Passed: {facts['microbatches']} microbatches on {facts['stages']} stages take "
-        f"{takes(lists):g} s, where 1F1B takes {whole} s, in the same memory; and with times = 2 "
+        f"{takes(told):g} s, where 1F1B takes {whole} s, in the same memory; and with times = 2 "
         "nobody idles."
     )
 
+
+WRONG = """
+returns nothing
+    = returns_nothing
+    ? got None instead of
+for ever
+    | check_stage(stage, stages, microbatches) => while True: yield Forward(0)
+    ? stop after the last BackwardWeights
+in one piece
+    | yield BackwardInput(microbatch)
+        => from helpers.algorithms.pipeline.instructions import Backward; yield Backward(microbatch)
+    ? a Backward in one piece
+forgets the rest
+    | yield from map(BackwardWeights, => map(BackwardWeights,
+    ? never gets BackwardWeights
+weights first
+    | yield BackwardWeights(done) => yield BackwardInput(done)
+    | map(BackwardWeights, => map(BackwardInput,
+    | yield BackwardInput(microbatch) => yield BackwardWeights(microbatch)
+    ? before BackwardInput
+most at the end
+    | stages - 1 - stage => stage
+    ? nobody moves any more
+W at once
+    | times * stage => 0
+    every BackwardWeights follows its BackwardInput at once, and the step takes {takes} s instead of
+    {shortest}: the next gradient waits for it. Stage s puts W off by s microbatches, and has it to
+    do while it drains.
+all W at the end
+    | times * stage => microbatches
+    all BackwardWeights stand at the end: stage {full} holds {most} microbatches until then, and may
+    hold {may}. Put each off by a few microbatches, not by all.
+as late everywhere
+    | times * stage => times * (stages - 1)
+    every stage puts W off by equally many microbatches: stage {full} holds {most}, and may hold
+    {may}. The first stages have forwards ahead already; the last have none.
+the wrong end
+    | times * stage => times * (stages - 1 - stage)
+    the stages that go furthest ahead also put W off longest: stage {full} holds {most}
+    microbatches, and may hold {may}. It is the other way round: together they make p.
+one later
+    | times * stage => times * stage + 1
+    stage {full} holds {most} microbatches and may hold {may}: W is put off by one microbatch too
+    many. Stage 0 puts nothing off.
+one sooner
+    | times * stage => max(0, times * stage - 1)
+    W comes one microbatch too soon: stages could hold one more, and the step takes {takes} s
+    instead of {shortest}.
+times is not used
+    | check_stage(stage, stages, microbatches) => times = 1
+    with times = 2 a stage still idles {idles} s: twice as many forwards ahead, and W twice as late.
+twice ahead alone
+    | times * stage => stage
+    a stage idles {idles} s: forwards go twice as far ahead, but W is not put off twice as long, and
+    what fills the way back is gone.
+twice as late alone
+    | times * (stages - 1 - stage) => stages - 1 - stage
+    a stage idles {idles} s: W is put off twice as long, but no more forwards go ahead, and what
+    fills the way there is missing.
+one forward too many ahead
+    | (stages - 1 - stage) => (stages - 1 - stage) + 1
+    stage {full} holds {most} microbatches and may hold {may}: one forward too many goes ahead. The
+    last stage needs none.
+none ahead
+    | stages - 1 - stage => 0
+    no stage goes ahead, so that each waits for a microbatch to come back before it goes forward
+    with the next: {takes} s. Start as 1F1B does.
+as many ahead everywhere
+    | stages - 1 - stage => stages - 1
+    all stages go equally far ahead: stage {full} holds {most} microbatches, and may hold {may}. As
+    in 1F1B, a stage needs as many ahead as there are stages behind it.
+"""
 
 EXERCISE = Exercise(
     number="13.6",
@@ -123,90 +255,10 @@ EXERCISE = Exercise(
     cases=cases,
     drive=halves,
     claim=claim,
-    mistakes=told.MISTAKES,
+    mistakes=MISTAKES,
     numbers=numbers,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer("returns nothing", wrong.returns_nothing, hint="got None instead of"),
-        WrongAnswer("for ever", wrong.for_ever, hint="stop after the last BackwardWeights"),
-        WrongAnswer("in one piece", wrong.in_one_piece, hint="a Backward in one piece"),
-        WrongAnswer("forgets the rest", wrong.forgets_the_rest, hint="never gets BackwardWeights"),
-        WrongAnswer("weights first", wrong.weights_first, hint="before BackwardInput"),
-        WrongAnswer("most at the end", wrong.most_at_the_end, hint="nobody moves any more"),
-        WrongAnswer(
-            "W at once",
-            wrong.at_once,
-            "every BackwardWeights follows its BackwardInput at once, and the step takes {takes} s "
-            "instead of {shortest}: the next gradient waits for it. Stage s puts W off by s "
-            "microbatches, and has it to do while it drains.",
-        ),
-        WrongAnswer(
-            "all W at the end",
-            wrong.all_at_the_end,
-            "all BackwardWeights stand at the end: stage {full} holds {most} microbatches until "
-            "then, and may hold {may}. Put each off by a few microbatches, not by all.",
-        ),
-        WrongAnswer(
-            "as late everywhere",
-            wrong.as_late_everywhere,
-            "every stage puts W off by equally many microbatches: stage {full} holds {most}, and "
-            "may hold {may}. The first stages have forwards ahead already; the last have none.",
-        ),
-        WrongAnswer(
-            "the wrong end",
-            wrong.wrong_end,
-            "the stages that go furthest ahead also put W off longest: stage {full} holds {most} "
-            "microbatches, and may hold {may}. It is the other way round: together they make p.",
-        ),
-        WrongAnswer(
-            "one later",
-            wrong.one_later,
-            "stage {full} holds {most} microbatches and may hold {may}: W is put off by one "
-            "microbatch too many. Stage 0 puts nothing off.",
-        ),
-        WrongAnswer(
-            "one sooner",
-            wrong.one_sooner,
-            "W comes one microbatch too soon: stages could hold one more, and the step takes "
-            "{takes} s instead of {shortest}.",
-        ),
-        WrongAnswer(
-            "times is not used",
-            wrong.once,
-            "with times = 2 a stage still idles {idles} s: twice as many forwards ahead, and W "
-            "twice as late.",
-        ),
-        WrongAnswer(
-            "twice ahead alone",
-            wrong.ahead_alone,
-            "a stage idles {idles} s: forwards go twice as far ahead, but W is not put off twice "
-            "as long, and what fills the way back is gone.",
-        ),
-        WrongAnswer(
-            "twice as late alone",
-            wrong.late_alone,
-            "a stage idles {idles} s: W is put off twice as long, but no more forwards go ahead, "
-            "and what fills the way there is missing.",
-        ),
-        WrongAnswer(
-            "one forward too many ahead",
-            wrong.one_too_many,
-            "stage {full} holds {most} microbatches and may hold {may}: one forward too many goes "
-            "ahead. The last stage needs none.",
-        ),
-        WrongAnswer(
-            "none ahead",
-            wrong.too_few,
-            "no stage goes ahead, so that each waits for a microbatch to come back before it goes "
-            "forward with the next: {takes} s. Start as 1F1B does.",
-        ),
-        WrongAnswer(
-            "as many ahead everywhere",
-            wrong.no_difference,
-            "all stages go equally far ahead: stage {full} holds {most} microbatches, and may hold "
-            "{may}. As in 1F1B, a stage needs as many ahead as there are stages behind it.",
-        ),
-    ),
+    wrong=wrong_answers("13.6", WRONG, reference, schedule.returns_nothing),
     ranked=False,
 )

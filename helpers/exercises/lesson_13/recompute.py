@@ -9,21 +9,96 @@ random numbers that come afterwards are those that would have come anyway.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from re import findall
 from typing import Any
 
 import numpy as np
+import torch
 
 from helpers.algorithms.pipeline.recompute import recompute as reference
-from helpers.exercises.common import fails_with
+from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import all_close, close, count, describe, rounded
 from helpers.exercises.drives_recompute import recomputed
-from helpers.exercises.lesson_13 import recompute_wrong as wrong
-from helpers.exercises.lesson_13.recompute_cases import cases
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-10
+Blocks = list[list[np.ndarray]]
+_LARGE = 2**11
+
+
+def cases(seed: int) -> list[Case]:
+    """Seed 0: two blocks with dropout, then one without, three, and one of a single layer.
+
+    Other seeds: also a block whose output is so large that a grader sees from outside whether it is
+    kept.
+    """
+    random = rng(seed, "13.5")
+    shapes = [([3, 2], 0.25), ([4], 0.0), ([2, 3, 2], 0.5), ([1], 0.0)]
+    if seed:
+        shapes = [([int(random.integers(2, 5)) for _ in range(n)], 0.0) for n in (1, 2)]
+        shapes += [([int(random.integers(2, 5)) for _ in range(n)], 0.3) for n in (2, 3)]
+    made = [_case(random, layers, drop) for layers, drop in shapes]
+    if seed:
+        weights = [random.standard_normal((2, 1)), random.standard_normal((1, _LARGE))]
+        name = "With one block of 2 layers and a large output"
+        made.append(_made(random, name, random.standard_normal((64, 2)), [weights], 0.0))
+    return made
+
+
+def _case(random: np.random.Generator, layers: list[int], drop: float) -> Case:
+    rows, width = int(random.integers(3, 6)), int(random.integers(2, 6))
+    start, blocks = random.standard_normal((rows, width)), list[list[np.ndarray]]()
+    for number in layers:
+        blocks.append([])
+        for at in range(number):
+            out = int(random.integers(2, 6))
+            if len(blocks) == 1 and at == number - 1:
+                out = max(out, start.shape[1] + 1)  # the first block's output is wider than x
+            blocks[-1].append(0.8 * random.standard_normal((width, out)))
+            width = out
+    words = f"{count(len(layers), 'block')} of {' and '.join(map(str, layers))} layers"
+    if sum(layers) == 1:
+        words = "one block of a single layer"
+    name = f"With {words}" + (f" that drop {100 * drop:.0f} %" if drop else "")
+    return _made(random, name, start, blocks, drop)
+
+
+def _made(
+    random: np.random.Generator, name: str, start: np.ndarray, blocks: Blocks, drop: float
+) -> Case:
+    gradient = random.standard_normal((len(start), blocks[-1][-1].shape[1]))
+    seed = int(random.integers(1, 10**6))
+    facts = {
+        "right": _right(start, blocks, gradient, drop, seed),
+        "inside": sum(len(block) - 1 for block in blocks),
+        "blocks": len(blocks),
+    }
+    return Case(name, ((start, blocks, gradient, drop, seed),), facts=facts)
+
+
+def _right(
+    start: np.ndarray, blocks: Blocks, gradient: np.ndarray, drop: float, seed: int
+) -> dict[str, Any]:
+    """The output, the input's gradient, and each weight's by blocks, without any recomputation."""
+    generator = torch.Generator().manual_seed(seed)
+    x, *weights = [
+        torch.tensor(each, requires_grad=True)
+        for each in [start, *(weight for block in blocks for weight in block)]
+    ]
+    out = torch.tanh(x)
+    for weight in weights:
+        out = torch.tanh(out @ weight)
+        if drop:  # the numbers that torch draws with that seed
+            out = out * (torch.rand(out.shape, generator=generator) >= drop) / (1 - drop)
+    found = torch.autograd.grad(out, [x, *weights], torch.from_numpy(gradient))
+    arrays = iter([each.numpy() for each in found])
+    return {
+        "out": out.detach().numpy(),
+        "input": next(arrays),
+        "weights": [[next(arrays) for _ in block] for block in blocks],
+    }
 
 
 def _right_gradients(case: Case, got: dict[str, Any]) -> bool:
@@ -34,34 +109,33 @@ def _right_gradients(case: Case, got: dict[str, Any]) -> bool:
     )
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The output, what is held, how often it runs, the gradients, the random numbers."""
     got, facts = seen.values[0], case.facts
     if "gave" in got:
-        return f"{case.name}, `recompute` gave {describe(got['gave'])} instead of what `fn` gives."
+        yield f"`recompute` gave {describe(got['gave'])} instead of what `fn` gives."
     if not close(got["out"], facts["right"]["out"], _TOLERANCE):
-        return f"{case.name}, the output is not that of `fn`."
+        yield "the output is not that of `fn`."
     if not got["linked"]:
-        return f"{case.name}, there is no way back from the output."
+        yield "there is no way back from the output."
     if got["kept"]:
-        return f"{case.name}, {_kept(case, got)} held after forward; none should be."
+        yield f"{_kept(case, got)} held after forward; none should be."
     if got["calls"] != [facts["blocks"]] * 2:
-        return (
-            f"{case.name}, `fn` ran {got['calls'][0]} times there and {got['calls'][1]} times on "
-            f"the way back; once a block, {facts['blocks']}, is enough each way."
+        yield (
+            f"`fn` ran {got['calls'][0]} times there and {got['calls'][1]} times on the way back; "
+            f"once a block, {facts['blocks']}, is enough each way."
         )
     if got["copies"] or got["results"]:
-        return f"{case.name}, more is held after forward than x."
+        yield "more is held after forward than x."
     if not _right_gradients(case, got):
         last, right = got["weights"][-1], facts["right"]["weights"][-1]
         mine, wanted = [got["input"]], [facts["right"]["input"]]
-        return (
-            f"{case.name}, {_against(last, right, 'the weights of the last block')}, and "
+        yield (
+            f"{_against(last, right, 'the weights of the last block')}, and "
             f"{_against(mine, wanted, 'the input')}{rounded([*last, *mine], [*right, *wanted])}."
         )
     if got["drawn"]:
-        return f"{case.name}, backward has moved the random numbers that come after it."
-    return None
+        yield "backward has moved the random numbers that come after it."
 
 
 def _against(got: list[Any], right: list[Any], whose: str) -> str:
@@ -108,8 +182,8 @@ def _returned(case: Case, seen: Observation) -> str | None:
     elif shapes := findall(r"\[[\d, ]*\]", seen.text):
         said = f"a gradient of shape {shapes[0]} for x, which is {shapes[-1]}"
     return (
-        f"{case.name}, backward gives {said}. It returns a value for each argument of forward, in "
-        "their order: None for `fn`, and for x the `.grad` of what the second run began with."
+        f"backward gives {said}. It returns a value for each argument of forward, in their order: "
+        "None for `fn`, and for x the `.grad` of what the second run began with."
     )
 
 
@@ -139,6 +213,110 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+class Again(torch.autograd.Function):
+    """What the patches change: as the course's own, for one tensor on the CPU."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, fn: Any) -> Any:
+        ctx.fn, ctx.random = fn, torch.get_rng_state()
+        ctx.save_for_backward(x)
+        return fn(x)
+
+    @staticmethod
+    def backward(ctx: Any, *gradient: Any) -> Any:
+        x = ctx.saved_tensors[0].detach().requires_grad_()
+        after = torch.get_rng_state()
+        torch.set_rng_state(ctx.random)
+        with torch.enable_grad():
+            out = ctx.fn(x)
+        torch.set_rng_state(after)
+        out.backward(*gradient)
+        return x.grad, None
+
+
+def recompute(fn: Any, x: Any) -> Any:
+    return Again.apply(x, fn)
+
+
+WRONG = """
+runs again without autograd
+    | torch.enable_grad() => torch.no_grad()
+    `fn` ran again and left no graph to go back through: autograd is off inside a Function's
+    backward. Turn it on with `torch.enable_grad()`.
+goes back from what has no graph
+    | out.backward(*gradient) => (out * gradient[0]).sum().backward()
+    `fn` ran again with autograd on, and `backward` begins at a tensor without a graph. Begin at the
+    output of that run itself, and hand it the gradient.
+the same tensor
+    | .detach().requires_grad_() => ; x.retain_grad()
+    ? into what made x
+swapped
+    | return x.grad, None => return None, x.grad
+    ? for an argument that is no tensor
+one alone
+    | return x.grad, None => return x.grad
+    ? another number of values
+its own
+    | return x.grad, None => return *gradient, None
+    ? for x, which is
+no way back
+    | return Again.apply(x, fn) => with torch.no_grad(): return fn(x)
+    the output has no `grad_fn`, so no gradient ever comes back. An `autograd.Function` says what
+    backward does.
+cuts the graph off
+    | Again.apply(x, fn) => fn(x.detach().requires_grad_())
+    the input gets no gradient: `detach` cuts the graph off in front of `fn`, and all that is inside
+    is still kept.
+keeps everything
+    | Again.apply(x, fn) => fn(x)
+    {kept} still held after forward, and backward runs nothing again: autograd keeps what `fn` made.
+    Run `fn` where autograd is off, and keep x.
+runs again and keeps everything
+    | return fn(x) => with torch.enable_grad(): ctx.out = fn(x.detach().requires_grad_());
+        return ctx.out.detach()
+    backward runs `fn` again, and {kept} held after forward all the same: something keeps an output
+    with its graph.
+runs more than once there
+    | return fn(x) => fn(x); torch.set_rng_state(ctx.random); return fn(x)
+    `fn` ran {there} times on the way there, for {blocks}: give back what the first run made; only
+    backward runs it again.
+keeps a copy of the output
+    | return fn(x) => out = fn(x); ctx.out = out.clone(); return out
+    nothing from inside `fn` is held, and yet more than x: a copy of the output counts too. Backward
+    needs x alone.
+keeps the output
+    | return fn(x) => out = fn(x); ctx.save_for_backward(x, out); return out
+    the output of `fn` is still held when everybody else has let go of it: keep x alone.
+begins with what asks for no gradient
+    | .requires_grad_() =>
+    backward gives no gradient for x: what the second run began with did not ask for it.
+no gradient for the input
+    | return x.grad, None => return None, None
+    backward gives no gradient for x, so nothing in front of `fn` learns: return the one that the
+    second run left in the input's `.grad`.
+no gradients for the weights
+    | out.backward(*gradient) => return *torch.autograd.grad(out, x, gradient), None
+    x has its gradient, and the weights that `fn` uses have none: `torch.autograd.grad` gives what
+    it is asked for alone. `backward` reaches all of them.
+the gradients of a sum
+    | out.backward(*gradient) => out.backward(torch.ones_like(out))
+    the gradients are those of the output's sum: give the gradient that backward is called with to
+    the second run's `backward`.
+the random state of afterwards
+    | return fn(x) => out = fn(x); ctx.random = torch.get_rng_state(); return out
+    the second run of `fn` drew the random numbers that come after the first: the state was taken
+    too late. Take it in forward, and in front of `fn`.
+other random numbers
+    | torch.set_rng_state(ctx.random) =>
+    | torch.set_rng_state(after) =>
+    the gradients belong to another output: dropout drew other numbers the second time. Keep
+    `torch.get_rng_state()` of before, and set it for the second run.
+leaves another random state
+    | torch.set_rng_state(after) =>
+    all gradients are right, but backward leaves another random state than it found: take that one
+    before you set the old one, and put it back after the second run.
+"""
+
 EXERCISE = Exercise(
     number="13.5",
     title="Recompute",
@@ -161,105 +339,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "runs again without autograd",
-            wrong.without_autograd,
-            "`fn` ran again and left no graph to go back through: autograd is off inside a "
-            "Function's backward. Turn it on with `torch.enable_grad()`.",
-        ),
-        WrongAnswer(
-            "goes back from what has no graph",
-            wrong.outside,
-            "`fn` ran again with autograd on, and `backward` begins at a tensor without a graph. "
-            "Begin at the output of that run itself, and hand it the gradient.",
-        ),
-        WrongAnswer("the same tensor", wrong.the_same_tensor, hint="into what made x"),
-        WrongAnswer("swapped", wrong.swapped, hint="for an argument that is no tensor"),
-        WrongAnswer("one alone", wrong.one_alone, hint="another number of values"),
-        WrongAnswer("its own", wrong.its_own_gradient, hint="for x, which is"),
-        WrongAnswer(
-            "no way back",
-            wrong.no_gradients,
-            "the output has no `grad_fn`, so no gradient ever comes back. An `autograd.Function` "
-            "says what backward does.",
-        ),
-        WrongAnswer(
-            "cuts the graph off",
-            wrong.cut_off,
-            "the input gets no gradient: `detach` cuts the graph off in front of `fn`, and all "
-            "that is inside is still kept.",
-        ),
-        WrongAnswer(
-            "keeps everything",
-            wrong.plain,
-            "{kept} still held after forward, and backward runs nothing again: autograd keeps what "
-            "`fn` made. Run `fn` where autograd is off, and keep x.",
-        ),
-        WrongAnswer(
-            "runs again and keeps everything",
-            wrong.keeps_its_output,
-            "backward runs `fn` again, and {kept} held after forward all the same: something keeps "
-            "an output with its graph.",
-        ),
-        WrongAnswer(
-            "runs more than once there",
-            wrong.twice_there,
-            "`fn` ran {there} times on the way there, for {blocks}: give back what the first run "
-            "made; only backward runs it again.",
-        ),
-        WrongAnswer(
-            "keeps a copy of the output",
-            wrong.keeps_a_copy,
-            "nothing from inside `fn` is held, and yet more than x: a copy of the output counts "
-            "too. Backward needs x alone.",
-        ),
-        WrongAnswer(
-            "keeps the output",
-            wrong.keeps_the_result,
-            "the output of `fn` is still held when everybody else has let go of it: keep x alone.",
-        ),
-        WrongAnswer(
-            "begins with what asks for no gradient",
-            wrong.no_leaf,
-            "backward gives no gradient for x: what the second run began with did not ask for it.",
-        ),
-        WrongAnswer(
-            "no gradient for the input",
-            wrong.no_input_gradient,
-            "backward gives no gradient for x, so nothing in front of `fn` learns: return the one "
-            "that the second run left in the input's `.grad`.",
-        ),
-        WrongAnswer(
-            "no gradients for the weights",
-            wrong.input_alone,
-            "x has its gradient, and the weights that `fn` uses have none: `torch.autograd.grad` "
-            "gives what it is asked for alone. `backward` reaches all of them.",
-        ),
-        WrongAnswer(
-            "the gradients of a sum",
-            wrong.of_a_sum,
-            "the gradients are those of the output's sum: give the gradient that backward is "
-            "called with to the second run's `backward`.",
-        ),
-        WrongAnswer(
-            "the random state of afterwards",
-            wrong.state_too_late,
-            "the second run of `fn` drew the random numbers that come after the first: the state "
-            "was taken too late. Take it in forward, and in front of `fn`.",
-        ),
-        WrongAnswer(
-            "other random numbers",
-            wrong.other_random_numbers,
-            "the gradients belong to another output: dropout drew other numbers the second time. "
-            "Keep `torch.get_rng_state()` of before, and set it for the second run.",
-        ),
-        WrongAnswer(
-            "leaves another random state",
-            wrong.random_state_left,
-            "all gradients are right, but backward leaves another random state than it found: take "
-            "that one before you set the old one, and put it back after the second run.",
-        ),
-    ),
+    wrong=wrong_answers("13.5", WRONG, (recompute, Again)),
     ranked=False,
 )

@@ -8,20 +8,31 @@ arrive. The claim: the right names and numbers, rounded however they are, and no
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from statistics import mean, median
 from typing import Any
 
 from helpers.algorithms.racing.findings import findings as reference
+from helpers.algorithms.racing.paired import compare
 from helpers.exercises.common import rng
 from helpers.exercises.drives_racing import says
-from helpers.exercises.lesson_18 import findings_reason as reason
-from helpers.exercises.lesson_18 import findings_wrong as wrong
-from helpers.exercises.lesson_18.findings_reason import Facts, facts_of
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.lesson_18.sentences import (
+    Facts,
+    Table,
+    facts_of,
+    holds,
+    named,
+    ranked,
+    stands_for,
+    tokens,
+)
+from helpers.exercises.spec import Case, Exercise, Look, Mistake, Observation, first_said
+from helpers.exercises.table import wrong_answers
 
-Table = list[list[Any]]
 _NAMES = ("synchronous", "asynchronous", "spare replicas", "local steps", "vertical slices")
 _OTHERS = ("ring", "tree", "two levels", "one server")
+WHAT = ("the first sentence", "the second sentence", "the third sentence", "the fourth sentence")
 
 
 def cases(seed: int) -> list[Case]:
@@ -29,57 +40,272 @@ def cases(seed: int) -> list[Case]:
     once and a way that never arrives; four ways with other names, on seven seeds. Else others."""
     random = rng(seed, "18.5")
     made = []
-    for kind, names, runs in (("all", _NAMES, 5), ("lost", _NAMES, 5), ("names", _OTHERS, 7)):
-        order = [str(name) for name in random.permutation(names)]
+    for name, names, runs in (
+        ("With five ways that all arrive", _NAMES, 5),
+        ("With ways that do not always arrive", _NAMES, 5),
+        ("With four ways of other names", _OTHERS, 7),
+    ):
+        order = [str(way) for way in random.permutation(names)]
         shared = random.uniform(-0.1, 0.1, runs)
-        times: Table = []
-        ends: Table = []
-        for place, name in enumerate(order):
+        times: list[list[Any]] = []
+        ends: list[list[Any]] = []
+        for place, way in enumerate(order):
             base = 4.0 * 1.35**place
             seconds = [float(x) for x in base * (1 + shared + random.uniform(-0.05, 0.05, runs))]
             error = 9.0 - 0.6 * place + random.uniform(-0.4, 0.4, runs) + 4 * shared
-            times.append([name, [round(s, 3) for s in seconds]])
-            ends.append([name, [round(float(e), 2) for e in error]])
+            times.append([way, [round(s, 3) for s in seconds]])
+            ends.append([way, [round(float(e), 2) for e in error]])
         times[0][1][1] *= 4  # once it was held up: its mean is not the smallest
         times[2][1][0] = round(0.7 * min(times[0][1]), 3)  # once it was lucky
         ends[1][1][0] = round(min(min(errors) for _, errors in ends) - 0.3, 2)
-        if kind == "lost":
+        if "not always" in name:
             times[1][1][2] = math.inf
             times[-1][1] = [math.inf] * runs
         shuffled = random.permutation(len(order)).tolist()
         times, ends = [times[k] for k in shuffled], [ends[k] for k in shuffled]
-        name = {
-            "all": "With five ways that all arrive",
-            "lost": "With ways that do not always arrive",
-            "names": "With four ways of other names",
-        }[kind]
         made.append(case_of(name, times, ends))
     return made
 
 
-def case_of(name: str, times: Table, ends: Table) -> Case:
+def case_of(name: str, times: list[list[Any]], ends: list[list[Any]]) -> Case:
     """A case of two tables, `[[way, numbers], …]`."""
     facts = facts_of({w: v for w, v in times}, {w: v for w, v in ends})
     return Case(name, ((times, ends),), facts=facts._asdict())
 
 
-def claim(case: Case, seen: Observation) -> str | None:
-    """Every look of `findings_reason` holds."""
-    facts = Facts(**case.facts)
+def is_four(value: Any) -> bool:
+    """Whether it is four texts."""
+    return type(value) in (list, tuple) and len(value) == 4 and all(type(v) is str for v in value)
+
+
+def shape(case: Case, seen: Observation) -> str | None:
+    """Four texts."""
     value = seen.values[0]
-    for look in reason.LOOKS:
-        said = look(facts, value)
-        if said:
-            return f"{case.name}, {said}"
-    return None
+    if value is None:
+        return "you gave None; give the sentences back, `return` them, in a list."
+    if is_four(value):
+        return None
+    what = f"{len(value)} of them" if type(value) in (list, tuple) else "one text"
+    what = what if type(value) in (list, tuple, str) else type(value).__name__
+    return f"a list of four sentences was asked for, and you gave {what}."
 
 
-def _mistake(name: str, look: Any) -> Mistake:
-    def told(case: Case, seen: Observation) -> str | None:
-        said = look(Facts(**case.facts), seen.values[0])
-        return f"{case.name}, {said}" if said else None
+def of_four(ask: Callable[[Facts, list[str]], Iterator[str]]) -> Look:
+    """A question about four sentences; there is nothing to ask where they are not four."""
 
-    return Mistake(name, told)
+    def look(case: Case, seen: Observation) -> Iterator[str]:
+        if is_four(seen.values[0]):
+            yield from ask(Facts(**case.facts), seen.values[0])
+
+    return look
+
+
+def _begins_with(worth: Callable[[Sequence[float]], float], why: str) -> Look:
+    """Whether the first sentence begins with the way of the least worth, which is not first."""
+
+    @of_four
+    def look(facts: Facts, value: list[str]) -> Iterator[str]:
+        way = ranked({way: worth(each) for way, each in facts.times.items()})[0]
+        if way != facts.first and named(value[0], facts.times)[:1] == [way]:
+            yield (
+                f"the first sentence begins with {way}, {why}. By the smallest median it is "
+                f"{facts.first}."
+            )
+
+    return look
+
+
+@of_four
+def first_of_arrived(facts: Facts, value: list[str]) -> Iterator[str]:
+    """Who is first where lost runs are left out."""
+    kept = {w: [s for s in each if math.isfinite(s)] for w, each in facts.times.items()}
+    order = ranked({way: median(each) if each else math.inf for way, each in kept.items()})
+    for way in order[:2]:
+        middle, right = median(kept[way] or [math.inf]), median(facts.times[way])
+        if kept[way] and middle != right and holds(value[0], facts, middle):
+            yield (
+                f"the first sentence gives {middle:.4g} s for {way}, as if the runs that never "
+                "arrived had not been made. Their seconds are infinite, and count in the median: "
+                f"{right:.4g} s."
+            )
+
+
+def _in_order(table: Table, worth: Any, names: Sequence[str], asked: Sequence[str]) -> int:
+    """How many of two ways stand in a sentence as asked: 0 where it begins with another one, 1
+    where the second is missing. Ways of the very same number stand for each other."""
+    values = [worth(table[way]) for way in names]
+    if values[:1] != [worth(table[asked[0]])]:
+        return 0
+    return 2 if worth(table[asked[1]]) in values[1:] else 1
+
+
+@of_four
+def first(facts: Facts, value: list[str]) -> Iterator[str]:
+    """The right one first, and who came next."""
+    names = named(value[0], facts.times)
+    found = _in_order(facts.times, median, names, (facts.first, facts.second))
+    who = f"begins with {names[0]}" if names else "names no way"
+    if found == 0:
+        yield f"the first sentence {who}; the smallest median has {facts.first}, which is first."
+    if found == 1:
+        yield f"the first sentence does not name {facts.second}, which has the next median."
+
+
+@of_four
+def infinite(facts: Facts, value: list[str]) -> Iterator[str]:
+    """A difference of what never arrived."""
+    if not facts.comparable and re.search(r"\b(nan|inf|infinity)\b", value[1], re.IGNORECASE):
+        yield (
+            f"the second sentence holds {value[1]!r}: where a run never arrived there is no "
+            "difference that is a number. Say in how many runs each of the two arrived."
+        )
+
+
+def _told(facts: Facts, sentence: str, at: int, *names: str) -> bool:
+    """Whether a sentence holds some numbers, or the interval as the difference ± a half."""
+    want = facts.wanted[at]
+    half = re.search(r"±|\+/-", sentence)
+    return all(
+        holds(sentence, facts, (want["high"] - want["low"]) / 2)
+        if half and name in ("low", "high")
+        else holds(sentence, facts, want[name], name)
+        for name in names
+    )
+
+
+@of_four
+def no_interval(facts: Facts, value: list[str]) -> Iterator[str]:
+    """A difference without its interval."""
+    for at, want in enumerate(facts.wanted):
+        if "low" not in want or not _told(facts, value[at], at, "difference"):
+            continue
+        if not any(_told(facts, value[at], at, end) for end in ("low", "high")):
+            yield (
+                f"the 95 % interval is missing from {WHAT[at]}: {want['low']:.3g} to "
+                f"{want['high']:.3g}. Without it nobody knows whether the difference would be "
+                "there again."
+            )
+
+
+@of_four
+def no_p(facts: Facts, value: list[str]) -> Iterator[str]:
+    """A difference without p."""
+    for at, want in enumerate(facts.wanted):
+        if "p" not in want or not _told(facts, value[at], at, "difference", "low", "high"):
+            continue
+        if not holds(value[at], facts, want["p"], "p"):
+            yield f"p is missing from {WHAT[at]}, or is another one: it is {want['p']:.2g}."
+
+
+@of_four
+def unpaired(facts: Facts, value: list[str]) -> Iterator[str]:
+    """An interval of two lists."""
+    from scipy.stats import t  # type: ignore[import-untyped]
+
+    pairs = (facts.times, facts.first, facts.second), (facts.ends, facts.best, facts.other)
+    for at, (table, one, other) in enumerate(pairs, 1):
+        if "low" not in facts.wanted[at]:
+            continue
+        a, b = table[one], table[other]
+        n, center = len(a), mean(b) - mean(a)
+        spread = [sum((x - mean(each)) ** 2 for x in each) / (n - 1) for each in (a, b)]
+        reach = float(t.ppf(0.975, 2 * n - 2)) * math.sqrt(sum(spread) / n)
+        apart = [holds(value[at], facts, center + sign * reach) for sign in (-1, 1)]
+        if all(apart) and not _told(facts, value[at], at, "low", "high"):
+            yield (
+                f"{WHAT[at]} gives the interval of two lists without pairs. Runs of one seed "
+                "belong together: `compare` of exercise 18.4."
+            )
+
+
+@of_four
+def best_by_single(facts: Facts, value: list[str]) -> Iterator[str]:
+    """Who has the best single end."""
+    way = ranked({way: min(each) for way, each in facts.ends.items()})[0]
+    if way != facts.best and named(value[2], facts.times)[:1] == [way]:
+        yield (
+            f"the third sentence begins with {way}, which has the best single run at the end. By "
+            f"the smallest mean it is {facts.best}."
+        )
+
+
+@of_four
+def best(facts: Facts, value: list[str]) -> Iterator[str]:
+    """The right one, and who came next."""
+    names = named(value[2], facts.times)
+    found = _in_order(facts.ends, mean, names, (facts.best, facts.other))
+    who = f"begins with {names[0]}" if names else "names no way"
+    if found == 0:
+        yield f"the third sentence {who}; the smallest mean error at the end has {facts.best}."
+    if found == 1:
+        yield f"the third sentence does not name {facts.other}, which has the next mean."
+
+
+@of_four
+def lost(facts: Facts, value: list[str]) -> Iterator[str]:
+    """Whose runs did not arrive, and how many."""
+    for way, arrived in facts.arrived.items():
+        missing = facts.runs - arrived
+        said = f"{way} did not arrive in {missing} of {facts.runs} runs"
+        if missing and way not in named(value[3], facts.times):
+            yield f"{said}; the fourth sentence does not say it."
+        if missing and not (holds(value[3], facts, missing) or holds(value[3], facts, arrived)):
+            yield f"the fourth sentence does not say that {said}."
+
+
+@of_four
+def missing(facts: Facts, value: list[str]) -> Iterator[str]:
+    """A number that has to be there."""
+    for at, want in enumerate(facts.wanted):
+        for name, number in want.items():
+            if not _told(facts, value[at], at, name):
+                yield f"{WHAT[at]} should hold {name}, {number:.4g}: {value[at]!r}."
+
+
+@of_four
+def stray(facts: Facts, value: list[str]) -> Iterator[str]:
+    """A number that is none of the data."""
+    common = (95, 0.95, facts.runs, len(facts.times), 1, 2, 3, 0.05, 0.01, 0.001)
+    counts = [n for each in facts.arrived.values() for n in (each, facts.runs - each)]
+    numbers = [n for want in facts.wanted for n in want.values()]
+    numbers += [100 * n for n in numbers]
+    numbers += [*common, *counts, *map(median, facts.times.values())]
+    numbers += [*map(mean, facts.ends.values())]
+    numbers += [(want["high"] - want["low"]) / 2 for want in facts.wanted if "high" in want]
+    for at, sentence in enumerate(value):
+        for token in tokens(sentence, facts.times):
+            if not any(stands_for(token, number) for number in numbers):
+                yield (
+                    f"{WHAT[at]} holds {token}, which is none of the numbers that were asked for: "
+                    f"{sentence!r}."
+                )
+
+
+MISTAKES = (
+    Mistake("no four sentences", shape),
+    Mistake(
+        "first by the mean",
+        _begins_with(mean, "which has the smallest mean, since a run of another one was held up"),
+    ),
+    Mistake("first by the quickest run", _begins_with(min, "which has the quickest single run")),
+    Mistake("first where it arrived", first_of_arrived),
+    Mistake("another one is first", first),
+    Mistake("a difference with infinity", infinite),
+    Mistake("without pairs", unpaired),
+    Mistake("no interval", no_interval),
+    Mistake("no p", no_p),
+    Mistake("the best single end", best_by_single),
+    Mistake("another one ended best", best),
+    Mistake("lost runs are not told", lost),
+    Mistake("numbers of no run", stray),
+    Mistake("a number is missing", missing),
+)
+
+
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
+    """Names and numbers are right, and no others are there."""
+    for look in (shape, first, infinite, best, missing, lost, stray):
+        yield first_said(look, case, seen)
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -94,6 +320,67 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"change with them. The first is: {seen[0].values[0][0]}"
     )
 
+
+WRONG = """
+one text
+    | return said => return " ".join(said)
+    ? a list of four sentences
+printed
+    | return said => return None
+    ? `return` them
+by the mean
+    | sorted(middle, key=middle.__getitem__) => sorted(times, key=lambda way: mean(times[way]))
+    ? since a run of another one was held up
+by the quickest
+    | sorted(middle, key=middle.__getitem__) => sorted(times, key=lambda way: min(times[way]))
+    ? quickest single run
+left out
+    | median(seconds) => median([s for s in seconds if s < math.inf] or [math.inf])
+    ? as if the runs that never arrived
+the slowest
+    | key=middle.__getitem__ => key=lambda way: -middle[way]
+    ? which is first.
+# The "5" of "5 seeds" would be taken for a median of 5.2 s here, and in "nothing of the lost".
+infinity in it
+    | in the median of {runs} " f"seeds; => in the median; " f"
+    | if arrived[first] == arrived[second] == runs: => if True:
+    | raise ValueError("A run that never arrived has no difference: say how many arrived.")
+        => return math.inf, math.nan, math.nan, math.nan
+    | On the same seeds {second} took {more:.3g} s more than {first}, with a 95 % interval "
+        => {second} took {more:.4g} s more than {first}, "
+    | from {low:.3g} to {high:.3g} s (p = {p:.2g}). => {low:.4g} to {high:.4g} s, p = {p:.2g}.
+    ? no difference that is a number
+no interval
+    | from {low:.3g} to {high:.3g} *=>
+    ? the 95 % interval is missing
+no p
+    | (p = {p:.2g}) *=>
+    ? p is missing
+without pairs
+    | sum((d - mean) ** 2 for d in differences)
+        => sum((x - sum(each) / n) ** 2 for each in (a, b) for x in each)
+    | , n - 1)) *=> , 2 * n - 2))
+    ? without pairs
+the best single end
+    | sorted(end, key=end.__getitem__) => sorted(ends, key=lambda way: min(ends[way]))
+    ? best single run at the end
+ended last
+    | key=end.__getitem__ => key=lambda way: -end[way]
+    ? error at the end has
+nothing of the lost
+    | in the median of {runs} " f"seeds; => in the median; " f"
+    | return said => return [*said[:3], "Most runs arrived."]
+    ? did not arrive in
+# Whatever the data are.
+typed
+    | return said => said[3] += " Asynchronous training was 2.37 times as quick."; return said
+    ? is none of the numbers that were
+first alone
+    | reached the target first, after {middle[first]:.3g} s in the median of {runs} "
+        => was first, {middle[first]:.4g} s; "
+    | seeds; then came {second}, after {middle[second]:.3g} s. => {second}
+    ? should hold
+"""
 
 EXERCISE = Exercise(
     number="18.5",
@@ -113,41 +400,10 @@ EXERCISE = Exercise(
     drive=says,
     claim=claim,
     compared=compared,
-    mistakes=(
-        _mistake("no four sentences", reason.shape),
-        _mistake("first by the mean", reason.first_by_mean),
-        _mistake("first by the quickest run", reason.first_by_quickest),
-        _mistake("first where it arrived", reason.first_of_arrived),
-        _mistake("another one is first", reason.first),
-        _mistake("a difference with infinity", reason.infinite),
-        _mistake("without pairs", reason.unpaired),
-        _mistake("no interval", reason.no_interval),
-        _mistake("no p", reason.no_p),
-        _mistake("the best single end", reason.best_by_single),
-        _mistake("another one ended best", reason.best),
-        _mistake("lost runs are not told", reason.lost),
-        _mistake("numbers of no run", reason.stray),
-        _mistake("a number is missing", reason.missing),
-    ),
+    mistakes=MISTAKES,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer("one text", wrong.one_text, hint="a list of four sentences"),
-        WrongAnswer("printed", wrong.printed, hint="`return` them"),
-        WrongAnswer("by the mean", wrong.by_mean, hint="since a run of another one was held up"),
-        WrongAnswer("by the quickest", wrong.by_quickest, hint="quickest single run"),
-        WrongAnswer("left out", wrong.left_out, hint="as if the runs that never arrived"),
-        WrongAnswer("the slowest", wrong.by_largest, hint="which is first."),
-        WrongAnswer("infinity in it", wrong.with_infinity, hint="no difference that is a number"),
-        WrongAnswer("no interval", wrong.no_interval, hint="the 95 % interval is missing"),
-        WrongAnswer("no p", wrong.no_p, hint="p is missing"),
-        WrongAnswer("without pairs", wrong.unpaired, hint="without pairs"),
-        WrongAnswer("the best single end", wrong.best_single, hint="best single run at the end"),
-        WrongAnswer("ended last", wrong.ended_last, hint="error at the end has"),
-        WrongAnswer("nothing of the lost", wrong.nothing_lost, hint="did not arrive in"),
-        WrongAnswer("typed", wrong.typed, hint="is none of the numbers that were"),
-        WrongAnswer("first alone", wrong.first_alone, hint="should hold"),
-    ),
+    wrong=wrong_answers("18.5", WRONG, (reference, compare)),
     ranked=False,
     builds_on=("18.4",),
 )

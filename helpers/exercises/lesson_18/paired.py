@@ -8,18 +8,20 @@ ValueError where there are no pairs, fewer than two, or a run that never arrived
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from helpers.algorithms.racing.paired import compare as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, number, told_apart
 from helpers.exercises.drives_racing import tries_lists
-from helpers.exercises.lesson_18 import paired_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 NAMES = ("difference", "lower end of the interval", "upper end of the interval", "p")
 Pair = tuple[list[float], list[float]]
+Four = tuple[float, float, float, float]
 
 
 def cases(seed: int) -> list[Case]:
@@ -56,26 +58,30 @@ def _case(name: str, pair: Pair) -> Case:
     except ValueError:
         want = "ValueError"
     refuses = want == "ValueError"
-    apart = [] if refuses else list(wrong.unpaired(a, b))  # for who passes
+    apart = [] if refuses else list(unpaired(a, b))  # for who passes
     facts = {"want": want, "apart": apart}
     return Case(name, ((list(a), list(b)),), options={"refuses": refuses}, facts=facts)
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Four numbers, or a ValueError."""
     value, want = seen.values[0], case.facts["want"]
     if want == "ValueError":
-        return not_refused(case, seen)
+        yield not_refused(case, seen)
+        return
     four = _four(value)
     if four is None:
-        return (
-            f"{case.name}, you gave {describe(value)}; (difference, low, high, p) was asked for, "
-            "four numbers."
-        )
+        yield f"you gave {describe(value)}; (difference, low, high, p) was asked for, four numbers."
+    elif wrong := _first_wrong(four, want):
+        name, has, should = wrong
+        yield f"your {name} is {has}; it should be {should}."
+
+
+def _first_wrong(four: Sequence[float], want: Sequence[float]) -> tuple[str, str, str] | None:
+    """The first of the four numbers that is not right: its name, itself, and the right one."""
     for name, got, should in zip(NAMES, four, want, strict=True):
         if not abs(got - should) <= 1e-6 * max(abs(should), 1e-3):
-            has, is_ = told_apart(got, should)
-            return f"{case.name}, your {name} is {has}; it should be {is_}."
+            return name, *told_apart(got, should)
     return None
 
 
@@ -89,9 +95,8 @@ def not_refused(case: Case, seen: Observation) -> str | None:
         "leave the pair out would leave out what speaks against that way",
     }.get(case.name, "which seed belongs to which is lost")
     if seen.values[0] == "ValueError without a sentence":
-        return f"{case.name}, your ValueError says nothing. Give it a sentence that says why."
-    gave = describe(seen.values[0])
-    return f"{case.name}, you gave {gave}; {why}. Raise ValueError with a sentence."
+        return "your ValueError says nothing. Give it a sentence that says why."
+    return f"you gave {describe(seen.values[0])}; {why}. Raise ValueError with a sentence."
 
 
 def _four(value: Any) -> list[float] | None:
@@ -106,14 +111,9 @@ def _four(value: Any) -> list[float] | None:
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: the first of the four numbers that is not right."""
     four, want = _four(seen.values[0]), case.facts["want"]
-    named = {"what": "", "got": "", "want": "", "n": len(case.args[0][0])}
-    if four is None or want == "ValueError":
-        return named
-    for name, got, should in zip(NAMES, four, want, strict=True):
-        if not abs(got - should) <= 1e-6 * max(abs(should), 1e-3):
-            has, is_ = told_apart(got, should)
-            return named | {"what": name, "got": has, "want": is_}
-    return named
+    wrong = _first_wrong(four, want) if four and want != "ValueError" else None
+    what, got, should = wrong or ("", "", "")
+    return {"what": what, "got": got, "want": should, "n": len(case.args[0][0])}
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -132,9 +132,110 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _known(name: str, answer: Any, what: str) -> WrongAnswer:
-    return WrongAnswer(name, answer, f"your {{what}} is {{got}} instead of {{want}}: {what}")
+def student(mean: float, error: float, degrees: float) -> Four:
+    """A mean, its 95 % interval, and the p of its being 0."""
+    from scipy.stats import t  # type: ignore[import-untyped]
 
+    reach = float(t.ppf(0.975, degrees)) * error
+    p = 2 * float(t.sf(abs(mean) / error, degrees)) if error else 1.0
+    return mean, mean - reach, mean + reach, p
+
+
+def unpaired(a: Sequence[float], b: Sequence[float]) -> Four:
+    """The comparison of two lists whose runs have nothing to do with each other."""
+    x, y = statistics.variance(a) / len(a), statistics.variance(b) / len(b)
+    more = statistics.mean(b) - statistics.mean(a)
+    return student(more, math.sqrt(x + y), len(a) + len(b) - 2)
+
+
+def compare(a: Sequence[float], b: Sequence[float]) -> Four:
+    """What the patches change: the course's own, in parts."""
+    reference(a, b)  # raises what is to be raised
+    d = [y - x for x, y in zip(a, b, strict=True)]
+    mean, error = statistics.mean(d), statistics.stdev(d) / math.sqrt(len(d))
+    return student(mean, error, len(d) - 1)
+
+
+WRONG = """
+without pairs
+    | student(mean, error, len(d) - 1) => unpaired(a, b)
+    your {what} is {got} instead of {want}: you compared the two lists as if their runs had nothing
+    to do with each other. Runs of one seed begin with the same weights and see the same batches:
+    take the difference of each pair.
+without pairs, Welch's
+    | student(mean, error, len(d) - 1) => unpaired(a, b)
+    | len(a) + len(b) - 2 => (x + y) ** 2 / (x**2 / (len(a) - 1) + y**2 / (len(b) - 1))
+    your {what} is {got} instead of {want}: that is Welch's test of two lists that have nothing to
+    do with each other. Runs of one seed belong together: take the difference of each pair.
+p without pairs
+    | student(mean, error, len(d) - 1) => *reference(a, b)[:3], unpaired(a, b)[3]
+    your {what} is {got} instead of {want}: your p is that of two lists without pairs (`ttest_ind`).
+    Runs of one seed belong together: `ttest_rel`, or `ttest_1samp` of the differences.
+the other way round
+    | y - x for => x - y for
+    your {what} is {got} instead of {want}: you took a − b. Asked for is b − a: how much more b
+    takes.
+sorted before
+    | zip(a, b, strict=True) => zip(sorted(a), sorted(b), strict=True)
+    your {what} is {got} instead of {want}: you sorted the lists, and so paired the quickest with
+    the quickest, whatever their seeds.
+the normal distribution
+    | t.ppf(0.975, degrees) => 1.96
+    your {what} is {got} instead of {want}: 1.96 standard errors hold for many runs. With {n}, their
+    spread is known badly itself: Student's t with n − 1 degrees of freedom.
+n degrees of freedom
+    | len(d) - 1 => len(d)
+    your {what} is {got} instead of {want}: you took n degrees of freedom. One is used up by the
+    mean: n − 1.
+degrees of freedom of two lists
+    | len(d) - 1 => 2 * len(d) - 2
+    your {what} is {got} instead of {want}: you took 2 n − 2 degrees of freedom, those of two lists.
+    There are n differences: n − 1.
+divides by n
+    | statistics.stdev => statistics.pstdev
+    your {what} is {got} instead of {want}: your standard deviation divides by n, as `numpy.std`
+    does. From a sample it is n − 1 (`ddof=1`).
+the spread for the error
+    | / math.sqrt(len(d)) =>
+    your {what} is {got} instead of {want}: your interval is that of single differences. Their mean
+    is known better: the standard deviation over √n.
+one-sided p
+    | mean + reach, p => mean + reach, p / 2
+    your {what} is {got} instead of {want}: that is the p of one side. Before the runs nobody knew
+    which way it would go: double it.
+one-sided interval
+    | 0.975 => 0.95
+    your {what} is {got} instead of {want}: with t at 0.95 there are 5 % on each side, which makes
+    90 % between. Take t at 0.975.
+in per cent
+    | return student(mean, error, len(d) - 1)
+        => *three, p = reference(a, b); return *(each / statistics.mean(a) for each in three), p
+    your {what} is {got} instead of {want}: you divided by the mean of a. Asked for is the
+    difference itself, in the unit of the lists.
+medians
+    | student(mean, error, len(d) - 1)
+        => statistics.median(b) - statistics.median(a), *reference(a, b)[1:]
+    your {what} is {got} instead of {want}: that is the difference of the medians. Asked for is the
+    mean of the differences, whose interval it has to lie in.
+1 − p
+    | mean + reach, p => mean + reach, 1 - p
+    your {what} is {got} instead of {want}: you give 1 − p. p is how likely so large a difference is
+    where there is none.
+t for p
+    | student(mean, error, len(d) - 1) => *reference(a, b)[:3], mean / error if error else 0.0
+    your {what} is {got} instead of {want}: your last number is t itself. p is how likely it is that
+    |t| is as large where there is no difference.
+leaves pairs out
+    | reference(a, b) => a, b = zip(*(p for p in zip(a, b, strict=True) if max(p) < math.inf));
+        reference(a, b)
+    ? speaks against that way
+cuts the longer list
+    | reference(a, b) => n = min(len(a), len(b)); a, b = a[:n], b[:n]; reference(a, b)
+    ? which seed belongs to which
+one pair
+    | reference(a, b) => if len(a) == len(b) == 1: return (b[0] - a[0],) * 3 + (1.0,)
+    ? one difference says nothing
+"""
 
 EXERCISE = Exercise(
     number="18.4",
@@ -156,103 +257,6 @@ EXERCISE = Exercise(
     mistakes=(Mistake("does not refuse", not_refused),),
     praise=praise,
     reference=reference,
-    wrong=(
-        _known(
-            "without pairs",
-            wrong.unpaired,
-            "you compared the two lists as if their runs had nothing to do with each other. Runs "
-            "of one seed begin with the same weights and see the same batches: take the "
-            "difference of each pair.",
-        ),
-        _known(
-            "without pairs, Welch's",
-            wrong.welch,
-            "that is Welch's test of two lists that have nothing to do with each other. Runs of "
-            "one seed belong together: take the difference of each pair.",
-        ),
-        _known(
-            "p without pairs",
-            wrong.p_unpaired,
-            "your p is that of two lists without pairs (`ttest_ind`). Runs of one seed belong "
-            "together: `ttest_rel`, or `ttest_1samp` of the differences.",
-        ),
-        _known(
-            "the other way round",
-            wrong.reversed_,
-            "you took a − b. Asked for is b − a: how much more b takes.",
-        ),
-        _known(
-            "sorted before",
-            wrong.sorted_first,
-            "you sorted the lists, and so paired the quickest with the quickest, whatever their "
-            "seeds.",
-        ),
-        _known(
-            "the normal distribution",
-            wrong.normal,
-            "1.96 standard errors hold for many runs. With {n}, their spread is known badly "
-            "itself: Student's t with n − 1 degrees of freedom.",
-        ),
-        _known(
-            "n degrees of freedom",
-            wrong.n_degrees,
-            "you took n degrees of freedom. One is used up by the mean: n − 1.",
-        ),
-        _known(
-            "degrees of freedom of two lists",
-            wrong.two_lists_degrees,
-            "you took 2 n − 2 degrees of freedom, those of two lists. There are n differences: "
-            "n − 1.",
-        ),
-        _known(
-            "divides by n",
-            wrong.population,
-            "your standard deviation divides by n, as `numpy.std` does. From a sample it is n − 1 "
-            "(`ddof=1`).",
-        ),
-        _known(
-            "the spread for the error",
-            wrong.spread,
-            "your interval is that of single differences. Their mean is known better: the standard "
-            "deviation over √n.",
-        ),
-        _known(
-            "one-sided p",
-            wrong.one_sided,
-            "that is the p of one side. Before the runs nobody knew which way it would go: double "
-            "it.",
-        ),
-        _known(
-            "one-sided interval",
-            wrong.one_sided_interval,
-            "with t at 0.95 there are 5 % on each side, which makes 90 % between. Take t at 0.975.",
-        ),
-        _known(
-            "in per cent",
-            wrong.relative,
-            "you divided by the mean of a. Asked for is the difference itself, in the unit of the "
-            "lists.",
-        ),
-        _known(
-            "medians",
-            wrong.medians,
-            "that is the difference of the medians. Asked for is the mean of the differences, "
-            "whose interval it has to lie in.",
-        ),
-        _known(
-            "1 − p",
-            wrong.confidence,
-            "you give 1 − p. p is how likely so large a difference is where there is none.",
-        ),
-        _known(
-            "t for p",
-            wrong.statistic,
-            "your last number is t itself. p is how likely it is that |t| is as large where there "
-            "is no difference.",
-        ),
-        WrongAnswer("leaves pairs out", wrong.drops_infinite, hint="speaks against that way"),
-        WrongAnswer("cuts the longer list", wrong.cuts, hint="which seed belongs to which"),
-        WrongAnswer("one pair", wrong.one_pair, hint="one difference says nothing"),
-    ),
+    wrong=wrong_answers("18.4", WRONG, (compare, unpaired, student)),
     ranked=False,
 )

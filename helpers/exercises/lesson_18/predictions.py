@@ -7,13 +7,13 @@ written down before the results, the logbook's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from helpers.exercises.compare import describe, listing
 from helpers.exercises.drives import plain_call
-from helpers.exercises.lesson_18 import predictions_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
 WAYS = ("synchronous", "asynchronous", "spare replicas", "local steps", "vertical slices")
 SETTINGS = ("processes", "hosts", "clock")
@@ -25,41 +25,27 @@ def cases(seed: int) -> list[Case]:
     return [Case("In your predictions", ((),))]
 
 
-def predictions() -> dict[str, dict[str, str]]:
-    """The reference: somebody's."""
-    return {
-        "processes": {"first": "synchronous", "best": "synchronous"},
-        "hosts": {"first": "spare replicas", "best": "synchronous"},
-        "clock": {"first": "asynchronous", "best": "spare replicas"},
-    }
-
-
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str]:
     """Each question has one of the ways for an answer."""
     said = seen.values[0]
     if type(said) is not dict:
-        return f"{case.name}, you gave {describe(said)}; a dictionary by setting was asked for."
+        yield f"you gave {describe(said)}; a dictionary by setting was asked for."
     for setting in SETTINGS:
         given = said.get(setting)
         if given is None:
-            return f"{case.name}, there is nothing for {setting!r}."
+            yield f"there is nothing for {setting!r}."
         if type(given) is not dict:
-            return (
-                f"{case.name}, {setting!r} has {describe(given)}; a dictionary was asked for, with "
-                "'first' and 'best'."
+            yield (
+                f"{setting!r} has {describe(given)}; a dictionary was asked for, with 'first' and "
+                "'best'."
             )
         for question in QUESTIONS:
-            if given.get(question) not in WAYS:
-                return _no_way(case, setting, question, given.get(question))
-    return None
-
-
-def _no_way(case: Case, setting: str, question: str, given: Any) -> str:
-    what = f"{question!r} of {setting!r}"
-    if given is None:
-        return f"{case.name}, {what} is still open."
-    gave = repr(given) if isinstance(given, str) else describe(given)
-    return f"{case.name}, {what} is {gave}; the ways are {listing(WAYS)}."
+            answer = given.get(question)
+            gave = f"{answer!r}" if isinstance(answer, str) else describe(answer)
+            if answer is None:
+                yield f"{question!r} of {setting!r} is still open."
+            if answer not in WAYS:
+                yield f"{question!r} of {setting!r} is {gave}; the ways are {listing(WAYS)}."
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -82,6 +68,36 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     return "Passed: they are complete. Whether they are right nobody knows yet."
 
 
+def predictions() -> dict[str, dict[str, str]]:
+    """The reference: somebody's."""
+    return {
+        "processes": {"first": "synchronous", "best": "synchronous"},
+        "hosts": {"first": "spare replicas", "best": "synchronous"},
+        "clock": {"first": "asynchronous", "best": "spare replicas"},
+    }
+
+
+WRONG = """
+one setting is left out
+    | "clock": {"first": "asynchronous", "best": "spare replicas"}, =>
+    there is nothing for the clock. Each of the three settings wants a prediction: processes, hosts
+    and clock.
+who ends best is open
+    | return { => return dict.fromkeys(SETTINGS, {"first": "asynchronous"}); {
+    only who is first is predicted. Who ends best is another question, and often has another answer.
+short names
+    | return { => return dict.fromkeys(SETTINGS, {"first": "async", "best": "sync"}); {
+    ways have other names here. Write them as the table does: synchronous, asynchronous, spare
+    replicas, local steps, vertical slices.
+one list
+    | return { => return ["synchronous", "asynchronous", "spare replicas"]; {
+    you gave a list. A dictionary was asked for, by setting, so that the report can look each
+    prediction up.
+open
+    | return { => return dict.fromkeys(SETTINGS, {"first": None, "best": None}); {
+    all of it is still open. There is no wrong prediction, only a missing one.
+"""
+
 EXERCISE = Exercise(
     number="18.1",
     title="Predictions",
@@ -99,36 +115,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=predictions,
-    wrong=(
-        WrongAnswer(
-            "one setting is left out",
-            wrong.no_clock,
-            "there is nothing for the clock. Each of the three settings wants a prediction: "
-            "processes, hosts and clock.",
-        ),
-        WrongAnswer(
-            "who ends best is open",
-            wrong.no_best,
-            "only who is first is predicted. Who ends best is another question, and often has "
-            "another answer.",
-        ),
-        WrongAnswer(
-            "short names",
-            wrong.short_names,
-            "ways have other names here. Write them as the table does: synchronous, asynchronous, "
-            "spare replicas, local steps, vertical slices.",
-        ),
-        WrongAnswer(
-            "one list",
-            wrong.one_list,
-            "you gave a list. A dictionary was asked for, by setting, so that the report can look "
-            "each prediction up.",
-        ),
-        WrongAnswer(
-            "open",
-            wrong.all_open,
-            "all of it is still open. There is no wrong prediction, only a missing one.",
-        ),
-    ),
+    wrong=wrong_answers("18.1", WRONG, predictions),
     ranked=False,
 )

@@ -9,15 +9,15 @@ budget, none left out of it, and the right ones on all seeds.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from helpers.algorithms.racing.rates import best_rate as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing, number
 from helpers.exercises.drives_racing import searches
-from helpers.exercises.lesson_18 import rates_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
+from helpers.exercises.table import wrong_answers
 
 RATES = (0.01, 0.03, 0.1, 0.3, 1.0)
 _NEVER = math.inf
@@ -95,16 +95,25 @@ def _asked(
     return want, asked, [r for r in rates if sum(rate == r for rate, _ in asked) == len(seeds)]
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The rate, and the trainings that it took."""
-    for look in (beyond, twice, too_few):
-        said = look(case, seen)
-        if said:
-            return said
-    got, want = number(seen.values[0][0]), case.facts["want"]
-    if got == want:
-        return others_went_on(case, seen)
-    return f"{case.name}, you chose {describe(seen.values[0][0])}; by these rules it is {want:g}."
+    for mistake in MISTAKES:
+        yield first_said(mistake.look, case, seen)
+    (got, trainings), (_, _, seeds, _) = seen.values[0], case.args[0]
+    want, second = case.facts["want"], case.facts["second"]
+    if number(got) != want:
+        yield f"you chose {describe(got)}; by these rules it is {want:g}."
+    # Rates that were tried on all seeds and should not have been, though the right one won.
+    tried = {rate for rate, its in trainings if its != seeds[0]}
+    if tried != set(second) and len(seeds) > 1:
+        yield (
+            f"you tried {_rates(sorted(tried))} on all seeds. Those go on that did best on the "
+            f"first seed: {_rates(second)}."
+        )
+
+
+def _rates(some: Sequence[float]) -> str:
+    return listing(f"{rate:g}" for rate in some)
 
 
 def beyond(case: Case, seen: Observation) -> str | None:
@@ -113,52 +122,41 @@ def beyond(case: Case, seen: Observation) -> str | None:
     if trainings <= budget:
         return None
     return (
-        f"{case.name}, you trained {trainings} times, and the budget is {budget}: a way that is "
-        "searched longer than the others looks better than it is."
+        f"you trained {trainings} times, and the budget is {budget}: a way that is searched longer "
+        "than the others looks better than it is."
     )
 
 
-def twice(case: Case, seen: Observation) -> str | None:
+def twice(case: Case, seen: Observation) -> Iterator[str]:
     """One training asked for twice."""
     asked = [tuple(each) for each in seen.values[0][1]]
-    again = [each for each in asked if asked.count(each) > 1]
-    if not again:
-        return None
-    rate, seed = again[0]
-    return (
-        f"{case.name}, you trained with rate {rate:g} and seed {seed} {asked.count(again[0])} "
-        "times. Keep what `result_of` gives: each call is a training."
-    )
+    for rate, seed in asked:
+        if asked.count((rate, seed)) > 1:
+            yield (
+                f"you trained with rate {rate:g} and seed {seed} {asked.count((rate, seed))} "
+                "times. Keep what `result_of` gives: each call is a training."
+            )
 
 
-def too_few(case: Case, seen: Observation) -> str | None:
+def too_few(case: Case, seen: Observation) -> Iterator[str]:
     """Rates that could have been tried."""
     (_, rates, seeds, budget), asked = case.args[0], [tuple(e) for e in seen.values[0][1]]
     missing = [rate for rate in rates if (rate, seeds[0]) not in asked]
     if missing:
-        return (
-            f"{case.name}, you did not try {listing(f'{rate:g}' for rate in missing)} on the first "
-            "seed. Every rate is tried there."
-        )
+        yield f"you did not try {_rates(missing)} on the first seed. Every rate is tried there."
     if len(asked) < case.facts["allowed"]:
-        return (
-            f"{case.name}, you trained {count(len(asked), 'time')} and the budget of {budget} "
-            f"allows {case.facts['allowed']}: after {len(rates)} on the first seed, as many rates "
-            "as it holds on all other seeds."
+        yield (
+            f"you trained {count(len(asked), 'time')} and the budget of {budget} allows "
+            f"{case.facts['allowed']}: after {len(rates)} on the first seed, as many rates as it "
+            "holds on all other seeds."
         )
-    return None
 
 
-def others_went_on(case: Case, seen: Observation) -> str | None:
-    """Rates that were tried on all seeds and should not have been, though the right one won."""
-    tried = {rate for rate, its in seen.values[0][1] if its != case.args[0][2][0]}
-    want = case.facts["second"]
-    if tried == set(want) or len(case.args[0][2]) == 1:
-        return None
-    return (
-        f"{case.name}, you tried {listing(f'{rate:g}' for rate in sorted(tried))} on all seeds. "
-        f"Those go on that did best on the first seed: {listing(f'{rate:g}' for rate in want)}."
-    )
+MISTAKES = (
+    Mistake("beyond the budget", beyond),
+    Mistake("the same again", twice),
+    Mistake("less than the budget", too_few),
+)
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -167,9 +165,8 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     return {
         **{"got": describe(seen.values[0][0]), "want": f"{case.facts['want']:g}"},
         **{"budget": budget, "rates": len(rates), "seeds": len(seeds)},
-        **{"trainings": len(seen.values[0][1]), "second": listing(f"{r:g}" for r in
-           case.facts["second"])},
-    }  # fmt: skip
+        **{"trainings": len(seen.values[0][1]), "second": _rates(case.facts["second"])},
+    }
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -187,9 +184,84 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _known(name: str, answer: Any, what: str) -> WrongAnswer:
-    return WrongAnswer(name, answer, f"you chose {{got}} instead of {{want}}: {what}")
-
+WRONG = """
+the quickest single run
+    | )), key=worth => )), key=lambda rate: (min(tried[rate]), rate)
+    you chose {got} instead of {want}: that rate has the quickest single run. One run may be lucky:
+    take the mean over the seeds.
+without the runs that never arrived
+    | found = tried[rate] => found = tried[rate]; kept = [s for s, _ in found if s < float("inf")]
+    | sum(seconds for seconds, _ in found) / len(found)
+        => sum(kept) / len(kept) if kept else float("inf")
+    you chose {got} instead of {want}: you left runs that never arrived out of the mean. Who arrives
+    seldom, and then quickly, wins by that: a mean with infinity in it is infinite.
+the median
+    | sum(seconds for seconds, _ in found) / len(found) => sorted(found)[len(found) // 2][0]
+    you chose {got} instead of {want}: that rate has the smallest median. It does not see a run that
+    never arrives; the smallest mean was asked for.
+the first of equals
+    | )), key=worth => )), key=lambda rate: worth(rate)[:2]
+    you chose {got} instead of {want}: of equals you took the one that came first in the list. The
+    smaller rate was asked for: the order of the list says nothing.
+the larger of equals
+    | )), key=worth => )), key=lambda rate: (*worth(rate)[:2], -rate)
+    you chose {got} instead of {want}: of equals you took the larger rate; the smaller one was asked
+    for.
+one seed counts as all
+    | if len(tried[rate]) == len(seeds) =>
+    you chose {got} instead of {want}: that rate was tried on the first seed alone. Only those that
+    were tried on all seeds can be compared.
+by the first seed in the end
+    | )), key=worth => )), key=lambda rate: (*tried[rate][0], rate)
+    you chose {got} instead of {want}: you decided by the first seed after all. The other seeds were
+    trained for the mean.
+without the first seed
+    | found = tried[rate] => found = tried[rate][1:] or tried[rate]
+    you chose {got} instead of {want}: your mean leaves the first seed out. It is a run like the
+    others.
+the end is not asked
+    | )), key=worth => )), key=lambda rate: (worth(rate)[0], rate)
+    you chose {got} instead of {want}: where no mean of seconds is finite, the smallest mean of the
+    errors at the end decides; you took the smaller or the first.
+the end is asked nowhere
+    | return seconds, sum(end for _, end in found) / len(found), rate => return seconds, rate
+    you chose {got} instead of {want}: where no rate arrives, infinity equals infinity, and you took
+    the smallest rates. The error at the end decides between equals, in step 2 and in step 3.
+by the end alone
+    | )), key=worth => )), key=lambda rate: (worth(rate)[1], rate)
+    you chose {got} instead of {want}: that rate has the lowest error at the end. The seconds come
+    first; the end decides only between rates that are equally quick, or never arrive.
+the smallest go on where none arrived
+    | (rates, key=worth) => (rates, key=lambda rate: (worth(rate)[0], rate))
+    on the first seed no rate arrived, and you went on with the smallest. Infinity equals infinity:
+    those go on that ended lowest: {second}.
+the lowest go on
+    | (rates, key=worth) => (rates, key=lambda rate: (worth(rate)[1], rate))
+    you tried those rates on all seeds that ended lowest on the first one. The seconds come first:
+    {second}.
+the slowest go on
+    | (rates, key=worth) => (rates, key=lambda rate: (-worth(rate)[0], rate))
+    you tried those rates on all seeds that were slowest on the first one. The quickest go on:
+    {second}.
+the first in the list go on
+    | sorted(rates, key=worth) => rates
+    you tried the first rates of the list on all seeds. Those go on that were quickest on the first
+    seed: {second}.
+tries all
+    | best_first[: (budget - len(rates)) // len(others) if others else len(rates)] => best_first
+    ? and the budget is
+trains again
+    | // len(others) => // len(seeds)
+    | += [result_of(rate, seed) for seed in others] => = [result_of(rate, seed) for seed in seeds]
+    ? Keep what `result_of` gives
+one seed alone
+    | tried[rate] += [result_of(rate, seed) for seed in others] => pass
+    | if len(tried[rate]) == len(seeds) =>
+    ? allows
+stops early
+    | first, *others = seeds => first, *others = seeds; rates = rates[:-1]
+    ? Every rate is tried there
+"""
 
 EXERCISE = Exercise(
     number="18.3",
@@ -209,105 +281,9 @@ EXERCISE = Exercise(
     claim=claim,
     numbers=numbers,
     compared=compared,
-    mistakes=(
-        Mistake("beyond the budget", beyond),
-        Mistake("the same again", twice),
-        Mistake("less than the budget", too_few),
-    ),
+    mistakes=MISTAKES,
     praise=praise,
     reference=reference,
-    wrong=(
-        _known(
-            "the quickest single run",
-            wrong.quickest_run,
-            "that rate has the quickest single run. One run may be lucky: take the mean over the "
-            "seeds.",
-        ),
-        _known(
-            "without the runs that never arrived",
-            wrong.finite_alone,
-            "you left runs that never arrived out of the mean. Who arrives seldom, and then "
-            "quickly, wins by that: a mean with infinity in it is infinite.",
-        ),
-        _known(
-            "the median",
-            wrong.by_median,
-            "that rate has the smallest median. It does not see a run that never arrives; the "
-            "smallest mean was asked for.",
-        ),
-        _known(
-            "the first of equals",
-            wrong.first_of_equals,
-            "of equals you took the one that came first in the list. The smaller rate was asked "
-            "for: the order of the list says nothing.",
-        ),
-        _known(
-            "the larger of equals",
-            wrong.larger_of_equals,
-            "of equals you took the larger rate; the smaller one was asked for.",
-        ),
-        _known(
-            "one seed counts as all",
-            wrong.one_seed_counts,
-            "that rate was tried on the first seed alone. Only those that were tried on all seeds "
-            "can be compared.",
-        ),
-        _known(
-            "by the first seed in the end",
-            wrong.first_seed_again,
-            "you decided by the first seed after all. The other seeds were trained for the mean.",
-        ),
-        _known(
-            "without the first seed",
-            wrong.without_first,
-            "your mean leaves the first seed out. It is a run like the others.",
-        ),
-        _known(
-            "the end is not asked",
-            wrong.end_is_not_asked,
-            "where no mean of seconds is finite, the smallest mean of the errors at the end "
-            "decides; you took the smaller or the first.",
-        ),
-        _known(
-            "the end is asked nowhere",
-            wrong.end_nowhere,
-            "where no rate arrives, infinity equals infinity, and you took the smallest rates. The "
-            "error at the end decides between equals, in step 2 and in step 3.",
-        ),
-        _known(
-            "by the end alone",
-            wrong.by_the_end,
-            "that rate has the lowest error at the end. The seconds come first; the end decides "
-            "only between rates that are equally quick, or never arrive.",
-        ),
-        WrongAnswer(
-            "the smallest go on where none arrived",
-            wrong.smallest_go_on,
-            "on the first seed no rate arrived, and you went on with the smallest. Infinity equals "
-            "infinity: those go on that ended lowest: {second}.",
-        ),
-        WrongAnswer(
-            "the lowest go on",
-            wrong.lowest_go_on,
-            "you tried those rates on all seeds that ended lowest on the first one. The seconds "
-            "come first: {second}.",
-        ),
-        WrongAnswer(
-            "the slowest go on",
-            wrong.slowest_go_on,
-            "you tried those rates on all seeds that were slowest on the first one. The quickest "
-            "go on: {second}.",
-        ),
-        WrongAnswer(
-            "the first in the list go on",
-            wrong.first_go_on,
-            "you tried the first rates of the list on all seeds. Those go on that were quickest on "
-            "the first seed: {second}.",
-        ),
-        WrongAnswer("tries all", wrong.tries_all, hint="and the budget is"),
-        WrongAnswer("trains again", wrong.trains_again, hint="Keep what `result_of` gives"),
-        WrongAnswer("one seed alone", wrong.one_seed, hint="allows"),
-        WrongAnswer("stops early", wrong.stops_early, hint="Every rate is tried there"),
-    ),
+    wrong=wrong_answers("18.3", WRONG, reference),
     ranked=False,
 )

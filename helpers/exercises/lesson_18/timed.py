@@ -8,7 +8,7 @@ the target, infinity for never, and the mean error of the last three looks; one 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,8 +19,8 @@ from helpers.algorithms.racing.timing import timed as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, number, told_apart
 from helpers.exercises.drives_racing import times_a_run
-from helpers.exercises.lesson_18 import timed_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 Looks = list[tuple[float, float, float]]
 
@@ -49,15 +49,10 @@ def cases(seed: int) -> list[Case]:
     made = []
     for name, errors, began, slow in kinds:
         looks = _looks(random, [float(e) for e in errors], began, slow)
-        run = Run(began, [Look(*look) for look in looks])
-        want = reference(partial(_given, run), target)
-        facts = {"want": want, "errors": errors}
+        train = partial(Run, began, [Look(*look) for look in looks])
+        facts = {"want": reference(train, target), "errors": errors}
         made.append(Case(name, (((began, looks), target),), facts=facts))
     return made
-
-
-def _given(run: Run) -> Run:
-    return run
 
 
 def _looks(random: np.random.Generator, errors: Sequence[float], began: float, slow: bool) -> Looks:
@@ -70,18 +65,18 @@ def _looks(random: np.random.Generator, errors: Sequence[float], began: float, s
     return made
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Both numbers, and one training."""
     (got, _), want = seen.values[0], case.facts["want"]
     pair = _pair(got)
     if pair is None:
-        return f"{case.name}, you gave {describe(got)}; (seconds, error at the end) was asked for."
-    for what, one, other in zip(("seconds", "%"), pair, want, strict=True):
+        yield f"you gave {describe(got)}; (seconds, error at the end) was asked for."
+        return
+    for what, one, other in zip(("seconds", "% at the end"), pair, want, strict=True):
         if not _same(one, other):
             has, should = told_apart(one, other)
-            end = "" if what == "seconds" else " at the end"
-            return f"{case.name}, you say {has} {what}{end}; it is {should}."
-    return trained_again(case, seen)
+            yield f"you say {has} {what}; it is {should}."
+    yield trained_again(case, seen)
 
 
 def trained_again(case: Case, seen: Observation) -> str | None:
@@ -90,8 +85,8 @@ def trained_again(case: Case, seen: Observation) -> str | None:
     if calls == 1:
         return None
     return (
-        f"{case.name}, you called `train` {calls} times. Each call is a whole training, and "
-        "another one: call it once, and keep what it gives."
+        f"you called `train` {calls} times. Each call is a whole training, and another one: call "
+        "it once, and keep what it gives."
     )
 
 
@@ -137,9 +132,96 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _known(name: str, answer: Any, what: str) -> WrongAnswer:
-    return WrongAnswer(name, answer, f"you say {{got}} s instead of {{want}}: {what}")
-
+WRONG = """
+a mean of fewer
+    | number >= LOOKS and sum(errors[number - LOOKS : number]) / LOOKS
+        => sum(three := errors[:number][-LOOKS:]) / len(three)
+    you say {got} s instead of {want}: you took the mean of fewer looks than three. There has to be
+    a look and two before it.
+one lucky look
+    | number >= LOOKS and sum(errors[number - LOOKS : number]) / LOOKS => errors[number - 1]
+    you say {got} s instead of {want}: you took the first look at or below {target} %. One look may
+    be lucky; the mean of three has to be there.
+from the start of the processes
+    | at - began - stood_still => at - stood_still
+    you say {got} s instead of {want}: your clock runs from the call on. Ranks were ready {began} s
+    later; who starts processes more slowly does not train more slowly.
+the looks counted
+    | at - began - stood_still => at - began
+    you say {got} s instead of {want}: your clock runs on while the model is looked at. Take what
+    the looks before took off: they are the measurement, not the training.
+this look counted
+    | at - began - stood_still => at - began - stood_still + took
+    you say {got} s instead of {want}: that is when the look ended. The model was as good when the
+    look began.
+this look taken off
+    | at - began - stood_still => at - began - stood_still - took
+    you say {got} s instead of {want}: you took off what this look takes as well. At its beginning
+    it has taken nothing yet: only the looks before it.
+from the start, with looks
+    | at - began - stood_still => at
+    you say {got} s instead of {want}: that is the time on the wall: {began} s until all were ready
+    and the looks are in it.
+the middle look
+    | at - began - stood_still
+        => looks[number - 2][0] - began - sum(took for _, took, _ in looks[: number - 2])
+    you say {got} s instead of {want}: that is the look in the middle of the three. Only at the last
+    of them is their mean known.
+the first of the three
+    | at - began - stood_still
+        => looks[number - 3][0] - began - sum(took for _, took, _ in looks[: number - 3])
+    you say {got} s instead of {want}: that is the first of the three looks. Only at the last of
+    them is their mean known.
+below the target
+    | <= target => < target
+    you say {got} s instead of {want}: a mean of just {target} % counts: at or below the target.
+three in a row
+    | sum(errors[number - LOOKS : number]) / LOOKS <= target
+        => all(error <= target for error in errors[number - LOOKS : number])
+    you say {got} s instead of {want}: you waited for three looks at or below {target} %, each of
+    them. Asked for is that their mean is.
+only where it ends there
+    | return seconds, => end = sum(errors[-LOOKS:]) / LOOKS; return seconds if end <= target else
+        math.inf,
+    you say {got} s instead of {want}: you count a run as arrived only where it ends below the
+    target. It was there first; how it ends is the second number.
+the mean of all looks
+    | sum(errors[number - LOOKS : number]) / LOOKS => sum(errors[:number]) / number
+    you say {got} s instead of {want}: you took the mean of all looks so far, in which the bad
+    beginning never ends. Three are asked for: this one and the two before it.
+the last time it was reached
+    | break => pass
+    you say {got} s instead of {want}: that is the last look at which the mean was at or below
+    {target} %. The first counts.
+never is the end
+    | = math.inf => = looks[-1][0] - began - sum(took for _, took, _ in looks[:-1])
+    you say {got} s instead of {want}: you give the time of the last look to a run that never
+    arrived. As a number it would be averaged with real ones, and the longer you wait the worse it
+    looks: math.inf.
+never is zero
+    | math.inf => 0.0
+    you say {got} s instead of {want}: you give 0 to a run that never arrived, which makes it the
+    quickest of all: math.inf.
+never is not a number
+    | math.inf => math.nan
+    you say {got} s instead of {want}: you give NaN to a run that never arrived. No comparison with
+    it is true, and `min` and `sorted` put it anywhere; math.inf is larger than all.
+the last look for the end
+    | sum(errors[-LOOKS:]) / LOOKS => errors[-1]
+    you say {end} % at the end instead of {want_end}: that is the last look alone. Take the mean of
+    the last three.
+the best for the end
+    | sum(errors[-LOOKS:]) / LOOKS => min(errors)
+    you say {end} % at the end instead of {want_end}: that is the best look of the run, chosen by
+    the test pictures. Take the mean of the last three.
+where it arrived for the end
+    | errors[-LOOKS:] => errors[number - LOOKS : number]
+    you say {end} % at the end instead of {want_end}: that is when the target was reached. Training
+    went on; the end is the mean of the last three looks.
+trains twice
+    | began, looks = train() => began, looks = train() and train()
+    ? you called `train` 2 times
+"""
 
 EXERCISE = Exercise(
     number="18.2",
@@ -161,122 +243,6 @@ EXERCISE = Exercise(
     mistakes=(Mistake("trains again", trained_again),),
     praise=praise,
     reference=reference,
-    wrong=(
-        _known(
-            "a mean of fewer",
-            wrong.fewer_than_three,
-            "you took the mean of fewer looks than three. There has to be a look and two before "
-            "it.",
-        ),
-        _known(
-            "one lucky look",
-            wrong.lucky,
-            "you took the first look at or below {target} %. One look may be lucky; the mean of "
-            "three has to be there.",
-        ),
-        _known(
-            "from the start of the processes",
-            wrong.from_start,
-            "your clock runs from the call on. Ranks were ready {began} s later; who starts "
-            "processes more slowly does not train more slowly.",
-        ),
-        _known(
-            "the looks counted",
-            wrong.with_looks,
-            "your clock runs on while the model is looked at. Take what the looks before took off: "
-            "they are the measurement, not the training.",
-        ),
-        _known(
-            "this look counted",
-            wrong.after_look,
-            "that is when the look ended. The model was as good when the look began.",
-        ),
-        _known(
-            "this look taken off",
-            wrong.this_look_off,
-            "you took off what this look takes as well. At its beginning it has taken nothing yet: "
-            "only the looks before it.",
-        ),
-        _known(
-            "from the start, with looks",
-            wrong.wall,
-            "that is the time on the wall: {began} s until all were ready and the looks are in it.",
-        ),
-        _known(
-            "the middle look",
-            wrong.middle_look,
-            "that is the look in the middle of the three. Only at the last of them is their mean "
-            "known.",
-        ),
-        _known(
-            "the first of the three",
-            wrong.first_of_three,
-            "that is the first of the three looks. Only at the last of them is their mean known.",
-        ),
-        _known(
-            "below the target",
-            wrong.strictly_below,
-            "a mean of just {target} % counts: at or below the target.",
-        ),
-        _known(
-            "three in a row",
-            wrong.three_in_a_row,
-            "you waited for three looks at or below {target} %, each of them. Asked for is that "
-            "their mean is.",
-        ),
-        _known(
-            "only where it ends there",
-            wrong.ends_there,
-            "you count a run as arrived only where it ends below the target. It was there first; "
-            "how it ends is the second number.",
-        ),
-        _known(
-            "the mean of all looks",
-            wrong.mean_of_all,
-            "you took the mean of all looks so far, in which the bad beginning never ends. Three "
-            "are asked for: this one and the two before it.",
-        ),
-        _known(
-            "the last time it was reached",
-            wrong.last_time,
-            "that is the last look at which the mean was at or below {target} %. The first counts.",
-        ),
-        _known(
-            "never is the end",
-            wrong.limit_for_never,
-            "you give the time of the last look to a run that never arrived. As a number it would "
-            "be averaged with real ones, and the longer you wait the worse it looks: math.inf.",
-        ),
-        _known(
-            "never is zero",
-            wrong.zero_for_never,
-            "you give 0 to a run that never arrived, which makes it the quickest of all: math.inf.",
-        ),
-        _known(
-            "never is not a number",
-            wrong.nan_for_never,
-            "you give NaN to a run that never arrived. No comparison with it is true, and `min` "
-            "and `sorted` put it anywhere; math.inf is larger than all.",
-        ),
-        WrongAnswer(
-            "the last look for the end",
-            wrong.last_look,
-            "you say {end} % at the end instead of {want_end}: that is the last look alone. Take "
-            "the mean of the last three.",
-        ),
-        WrongAnswer(
-            "the best for the end",
-            wrong.best_look,
-            "you say {end} % at the end instead of {want_end}: that is the best look of the run, "
-            "chosen by the test pictures. Take the mean of the last three.",
-        ),
-        WrongAnswer(
-            "where it arrived for the end",
-            wrong.at_target,
-            "you say {end} % at the end instead of {want_end}: that is when the target was "
-            "reached. Training went on; the end is the mean of the last three looks.",
-        ),
-        WrongAnswer("trains twice", wrong.twice, hint="you called `train` 2 times"),
-    ),
+    wrong=wrong_answers("18.2", WRONG, reference),
     ranked=False,
 )

@@ -13,9 +13,8 @@ import pytest
 
 from helpers.algorithms.racing.findings import findings
 from helpers.algorithms.racing.runs import Look, Run
+from helpers.exercises import find
 from helpers.exercises.lesson_18.draw import draw
-from helpers.exercises.lesson_18.draw_wrong import bars_alone
-from helpers.exercises.lesson_18.findings_wrong import no_interval
 from helpers.exercises.lesson_18.predictions import predictions
 from helpers.exercises.report import parts_of
 from helpers.exercises.spec import Case, Exercise, Observation
@@ -113,7 +112,8 @@ def test_predictions_after_the_results(tmp_path: Path) -> None:
 
 
 def test_no_intervals(tmp_path: Path) -> None:
-    bare: Functions = {"findings": no_interval, "draw": bars_alone}
+    wrong = {answer.name: answer.function for n in ("18.5", "18.6") for answer in find(n).wrong}
+    bare: Functions = {"findings": wrong["no interval"], "draw": wrong["bars alone"]}
     found = graded(a_report(tmp_path, a_book(tmp_path), bare), bare)["18.8"]
     assert found.points == 2
     assert "the 95 % interval is missing" in found.reason and "no intervals" in found.reason
