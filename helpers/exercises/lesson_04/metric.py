@@ -6,17 +6,16 @@ counts as a float, and the praise says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
-
-import numpy as np
 
 from helpers.algorithms.devices.framework_steps import average_metric as reference
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import count, describe, is_array, listing, number, worlds
 from helpers.exercises.drives_frameworks_runs import on_metric
 from helpers.exercises.lesson_04.replicas import not_all_come
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-6
 
@@ -46,22 +45,21 @@ def _number(got: Any) -> float | None:
     return number(got.reshape(()) if is_array(got) and got.size == 1 else got)
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str]:
     """The mean over all rows, on every rank."""
     want = _want(case)
     for rank, got in enumerate(seen.values):
         value = _number(got)
         if value is None or not abs(value - want) <= _TOLERANCE * abs(want):
             said = f"rank {rank} got {describe(got)}; it should get {want:.6g}"
-            return f"{case.name}, {said}, the mean over all rows."
-    return None
+            yield f"{said}, the mean over all rows."
 
 
 def _plain_number(case: Case, seen: Observation) -> str | None:
     if seen.trouble != "failed" or "hvd sends tensors" not in seen.text:
         return None
     return (
-        f"{case.name}, rank {seen.rank}: {seen.text} Put the number into one, "
+        f"rank {seen.rank}: {seen.text} Put the number into one, "
         "`torch.tensor([value], dtype=torch.float64)`."
     )
 
@@ -95,67 +93,55 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     return said
 
 
-def _changed(
-    result: Callable[[float, float, int, int], float],
-    given: Callable[[float, int], Sequence[float]] = lambda value, rows: (value * rows, rows),
-) -> Callable[..., Any]:
-    """The reference with something else given to the sum, or with another result: of the two sums,
-    of the number of ranks, and of a rank's own rows."""
-
-    def average_metric(hvd: Any, value: float, rows: int) -> Any:
-        import torch
-
-        mine = torch.tensor(given(value, rows), dtype=torch.float64)
-        total, everybody = hvd.allreduce(mine, op=hvd.Sum).tolist()
-        return result(total, everybody, hvd.size(), rows)
-
-    return average_metric
-
-
-def _as_they_are(value: float, rows: int) -> Sequence[float]:
-    return value, rows
-
-
-_plain_mean = _changed(lambda total, everybody, n, rows: total / n, _as_they_are)
-_sum_of_means = _changed(lambda total, everybody, n, rows: total, _as_they_are)
-_rounded = _changed(
-    lambda total, everybody, n, rows: total / everybody,
-    lambda value, rows: (round(value * rows), rows),
-)
-_cut_off = _changed(
-    lambda total, everybody, n, rows: total / everybody,
-    lambda value, rows: (int(value * rows), rows),
-)
-_without_product = _changed(lambda total, everybody, n, rows: total / everybody, _as_they_are)
-_never_divides = _changed(lambda total, everybody, n, rows: total)
-_by_own_rows = _changed(lambda total, everybody, n, rows: total / (rows * n))
-_averaged_twice = _changed(lambda total, everybody, n, rows: total / n / everybody)
-
-
-def _own_value(hvd: Any, value: float, rows: int) -> Any:
-    reference(hvd, value, rows)
-    return value
-
-
-def _no_tensor(hvd: Any, value: float, rows: int) -> Any:
-    return hvd.allreduce(value * rows, op=hvd.Sum) / hvd.allreduce(rows, op=hvd.Sum)
-
-
-def _an_array(hvd: Any, value: float, rows: int) -> Any:
-    total, everybody = hvd.allreduce(np.array([value * rows, rows]), op=hvd.Sum)
-    return float(total / everybody)
-
-
-def _asks_on_rank_0(hvd: Any, value: float, rows: int) -> Any:
-    return value if hvd.rank() else reference(hvd, value, rows)
-
-
-def _says_it_on_rank_0(hvd: Any, value: float, rows: int) -> Any:
-    found = reference(hvd, value, rows)
-    return None if hvd.rank() else found
-
-
 _WHOLE = "value · rows was made a whole number: a metric need not count anything. Sum floats."
+WRONG = """
+every rank counts the same
+    | value * rows => value
+    | total / everybody => total / hvd.size()
+    a rank with {few} rows counts as much as one with {most}: {got} is the mean of the ranks' means.
+    Let each value count with its rows.
+own value
+    | float(total / everybody) => value
+    every rank gave its own value, of its rows alone.
+sum of the means
+    | value * rows => value
+    | total / everybody => total
+    {got} is the sum over {n} ranks, no mean.
+no product
+    | value * rows => value
+    the sum of the values was divided by {total} rows: a value is a mean already. Multiply it by its
+    rows before you sum.
+never divides
+    | total / everybody => total
+    {got} is a sum: divide it by all {total} rows.
+divides by its own rows
+    | total / everybody => total / (rows * hvd.size())
+    the sum was divided by a rank's own rows times {n}; the others have other numbers of rows. Sum
+    the rows as well: {total}.
+averaged twice
+    | total / everybody => total / hvd.size() / everybody
+    averaged twice: the mean over {n} ranks was divided by all rows. Sum both, value · rows and
+    rows, then divide the one by the other.
+rounded
+    | value * rows => round(value * rows)
+    ! whole
+cut off
+    | value * rows => int(value * rows)
+    ! whole
+rank 0 asks
+    | = hvd.allreduce => = (value, 1) if hvd.rank() else hvd.allreduce
+    ? also by those that only receive
+no number
+    | return => return None if hvd.rank() else
+    rank {rank} gave {gave}: each returns a float.
+no tensor
+    | torch.tensor([value * rows, rows], dtype=torch.float64) => value * rows
+    ? given a float
+an array
+    | dtype=torch.float64) => dtype=torch.float64).numpy()
+    ? given a ndarray
+"""
+
 EXERCISE = Exercise(
     number="04.4",
     title="A metric of all ranks",
@@ -175,43 +161,5 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "every rank counts the same",
-            _plain_mean,
-            "a rank with {few} rows counts as much as one with {most}: {got} is the mean of the "
-            "ranks' means. Let each value count with its rows.",
-        ),
-        WrongAnswer("own value", _own_value, "every rank gave its own value, of its rows alone."),
-        WrongAnswer("sum of the means", _sum_of_means, "{got} is the sum over {n} ranks, no mean."),
-        WrongAnswer(
-            "no product",
-            _without_product,
-            "the sum of the values was divided by {total} rows: a value is a mean already. "
-            "Multiply it by its rows before you sum.",
-        ),
-        WrongAnswer(
-            "never divides", _never_divides, "{got} is a sum: divide it by all {total} rows."
-        ),
-        WrongAnswer(
-            "divides by its own rows",
-            _by_own_rows,
-            "the sum was divided by a rank's own rows times {n}; the others have other numbers of "
-            "rows. Sum the rows as well: {total}.",
-        ),
-        WrongAnswer(
-            "averaged twice",
-            _averaged_twice,
-            "averaged twice: the mean over {n} ranks was divided by all rows. Sum both, "
-            "value · rows and rows, then divide the one by the other.",
-        ),
-        WrongAnswer("rounded", _rounded, _WHOLE),
-        WrongAnswer("cut off", _cut_off, _WHOLE),
-        WrongAnswer("rank 0 asks", _asks_on_rank_0, hint="also by those that only receive"),
-        WrongAnswer(
-            "no number", _says_it_on_rank_0, "rank {rank} gave {gave}: each returns a float."
-        ),
-        WrongAnswer("no tensor", _no_tensor, hint="given a float"),
-        WrongAnswer("an array", _an_array, hint="given a ndarray"),
-    ),
+    wrong=wrong_answers("04.4", WRONG, reference, whole=_WHOLE),
 )

@@ -7,6 +7,7 @@ hold rank 0's afterwards, each step moves them as one process on all rows would,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ from helpers.algorithms.devices.framework_steps import prepare as reference
 from helpers.exercises.common import random_weights, rng
 from helpers.exercises.compare import all_close, close, count, describe, rounded
 from helpers.exercises.drives_frameworks_runs import on_prepare
-from helpers.exercises.lesson_04 import prepare_wrong as wrong
 from helpers.exercises.lesson_04 import replicas
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-10
 _LAYERS = (6, 16, 3)
@@ -51,42 +52,42 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Rank 0's start everywhere, one process's steps, each gradient averaged once."""
-    return _fault(case, seen) or _too_many_bytes(case, seen)
+    yield from _faults(case, seen)
+    yield _too_many_bytes(case, seen)
 
 
-def _fault(case: Case, seen: Observation) -> str | None:
+def _faults(case: Case, seen: Observation) -> Iterator[str]:
     start, buffer, rate, momentum, *_ = case.args[0]
     for rank, value in enumerate(seen.values):
         if value["returned"] != "an optimizer":
-            return f"{case.name}, rank {rank}'s `prepare` gave {value['returned']}, no optimizer."
+            yield f"rank {rank}'s `prepare` gave {value['returned']}, no optimizer."
         if not all_close(value["start"], start, 0.0):
-            return f"{case.name}, rank {rank} did not start from rank 0's weights."
+            yield f"rank {rank} did not start from rank 0's weights."
         if not close(value["buffer"], buffer, 0.0):
-            return f"{case.name}, rank {rank}'s model has not rank 0's buffer."
+            yield f"rank {rank}'s model has not rank 0's buffer."
         if value["rates"] != [rate]:
-            return f"{case.name}, rank {rank}'s learning rate is not rank 0's."
+            yield f"rank {rank}'s learning rate is not rank 0's."
         if value["momentum"] != [momentum]:
-            return f"{case.name}, rank {rank}'s momentum is not rank 0's."
+            yield f"rank {rank}'s momentum is not rank 0's."
         ends = case.facts["ends"]
         for step, (got, want) in enumerate(zip(value["weights"], ends, strict=True), 1):
             if not all_close(got, want, _TOLERANCE):
-                return (
-                    f"{case.name}, rank {rank}'s weights after step {step} are not those of one "
-                    f"process on all rows{rounded(got, want)}."
+                yield (
+                    f"rank {rank}'s weights after step {step} are not those of one process on all "
+                    f"rows{rounded(got, want)}."
                 )
-    return None
 
 
 def _too_many_bytes(case: Case, seen: Observation) -> str | None:
     """Of an answer whose weights are right."""
     times = replicas.averages(seen, case.facts["steps"], case.facts["tensors"])
-    if not times or _fault(case, seen):
+    if not times or any(_faults(case, seen)):
         return None
     return (
-        f"{case.name}, averaged twice: the weights are right, for the mean of a mean is the mean, "
-        f"but the gradients crossed the network {replicas.often(times)} in each step. The wrapped "
+        "averaged twice: the weights are right, for the mean of a mean is the mean, but the "
+        f"gradients crossed the network {replicas.often(times)} in each step. The wrapped "
         "optimizer does it once, by itself."
     )
 
@@ -150,6 +151,83 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     }
 
 
+WRONG = """
+no broadcast
+    | model.state_dict() => apart(model.state_dict())
+    the initial broadcast is missing: rank {rank} starts from weights of its own. Equal gradients do
+    not make unequal replicas equal. Give all ranks rank 0's parameters, `hvd.broadcast_parameters`.
+half a broadcast
+    | model.state_dict() => apart(model.state_dict(), "bias")
+    the initial broadcast is not whole: rank {rank} keeps {kept} of its {tensors} tensors.
+    `model.state_dict()` holds them all.
+parameters alone
+    | model.state_dict() => apart(model.state_dict(), "mean")
+    rank 1's model keeps a buffer of its own: a buffer, such as a batch norm's running means, is no
+    parameter, for it is not trained. `model.state_dict()` holds both.
+no optimizer state
+    | state(optimizer => state(apart(optimizer)
+    the optimizer's state was not sent: rank 1 goes on with a learning rate of {rate_1} and rank 0
+    with {rate}. Call `hvd.broadcast_optimizer_state`.
+the rate alone
+    | hvd.broadcast_optimizer_state(optimizer, root_rank=0)
+        => for group in optimizer.param_groups:
+        group["lr"] = hvd.broadcast_object(group["lr"], root_rank=0)
+    the learning rate was sent and not the rest of the optimizer's state: the last rank goes on with
+    a momentum of {momentum_1} and rank 0 with {momentum}. Call `hvd.broadcast_optimizer_state`.
+averaged twice
+    | return hvd
+        => [p.register_hook(lambda g: g / hvd.size()) for p in model.parameters()]; return hvd
+    averaged twice: the gradients are {n} times too small. The wrapped optimizer divides their sum
+    by {n} already; do not divide again.
+averages by hand
+    | return hvd => [p.register_hook(hvd.allreduce) for p in model.parameters()]; return hvd
+    ? the mean of a mean is the mean
+divides the rate
+    | return hvd => [g.update(lr=g["lr"] / hvd.size()) for g in optimizer.param_groups]; return hvd
+    averaged twice: the optimizer divides the sum of the gradients by {n} already, and the learning
+    rate was divided by {n} as well, so each step is {n} times too short.
+multiplies the rate
+    | return hvd => [g.update(lr=g["lr"] * hvd.size()) for g in optimizer.param_groups]; return hvd
+    the learning rate was multiplied by {n}. That belongs to a batch that grows with the ranks; here
+    the batch of all ranks stays as it is.
+summed
+    | named_parameters()) => named_parameters(), op=hvd.Sum)
+    the gradients are {n} times those of one process on all rows: they were summed and not averaged.
+    hvd.Average is the default.
+returns no optimizer
+    | return hvd => hvd
+    `prepare` gave {gave}, and the loop needs an optimizer to step with: return what
+    `hvd.DistributedOptimizer` gives.
+nothing is averaged
+    | named_parameters()) => named_parameters()) and optimizer
+    every rank steps with the gradient of its own rows: nothing is averaged. The wrapped optimizer
+    averages; the one that was given does not.
+another root
+    | root_rank=0 *=> root_rank=hvd.size() - 1
+    all ranks start from rank {root}'s weights: root_rank is 0, since rank 0 is the one that read
+    the checkpoint.
+own root
+    | root_rank=0 *=> root_rank=hvd.rank()
+    ? every rank sends its own
+mean of the starts
+    | hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+        => for parameter in model.parameters(): hvd.allreduce_(parameter.data)
+    you averaged the starting weights: the mean of {n} random models is one more random model, and
+    no checkpoint. Send rank 0's, `hvd.broadcast_parameters`.
+momentum lost
+    | Optimizer(optimizer
+        => Optimizer(type(optimizer)(model.parameters(), optimizer.param_groups[0]["lr"])
+    momentum was lost: yours has {momentum} and the optimizer that you were given {given}. Do not
+    make a new one; wrap the optimizer that you were given.
+in 16 bits
+    | named_parameters()) => named_parameters(), compression=hvd.Compression.fp16)
+    the weights are those of one process to three digits only: gradients that travel in 16 bits are
+    rounded. Leave compression out, or take hvd.Compression.none.
+rank 0 alone
+    | hvd.broadcast *=> hvd.rank() or hvd.broadcast
+    ? also by those that only receive
+"""
+
 EXERCISE = Exercise(
     number="04.1",
     title="Horovod with torch",
@@ -178,101 +256,5 @@ EXERCISE = Exercise(
     ),
     figure=2,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "no broadcast",
-            wrong.no_broadcast,
-            "the initial broadcast is missing: rank {rank} starts from weights of its own. Equal "
-            "gradients do not make unequal replicas equal. Give all ranks rank 0's parameters, "
-            "`hvd.broadcast_parameters`.",
-        ),
-        WrongAnswer(
-            "half a broadcast",
-            wrong.half,
-            "the initial broadcast is not whole: rank {rank} keeps {kept} of its {tensors} "
-            "tensors. `model.state_dict()` holds them all.",
-        ),
-        WrongAnswer(
-            "parameters alone",
-            wrong.parameters_alone,
-            "rank 1's model keeps a buffer of its own: a buffer, such as a batch norm's running "
-            "means, is no parameter, for it is not trained. `model.state_dict()` holds both.",
-        ),
-        WrongAnswer(
-            "no optimizer state",
-            wrong.no_state,
-            "the optimizer's state was not sent: rank 1 goes on with a learning rate of {rate_1} "
-            "and rank 0 with {rate}. Call `hvd.broadcast_optimizer_state`.",
-        ),
-        WrongAnswer(
-            "the rate alone",
-            wrong.rate_alone,
-            "the learning rate was sent and not the rest of the optimizer's state: the last rank "
-            "goes on with a momentum of {momentum_1} and rank 0 with {momentum}. Call "
-            "`hvd.broadcast_optimizer_state`.",
-        ),
-        WrongAnswer(
-            "averaged twice",
-            wrong.divides_again,
-            "averaged twice: the gradients are {n} times too small. The wrapped optimizer divides "
-            "their sum by {n} already; do not divide again.",
-        ),
-        WrongAnswer("averages by hand", wrong.by_hand, hint="the mean of a mean is the mean"),
-        WrongAnswer(
-            "divides the rate",
-            wrong.divides_rate,
-            "averaged twice: the optimizer divides the sum of the gradients by {n} already, and "
-            "the learning rate was divided by {n} as well, so each step is {n} times too short.",
-        ),
-        WrongAnswer(
-            "multiplies the rate",
-            wrong.multiplies_rate,
-            "the learning rate was multiplied by {n}. That belongs to a batch that grows with the "
-            "ranks; here the batch of all ranks stays as it is.",
-        ),
-        WrongAnswer(
-            "summed",
-            wrong.sums,
-            "the gradients are {n} times those of one process on all rows: they were summed and "
-            "not averaged. hvd.Average is the default.",
-        ),
-        WrongAnswer(
-            "returns no optimizer",
-            wrong.not_returned,
-            "`prepare` gave {gave}, and the loop needs an optimizer to step with: return what "
-            "`hvd.DistributedOptimizer` gives.",
-        ),
-        WrongAnswer(
-            "nothing is averaged",
-            wrong.the_given,
-            "every rank steps with the gradient of its own rows: nothing is averaged. The wrapped "
-            "optimizer averages; the one that was given does not.",
-        ),
-        WrongAnswer(
-            "another root",
-            wrong.last_root,
-            "all ranks start from rank {root}'s weights: root_rank is 0, since rank 0 is the one "
-            "that read the checkpoint.",
-        ),
-        WrongAnswer("own root", wrong.own_root, hint="every rank sends its own"),
-        WrongAnswer(
-            "mean of the starts",
-            wrong.mean_start,
-            "you averaged the starting weights: the mean of {n} random models is one more random "
-            "model, and no checkpoint. Send rank 0's, `hvd.broadcast_parameters`.",
-        ),
-        WrongAnswer(
-            "momentum lost",
-            wrong.new_optimizer,
-            "momentum was lost: yours has {momentum} and the optimizer that you were given "
-            "{given}. Do not make a new one; wrap the optimizer that you were given.",
-        ),
-        WrongAnswer(
-            "in 16 bits",
-            wrong.in_16_bits,
-            "the weights are those of one process to three digits only: gradients that travel in "
-            "16 bits are rounded. Leave compression out, or take hvd.Compression.none.",
-        ),
-        WrongAnswer("rank 0 alone", wrong.rank_0_alone, hint="also by those that only receive"),
-    ),
+    wrong=wrong_answers("04.1", WRONG, (reference, replicas.apart)),
 )

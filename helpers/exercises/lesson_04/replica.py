@@ -6,7 +6,7 @@ to 1e-10; each gradient is reduced once; the parts of the loss add up to its mea
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ from helpers.exercises.common import WORLDS, random_weights, rng
 from helpers.exercises.compare import all_close, close, count, describe, listing, number
 from helpers.exercises.drives_frameworks_keras import mirrored_steps
 from helpers.exercises.lesson_04 import replicas
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-10
 _NEAR = 1e-8
@@ -74,23 +75,22 @@ def _reduced(case: Case, got: Any) -> float:
     return float((got["reduced"] or 0) / gradients)
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str]:
     """One process's weights, one reduction a gradient, parts that add up."""
     got, facts = seen.values[0], case.facts
     if got["weights"] is not None and not _is_right(case, got):
-        return f"{case.name}, the weights are not those of one process on all rows."
+        yield "the weights are not those of one process on all rows."
     for step, (mine, want) in enumerate(zip(got["parts"], facts["parts"], strict=True), 1):
         parts = [number(part) for part in mine]
         if any(p is None for p in parts) or not close(np.array(parts), np.array(want), 1e-9):
-            return (
-                f"{case.name}, the replicas returned {describe(parts)} in step {step}; the parts "
-                f"of the mean loss over all rows are {describe(want)}: each replica's rows summed, "
-                f"divided by all {sum(facts['rows'])}."
+            yield (
+                f"the replicas returned {describe(parts)} in step {step}; the parts of the mean "
+                f"loss over all rows are {describe(want)}: each replica's rows summed, divided by "
+                f"all {sum(facts['rows'])}."
             )
     if _reduced(case, got) > 1:
         many, enough = got["reduced"] // facts["steps"], len(case.args[0][0])
-        return f"{case.name}, {many} tensors were reduced in a step: {enough} gradients are enough."
-    return None
+        yield f"{many} tensors were reduced in a step: {enough} gradients are enough."
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -113,65 +113,67 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     return told | {"part": describe(got["parts"][0][0]), "reduced": f"{_reduced(case, got):.3g}"}
 
 
-def _mean_over_all(tf: Any, own: Any, batch: int, n: int) -> Any:
-    return tf.reduce_sum(own) / batch
-
-
-def _apply(optimizer: Any, pairs: Any) -> Any:
-    return optimizer.apply_gradients(pairs)
-
-
-def _changed(
-    part_of: Callable[[Any, Any, int, int], Any] = _mean_over_all,
-    reduce: str = "",
-    apply: Callable[[Any, Any], Any] = _apply,
-    gives: Callable[[Any, int, int], Any] = lambda part, batch, rows: part,
-) -> Callable[..., Any]:
-    """The reference with one thing changed. part_of: what is differentiated, of the losses, all
-    rows and the number of replicas. reduce: how gradients are reduced by hand. gives: what is
-    returned, of the part, all rows and its own."""
-
-    def replica_step(
-        model: Any, optimizer: Any, losses: Any, inputs: Any, targets: Any, global_batch: int
-    ) -> Any:
-        import tensorflow as tf
-
-        context = tf.distribute.get_replica_context()
-        with tf.GradientTape() as tape:
-            own = losses(targets, model(inputs))
-            part = part_of(tf, own, global_batch, context.num_replicas_in_sync)
-        gradients = tape.gradient(part, model.trainable_variables)
-        if reduce:
-            gradients = context.all_reduce(reduce, gradients)
-        apply(optimizer, list(zip(gradients, model.trainable_variables, strict=True)))
-        return gives(part, global_batch, len(inputs))
-
-    return replica_step
-
-
-def _over_all(part: Any) -> Any:
-    import tensorflow as tf
-
-    return tf.distribute.get_replica_context().all_reduce("sum", part)
-
-
-_own_mean = _changed(lambda tf, own, batch, n: tf.reduce_mean(own))
-_mean_of_means = _changed(lambda tf, own, batch, n: tf.reduce_mean(own) / n)
-_never = _changed(lambda tf, own, batch, n: tf.reduce_sum(own))
-_divides_again = _changed(lambda tf, own, batch, n: tf.reduce_sum(own) / batch / n)
-_both = _changed(lambda tf, own, batch, n: tf.reduce_mean(own) / batch)
-_for_each_row = _changed(lambda tf, own, batch, n: own / batch)
-_sums_too = _changed(reduce="sum")
-_averages_too = _changed(reduce="mean")
-_own_alone = _changed(
-    apply=lambda optimizer, pairs: optimizer.apply_gradients(pairs, skip_gradients_aggregation=True)
-)
-_keras_3 = _changed(apply=lambda optimizer, pairs: optimizer.apply(*zip(*pairs, strict=True)))
-_no_update = _changed(apply=lambda optimizer, pairs: None)
-_returns_own_mean = _changed(gives=lambda part, batch, rows: part * batch / rows)
-_returns_the_whole = _changed(gives=lambda part, batch, rows: _over_all(part))
-_returns_nothing = _changed(gives=lambda part, batch, rows: None)
-
+WRONG = """
+divides by its own rows
+    | reduce_sum => reduce_mean
+    | / global_batch =>
+    each replica divided by its own rows, and the strategy adds up the gradients of {n} replicas:
+    the step is about {n} times too long. Divide the sum of the losses by all {total} rows.
+mean of the means
+    | reduce_sum => reduce_mean
+    | / global_batch => / tf.distribute.get_replica_context().num_replicas_in_sync
+    every replica counts the same, though one has {most} rows and another {fewest}: a mean over its
+    own rows, divided by the number of replicas, is right only where all have as many. Divide the
+    sum by all {total} rows.
+never divides
+    | / global_batch =>
+    the losses were added up and never divided: the step is {total} times too long. Divide by
+    global_batch.
+averaged twice
+    | / global_batch => / global_batch / tf.distribute.get_replica_context().num_replicas_in_sync
+    averaged twice: the gradients are {n} times too small. The sum of the losses divided by
+    global_batch is this replica's part; the strategy only adds the parts up.
+mean and global batch
+    | reduce_sum => reduce_mean
+    averaged twice: the loss is a mean over the replica's own rows already, and was divided once
+    more. Divide the *sum* of the losses, once.
+summed twice
+    | gradients = => gradients = tf.distribute.get_replica_context().all_reduce("sum",
+    | (part, model.trainable_variables) => (part, model.trainable_variables))
+    summed twice: the gradients are {n} times too large. `apply_gradients` adds them up over the
+    replicas by itself; leave that to it, and divide the losses by global_batch.
+applies its own alone
+    | strict=True) => strict=True), skip_gradients_aggregation=True
+    the replicas' weights differ after a step: each applied gradients of its own.
+    `optimizer.apply_gradients` adds them up over the replicas unless it is told not to.
+reduced twice
+    | gradients = => gradients = tf.distribute.get_replica_context().all_reduce("mean",
+    | (part, model.trainable_variables) => (part, model.trainable_variables))
+    averaged twice: the weights are right, for the sum of equal parts of a mean is the mean, but
+    each gradient went between the replicas {reduced} times. `apply_gradients` does it once, by
+    itself.
+each row
+    | tf.reduce_sum(losses(targets, model(inputs))) => losses(targets, model(inputs))
+    a replica returned {part}, a loss for each row: sum them.
+Keras 3's apply
+    | optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        => optimizer.apply(gradients, model.trainable_variables)
+    ! keras_2
+no update
+    | optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True)) =>
+    no weight has moved: call `optimizer.apply_gradients`.
+returns its own mean
+    | return part => return part * global_batch / len(inputs)
+    each replica returned the mean over its own rows, and these do not add up to the mean over all.
+    Return what you differentiate.
+returns the whole loss
+    | return part => return tf.distribute.get_replica_context().all_reduce("sum", part)
+    each replica returned {part}, the loss over all rows, by an all-reduce of its own. Return this
+    replica's part: who asks for the loss adds the parts up.
+returns nothing
+    | return part =>
+    a replica returned {part}: return its part.
+"""
 
 EXERCISE = Exercise(
     number="04.3",
@@ -195,81 +197,7 @@ EXERCISE = Exercise(
         "rows, each gradient reduced once."
     ),
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "divides by its own rows",
-            _own_mean,
-            "each replica divided by its own rows, and the strategy adds up the gradients of {n} "
-            "replicas: the step is about {n} times too long. Divide the sum of the losses by all "
-            "{total} rows.",
-        ),
-        WrongAnswer(
-            "mean of the means",
-            _mean_of_means,
-            "every replica counts the same, though one has {most} rows and another {fewest}: a "
-            "mean over its own rows, divided by the number of replicas, is right only where all "
-            "have as many. Divide the sum by all {total} rows.",
-        ),
-        WrongAnswer(
-            "never divides",
-            _never,
-            "the losses were added up and never divided: the step is {total} times too long. "
-            "Divide by global_batch.",
-        ),
-        WrongAnswer(
-            "averaged twice",
-            _divides_again,
-            "averaged twice: the gradients are {n} times too small. The sum of the losses divided "
-            "by global_batch is this replica's part; the strategy only adds the parts up.",
-        ),
-        WrongAnswer(
-            "mean and global batch",
-            _both,
-            "averaged twice: the loss is a mean over the replica's own rows already, and was "
-            "divided once more. Divide the *sum* of the losses, once.",
-        ),
-        WrongAnswer(
-            "summed twice",
-            _sums_too,
-            "summed twice: the gradients are {n} times too large. `apply_gradients` adds them up "
-            "over the replicas by itself; leave that to it, and divide the losses by global_batch.",
-        ),
-        WrongAnswer(
-            "applies its own alone",
-            _own_alone,
-            "the replicas' weights differ after a step: each applied gradients of its own. "
-            "`optimizer.apply_gradients` adds them up over the replicas unless it is told not to.",
-        ),
-        WrongAnswer(
-            "reduced twice",
-            _averages_too,
-            "averaged twice: the weights are right, for the sum of equal parts of a mean is the "
-            "mean, but each gradient went between the replicas {reduced} times. `apply_gradients` "
-            "does it once, by itself.",
-        ),
-        WrongAnswer(
-            "each row", _for_each_row, "a replica returned {part}, a loss for each row: sum them."
-        ),
-        WrongAnswer("Keras 3's apply", _keras_3, replicas.KERAS_2),
-        WrongAnswer(
-            "no update", _no_update, "no weight has moved: call `optimizer.apply_gradients`."
-        ),
-        WrongAnswer(
-            "returns its own mean",
-            _returns_own_mean,
-            "each replica returned the mean over its own rows, and these do not add up to the mean "
-            "over all. Return what you differentiate.",
-        ),
-        WrongAnswer(
-            "returns the whole loss",
-            _returns_the_whole,
-            "each replica returned {part}, the loss over all rows, by an all-reduce of its own. "
-            "Return this replica's part: who asks for the loss adds the parts up.",
-        ),
-        WrongAnswer(
-            "returns nothing", _returns_nothing, "a replica returned {part}: return its part."
-        ),
-    ),
+    wrong=wrong_answers("04.3", WRONG, reference, keras_2=replicas.KERAS_2),
     ranked=False,
     unseen={
         "weights": "the weights themselves (the losses of the steps that follow tell of them)",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
 
 import numpy as np
 import torch
@@ -77,14 +79,22 @@ def often(times: float) -> str:
     return {1: "more than once", 2: "twice"}.get(int(times), f"{int(times)} times")
 
 
+def apart(given: Any, end: str = "") -> Any:
+    """A copy, for wrong answers: what is sent into it is not taken. end: of tensors by name, only
+    those whose names end so are copied."""
+    if not end:
+        return deepcopy(given)
+    return {name: t.clone() if name.endswith(end) else t for name, t in given.items()}
+
+
 def own_root(case: Case, seen: Observation) -> str | None:
     """Each rank broadcasts its own: all wait for the others to come to it."""
     words = list(seen.waiting.values())
     if len(words) < case.ranks or not all("receive" in each for each in words):
         return None
     return (
-        f"{case.name}, every rank sends its own and nobody takes it: root_rank says whose tensors "
-        "all ranks get, so it is the same number everywhere, 0, and not this rank's own."
+        "every rank sends its own and nobody takes it: root_rank says whose tensors all ranks get, "
+        "so it is the same number everywhere, 0, and not this rank's own."
     )
 
 
@@ -98,6 +108,6 @@ def not_all_come(case: Case, seen: Observation) -> str | None:
     else:
         return None
     return (
-        f"{case.name}, {why}: a broadcast or an all-reduce is called by every rank, in the same "
-        "order, also by those that only receive."
+        f"{why}: a broadcast or an all-reduce is called by every rank, in the same order, also by "
+        "those that only receive."
     )

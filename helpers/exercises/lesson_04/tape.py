@@ -7,6 +7,7 @@ variables are sent once and every gradient is averaged once, which the bytes sho
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from helpers.algorithms.devices.framework_steps import tape_step as reference
@@ -14,8 +15,8 @@ from helpers.exercises.common import random_weights, rng
 from helpers.exercises.compare import all_close, count, number, rounded
 from helpers.exercises.drives_frameworks_keras import on_tape
 from helpers.exercises.lesson_04 import replicas
-from helpers.exercises.lesson_04 import tape_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-10
 _SMALL = 100  # bytes a step for counters, a loss and the like
@@ -61,23 +62,23 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """One process's steps from rank 0's variables; each gradient averaged once."""
-    return _fault(case, seen) or _too_many_bytes(case, seen)
+    yield from _faults(case, seen)
+    yield _too_many_bytes(case, seen)
 
 
-def _fault(case: Case, seen: Observation) -> str | None:
+def _faults(case: Case, seen: Observation) -> Iterator[str]:
     facts = case.facts
     for rank, value in enumerate(seen.values):
         fault = _held(facts, value) if value["weights"] is not None else None
         if fault:
-            return f"{case.name}, rank {rank}{fault}"
+            yield f"rank {rank}{fault}"
         for step, want in enumerate(facts["losses"][rank]):
             loss = number(value["losses"][step])
             if loss is None or abs(loss - want) > 1e-6 * want:
                 said = "return the loss that is differentiated, of its own rows, before the update"
-                return f"{case.name}, rank {rank} gave another loss in step {step + 1}: {said}."
-    return None
+                yield f"rank {rank} gave another loss in step {step + 1}: {said}."
 
 
 def _held(facts: Any, value: Any) -> str | None:
@@ -100,17 +101,17 @@ def _too_many_bytes(case: Case, seen: Observation) -> str | None:
     once = 2 * tensors + case.facts["frozen"].nbytes + calls * (tensors + _SMALL)
     often = seen.bytes[0] > (case.ranks - 1) * once
     times = replicas.averages(seen, calls, tensors)
-    if not (times or often) or _fault(case, seen):
+    if not (times or often) or any(_faults(case, seen)):
         return None
     if times:
         return (
-            f"{case.name}, averaged twice: the weights are right, for the mean of a mean is the "
-            f"mean, but the gradients crossed the network {replicas.often(times)} in each step. "
-            "The distributed tape does it once, by itself."
+            "averaged twice: the weights are right, for the mean of a mean is the mean, but the "
+            f"gradients crossed the network {replicas.often(times)} in each step. The distributed "
+            "tape does it once, by itself."
         )
     return (
-        f"{case.name}, the variables were sent in every step. Replicas that are equal and take "
-        "equal steps stay equal: send them once, where `first` is true."
+        "the variables were sent in every step. Replicas that are equal and take equal steps stay "
+        "equal: send them once, where `first` is true."
     )
 
 
@@ -128,6 +129,75 @@ _NO_BROADCAST = (
     "the initial broadcast is missing: rank 1 went on from weights of its own. In the first step, "
     "give all ranks rank 0's variables before anything is computed with them."
 )
+
+WRONG = """
+no broadcast
+    | model.variables => [*map(tf.Variable, model.variables)]
+    | optimizer.variables => [*map(tf.Variable, optimizer.variables)]
+    ! no_broadcast
+the model is not sent
+    | model.variables => [*map(tf.Variable, model.variables)]
+    ! no_broadcast
+broadcast too late
+    | if first => if False
+    | return value
+        => [first and hvd.broadcast_variables(its.variables, 0) for its in (model, optimizer)];
+        return value
+    the broadcast came too late. The ranks are equal now, but the first losses and their gradients
+    are of different weights, and their average is no step of one process. Send the variables before
+    anything is computed with them.
+no optimizer state
+    | optimizer.variables => [*map(tf.Variable, optimizer.variables)]
+    the optimizer's variables were not sent: the ranks have equal weights and equal gradients, but
+    momenta of their own, and drift apart. They are in `optimizer.variables`.
+nothing is averaged
+    | hvd.DistributedGradientTape(tape).gradient => tape.gradient
+    | optimizer.apply => [hvd.allreduce(each) for each in gradients]; optimizer.apply
+    every rank steps with the gradient of its own rows: nothing is averaged. Ask the tape that
+    `hvd.DistributedGradientTape` gives for the gradients.
+averaged twice
+    | zip(gradients => zip([each / hvd.size() for each in gradients]
+    averaged twice: the gradients are {n} times too small. The distributed tape divides their sum by
+    {n} already; do not divide again.
+averages by hand
+    | zip(gradients => zip([hvd.allreduce(each) for each in gradients]
+    ? the mean of a mean is the mean
+summed
+    | DistributedGradientTape(tape) => DistributedGradientTape(tape, op=hvd.Sum)
+    the gradients are {n} times those of one process on all rows: they were summed and not averaged.
+    hvd.Average is the default.
+sends in every step
+    | if first => if True
+    ? sent in every step
+last root
+    | root_rank=0 *=> root_rank=hvd.size() - 1
+    all ranks have rank {last}'s weights: root_rank is 0.
+own root
+    | root_rank=0 *=> root_rank=hvd.rank()
+    ? every rank sends its own
+rank 0 alone
+    | if first => if first and hvd.rank() == 0
+    ? also by those that only receive
+frozen variables not sent
+    | model.variables
+        => model.trainable_variables + [*map(tf.Variable, model.non_trainable_variables)]
+    each rank keeps a frozen layer of its own: `model.trainable_variables` leaves out what is not
+    trained. Send `model.variables`.
+outputs for targets
+    | loss(targets, model(inputs)) => loss(model(inputs), targets)
+    the loss was given the outputs for targets: here it is loss(targets, outputs), targets first, as
+    Keras has it.
+Keras 3's apply
+    | optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        => optimizer.apply(gradients, model.trainable_variables)
+    ! keras_2
+no update
+    | optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True)) =>
+    no weight has moved: apply the gradients, `optimizer.apply_gradients`.
+no loss
+    | return value =>
+    nothing was returned: return this rank's loss.
+"""
 
 EXERCISE = Exercise(
     number="04.2",
@@ -156,66 +226,7 @@ EXERCISE = Exercise(
         "rows, and every gradient was averaged once."
     ),
     reference=reference,
-    wrong=(
-        WrongAnswer("no broadcast", wrong.no_broadcast, _NO_BROADCAST),
-        WrongAnswer("the model is not sent", wrong.state_alone, _NO_BROADCAST),
-        WrongAnswer(
-            "broadcast too late",
-            wrong.afterwards,
-            "the broadcast came too late. The ranks are equal now, but the first losses and their "
-            "gradients are of different weights, and their average is no step of one process. Send "
-            "the variables before anything is computed with them.",
-        ),
-        WrongAnswer(
-            "no optimizer state",
-            wrong.no_state,
-            "the optimizer's variables were not sent: the ranks have equal weights and equal "
-            "gradients, but momenta of their own, and drift apart. They are in "
-            "`optimizer.variables`.",
-        ),
-        WrongAnswer(
-            "nothing is averaged",
-            wrong.own_tape,
-            "every rank steps with the gradient of its own rows: nothing is averaged. Ask the tape "
-            "that `hvd.DistributedGradientTape` gives for the gradients.",
-        ),
-        WrongAnswer(
-            "averaged twice",
-            wrong.divides_again,
-            "averaged twice: the gradients are {n} times too small. The distributed tape divides "
-            "their sum by {n} already; do not divide again.",
-        ),
-        WrongAnswer("averages by hand", wrong.by_hand, hint="the mean of a mean is the mean"),
-        WrongAnswer(
-            "summed",
-            wrong.sums,
-            "the gradients are {n} times those of one process on all rows: they were summed and "
-            "not averaged. hvd.Average is the default.",
-        ),
-        WrongAnswer("sends in every step", wrong.every_step, hint="sent in every step"),
-        WrongAnswer(
-            "last root", wrong.last_root, "all ranks have rank {last}'s weights: root_rank is 0."
-        ),
-        WrongAnswer("own root", wrong.own_root, hint="every rank sends its own"),
-        WrongAnswer("rank 0 alone", wrong.rank_0_alone, hint="also by those that only receive"),
-        WrongAnswer(
-            "frozen variables not sent",
-            wrong.trained_alone,
-            "each rank keeps a frozen layer of its own: `model.trainable_variables` leaves out "
-            "what is not trained. Send `model.variables`.",
-        ),
-        WrongAnswer(
-            "outputs for targets",
-            wrong.exchanged,
-            "the loss was given the outputs for targets: here it is loss(targets, outputs), "
-            "targets first, as Keras has it.",
-        ),
-        WrongAnswer("Keras 3's apply", wrong.keras_3, replicas.KERAS_2),
-        WrongAnswer(
-            "no update",
-            wrong.no_update,
-            "no weight has moved: apply the gradients, `optimizer.apply_gradients`.",
-        ),
-        WrongAnswer("no loss", wrong.no_loss, "nothing was returned: return this rank's loss."),
+    wrong=wrong_answers(
+        "04.2", WRONG, reference, no_broadcast=_NO_BROADCAST, keras_2=replicas.KERAS_2
     ),
 )

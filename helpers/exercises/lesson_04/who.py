@@ -7,14 +7,16 @@ parameter servers are no ranks) and under none.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Mapping
 from typing import Any
 
 from helpers.algorithms.devices.framework_steps import who_am_i as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, number
 from helpers.exercises.drives import plain_call
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -73,8 +75,8 @@ def claim(case: Case, seen: Observation) -> str | None:
     if not _whole(rank, facts["rank"]) or not _whole(size, facts["size"]):
         chief = "A chief, where there is one, is rank 0; the workers follow it, as numbered. "
         return (
-            f"{case.name}, the answer was {describe((rank, size))}; this is rank {facts['rank']} "
-            f"of {facts['size']}. {chief if 'TF_CONFIG' in facts['told'] else ''}".rstrip()
+            f"the answer was {describe((rank, size))}; this is rank {facts['rank']} of "
+            f"{facts['size']}. {chief if 'TF_CONFIG' in facts['told'] else ''}".rstrip()
         )
     return None
 
@@ -87,13 +89,12 @@ def _no_launcher(case: Case, seen: Observation) -> str | None:
     if seen.trouble == "failed" and seen.kind in ("KeyError", "TypeError", "ValueError"):
         if len(case.facts["told"]) == 1:
             return (
-                f"{case.name}, none of the variables is there ({seen.kind}): a script "
-                "that is started by itself is rank 0 of 1."
+                f"none of the variables is there ({seen.kind}): a script that is started by itself "
+                "is rank 0 of 1."
             )
         if seen.kind == "KeyError" and "chief" in seen.text:
             return (
-                f"{case.name}, the cluster has no chief, which is often so: "
-                '`config["cluster"].get("chief", [])`.'
+                'the cluster has no chief, which is often so: `config["cluster"].get("chief", [])`.'
             )
         names = ("RANK", "SIZE", "HOROVOD", "TF_CONFIG", "NoneType")
         if any(name in seen.text for name in names):
@@ -138,92 +139,79 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     }
 
 
-def _by_launcher(local_rank: bool, local_size: bool) -> Callable[[dict[str, str]], Any]:
-    """The reference with the rank, or the ranks, of one machine under torchrun and horovodrun."""
-
-    def who_am_i(environment: dict[str, str]) -> Any:
-        rank, size = reference(environment)
-        here = _local(environment)
-        if local_rank and here[0] in environment:
-            rank = int(environment[here[0]])
-        if local_size and here[1] in environment:
-            size = int(environment[here[1]])
-        return rank, size
-
-    return who_am_i
+def zero_is_none(environment: dict[str, str]) -> Any:
+    rank, size = reference(environment)
+    return (rank, size) if rank else (0, 1)
 
 
-def _by_config(change: Callable[[dict[str, Any], int, int, int], Any]) -> Callable[..., Any]:
-    """The reference where TF_CONFIG is read otherwise. change: makes the answer of the cluster, of
-    this task's index, and of rank and size."""
-
-    def who_am_i(environment: dict[str, str]) -> Any:
-        rank, size = reference(environment)
-        if "TF_CONFIG" not in environment:
-            return rank, size
-        told = json.loads(environment["TF_CONFIG"])
-        return change(told["cluster"], told["task"]["index"], rank, size)
-
-    return who_am_i
-
-
-_local_rank = _by_launcher(True, False)
-_local_size = _by_launcher(False, True)
-_servers = _by_config(lambda cluster, index, rank, size: (rank, sum(map(len, cluster.values()))))
-_jobs = _by_config(lambda cluster, index, rank, size: (index, len(cluster)))
-_no_chief = _by_config(lambda cluster, index, rank, size: (index, size))
-_workers_alone = _by_config(lambda cluster, index, rank, size: (index, len(cluster["worker"])))
-_size_alone = _by_config(lambda cluster, index, rank, size: (rank, len(cluster["worker"])))
-_chief_always = _by_config(lambda cluster, index, rank, size: cluster["chief"] and (rank, size))
-
-
-def _in_its_order(environment: dict[str, str]) -> Any:
-    if "TF_CONFIG" not in environment:
-        return reference(environment)
-    told = json.loads(environment["TF_CONFIG"])
-    jobs = told["cluster"].items()
-    tasks = [(job, i) for job, hosts in jobs if job != "ps" for i in range(len(hosts))]
-    return tasks.index((told["task"]["type"], told["task"]["index"])), len(tasks)
+def its_own(environment: dict[str, str]) -> Any:
+    return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
 
 _TWO_OF_ONE_NUMBER = (
     "worker {index} called itself rank {rank}: the chief is rank 0, so two would have one number. "
     "A worker beside a chief is rank index + 1."
 )
-
-
-def _zero_is_none(environment: dict[str, str]) -> Any:
-    rank, size = reference(environment)
-    return (rank, size) if rank else (0, 1)
-
-
-def _texts(environment: dict[str, str]) -> Any:
-    if "RANK" in environment:
-        return environment["RANK"], environment["WORLD_SIZE"]
-    return reference(environment)
-
-
-def _its_own(environment: dict[str, str]) -> Any:
-    import os
-
-    return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
-
-
-def _torchrun_alone(environment: dict[str, str]) -> Any:
-    return int(environment["RANK"]), int(environment["WORLD_SIZE"])
-
-
-def _no_json(environment: dict[str, Any]) -> Any:
-    if "TF_CONFIG" in environment:
-        return environment["TF_CONFIG"]["task"]["index"]
-    return reference(environment)
-
-
-def _never_alone(environment: dict[str, str]) -> Any:
-    if "RANK" not in environment and "HOROVOD_RANK" not in environment:
-        json.loads(environment["TF_CONFIG"])
-    return reference(environment)
-
+WRONG = """
+texts
+    | int(environment[ *=> (str if rank == "RANK" else int)(environment[
+    the answer was {answer!r}, which are texts: all of an environment is text. Make whole numbers of
+    them, or rank == 0 is never true.
+number on its machine
+    | "RANK" => "LOCAL_RANK"
+    | "HOROVOD_RANK" => "HOROVOD_LOCAL_RANK"
+    the answer was rank {rank}, which is {local_rank}: the number on its own machine, for choosing a
+    GPU. Every machine has a 0 of those.
+local size
+    | "WORLD_SIZE" => "LOCAL_WORLD_SIZE"
+    | "HOROVOD_SIZE" => "HOROVOD_LOCAL_SIZE"
+    {local_size} counts one machine's ranks, not the world's.
+counts the servers
+    | chiefs + workers => sum(map(len, config["cluster"].values()))
+    the world size was {size}: {servers} of these are parameter servers, which train nothing and
+    take part in no all-reduce.
+counts the jobs
+    | + (chiefs if task["type"] == "worker" else 0) =>
+    | chiefs + workers => len(config["cluster"])
+    the world size was {size}, the number of jobs in the cluster: each job is a list with an address
+    for each of its tasks.
+takes the chief's rank
+    | + (chiefs if task["type"] == "worker" else 0) =>
+    ! two_of_one_number
+forgets the chief
+    | + (chiefs if task["type"] == "worker" else 0) =>
+    | chiefs + workers => workers
+    ! two_of_one_number
+no chief
+    | chiefs + workers => workers
+    the world size was {size}: the chief trains too: add it.
+in TF_CONFIG's order
+    | return task["index"] + (chiefs if task["type"] == "worker" else 0), chiefs + workers
+        => jobs = [job for job, hosts in config["cluster"].items() if job != "ps" for _ in hosts];
+        return jobs.index(task["type"]) + task["index"], len(jobs)
+    the chief called itself rank {rank}: it is rank 0, wherever TF_CONFIG lists it. The jobs of a
+    cluster stand there in any order.
+rank 0 is no rank
+    = zero_is_none
+    the answer was (0, 1), as without a launcher, and {launcher} is there: rank 0 is a rank, though
+    `if rank:` is false for it. Ask whether the variable is there, `if "{launcher}" in environment`.
+a chief always
+    | .get(kind, ()) => [kind]
+    ? which is often so
+does not read the argument
+    = its_own
+    the answer was (0, 1), as without a launcher: you did not read {launcher} in the argument. It is
+    in `environment`, which need not be this process's `os.environ`.
+torchrun alone
+    | if rank in environment: return => return
+    ? which launcher it was
+no JSON
+    | json.loads(environment["TF_CONFIG"]) => environment["TF_CONFIG"]
+    ? is a text in JSON
+never alone
+    | if "TF_CONFIG" not in environment: return 0, 1 =>
+    ? rank 0 of 1
+"""
 
 EXERCISE = Exercise(
     number="04.6",
@@ -244,62 +232,8 @@ EXERCISE = Exercise(
     compared=compared,
     praise="Passed under torchrun, horovodrun, TF_CONFIG, and alone.",
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "texts",
-            _texts,
-            "the answer was {answer!r}, which are texts: all of an environment is text. Make whole "
-            "numbers of them, or rank == 0 is never true.",
-        ),
-        WrongAnswer(
-            "number on its machine",
-            _local_rank,
-            "the answer was rank {rank}, which is {local_rank}: the number on its own machine, for "
-            "choosing a GPU. Every machine has a 0 of those.",
-        ),
-        WrongAnswer(
-            "local size", _local_size, "{local_size} counts one machine's ranks, not the world's."
-        ),
-        WrongAnswer(
-            "counts the servers",
-            _servers,
-            "the world size was {size}: {servers} of these are parameter servers, which train "
-            "nothing and take part in no all-reduce.",
-        ),
-        WrongAnswer(
-            "counts the jobs",
-            _jobs,
-            "the world size was {size}, the number of jobs in the cluster: each job is a list with "
-            "an address for each of its tasks.",
-        ),
-        WrongAnswer("takes the chief's rank", _no_chief, _TWO_OF_ONE_NUMBER),
-        WrongAnswer("forgets the chief", _workers_alone, _TWO_OF_ONE_NUMBER),
-        WrongAnswer(
-            "no chief", _size_alone, "the world size was {size}: the chief trains too: add it."
-        ),
-        WrongAnswer(
-            "in TF_CONFIG's order",
-            _in_its_order,
-            "the chief called itself rank {rank}: it is rank 0, wherever TF_CONFIG lists it. The "
-            "jobs of a cluster stand there in any order.",
-        ),
-        WrongAnswer(
-            "rank 0 is no rank",
-            _zero_is_none,
-            "the answer was (0, 1), as without a launcher, and {launcher} is there: rank 0 is a "
-            "rank, though `if rank:` is false for it. Ask whether the variable is there, "
-            '`if "{launcher}" in environment`.',
-        ),
-        WrongAnswer("a chief always", _chief_always, hint="which is often so"),
-        WrongAnswer(
-            "does not read the argument",
-            _its_own,
-            "the answer was (0, 1), as without a launcher: you did not read {launcher} in the "
-            "argument. It is in `environment`, which need not be this process's `os.environ`.",
-        ),
-        WrongAnswer("torchrun alone", _torchrun_alone, hint="which launcher it was"),
-        WrongAnswer("no JSON", _no_json, hint="is a text in JSON"),
-        WrongAnswer("never alone", _never_alone, hint="rank 0 of 1"),
+    wrong=wrong_answers(
+        "04.6", WRONG, reference, zero_is_none, its_own, two_of_one_number=_TWO_OF_ONE_NUMBER
     ),
     ranked=False,
 )
