@@ -128,7 +128,7 @@ def wrote(case: Case, seen: Observation) -> Iterator[str]:
 def gathered(case: Case, seen: Observation) -> Iterator[str]:
     """Hidden units were put together, and multiplied by all of `down`."""
     most, share = _most(seen), max(case.facts["shares"])
-    if all(_right(case, seen)) and sum(seen.bytes) and most > share:
+    if all(_right(case, seen)) and sum(seen.bytes) > 0 and most > share:
         yield (
             f"the result is right, but a rank makes {most} multiplications where its share is "
             f"{share}: after the hidden units were put together, every rank multiplied by all of "
