@@ -6,15 +6,17 @@ relative errors gives them: with absolute ones the largest message drowns the sm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from helpers.algorithms.messages.cost_model import fit_latency_bandwidth
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, number, short
 from helpers.exercises.drives import plain_call
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
 _SIZES = [4**k for k in range(3, 13)]  # 64 B to 16 MiB
 _NOISE = 0.04
@@ -72,7 +74,7 @@ def claim(case: Case, seen: Observation) -> str | None:
         return None
     sign, got, want = found
     unit = {"α": "s", "β": "s/B"}[sign]
-    return f"{case.name}, your {sign} is {short(got)} {unit} instead of {short(want)}."
+    return f"your {sign} is {short(got)} {unit} instead of {short(want)}."
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -100,53 +102,47 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(sizes: list[int], seconds: list[float]) -> tuple[float, float]:
     """The course's own."""
-    from helpers.algorithms.messages.cost_model import fit_latency_bandwidth
-
     alpha, beta = fit_latency_bandwidth(sizes, seconds)
     return alpha, beta
 
 
-def _after(change: Callable[[float, float], tuple[float, float]]) -> Callable[..., Any]:
-    """The reference with something done to α and β."""
-
-    def fit(sizes: list[int], seconds: list[float]) -> Any:
-        return change(*reference(sizes, seconds))
-
-    return fit
-
-
-_swapped = _after(lambda alpha, beta: (beta, alpha))
-_bandwidth = _after(lambda alpha, beta: (alpha, 1 / beta))
-_milliseconds = _after(lambda alpha, beta: (alpha * 1e3, beta))
-_microseconds = _after(lambda alpha, beta: (alpha * 1e6, beta))
-
-
-def _weighted(power: float) -> Callable[..., Any]:
-    """Errors divided by a power of the time."""
-
-    def fit(sizes: list[int], seconds: list[float]) -> Any:
-        beta, alpha = np.polyfit(sizes, seconds, 1, w=np.array(seconds) ** -power)
-        return float(alpha), float(beta)
-
-    return fit
-
-
-_absolute = _weighted(0.0)
-_by_the_root = _weighted(0.5)
-
-
-def _ends_only(sizes: list[int], seconds: list[float]) -> Any:
-    return seconds[0], seconds[-1] / sizes[-1]
-
-
-def _two_points(sizes: list[int], seconds: list[float]) -> Any:
-    beta = (seconds[-1] - seconds[0]) / (sizes[-1] - sizes[0])
-    return seconds[0] - beta * sizes[0], beta
-
-
-def _through_origin(sizes: list[int], seconds: list[float]) -> Any:
-    return 0.0, float(np.dot(sizes, seconds) / np.dot(sizes, sizes))
-
+WRONG = """
+α and β swapped
+    | return alpha, beta => return beta, alpha
+    α and β are swapped: return (α, β), the seconds a message first, then those a byte.
+the bandwidth for β
+    | return alpha, beta => return alpha, 1 / beta
+    Your β is {beta}: that is the bandwidth, in bytes a second. β is one over it, in seconds a byte.
+α in milliseconds
+    | return alpha, => return alpha * 1e3,
+    Your α is in ms; give it in seconds.
+α in microseconds
+    | return alpha, => return alpha * 1e6,
+    Your α is in µs; give it in seconds.
+no latency
+    | return alpha, beta => return 0.0, float(np.dot(sizes, seconds) / np.dot(sizes, sizes))
+    your α is 0: a line through the origin has no latency. Fit seconds = α + size · β.
+the smallest message for α
+    | return alpha, beta => return seconds[0], seconds[-1] / sizes[-1]
+    your α is the time of the smallest message as it is: that contains its bytes' time and its
+    error. Fit both numbers to all the points.
+a line through two points
+    | alpha, beta = fit_latency_bandwidth(sizes, seconds)
+        => beta = (seconds[-1] - seconds[0]) / (sizes[-1] - sizes[0]);
+        alpha = seconds[0] - beta * sizes[0]
+    your line goes through the first and the last point alone, and takes over their errors. Fit it
+    to all the points, each equation divided by its time.
+absolute errors
+    | alpha, beta = fit_latency_bandwidth(sizes, seconds)
+        => beta, alpha = map(float, np.polyfit(sizes, seconds, 1))
+    your α is {alpha} µs: the largest message, off by {off} µs, drowns all the small ones. Make the
+    relative errors small: divide each equation by its time.
+relative to the root of the time
+    | alpha, beta = fit_latency_bandwidth(sizes, seconds)
+        => beta, alpha = map(float, np.polyfit(sizes, seconds, 1, w=np.array(seconds) ** -0.5))
+    each error counts relative to the square root of its time: divide it by the time itself before
+    you square it. A weight of 1/t on the square is not enough.
+"""
 
 EXERCISE = Exercise(
     number="02.4",
@@ -166,49 +162,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "α and β swapped",
-            _swapped,
-            "α and β are swapped: return (α, β), the seconds a message first, then those a byte.",
-        ),
-        WrongAnswer(
-            "the bandwidth for β",
-            _bandwidth,
-            "Your β is {beta}: that is the bandwidth, in bytes a second. β is one over it, in "
-            "seconds a byte.",
-        ),
-        WrongAnswer("α in milliseconds", _milliseconds, "Your α is in ms; give it in seconds."),
-        WrongAnswer("α in microseconds", _microseconds, "Your α is in µs; give it in seconds."),
-        WrongAnswer(
-            "no latency",
-            _through_origin,
-            "your α is 0: a line through the origin has no latency. Fit seconds = α + size · β.",
-        ),
-        WrongAnswer(
-            "the smallest message for α",
-            _ends_only,
-            "your α is the time of the smallest message as it is: that contains its bytes' time "
-            "and its error. Fit both numbers to all the points.",
-        ),
-        WrongAnswer(
-            "a line through two points",
-            _two_points,
-            "your line goes through the first and the last point alone, and takes over their "
-            "errors. Fit it to all the points, each equation divided by its time.",
-        ),
-        WrongAnswer(
-            "absolute errors",
-            _absolute,
-            "your α is {alpha} µs: the largest message, off by {off} µs, drowns all the small "
-            "ones. Make the relative errors small: divide each equation by its time.",
-        ),
-        WrongAnswer(
-            "relative to the root of the time",
-            _by_the_root,
-            "each error counts relative to the square root of its time: divide it by the time "
-            "itself before you square it. A weight of 1/t on the square is not enough.",
-        ),
-    ),
+    wrong=wrong_answers("02.4", WRONG, reference),
     ranked=False,
 )

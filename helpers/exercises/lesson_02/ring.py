@@ -2,22 +2,23 @@
 
 The claim: each rank sends 2(N − 1) messages, all to the same neighbour, and 2(N − 1)/N of the
 tensor, all ranks at the same time. Padding every chunk to ⌈n/N⌉ is let pass.
+21 wrong answers make this file long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from helpers.algorithms.messages.collectives import all_reduce_ring as reference
+from helpers.algorithms.messages.collectives import all_reduce_ring, chunk_bounds
 from helpers.exercises.common import after, compared_in_place, rng, self_hint
 from helpers.exercises.compare import close, count, times, worlds
 from helpers.exercises.drives import in_place
 from helpers.exercises.drives_requests import not_waited
-from helpers.exercises.lesson_02 import ring_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _ITEM = 4  # bytes of a float32
 _LATENCY, _BANDWIDTH = 50e-6, 1e6
@@ -59,24 +60,25 @@ def _right_values(case: Case, seen: Observation) -> bool:
     return all(close(got, sum_of(case), 1e-6) for got in after(seen))
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The sum everywhere, by 2(N − 1) chunks a rank to one neighbour."""
     for rank, got in enumerate(after(seen)):
         if not close(got, sum_of(case), 1e-6):
-            return f"{case.name}, rank {rank}'s tensor is not the sum over all ranks."
+            yield f"rank {rank}'s tensor is not the sum over all ranks."
     n = case.ranks
     for rank in range(n):
         if seen.bytes[rank] > _most(case):
-            return (
-                f"{case.name}, rank {rank} sent {seen.bytes[rank]} B; 2(N − 1)/N of the tensor "
-                f"are {_most(case)} B at most."
+            yield (
+                f"rank {rank} sent {seen.bytes[rank]} B; 2(N − 1)/N of the tensor are "
+                f"{_most(case)} B at most."
             )
         if seen.messages[rank] != 2 * (n - 1):
             sent = count(seen.messages[rank], "message")
-            return f"{case.name}, rank {rank} sent {sent}; a ring sends 2(N − 1) = {2 * (n - 1)}."
+            yield f"rank {rank} sent {sent}; a ring sends 2(N − 1) = {2 * (n - 1)}."
         if len(set(seen.sent[rank])) > 1:
-            return f"{case.name}, rank {rank} sent to several ranks; a ring has one neighbour."
-    return not_waited(case, seen) or _takes_turns(case, seen)
+            yield f"rank {rank} sent to several ranks; a ring has one neighbour."
+    yield not_waited(case, seen)
+    yield from _takes_turns(case, seen)
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -93,59 +95,176 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     }
 
 
-def _other_steps(case: Case, seen: Observation) -> str | None:
-    n = case.ranks
-    if len(set(seen.messages)) > 1 or abs(seen.messages[0] - 2 * (n - 1)) not in (1, 2):
-        return None
-    if any(b >= _length(case) * _ITEM * m for b, m in zip(seen.bytes, seen.messages, strict=True)):
-        return None  # whole tensors
-    return (
-        f"{case.name}, rank 0 sent {count(seen.messages[0], 'message')} where the ring has "
-        f"2(N − 1) = {2 * (n - 1)}: each half has N − 1 steps, one less than there are chunks."
-    )
+def _other_steps(case: Case, seen: Observation) -> Iterator[str]:
+    n, whole = case.ranks, _length(case) * _ITEM
+    chunks = all(b < whole * m for b, m in zip(seen.bytes, seen.messages, strict=True))
+    other = len(set(seen.messages)) == 1 and abs(seen.messages[0] - 2 * (n - 1)) in (1, 2)
+    if other and chunks:
+        yield (
+            f"rank 0 sent {count(seen.messages[0], 'message')} where the ring has 2(N − 1) = "
+            f"{2 * (n - 1)}: each half has N − 1 steps, one less than there are chunks."
+        )
 
 
-def _takes_turns(case: Case, seen: Observation) -> str | None:
+def _takes_turns(case: Case, seen: Observation) -> Iterator[str]:
     """Right in all but the time: a step takes more than one message's."""
     steps = 2 * (case.ranks - 1) * _LATENCY + _most(case) / _BANDWIDTH
     sent = set(seen.messages) == {2 * (case.ranks - 1)} and max(seen.bytes) <= _most(case)
-    if max(seen.seconds) <= 1.2 * steps or not sent or not _right_values(case, seen):
-        return None
-    return (
-        f"{case.name}, the sum is right, but it took {times(max(seen.seconds), steps)} the time of "
-        f"{2 * (case.ranks - 1)} messages: ranks wait for a turn, or at a barrier. In each step "
-        "all send at the same time: start with `comm.isend`, receive, then `wait()`."
-    )
+    if max(seen.seconds) > 1.2 * steps and sent and _right_values(case, seen):
+        yield (
+            f"the sum is right, but it took {times(max(seen.seconds), steps)} the time of "
+            f"{2 * (case.ranks - 1)} messages: ranks wait for a turn, or at a barrier. In each "
+            "step all send at the same time: start with `comm.isend`, receive, then `wait()`."
+        )
 
 
-def _everybody_sends(case: Case, seen: Observation) -> str | None:
-    if sum("send" in words for words in seen.waiting.values()) < case.ranks:
-        return None
-    return (
-        f"{case.name}, all ranks wait to send and none receives: rank 0 {seen.waiting[0]}, which "
-        "waits too. Start the sending with `comm.isend`, receive, then `wait()`."
-    )
+def _everybody_sends(case: Case, seen: Observation) -> Iterator[str]:
+    if sum("send" in words for words in seen.waiting.values()) >= case.ranks:
+        yield (
+            f"all ranks wait to send and none receives: rank 0 {seen.waiting[0]}, which waits too. "
+            "Start the sending with `comm.isend`, receive, then `wait()`."
+        )
 
 
-def _short_chunks(case: Case, seen: Observation) -> str | None:
-    if seen.kind != "IndexError" or _length(case) % case.ranks == 0:
-        return None
-    return (
-        f"{case.name}, rank {seen.rank} asks for a chunk that is not there: `torch.chunk` and "
-        "`split` may give fewer than N pieces. Cut at ⌊r·n/N⌋, which always gives N."
-    )
+def _short_chunks(case: Case, seen: Observation) -> Iterator[str]:
+    if seen.kind == "IndexError" and _length(case) % case.ranks:
+        yield (
+            f"rank {seen.rank} asks for a chunk that is not there: `torch.chunk` and `split` may "
+            "give fewer than N pieces. Cut at ⌊r·n/N⌋, which always gives N."
+        )
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     at = next(i for i, case in enumerate(cases) if case.ranks == 4)
-    sent = seen[at].bytes[0]
     return (
         f"Passed on {worlds(cases)}, with lengths that do not divide; on 4 ranks each rank sent "
-        f"{sent} B for a tensor of {_length(cases[at]) * _ITEM} B, and 6 messages."
+        f"{seen[at].bytes[0]} B for a tensor of {_length(cases[at]) * _ITEM} B, and 6 messages."
     )
 
 
+def two_halves(comm: Any, tensor: Any) -> Any:
+    """The ring in one function, which is what answers look like."""
+    right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    chunks = [tensor[start:stop] for start, stop in chunk_bounds(len(tensor), comm.size)]
+    for step in range(1, comm.size):
+        sending = comm.isend(chunks[(comm.rank - step) % comm.size], right)
+        i, got = (comm.rank - step - 1) % comm.size, comm.recv(left)
+        chunks[i].add_(got)
+        sending.wait()
+    for again in range(comm.size - 1):
+        sending = comm.isend(chunks[(comm.rank - again) % comm.size], right)
+        i, got = (comm.rank - again - 1) % comm.size, comm.recv(left)
+        chunks[i].copy_(got)
+        sending.wait()
+    return tensor
+
+
+def whole_tensors(comm: Any, tensor: Any) -> None:
+    right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    passing = tensor.clone()
+    for _ in range(comm.size - 1):
+        sending, passing = comm.isend(passing, right), comm.recv(left)
+        sending.wait()
+        tensor += passing
+
+
+def through_rank_0(comm: Any, tensor: Any) -> None:
+    if comm.rank:
+        comm.send(tensor, 0)
+        comm.recv(0, into=tensor)
+        return
+    for other in range(1, comm.size):
+        tensor += comm.recv(other)
+    for other in range(1, comm.size):
+        comm.send(tensor, other)
+
+
+WRONG = """
+nothing is sent
+    | right, left = => return tensor; right, left =
+    nothing was sent: no rank knows the others.
+whole tensors round the ring
+    = whole_tensors
+    the ring moves whole tensors: every rank sent {sent} B, {times} as much as 2(N − 1)/N of the
+    tensor. Cut the tensor into N chunks and send one chunk a step.
+returns a new tensor
+    | right, left = => tensor = tensor.clone(); right, left =
+    the sum was returned, but the tensor that was given stayed as it was: write into it.
+divides by the number of ranks
+    | return tensor => return tensor.div_(comm.size)
+    every rank has the mean; the sum was asked for: do not divide by N.
+loses the remainder
+    | chunk_bounds(len(tensor), => chunk_bounds(len(tensor) // comm.size * comm.size,
+    the last {rest} of {length} elements were never summed: chunks of `length // N` lose the
+    remainder. Cut at ⌊r·n/N⌋.
+stops after reduce-scatter
+    | range(comm.size - 1) => range(0)
+    each rank holds one chunk of the sum after {steps} steps, and the others are partial. That is
+    the first half (reduce-scatter); in the second (all-gather) the finished chunks go round once
+    more.
+names a new tensor
+    | chunks[i].copy_(got) => chunks[i] = got
+    some chunks never got the sum that arrived: `chunks[i] = …` puts another tensor on the list and
+    does not write into the one that was given. Use `chunks[i] += …` and `comm.recv(left,
+    into=chunks[i])`.
+names new tensors alone
+    | chunks[i].add_(got) => chunks[i] = chunks[i] + got
+    | chunks[i].copy_(got) => chunks[i] = got
+    all tensors stayed as they were: what was summed is another tensor. `chunks[i] = …` puts a new
+    one on the list, `clone` and `pad` make one. Write into the tensor that was given, as `chunks[i]
+    += …` does, or copy into it at the end.
+sends one chunk again and again
+    | (comm.rank - again) % comm.size => comm.rank
+    chunks hold the sum of another one: in the second half, too, a rank sends another chunk at each
+    step, the one that came last.
+to the left
+    | right, left = => left, right =
+    chunks went to the left, and their numbers are those of a ring to the right: what comes is
+    another chunk than the one that it is added to. Right is (rank + 1) % N.
+begins the second half as the first
+    | (comm.rank - again - 1) => (comm.rank - again - 2)
+    | (comm.rank - again) => (comm.rank - again - 1)
+    ! one_alone
+begins the first half with its own chunk
+    | (comm.rank - step) => (comm.rank - step + 1)
+    | (comm.rank - step - 1) => (comm.rank - step)
+    ! one_alone
+begins the second half with the chunk after its own
+    | (comm.rank - again) => (comm.rank - again + 1)
+    | (comm.rank - again - 1) => (comm.rank - again)
+    all ranks hold the same, but one rank's values are missing in it: the second half began with a
+    chunk that is not complete. Send the one first that the first half added to last.
+adds in the second half
+    | chunks[i].copy_(got) => chunks[i].add_(got)
+    a part of each tensor is right and another part counts values twice: in the second half a
+    finished chunk replaces the one that is there; it is not added to it.
+to itself
+    | right, left = => comm.send(tensor, comm.rank); right, left =
+    ? Rank 0 waits for a message from rank 0
+all send first
+    | comm.isend *=> comm.send
+    ? wait to send and none receives
+torch.chunk
+    | [tensor[start:stop] for start, stop in chunk_bounds(len(tensor), comm.size)]
+        => tensor.chunk(comm.size)
+    ? fewer than N pieces
+N steps
+    | range(1, comm.size) => range(1, comm.size + (comm.size > 1))
+    | range(comm.size - 1) => range(comm.size - (comm.size == 1))
+    ? each half has N − 1 steps
+reduce, then broadcast
+    = through_rank_0
+    the sum is right, but it went through rank 0, which sent {sent} B, {times} as much as 2(N − 1)/N
+    of the tensor. In a ring all ranks send the same, chunk by chunk.
+never waits
+    | sending.wait() *=>
+    ? returned without waiting for
+rank 0 sends first
+    | comm.recv(left) *=> (came if comm.rank else comm.recv(left))
+    | sending = *=> came = comm.recv(left) if comm.rank else None; sending =
+    ? wait for a turn
+"""
 _ONE_ALONE = (
     "all ranks hold the same, but each chunk is one rank's alone. Either the first half does not "
     "add what comes into the tensor, as `chunks[i] += …` does, or the second does not begin with "
@@ -177,93 +296,9 @@ EXERCISE = Exercise(
     numbers=numbers,
     compared=compared_in_place,
     praise=praise,
-    reference=reference,
-    wrong=(
-        WrongAnswer(
-            "nothing is sent", wrong.nothing, "nothing was sent: no rank knows the others."
-        ),
-        WrongAnswer(
-            "whole tensors round the ring",
-            wrong.whole_tensors,
-            "the ring moves whole tensors: every rank sent {sent} B, {times} as much as 2(N − 1)/N "
-            "of the tensor. Cut the tensor into N chunks and send one chunk a step.",
-        ),
-        WrongAnswer(
-            "returns a new tensor",
-            wrong.returns_new,
-            "the sum was returned, but the tensor that was given stayed as it was: write into it.",
-        ),
-        WrongAnswer(
-            "divides by the number of ranks",
-            wrong.averages,
-            "every rank has the mean; the sum was asked for: do not divide by N.",
-        ),
-        WrongAnswer(
-            "loses the remainder",
-            wrong.loses_rest,
-            "the last {rest} of {length} elements were never summed: chunks of `length // N` lose "
-            "the remainder. Cut at ⌊r·n/N⌋.",
-        ),
-        WrongAnswer(
-            "stops after reduce-scatter",
-            wrong.first_half,
-            "each rank holds one chunk of the sum after {steps} steps, and the others are partial. "
-            "That is the first half (reduce-scatter); in the second (all-gather) the finished "
-            "chunks go round once more.",
-        ),
-        WrongAnswer(
-            "names a new tensor",
-            wrong.renames,
-            "some chunks never got the sum that arrived: `chunks[i] = …` puts another tensor on "
-            "the list and does not write into the one that was given. Use `chunks[i] += …` and "
-            "`comm.recv(left, into=chunks[i])`.",
-        ),
-        WrongAnswer(
-            "names new tensors alone",
-            wrong.renames_all,
-            "all tensors stayed as they were: what was summed is another tensor. `chunks[i] = …` "
-            "puts a new one on the list, `clone` and `pad` make one. Write into the tensor that "
-            "was given, as `chunks[i] += …` does, or copy into it at the end.",
-        ),
-        WrongAnswer(
-            "sends one chunk again and again",
-            wrong.one_chunk_again,
-            "chunks hold the sum of another one: in the second half, too, a rank sends another "
-            "chunk at each step, the one that came last.",
-        ),
-        WrongAnswer(
-            "to the left",
-            wrong.to_the_left,
-            "chunks went to the left, and their numbers are those of a ring to the right: what "
-            "comes is another chunk than the one that it is added to. Right is (rank + 1) % N.",
-        ),
-        WrongAnswer("begins the second half as the first", wrong.as_the_first, _ONE_ALONE),
-        WrongAnswer("begins the first half with its own chunk", wrong.own_first, _ONE_ALONE),
-        WrongAnswer(
-            "begins the second half with the chunk after its own",
-            wrong.after_its_own,
-            "all ranks hold the same, but one rank's values are missing in it: the second half "
-            "began with a chunk that is not complete. Send the one first that the first half added "
-            "to last.",
-        ),
-        WrongAnswer(
-            "adds in the second half",
-            wrong.adds_twice,
-            "a part of each tensor is right and another part counts values twice: in the second "
-            "half a finished chunk replaces the one that is there; it is not added to it.",
-        ),
-        WrongAnswer("to itself", wrong.to_itself, hint="Rank 0 waits for a message from rank 0"),
-        WrongAnswer("all send first", wrong.all_send_first, hint="wait to send and none receives"),
-        WrongAnswer("torch.chunk", wrong.torch_chunk, hint="fewer than N pieces"),
-        WrongAnswer("N steps", wrong.step_too_many, hint="each half has N − 1 steps"),
-        WrongAnswer(
-            "reduce, then broadcast",
-            wrong.through_rank_0,
-            "the sum is right, but it went through rank 0, which sent {sent} B, {times} as much as "
-            "2(N − 1)/N of the tensor. In a ring all ranks send the same, chunk by chunk.",
-        ),
-        WrongAnswer("never waits", wrong.never_waits, hint="returned without waiting for"),
-        WrongAnswer("rank 0 sends first", wrong.in_turns, hint="wait for a turn"),
+    reference=all_reduce_ring,
+    wrong=wrong_answers(
+        "02.3", WRONG, two_halves, whole_tensors, through_rank_0, one_alone=_ONE_ALONE
     ),
     figure=0,
 )

@@ -5,7 +5,7 @@ The claim: the slices; rank 0 sends no byte and no message too many, and waits f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from helpers.exercises.common import WORLDS, rng, self_hint
 from helpers.exercises.compare import close, count, describe, is_array, listing, times, worlds
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_split import left_alone, returned
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _ROWS = {1: 4, 2: 4, 3: 5, 5: 7}
 _WIDTH = 8
@@ -51,30 +52,30 @@ def _needed(case: Case) -> int:
     return int(batch.nbytes - batch[: bounds(case.facts["rows"], case.ranks)[0][1]].nbytes)
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Every rank has its slice; rank 0 sent the others' rows once, the others sent nothing."""
     for rank, (low, high) in enumerate(bounds(case.facts["rows"], case.ranks)):
         want, got = case.facts["batch"][low:high], returned(seen.values[rank])
         if not close(got, want, 0.0):
             wanted = f"{count(high - low, 'row')}, from row {low} on"
-            return f"{case.name}, rank {rank} returned {describe(got)}; it should get {wanted}."
+            yield f"rank {rank} returned {describe(got)}; it should get {wanted}."
     needed, sent = _needed(case), sum(seen.bytes)
     if sent != needed:
-        return (
-            f"The slices are right, but {sent} B were sent where {needed} B are enough: "
-            "rank 0 sends each rank its slice, and nobody else sends."
+        yield (
+            f"The slices are right, but {sent} B were sent where {needed} B are enough: rank 0 "
+            "sends each rank its slice, and nobody else sends."
         )
-    return _more_messages(case, seen) or not_waited(case, seen)
+    yield from more_messages(case, seen)
+    yield not_waited(case, seen)
 
 
-def _more_messages(case: Case, seen: Observation) -> str | None:
+def more_messages(case: Case, seen: Observation) -> Iterator[str]:
     """More than one message to a rank, or any from another rank than 0."""
-    if not any(seen.messages[1:]) and len(set(seen.sent[0])) == len(seen.sent[0]):
-        return None
-    return (
-        f"{case.name}, {count(sum(seen.messages), 'message')} were sent where {case.ranks - 1} are "
-        "enough: each pays the link's latency, however short it is. A slice goes in one."
-    )
+    if any(seen.messages[1:]) or len(set(seen.sent[0])) < len(seen.sent[0]):
+        yield (
+            f"{count(sum(seen.messages), 'message')} were sent where {case.ranks - 1} are enough: "
+            "each pays the link's latency, however short it is. A slice goes in one."
+        )
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -97,84 +98,76 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     }
 
 
-def _wrong_source(case: Case, seen: Observation) -> str | None:
+def _wrong_source(case: Case, seen: Observation) -> Iterator[str]:
     for rank, words in sorted(seen.waiting.items()):
         if "receive" in words and not words.endswith("rank 0"):
-            return f"{case.name}, rank {rank} {words}. Only rank 0 has the batch: receive from it."
-    return None
+            yield f"rank {rank} {words}. Only rank 0 has the batch: receive from it."
 
 
-def _cut(rank: int, ranks: int, rows: int) -> tuple[int, int]:
-    return rank * rows // ranks, (rank + 1) * rows // ranks
+def reference(comm: Any, batch: Any, rows: int, width: int) -> Any:
+    """The course's own."""
+    cuts = [r * rows // comm.size for r in range(comm.size + 1)]
+    if comm.rank != 0:
+        return comm.recv(0)
+    for rank in range(1, comm.size):
+        comm.send(batch[cuts[rank] : cuts[rank + 1]], rank)
+    return batch[: cuts[1]]
 
 
-def cut_at(
-    bounds_of: Callable[[int, int, int], tuple[int, int]] = _cut,
-    send: Callable[..., Any] = lambda comm, part, rank: comm.send(part, rank),
-    keeps: Callable[[Any, Any], Any] = lambda batch, part: part,
-) -> Callable[..., Any]:
-    """The course's own, or one with other cuts. bounds_of: of a rank, the ranks and the rows."""
-
-    def scatter(comm: Any, batch: Any, rows: int, width: int) -> Any:
-        if comm.rank != 0:
-            return comm.recv(0)
-        for rank in range(1, comm.size):
-            send(comm, batch[slice(*bounds_of(rank, comm.size, rows))], rank)
-        return keeps(batch, batch[slice(*bounds_of(0, comm.size, rows))])
-
-    return scatter
-
-
-reference = cut_at()
-loses_remainder = cut_at(lambda r, n, rows: (r * (rows // n), (r + 1) * (rows // n)))
-rest_to_last = cut_at(
-    lambda r, n, rows: (r * (rows // n), rows if r == n - 1 else (r + 1) * (rows // n))
-)
-tensor_split = cut_at(
-    lambda r, n, rows: (
-        r * (rows // n) + min(r, rows % n),
-        (r + 1) * (rows // n) + min(r + 1, rows % n),
-    )
-)
-_rounds = cut_at(lambda r, n, rows: (round(r * rows / n), round((r + 1) * rows / n)))
-_keeps_nothing = cut_at(keeps=lambda batch, part: None)
-_keeps_everything = cut_at(keeps=lambda batch, part: batch)
-_never_waits = cut_at(send=lambda comm, part, rank: comm.isend(part, rank))
-
-
-def _row_by_row(comm: Any, batch: Any, rows: int, width: int) -> Any:
+def row_by_row(comm: Any, batch: Any, rows: int, width: int) -> Any:
     import torch
 
-    low, high = _cut(comm.rank, comm.size, rows)
+    cuts = bounds(rows, comm.size)
+    low, high = cuts[comm.rank]
     if comm.rank != 0:
         return torch.stack([comm.recv(0) for _ in range(low, high)] or [torch.empty(0)])
     for rank in range(1, comm.size):
-        for row in range(*_cut(rank, comm.size, rows)):
+        for row in range(*cuts[rank]):
             comm.send(batch[row], rank)
     return batch[low:high]
 
 
-def _whole_batch(comm: Any, batch: Any, rows: int, width: int) -> Any:
-    if comm.rank != 0:
-        batch = comm.recv(0)
-    for rank in range(1, comm.size if comm.rank == 0 else 0):
-        comm.send(batch, rank)
-    return batch[slice(*_cut(comm.rank, comm.size, rows))]
-
-
-def _to_itself(comm: Any, batch: Any, rows: int, width: int) -> Any:
-    for rank, part in enumerate(
-        [_cut(r, comm.size, rows) for r in range(comm.size)] if comm.rank == 0 else []
-    ):
-        comm.send(batch[slice(*part)], rank)
-    return comm.recv(0)
-
-
-def _from_the_left(comm: Any, batch: Any, rows: int, width: int) -> Any:
-    if comm.rank != 0:
-        return comm.recv(comm.rank - 1)
-    return reference(comm, batch, rows, width)
-
+WRONG = """
+loses the remainder
+    | r * rows // comm.size => r * (rows // comm.size)
+    rank {last} got {last_got}; it should get {last_wanted}. {lost} reached nobody: `rows // N`
+    loses the remainder.
+leaves the remainder to the last rank
+    | r * rows // comm.size for r in range(comm.size + 1)]
+        => r * (rows // comm.size) for r in range(comm.size)] + [rows]
+    rank {last} got {last_got}; it should get {last_wanted}. The last rank takes the whole
+    remainder: start rank r at ⌊r·B/N⌋ instead, and slices differ by a row at most.
+gives the extra rows to the first ranks
+    | r * rows // comm.size => r * (rows // comm.size) + min(r, rows % comm.size)
+    rank 0 got {first_got}; it should get {first_wanted}. The first ranks take the extra rows, as
+    `torch.chunk` and `tensor_split` cut. Here rank r starts at row ⌊r·B/N⌋.
+rounds to the nearest row
+    | r * rows // comm.size => round(r * rows / comm.size)
+    the cuts are at r·B/N rounded to the nearest row: round down, `r * rows // N`.
+sends the whole batch to everyone
+    | return comm.recv(0) => return comm.recv(0)[cuts[comm.rank] : cuts[comm.rank + 1]]
+    | comm.send(batch[cuts[rank] : cuts[rank + 1]], => comm.send(batch,
+    The slices are right, but rank 0 sent {times} the bytes it had to ({sent} B instead of {needed}
+    B): send each rank only its slice.
+rank 0 keeps nothing
+    | return batch[: cuts[1]] => return None
+    rank 0 returned None: it has a slice too, which it sends to nobody, and returns.
+rank 0 returns the whole batch
+    | return batch[: cuts[1]] => return batch
+    rank 0 returned the whole batch; it should return its own slice.
+row by row
+    = row_by_row
+    ! more_messages
+never waits
+    | comm.send( => comm.isend(
+    ? returned without waiting for
+sends to itself
+    | range(1, comm.size) => range(comm.size)
+    ? Rank 0 waits for a message from rank 0
+receives from the left
+    | comm.recv(0) => comm.recv(comm.rank - 1)
+    ? 2 waits to receive from rank 1
+"""
 
 EXERCISE = Exercise(
     number="02.1",
@@ -184,8 +177,8 @@ EXERCISE = Exercise(
     points=2,
     function="scatter",
     asks=(
-        "rank r of N returns rows ⌊r·B/N⌋ to ⌊(r+1)·B/N⌋ of rank 0's batch, and rank 0 sends "
-        "every other rank its slice, once."
+        "rank r of N returns rows ⌊r·B/N⌋ to ⌊(r+1)·B/N⌋ of rank 0's batch, and rank 0 sends every "
+        "other rank its slice, once."
     ),
     cases=cases,
     drive=left_alone,
@@ -199,52 +192,6 @@ EXERCISE = Exercise(
     compared=_values,
     praise=lambda cases, seen: f"Passed on {worlds(cases)}; rank 0 sent exactly what it had to.",
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "loses the remainder",
-            loses_remainder,
-            "rank {last} got {last_got}; it should get {last_wanted}. {lost} reached nobody: "
-            "`rows // N` loses the remainder.",
-        ),
-        WrongAnswer(
-            "leaves the remainder to the last rank",
-            rest_to_last,
-            "rank {last} got {last_got}; it should get {last_wanted}. The last rank takes the "
-            "whole remainder: start rank r at ⌊r·B/N⌋ instead, and slices differ by a row at most.",
-        ),
-        WrongAnswer(
-            "gives the extra rows to the first ranks",
-            tensor_split,
-            "rank 0 got {first_got}; it should get {first_wanted}. The first ranks take the extra "
-            "rows, as `torch.chunk` and `tensor_split` cut. Here rank r starts at row ⌊r·B/N⌋.",
-        ),
-        WrongAnswer(
-            "rounds to the nearest row",
-            _rounds,
-            "the cuts are at r·B/N rounded to the nearest row: round down, `r * rows // N`.",
-        ),
-        WrongAnswer(
-            "sends the whole batch to everyone",
-            _whole_batch,
-            "The slices are right, but rank 0 sent {times} the bytes it had to ({sent} B instead "
-            "of {needed} B): send each rank only its slice.",
-        ),
-        WrongAnswer(
-            "rank 0 keeps nothing",
-            _keeps_nothing,
-            "rank 0 returned None: it has a slice too, which it sends to nobody, and returns.",
-        ),
-        WrongAnswer(
-            "rank 0 returns the whole batch",
-            _keeps_everything,
-            "rank 0 returned the whole batch; it should return its own slice.",
-        ),
-        WrongAnswer("row by row", _row_by_row, _more_messages),
-        WrongAnswer("never waits", _never_waits, hint="returned without waiting for"),
-        WrongAnswer("sends to itself", _to_itself, hint="Rank 0 waits for a message from rank 0"),
-        WrongAnswer(
-            "receives from the left", _from_the_left, hint="2 waits to receive from rank 1"
-        ),
-    ),
+    wrong=wrong_answers("02.1", WRONG, reference, row_by_row, more_messages),
     figure=0,
 )

@@ -7,19 +7,19 @@ ranks come at different times, and wait for each other at barriers, at three of 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from helpers.algorithms.messages.collectives import all_reduce_shared as reference
+from helpers.algorithms.messages.collectives import all_reduce_shared, chunk_bounds
 from helpers.engines.deadlock import rank_words
-from helpers.exercises.common import rng
+from helpers.exercises.common import after, rng
 from helpers.exercises.compare import close, count, listing, worlds
 from helpers.exercises.drives_shared import on_buffers
-from helpers.exercises.lesson_02 import shared_wrong as wrong
-from helpers.exercises.lesson_02.broadcast import after
 from helpers.exercises.lesson_02.ring import sum_of
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _MOST_WORK = 4  # tensors' worth of elements on many ranks; split, it is 2; alone, N and more
 _MOST_BARRIERS = 3  # two are enough
@@ -44,68 +44,63 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The sum in every buffer when its rank returns, the work split, nothing sent."""
     for rank, got in enumerate(after(seen)):
         if not close(got, sum_of(case), 1e-6):
-            return f"{case.name}, rank {rank}'s buffer does not hold the sum when it returns."
+            yield f"rank {rank}'s buffer does not hold the sum when it returns."
     if sum(seen.messages):
-        return f"{case.name}, {sum(seen.messages)} messages were sent; shared memory needs none."
-    return _waits(case, seen) or _too_much(case, seen) or _shares(case, seen)
+        yield f"{sum(seen.messages)} messages were sent; shared memory needs none."
+    for look in (_waits, _too_much, _shares):
+        yield from look(case, seen)
 
 
 def _right(case: Case, seen: Observation) -> bool:
     return all(close(got, sum_of(case), 1e-6) for got in after(seen))
 
 
-def _waits(case: Case, seen: Observation) -> str | None:
+def _waits(case: Case, seen: Observation) -> Iterator[str]:
     """How ranks wait for each other, by their clocks, which nothing but that moves on."""
     late, rounds = case.facts["late"], (case.ranks - 1).bit_length()
     for rank in range(case.ranks if _right(case, seen) else 0):
         spent = [e.end - e.start for e in seen.events if (e.rank, e.kind) == (rank, "computing")]
         if sum(spent) > late[rank] + 1e-9:
-            return (
-                f"{case.name}, rank {rank} lets {sum(spent) - late[rank]:.3g} s go by. However "
-                "long it is, another rank may come later: only a barrier knows when all are there."
+            yield (
+                f"rank {rank} lets {sum(spent) - late[rank]:.3g} s go by. However long it is, "
+                "another rank may come later: only a barrier knows when all are there."
             )
     took = (max(seen.seconds) - max(late)) / (rounds * _LATENCY or 1)
     if took > _MOST_BARRIERS + 0.5 and _right(case, seen):
-        return (
-            f"{case.name}, the ranks meet at {took:.0f} barriers, and each costs all of them a "
-            "wait. Two are enough, before the first read and before the return."
+        yield (
+            f"the ranks meet at {took:.0f} barriers, and each costs all of them a wait. Two are "
+            "enough, before the first read and before the return."
         )
-    return None
 
 
-def _shares(case: Case, seen: Observation) -> str | None:
+def _shares(case: Case, seen: Observation) -> Iterator[str]:
     """Ranks that sum more than others, or all more than a share, by where each writes first."""
     sums = [len(v["places"]) for v in seen.values]
     most, least = int(np.argmax(sums)), int(np.argmin(sums))
     everything = case.ranks >= 8 and sums[least] > 0.75 * case.facts["held"].shape[1]
-    if not (everything or sums[most] - sums[least] > 1) or not _right(case, seen):
-        return None
-    who = f"rank {most} makes {sums[most]} of its elements, and rank {least} makes "
-    who = "every rank makes all of it" if everything else who + str(sums[least] or "none")
-    return (
-        f"{case.name}, the sum is right, but {who}. Cut at ⌊r·n/N⌋, so that shares differ by one "
-        "at most: all wait for the rank with the largest."
-    )
+    if (everything or sums[most] - sums[least] > 1) and _right(case, seen):
+        who = f"rank {most} makes {sums[most]} of its elements, and rank {least} makes "
+        who = "every rank makes all of it" if everything else who + str(sums[least] or "none")
+        yield (
+            f"the sum is right, but {who}. Cut at ⌊r·n/N⌋, so that shares differ by one at most: "
+            "all wait for the rank with the largest."
+        )
 
 
-def _too_much(case: Case, seen: Observation) -> str | None:
+def _too_much(case: Case, seen: Observation) -> Iterator[str]:
     """Whole buffers where slices are enough, by what the ranks' functions write."""
-    if case.ranks < 8 or not _right(case, seen):
-        return None
-    length = case.facts["held"].shape[1]
-    worked = [(v["worked"] or 0) / length for v in seen.values]
+    worked = [(v["worked"] or 0) / case.facts["held"].shape[1] for v in seen.values]
     busiest = int(np.argmax(worked))
-    if worked[busiest] <= _MOST_WORK:
-        return None
-    return (
-        f"{case.name}, the sum is right, but rank {busiest} worked through {worked[busiest]:.2g} "
-        "tensors' worth of elements, as every rank does. Let each rank cut its slice of every "
-        "buffer first, sum those alone and write the sum to every buffer, which takes 2."
-    )
+    if case.ranks >= 8 and worked[busiest] > _MOST_WORK and _right(case, seen):
+        yield (
+            f"the sum is right, but rank {busiest} worked through {worked[busiest]:.2g} tensors' "
+            "worth of elements, as every rank does. Let each rank cut its slice of every buffer "
+            "first, sum those alone and write the sum to every buffer, which takes 2."
+        )
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -120,17 +115,100 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     }
 
 
-def _not_everybody(case: Case, seen: Observation) -> str | None:
+def _not_everybody(case: Case, seen: Observation) -> Iterator[str]:
     waiting = [r for r, words in seen.waiting.items() if "barrier" in words]
     gone = sorted(set(range(case.ranks)) - set(waiting))
-    if not waiting or not gone:
-        return None
-    return (
-        f"{case.name}, {rank_words(waiting)} at a barrier will never see {rank_words(gone)} come: "
-        "every rank comes to every barrier."
-    )
+    if waiting and gone:
+        yield (
+            f"{rank_words(waiting)} at a barrier will never see {rank_words(gone)} come: every "
+            "rank comes to every barrier."
+        )
 
 
+def without_blocks(comm: Any, buffers: Any) -> None:
+    """The course's own with a slice at a time, which is what answers look like."""
+    start, stop = chunk_bounds(len(buffers[0]), comm.size)[comm.rank]
+    comm.barrier()
+    total = sum(buffer[start:stop] for buffer in buffers)
+    for buffer in buffers:
+        buffer[start:stop] = total
+    comm.barrier()
+
+
+WRONG = """
+reads when others have returned
+    | for buffer in buffers: buffer[start:stop] = total
+        => buffers[comm.rank][start:stop] = total
+    | total comm.barrier() => total; comm.barrier(); [buffers[comm.rank][a:b].copy_(other[a:b])
+        for other, (a, b) in zip(buffers, chunk_bounds(len(buffers[0]), comm.size), strict=True)]
+    rank {cleared} still read buffers whose ranks had returned, and which were cleared for the next
+    sum: nobody may return before all have read. Wait at a barrier.
+loses the remainder
+    | chunk_bounds(len(buffers[0]), => chunk_bounds(len(buffers[0]) // comm.size * comm.size,
+    the last elements were not summed: slices of `length // N` lose them. Cut at ⌊r·n/N⌋.
+writes to its own buffer alone
+    | for buffer in buffers: => for buffer in [buffers[comm.rank]]:
+    each buffer holds the sum in its own rank's slice alone: write your slice of the sum to every
+    rank's buffer, not only to your own.
+leaves its own buffer out
+    | for buffer in buffers: => for buffer in buffers[: comm.rank] + buffers[comm.rank + 1 :]:
+    each rank's slice of the sum is in all buffers but its own: a `clone()` is no view, so write the
+    sum to your own buffer as well.
+no barrier after writing
+    | = total comm.barrier() => = total
+    rank {early} returned while {open} of its buffer were not summed yet: other ranks had still to
+    write there. After writing, wait until all have written: `comm.barrier()`.
+no barrier before reading
+    | comm.barrier() total => total
+    ! not_filled
+a barrier behind the reading
+    | comm.barrier() total => total
+    | in buffers) => in buffers); comm.barrier()
+    ! not_filled
+overwrites what others still read
+    | chunk_bounds(len(buffers[0]), comm.size)[comm.rank] => 0, len(buffers[0])
+    | for buffer in buffers: => for buffer in [buffers[comm.rank]]:
+    a buffer was added after its rank had written the sum into it. Write nothing that somebody may
+    still read: each rank reads and writes only its slice, in all buffers.
+adds its own slice to itself
+    | sum(buffer[start:stop] for buffer in buffers) => buffers[comm.rank][start:stop];
+        [total.add_(buffer[start:stop]) for buffer in buffers]
+    `total` is your own slice itself and no copy, and the loop over all buffers adds it to itself:
+    leave your own buffer out of it.
+twice
+    | total = sum( => total = buffers[comm.rank][start:stop] + sum(
+    every rank counts its own buffer twice: it is in `buffers`.
+writes into no buffer
+    | buffer[start:stop] = total => buffer = total
+    every buffer is as it was: `buffers[i] = …` only puts another tensor on the list. Write into the
+    one that is there, `buffers[i][low:high] = …`.
+a mean
+    | = total => = total / comm.size
+    every buffer holds the mean; the sum was asked for.
+waits for a time
+    | comm.barrier() *=> comm.compute(0.01)
+    ? only a barrier knows
+a barrier a buffer
+    | comm.barrier() total => [comm.barrier() for _ in buffers]; comm.barrier(); total
+    ? Two are enough
+one barrier too few
+    | comm.barrier() total => comm.rank or comm.barrier(); total
+    | = total comm.barrier() => = total
+    ? never see
+all aside
+    | chunk_bounds(len(buffers[0]), comm.size)[comm.rank] => 0, len(buffers[0])
+    | in buffers) => in buffers); comm.barrier()
+    | for buffer in buffers: => for buffer in [buffers[comm.rank]]:
+    | = total comm.barrier() => = total
+    ? as every rank does
+rank 0 alone
+    | chunk_bounds(len(buffers[0]), comm.size)[comm.rank] => 0, (comm.rank == 0) * len(buffers[0])
+    ? rank 1 makes none
+slices rounded up
+    | start, stop = chunk_bounds(len(buffers[0]), comm.size)[comm.rank]
+        => each = -(-len(buffers[0]) // comm.size); start = comm.rank * each; stop = start + each
+    ? rank 2 makes 2
+"""
 _NOT_FILLED = (
     "the sum that rank {early} made lacks what {others} had to add: it read buffers that were not "
     "filled yet. Before the first read every rank must have come: `comm.barrier()`."
@@ -162,72 +240,8 @@ EXERCISE = Exercise(
         f"Passed on {worlds(cases)}, whoever comes late; no message was sent, and each rank did "
         "its own share of the additions."
     ),
-    reference=reference,
-    wrong=(
-        WrongAnswer(
-            "reads when others have returned",
-            wrong.gathers_late,
-            "rank {cleared} still read buffers whose ranks had returned, and which were cleared "
-            "for the next sum: nobody may return before all have read. Wait at a barrier.",
-        ),
-        WrongAnswer(
-            "loses the remainder",
-            wrong.loses_rest,
-            "the last elements were not summed: slices of `length // N` lose them. Cut at ⌊r·n/N⌋.",
-        ),
-        WrongAnswer(
-            "writes to its own buffer alone",
-            wrong.own_buffer_only,
-            "each buffer holds the sum in its own rank's slice alone: write your slice of the sum "
-            "to every rank's buffer, not only to your own.",
-        ),
-        WrongAnswer(
-            "leaves its own buffer out",
-            wrong.all_but_own,
-            "each rank's slice of the sum is in all buffers but its own: a `clone()` is no view, "
-            "so write the sum to your own buffer as well.",
-        ),
-        WrongAnswer(
-            "no barrier after writing",
-            wrong.no_last_barrier,
-            "rank {early} returned while {open} of its buffer were not summed yet: other ranks had "
-            "still to write there. After writing, wait until all have written: `comm.barrier()`.",
-        ),
-        WrongAnswer("no barrier before reading", wrong.no_first_barrier, _NOT_FILLED),
-        WrongAnswer("a barrier behind the reading", wrong.barrier_behind_reading, _NOT_FILLED),
-        WrongAnswer(
-            "overwrites what others still read",
-            wrong.everything_in_place,
-            "a buffer was added after its rank had written the sum into it. Write nothing that "
-            "somebody may still read: each rank reads and writes only its slice, in all buffers.",
-        ),
-        WrongAnswer(
-            "adds its own slice to itself",
-            wrong.adds_a_view,
-            "`total` is your own slice itself and no copy, and the loop over all buffers adds it "
-            "to itself: leave your own buffer out of it.",
-        ),
-        WrongAnswer(
-            "twice",
-            wrong.itself_twice,
-            "every rank counts its own buffer twice: it is in `buffers`.",
-        ),
-        WrongAnswer(
-            "writes into no buffer",
-            wrong.no_buffer,
-            "every buffer is as it was: `buffers[i] = …` only puts another tensor on the list. "
-            "Write into the one that is there, `buffers[i][low:high] = …`.",
-        ),
-        WrongAnswer(
-            "a mean", wrong.averages, "every buffer holds the mean; the sum was asked for."
-        ),
-        WrongAnswer("waits for a time", wrong.waits_for_a_time, hint="only a barrier knows"),
-        WrongAnswer("a barrier a buffer", wrong.barrier_a_buffer, hint="Two are enough"),
-        WrongAnswer("one barrier too few", wrong.only_rank_0_waits, hint="never see"),
-        WrongAnswer("all aside", wrong.everything_aside, hint="as every rank does"),
-        WrongAnswer("rank 0 alone", wrong.rank_0_alone, hint="rank 1 makes none"),
-        WrongAnswer("slices rounded up", wrong.rounds_up, hint="rank 2 makes 2"),
-    ),
+    reference=all_reduce_shared,
+    wrong=wrong_answers("02.5", WRONG, without_blocks, not_filled=_NOT_FILLED),
     figure=0,
     unseen={"worked": "how many elements a rank works through"},
 )

@@ -4,23 +4,27 @@
 layout, (outputs, inputs); rank r works with hidden units ⌊r·H/N⌋ to ⌊(r+1)·H/N⌋. The claim: equal
 to the dense MLP on every rank to 1e-10; a rank's matrix products are at most its share of the
 dense ones; over all ranks no more bytes than one all-reduce of the result, and all of them waited
-for; what was handed in stays as it is.
+for; what was handed in stays as it is. 25 wrong answers make this file long.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from torch.nn import functional
 
+from helpers.algorithms.messages.collectives import chunk_bounds
+from helpers.algorithms.splitting.tensor_parallel import sum_over_ranks
 from helpers.exercises.common import rng
 from helpers.exercises.compare import close, count, describe, is_array, listing, rounded, worlds
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_tensor_parallel import counting
-from helpers.exercises.lesson_14 import column_row_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.lesson_14.shared import stayed_away, told_by_all
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _SUM = ": GELU(x upᵣᵀ + up_biasᵣ) downᵣᵀ, summed, + down_bias"
 ARGUMENTS = ("x", "`up`", "`up_bias`", "`down`", "`down_bias`")
@@ -65,71 +69,93 @@ def _right(case: Case, seen: Observation) -> list[bool]:
     return [close(v["out"], want, 1e-10) for v in seen.values]
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Right on every rank, with each rank's share of the work and one all-reduce."""
-    right = _right(case, seen)
+    right, shape = _right(case, seen), case.args[0][0].shape
     if not all(right):
-        rank, shape = right.index(False), case.args[0][0].shape
-        returned = f"{case.name}, rank {rank} returned"
-        if not is_array(seen.values[rank]["out"], shape):
-            said = describe(seen.values[rank]["out"])
-            return f"{returned} {said}; the dense MLP gives a tensor of shape {shape}."
-        why = rounded([seen.values[rank]["out"]], [_want(case)]) or _SUM
-        return f"{returned} the right shape, {shape}, but its values are not the dense MLP's{why}."
-    if case.ranks > 1 and not seen.events:  # which the grader keeps itself
-        return f"{case.name}, nothing went from rank to rank, so no rank can have the sum."
-    found = another_share(case, seen) or sends_more(case, seen)
-    return found or wrote(case, seen) or not_waited(case, seen)
-
-
-def another_share(case: Case, seen: Observation) -> str | None:
-    """A rank that works with more than its own hidden units."""
-    if not all(_right(case, seen)):
-        return None
-    for rank, (value, share) in enumerate(zip(seen.values, case.facts["shares"], strict=True)):
-        if (value["products"] or 0) > share:
-            start, stop = case.facts["units"][rank]
-            return (
-                f"{case.name}, rank {rank} makes {value['products']} multiplications in matrix "
-                f"products. Its hidden units from {start} up to {stop}, as `chunk_bounds` cuts "
-                f"them, make {share}."
+        rank = right.index(False)
+        gave = seen.values[rank]["out"]
+        if not is_array(gave, shape):
+            yield (
+                f"rank {rank} returned {describe(gave)}; the dense MLP gives a tensor of shape "
+                f"{shape}."
             )
-    return None
+        why = rounded([gave], [_want(case)]) or _SUM
+        yield (
+            f"rank {rank} returned the right shape, {shape}, but its values are not the dense "
+            f"MLP's{why}."
+        )
+    if case.ranks > 1 and not seen.events:  # which the grader keeps itself
+        yield "nothing went from rank to rank, so no rank can have the sum."
+    for look in (another_share, sends_more, wrote):
+        yield from look(case, seen)
+    yield not_waited(case, seen)
 
 
-def sends_more(case: Case, seen: Observation) -> str | None:
+def another_share(case: Case, seen: Observation) -> Iterator[str]:
+    """A rank that works with more than its own hidden units."""
+    for rank, (value, share) in enumerate(zip(seen.values, case.facts["shares"], strict=True)):
+        if (value["products"] or 0) > share and all(_right(case, seen)):
+            start, stop = case.facts["units"][rank]
+            yield (
+                f"rank {rank} makes {value['products']} multiplications in matrix products. Its "
+                f"hidden units from {start} up to {stop}, as `chunk_bounds` cuts them, make "
+                f"{share}."
+            )
+
+
+def sends_more(case: Case, seen: Observation) -> Iterator[str]:
     """More bytes than one all-reduce of the result, over all ranks, with room for padding."""
     n, size = case.ranks, case.args[0][0].size
     limit = 2 * (n - 1) * n * -(-size // n) * 8
-    if sum(seen.bytes) <= limit or not all(_right(case, seen)):
-        return None
-    return (
-        f"{case.name}, {sum(seen.bytes)} B were sent in all, and one all-reduce of the result "
-        f"takes {limit} B: hidden units stay where they are, and one all-reduce sums the terms."
-    )
+    if sum(seen.bytes) > limit and all(_right(case, seen)):
+        yield (
+            f"{sum(seen.bytes)} B were sent in all, and one all-reduce of the result takes {limit} "
+            "B: hidden units stay where they are, and one all-reduce sums the terms."
+        )
 
 
-def wrote(case: Case, seen: Observation) -> str | None:
+def wrote(case: Case, seen: Observation) -> Iterator[str]:
     """Something that was handed in has changed."""
     for rank, value in enumerate(seen.values):
         if type(value["changed"]) is int:
-            return (
-                f"{case.name}, rank {rank} wrote into {ARGUMENTS[value['changed']]}, which belongs "
-                "to the caller and is used again in the next step: work on tensors of your own."
+            yield (
+                f"rank {rank} wrote into {ARGUMENTS[value['changed']]}, which belongs to the "
+                "caller and is used again in the next step: work on tensors of your own."
             )
-    return None
 
 
-def gathered(case: Case, seen: Observation) -> str | None:
+def gathered(case: Case, seen: Observation) -> Iterator[str]:
     """Hidden units were put together, and multiplied by all of `down`."""
     most, share = _most(seen), max(case.facts["shares"])
-    if not all(_right(case, seen)) or not sum(seen.bytes) or most <= share:
+    if all(_right(case, seen)) and sum(seen.bytes) > 0 and most > share:
+        yield (
+            f"the result is right, but a rank makes {most} multiplications where its share is "
+            f"{share}: after the hidden units were put together, every rank multiplied by all of "
+            "`down`. Multiply them where they are, by this rank's columns of `down`, and sum what "
+            "comes out."
+        )
+
+
+def no_fit(case: Case, seen: Observation) -> str | None:
+    """Shapes that do not fit."""
+    if seen.trouble != "failed" or not any(
+        words in seen.text for words in ("cannot be multiplied", "must match", "size mismatch")
+    ):
         return None
     return (
-        f"{case.name}, the result is right, but a rank makes {most} multiplications where its "
-        f"share is {share}: after the hidden units were put together, every rank multiplied "
-        "by all of `down`. Multiply them where they are, by this rank's columns of `down`, and "
-        "sum what comes out."
+        f"the shapes do not fit ({seen.text.splitlines()[0]}): torch keeps a weight as (outputs, "
+        "inputs), so this rank's hidden units are rows of `up` and of `up_bias`, `up[start:stop]`, "
+        "and columns of `down`, `down[:, start:stop]`."
+    )
+
+
+def no_part(case: Case, seen: Observation) -> str | None:
+    """A rank without hidden units that does not come."""
+    away = stayed_away(case, seen)
+    return away and (
+        f"{away} did not come to the sum, and the others wait. A rank without hidden units has a "
+        "term of zeros, and every rank takes part."
     )
 
 
@@ -166,30 +192,132 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     x, up, *_ = cases[0].args[0]
     return (
-        f"Passed on {worlds(cases)}: the dense MLP's result on every rank, with one all-reduce; "
-        f"on {cases[0].ranks} ranks a rank makes {_most(seen[0])} of the "
-        f"{2 * x.size * len(up)} multiplications at most."
+        f"Passed on {worlds(cases)}: the dense MLP's result on every rank, with one all-reduce; on "
+        f"{cases[0].ranks} ranks a rank makes {_most(seen[0])} of the {2 * x.size * len(up)} "
+        "multiplications at most."
     )
 
 
 def reference(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
     """The course's own."""
-    from torch.nn import functional
-
-    from helpers.algorithms.messages.collectives import chunk_bounds
-    from helpers.algorithms.splitting.tensor_parallel import sum_over_ranks
-
     start, stop = chunk_bounds(len(up), comm.size)[comm.rank]
     hidden = functional.gelu(functional.linear(x, up[start:stop], up_bias[start:stop]))
     return sum_over_ranks(comm, functional.linear(hidden, down[:, start:stop])) + down_bias
 
 
+WRONG = """
+terms side by side
+    | return sum_over_ranks(comm, => terms = x.new_zeros(len(x), comm.size, len(down));
+        terms[:, comm.rank] = (
+    | + down_bias => + down_bias; return sum_over_ranks(comm, terms).flatten(1)
+    rank 0 returned {returned}; x and the result are {shape}. The terms are added up, not put side
+    by side.
+ReLU for GELU
+    | functional.gelu( => functional.relu(
+    there is ReLU between the two products; it is GELU, `torch.nn.functional.gelu(…)` without
+    options.
+GELU by tanh
+    | up_bias[start:stop])) => up_bias[start:stop]), approximate="tanh")
+    there is GELU's approximation by tanh between the two products; it is GELU,
+    `torch.nn.functional.gelu(…)` without options.
+no activation
+    | functional.gelu( => (
+    there is nothing between the two products; it is GELU, `torch.nn.functional.gelu(…)` without
+    options.
+the remainder on the last rank
+    | chunk_bounds(len(up), => chunk_bounds(len(up) // comm.size * comm.size,
+    | hidden = => stop = len(up) if comm.rank == comm.size - 1 else stop; hidden =
+    the last rank took the whole remainder, {last}: the others wait for it. Rank r has ⌊r·H/N⌋ to
+    ⌊(r+1)·H/N⌋, which differ by one at most.
+every rank computes everything
+    | chunk_bounds(len(up), comm.size)[comm.rank] => 0, len(up)
+    | sum_over_ranks(comm, => (
+    a rank makes {most} multiplications, and its share is {share}: every rank computed everything.
+    Take this rank's hidden units only, and sum the terms.
+cuts `up` by its inputs
+    | chunk_bounds(len(up), => chunk_bounds(len(x.T),
+    | sum_over_ranks(comm, functional.linear(hidden, down[:, start:stop]))
+        => functional.linear(hidden, down)
+    | functional.linear(x, up[start:stop], up_bias[start:stop])
+        => up_bias + sum_over_ranks(comm, x[:, start:stop] @ up[:, start:stop].T)
+    the result is right, but `up` was cut by its inputs: no rank has a whole hidden unit before a
+    sum, and after it every rank multiplied by all of `down`, {most} multiplications where its share
+    is {share}. Cut `up` by hidden units, which are its rows: then GELU needs nobody else's numbers.
+never sums
+    | return sum_over_ranks(comm, => term = (
+    | + down_bias => ; sum_over_ranks(comm, term); return term + down_bias
+    ! own_term
+never sums, and no second bias
+    | return sum_over_ranks(comm, => term = (
+    | + down_bias => ; sum_over_ranks(comm, term); return term
+    ! own_term
+the bias N times
+    | down[:, start:stop])) + down_bias => down[:, start:stop], down_bias))
+    `down_bias` is in the result {n} times, once from every rank: add it after the sum.
+the bias with unit 0
+    | down[:, start:stop])) + down_bias => down[:, start:stop], down_bias * (start == 0)))
+    `down_bias` is in the result more than once: with fewer hidden units than ranks, the units of
+    ranks {firsts} all start at 0. Add it after the sum, or in rank 0's term alone.
+no bias
+    | , up_bias[start:stop] =>
+    `up_bias` is missing: add `up_bias[start:stop]`.
+no second bias
+    | + down_bias =>
+    `down_bias` is missing: add it once, after the sum.
+averages
+    | + down_bias => / comm.size + down_bias
+    ! averaged
+averages, with the bias
+    | return sum_over_ranks(comm, => return 1 / comm.size * (sum_over_ranks(comm,
+    | + down_bias => + down_bias)
+    ! averaged
+rest
+    | chunk_bounds(len(up), => chunk_bounds(len(up) // comm.size * comm.size,
+    hidden {lost} took no part: ⌊r·H/N⌋ to ⌊(r+1)·H/N⌋.
+GELU of a part of a sum
+    | chunk_bounds(len(up), => chunk_bounds(len(x.T),
+    | x, up[start:stop], up_bias[start:stop] => x[:, start:stop], up[:, start:stop], up_bias
+    | down[:, start:stop] => down
+    {case}, GELU was applied to a part of a sum: `up` was cut along its inputs, so no rank had a
+    whole hidden unit, and GELU(a + b) is not GELU(a) + GELU(b). Cut `up` along its outputs.
+one rank alone has the result
+    | return sum_over_ranks(comm, => term = (
+    | + down_bias => ; total = sum_over_ranks(comm, term);
+        return (term if comm.rank else total) + down_bias
+    rank 0 has the result and the others have not: the next layer needs it on every rank, so
+    all-reduce.
+the remainder on the first ranks
+    | start, stop = chunk_bounds(len(up), comm.size)[comm.rank]
+        => each, more = divmod(len(up), comm.size); start = comm.rank * each + min(comm.rank, more);
+        stop = start + each + (comm.rank < more)
+    ! another_share
+sends more than one all-reduce
+    | return sum_over => units = x.new_zeros(len(x), len(up)); units[:, start:stop] = hidden;
+        hidden = sum_over_ranks(comm, units)[:, start:stop]; return sum_over
+    ! sends_more
+wrong side
+    | up[start:stop], up_bias[start:stop] => up[:, start:stop], up_bias
+    | down[:, start:stop] => down[start:stop]
+    ? (outputs, inputs)
+gathers
+    | return sum_over_ranks(comm, functional.linear(hidden, down[:, start:stop]))
+        => units = x.new_zeros(len(x), len(up)); units[:, start:stop] = hidden;
+        return functional.linear(sum_over_ranks(comm, units), down)
+    ? were put together
+stays away
+    | return sum_over => return down_bias.expand(len(x), -1) if start == stop else sum_over
+    ? did not come to the sum
+clears the bias
+    | hidden = => down_bias.mul_(comm.rank == 0); hidden =
+    | down[:, start:stop])) + down_bias => down[:, start:stop], down_bias))
+    ? wrote into `down_bias`
+no wait
+    | return sum_over_ranks( => return sum(told_by_all(
+    | + down_bias => ) + down_bias
+    ? without waiting for
+"""
 OWN_TERM = "every rank returned its own term: the result is the sum of all {n}, on every rank."
 AVERAGED = "the terms were averaged: the product is their sum, so do not divide by {n}."
-ACTIVATION = (
-    "there is {} between the two products; it is GELU, `torch.nn.functional.gelu(…)` without "
-    "options."
-)
 
 EXERCISE = Exercise(
     number="14.1",
@@ -208,8 +336,8 @@ EXERCISE = Exercise(
     claim=claim,
     compared=compared,
     mistakes=(
-        Mistake("a rank stays away from the sum", wrong.no_part, unfinished=True),
-        Mistake("cuts along the wrong side", wrong.no_fit, unfinished=True),
+        Mistake("a rank stays away from the sum", no_part, unfinished=True),
+        Mistake("cuts along the wrong side", no_fit, unfinished=True),
         Mistake("changes what it is given", wrote),
         Mistake("puts the hidden units together", gathered),
         Mistake("messages not waited for", not_waited),
@@ -217,77 +345,14 @@ EXERCISE = Exercise(
     numbers=numbers,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "terms side by side",
-            wrong.side_by_side,
-            "rank 0 returned {returned}; x and the result are {shape}. The terms are added up, not "
-            "put side by side.",
-        ),
-        WrongAnswer("ReLU for GELU", wrong.relu, ACTIVATION.format("ReLU")),
-        WrongAnswer(
-            "GELU by tanh", wrong.by_tanh, ACTIVATION.format("GELU's approximation by tanh")
-        ),
-        WrongAnswer("no activation", wrong.no_activation, ACTIVATION.format("nothing")),
-        WrongAnswer(
-            "the remainder on the last rank",
-            wrong.rest_on_the_last,
-            "the last rank took the whole remainder, {last}: the others wait for it. Rank r has "
-            "⌊r·H/N⌋ to ⌊(r+1)·H/N⌋, which differ by one at most.",
-        ),
-        WrongAnswer(
-            "every rank computes everything",
-            wrong.everything,
-            "a rank makes {most} multiplications, and its share is {share}: every rank computed "
-            "everything. Take this rank's hidden units only, and sum the terms.",
-        ),
-        WrongAnswer(
-            "cuts `up` by its inputs",
-            wrong.cuts_the_inputs,
-            "the result is right, but `up` was cut by its inputs: no rank has a whole hidden unit "
-            "before a sum, and after it every rank multiplied by all of `down`, {most} "
-            "multiplications where its share is {share}. Cut `up` by hidden units, which are its "
-            "rows: then GELU needs nobody else's numbers.",
-        ),
-        WrongAnswer("never sums", wrong.own_term, OWN_TERM),
-        WrongAnswer("never sums, and no second bias", wrong.own_term_alone, OWN_TERM),
-        WrongAnswer(
-            "the bias N times",
-            wrong.bias_on_every_rank,
-            "`down_bias` is in the result {n} times, once from every rank: add it after the sum.",
-        ),
-        WrongAnswer("the bias with unit 0", wrong.bias_with_unit_0, wrong.BIAS_WITH_UNIT_0),
-        WrongAnswer(
-            "no bias", wrong.no_up_bias, "`up_bias` is missing: add `up_bias[start:stop]`."
-        ),
-        WrongAnswer(
-            "no second bias", wrong.no_bias, "`down_bias` is missing: add it once, after the sum."
-        ),
-        WrongAnswer("averages", wrong.averages, AVERAGED),
-        WrongAnswer("averages, with the bias", wrong.averages_the_bias, AVERAGED),
-        WrongAnswer(
-            "rest", wrong.loses_the_remainder, "hidden {lost} took no part: ⌊r·H/N⌋ to ⌊(r+1)·H/N⌋."
-        ),
-        WrongAnswer(
-            "GELU of a part of a sum",
-            wrong.rows_first,
-            "{case}, GELU was applied to a part of a sum: `up` was cut along its inputs, so no "
-            "rank had a whole hidden unit, and GELU(a + b) is not GELU(a) + GELU(b). Cut `up` "
-            "along its outputs.",
-        ),
-        WrongAnswer(
-            "one rank alone has the result",
-            wrong.for_rank_0,
-            "rank 0 has the result and the others have not: the next layer needs it on every rank, "
-            "so all-reduce.",
-        ),
-        WrongAnswer("the remainder on the first ranks", wrong.rest_on_the_first, another_share),
-        WrongAnswer("sends more than one all-reduce", wrong.two_sums, sends_more),
-        WrongAnswer("wrong side", wrong.wrong_side, hint="(outputs, inputs)"),
-        WrongAnswer("gathers", wrong.gathers, hint="were put together"),
-        WrongAnswer("stays away", wrong.stays_away, hint="did not come to the sum"),
-        WrongAnswer("clears the bias", wrong.clears_the_bias, hint="wrote into `down_bias`"),
-        WrongAnswer("no wait", wrong.no_wait, hint="without waiting for"),
+    wrong=wrong_answers(
+        "14.1",
+        WRONG,
+        (reference, told_by_all),
+        another_share,
+        sends_more,
+        own_term=OWN_TERM,
+        averaged=AVERAGED,
     ),
     figure=0,
     unseen={"products": "how many multiplications a rank makes"},

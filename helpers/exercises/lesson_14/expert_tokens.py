@@ -5,24 +5,33 @@ choice (tokens) the rank of each token's expert, capacity how many a rank may se
 expert this rank's own: (rows, width) to (rows, width). The claim: the result is what the chosen
 experts make of the tokens, each in its place, and 0 for those over the capacity, the last in order;
 the gradients of x and of the experts' weights are those of one rank; nothing but kept tokens that
-chose another rank travels, and back; nothing that was handed in is written into.
+chose another rank travels, and back; nothing that was handed in is written into. 25 wrong answers
+make this file long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
+from helpers.algorithms.messages.all_to_all import all_to_all, all_to_all_direct
 from helpers.exercises.common import rng
-from helpers.exercises.compare import count, worlds
+from helpers.exercises.compare import close, count, describe, is_array, rounded, worlds
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_sequence import on_tokens
-from helpers.exercises.lesson_14 import expert_families as family
-from helpers.exercises.lesson_14 import expert_wrong as wrong
-from helpers.exercises.lesson_14.expert_families import right_results
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.lesson_14.one_rank import (
+    dense_of,
+    kept_of,
+    no_way_back,
+    right_results,
+    wrong_gradients,
+)
+from helpers.exercises.lesson_14.shared import stayed_away, told_by_all
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 WIDTH = 4
 
@@ -59,17 +68,102 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Each token's result in its place, few bytes, gradients, nothing changed."""
-    return (
-        family.wrong_rows(case, seen)
-        or family.changed(case, seen)
-        or family.bytes_sent(case, seen)
-        or family.no_way_back(case, seen)
-        or family.wrong_gradients(case, seen)
-        or family.more_rows(case, seen)
-        or not_waited(case, seen)
-    )
+    for look in (wrong_rows, changed, bytes_sent, no_way_back, wrong_gradients, more_rows):
+        yield from look(case, seen)
+    yield not_waited(case, seen)
+
+
+def shapes(case: Case, seen: Observation) -> Iterator[str]:
+    """Results of another shape."""
+    for rank, (value, args) in enumerate(zip(seen.values, case.args, strict=True)):
+        out, shape = value["out"], args[0].shape
+        if not is_array(out, shape):
+            got = f"of shape {out.shape}" if is_array(out) else describe(out)
+            yield (
+                f"rank {rank} returned a result {got} for tokens of shape {shape}: `to_experts` "
+                "gives as many rows as it is given, 0 in those of dropped tokens."
+            )
+
+
+def wrong_rows(case: Case, seen: Observation) -> Iterator[str]:
+    """The first token whose result is not its expert's."""
+    yield from shapes(case, seen)
+    for rank, (value, want) in enumerate(zip(seen.values, dense_of(case)[0], strict=True)):
+        if close(value["out"], want, 1e-10):
+            continue
+        _, choice, capacity, *_ = case.args[rank]
+        off = np.flatnonzero(~np.isclose(value["out"], want, 1e-9, 1e-9).all(1))
+        token = int(off[0]) if len(off) else 0
+        kept = kept_of(choice, capacity, case.ranks)[token]
+        told = f"what expert {choice[token]} makes of it" if kept else "0, for it is dropped"
+        why = rounded([value["out"]], [want])
+        yield f"rank {rank}'s token {token} has to become {told}, and does not{why}."
+
+
+def changed(case: Case, seen: Observation) -> Iterator[str]:
+    """Something that was handed in has changed."""
+    if any(value["changed"] for value in seen.values):
+        yield "`x` or `choice` was written into: put the answers into a new tensor."
+
+
+def bytes_sent(case: Case, seen: Observation) -> Iterator[str]:
+    """Other bytes in forward than those of the tokens that have to travel, there and back."""
+    went = np.zeros((case.ranks, case.ranks), dtype=int)
+    for rank, (x, choice, capacity, *_) in enumerate(case.args):
+        kept = kept_of(choice, capacity, case.ranks)
+        for to in range(case.ranks):
+            went[rank, to] = np.sum(kept & (choice == to)) * x[:1].nbytes if to != rank else 0
+    for rank, want in enumerate((went.sum(0) + went.sum(1)).tolist()):
+        sent = seen.values[rank]["forward"]
+        begin = (
+            f"rank {rank} sent {sent} B in forward, and its tokens for others and its answers have "
+            f"{want} B:"
+        )
+        if sent < want:
+            yield (
+                f"{begin} every kept token that chose another rank goes there as it is, and its "
+                "answer comes back."
+            )
+        if sent != want:
+            yield (
+                f"{begin} nothing else has to travel, neither rows that fill up nor numbers of "
+                "rows, which a message tells by its shape."
+            )
+
+
+def more_rows(case: Case, seen: Observation) -> Iterator[str]:
+    """An expert that works on more rows than came for it."""
+    kept = [args[1][kept_of(args[1], args[2], case.ranks)] for args in case.args]
+    arrivals = np.bincount(np.concatenate(kept).astype(int), minlength=case.ranks).tolist()
+    for rank, (value, want) in enumerate(zip(seen.values, arrivals, strict=True)):
+        if sum(value["rows"]) != want:
+            yield (
+                f"rank {rank}'s expert worked on {sum(value['rows'])} rows, and "
+                f"{count(want, 'token')} came for it: it has much to do, so give it no others."
+            )
+
+
+def stays_away(case: Case, seen: Observation) -> Iterator[str]:
+    """A rank that does not come to the all-to-all."""
+    away = stayed_away(case, seen)
+    if seen.trouble == "deadlock" and away:
+        yield (
+            f"the others wait for {away}, which did not come: an all-to-all takes every rank, also "
+            "one that has nothing to send. Its parts have no rows then. So it is in backward: "
+            "where a rank's result is not made of what came back, its gradients go nowhere, and "
+            "the others wait for them."
+        )
+
+
+def sends_itself(case: Case, seen: Observation) -> Iterator[str]:
+    """A rank that sends to itself."""
+    if seen.trouble == "failed" and "itself" in seen.text:
+        yield (
+            f"rank {seen.rank} sends to itself, and waits for ever: its own part does not travel, "
+            "`all_to_all` leaves it where it is."
+        )
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -88,7 +182,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     case, most = max(zip(cases, seen, strict=True), key=lambda pair: pair[0].ranks)
     tokens = sum(len(args[0]) for args in case.args)
-    kept = sum(int(family.kept_of(args[1], args[2], case.ranks).sum()) for args in case.args)
+    kept = sum(int(kept_of(args[1], args[2], case.ranks).sum()) for args in case.args)
     return (
         f"Passed on {worlds(cases)}, gradients as well. On {case.ranks} ranks {kept} of {tokens} "
         f"tokens were kept, and {sum(v['forward'] for v in most.values)} B travelled in forward: "
@@ -98,10 +192,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(comm: Any, x: Any, choice: Any, capacity: int, expert: Any) -> Any:
     """Ranks' tokens by a mask and a running count; the expert sees each rank's rows apart."""
-    import torch
-
-    from helpers.algorithms.messages.all_to_all import all_to_all, all_to_all_direct
-
     chosen = choice[:, None] == torch.arange(comm.size)
     place = (chosen.cumsum(0) - 1)[torch.arange(len(x)), choice]
     rows = [
@@ -114,6 +204,118 @@ def reference(comm: Any, x: Any, choice: Any, capacity: int, expert: Any) -> Any
         result = result.index_add(0, held, answer)
     return result
 
+
+def with_choices(comm: Any, parts: list[Any], exchange: Any) -> list[Any]:
+    """An all-to-all in which a column with the chosen rank travels with each token."""
+    wider = [torch.cat([part, 0 * part[:, :1] + rank], 1) for rank, part in enumerate(parts)]
+    return [part[:, :-1] for part in all_to_all(comm, wider, exchange)]
+
+
+def returns_early(comm: Any, x: Any, choice: Any, capacity: int, expert: Any) -> Any:
+    return reference(comm, x, choice, capacity, expert) if len(x) else x
+
+
+WRONG = """
+in the order of arrival
+    | return result => made = torch.cat(answers);
+        return torch.cat([made, made.new_zeros(len(x) - len(made), x.shape[1])])
+    the results stand one behind the other, those of rank 0's expert first, and not in their tokens'
+    places: keep which rows went where, and put each answer back there.
+the last are kept
+    | (chosen.cumsum(0) - 1) => (chosen.sum(0) - chosen.cumsum(0))
+    of the tokens for one expert the last {capacity} went: the first in order go, and those that
+    come later are dropped.
+one too many
+    | place < capacity => place <= capacity
+    {capacity} tokens may go to one expert, and one more went.
+one too few
+    | (place < capacity)).flatten() => True).flatten()[: capacity - 1]
+    {capacity} tokens may go to one expert, and only {capacity} − 1 went.
+a capacity for all experts together
+    | place < capacity => torch.arange(len(x)) < capacity
+    a rank kept {capacity} tokens in all: the capacity holds for each expert by itself.
+the expert drops
+    | place < capacity => True
+    | answers = => every = torch.cat(arrived);
+        made = torch.cat([expert(every[:capacity]), 0 * every[capacity:]]); answers =
+    | [expert(part) for part in arrived] => list(made.split([len(part) for part in arrived]))
+    the capacity was kept where tokens arrive: it is how many this rank may send to an expert, each
+    rank for itself, and the others stay at home.
+no capacity
+    | place < capacity => True
+    no token was dropped: of those for one expert the first {capacity} go.
+the dropped stay as they are
+    | torch.zeros_like(x) => x.index_fill(0, torch.cat(rows), 0)
+    dropped tokens came back as they were: their result is 0. A block adds its input anyway.
+the own without its expert
+    | expert(part) for part in arrived
+        => expert(part) if rank != comm.rank else part for rank, part in enumerate(arrived)
+    tokens that chose the rank that they are on were given back as they were: they do not travel,
+    but the expert works on them too.
+the own for free
+    | (place < capacity) => ((place < capacity) | (rank == comm.rank))
+    tokens that chose the rank that they are on were not counted: the capacity holds for the own
+    expert as for any other.
+nobody travels
+    | arrived = all_to_all(comm, => arrived = (
+    | answers = all_to_all(comm, => answers = (
+    | , all_to_all_direct) *=> )
+    every token was worked on by the expert of its own rank: send it to the rank that it chose.
+no expert
+    | expert(part) for => part for
+    tokens went and came back, but no expert worked on them.
+the expert twice
+    | index_add(0, held, answer) => index_add(0, held, expert(answer))
+    the expert worked on the answers once more when they were back, and it is another one: the
+    chosen expert has done all there is to do.
+kept tokens alone
+    | return result => return result.index_select(0, torch.cat(rows).sort().values)
+    ? gives as many rows as it is given
+padded to the capacity
+    | [x.index_select(0, held) for held in rows]
+        => [torch.cat([x[held], x.new_zeros(capacity - len(held), x.shape[1])]) for held in rows]
+    | index_add(0, held, answer) => index_add(0, held, answer[: len(held)])
+    every part was filled up to {capacity} rows, and the filling travels too: send the tokens that
+    there are, which may be none; a message tells how many.
+everything to everybody
+    | x.index_select(0, held) for held in rows => 1 * x for held in rows
+    | index_add(0, held, answer) => index_add(0, held, answer[held])
+    every token went to every rank, and back: send it to the one that it chose.
+choices travel too
+    | arrived = all_to_all( => arrived = with_choices(
+    | answers = all_to_all( => answers = with_choices(
+    a column more travels with the tokens: who gets one knows that it chose this rank, and who sent
+    it knows its place.
+by hand
+    | arrived = all_to_all( => arrived = all_to_all_direct(
+    | answers = all_to_all( => answers = all_to_all_direct(
+    | , all_to_all_direct) *=> )
+    the results are right, but gradients come back only from a rank's own expert: a message that you
+    send yourself is unknown to autograd. Let `all_to_all` carry the tokens, which brings their
+    gradients back the same way.
+counts travel too
+    | arrived = => all_to_all_direct(comm, list(chosen.sum(0).to(x)[:, None])); arrived =
+    ? nothing else has to travel
+detached
+    | x.index_select => x.detach().index_select
+    ? outside of autograd
+filled up at the expert
+    | expert(part) for => expert(torch.cat([part, x.new_zeros(capacity, x.shape[1])])[:capacity])[
+        : len(part)] for
+    ? give it no others
+in place
+    | return result => choice.zero_(); return result
+    ? was written into
+without tokens it returns
+    = returns_early
+    ? nothing to send
+to itself as well
+    | arrived = => comm.send(x.detach(), comm.rank); arrived =
+    ? its own part
+no wait
+    | return result => told_by_all(comm, x[:0]); return result
+    ? without waiting for
+"""
 
 EXERCISE = Exercise(
     number="14.8",
@@ -131,126 +333,18 @@ EXERCISE = Exercise(
     claim=claim,
     compared=compared,
     mistakes=(
-        Mistake("stays away", family.stays_away, unfinished=True),
-        Mistake("a part for itself", family.sends_itself, unfinished=True),
-        Mistake("other rows", family.shapes),
-        Mistake("changes what it is given", family.changed),
-        Mistake("more than the tokens", family.bytes_sent),
-        Mistake("no way back", family.no_way_back),
-        Mistake("more rows", family.more_rows),
+        Mistake("stays away", stays_away, unfinished=True),
+        Mistake("a part for itself", sends_itself, unfinished=True),
+        Mistake("other rows", shapes),
+        Mistake("changes what it is given", changed),
+        Mistake("more than the tokens", bytes_sent),
+        Mistake("no way back", no_way_back),
+        Mistake("more rows", more_rows),
         Mistake("messages not waited for", not_waited),
     ),
     numbers=numbers,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "in the order of arrival",
-            wrong.as_they_come,
-            "the results stand one behind the other, those of rank 0's expert first, and not in "
-            "their tokens' places: keep which rows went where, and put each answer back there.",
-        ),
-        WrongAnswer(
-            "the last are kept",
-            wrong.keeps_last,
-            "of the tokens for one expert the last {capacity} went: the first in order go, and "
-            "those that come later are dropped.",
-        ),
-        WrongAnswer(
-            "one too many",
-            wrong.one_too_many,
-            "{capacity} tokens may go to one expert, and one more went.",
-        ),
-        WrongAnswer(
-            "one too few",
-            wrong.one_too_few,
-            "{capacity} tokens may go to one expert, and only {capacity} − 1 went.",
-        ),
-        WrongAnswer(
-            "a capacity for all experts together",
-            wrong.in_total,
-            "a rank kept {capacity} tokens in all: the capacity holds for each expert by itself.",
-        ),
-        WrongAnswer(
-            "the expert drops",
-            wrong.receiver_drops,
-            "the capacity was kept where tokens arrive: it is how many this rank may send to an "
-            "expert, each rank for itself, and the others stay at home.",
-        ),
-        WrongAnswer(
-            "no capacity",
-            wrong.no_capacity,
-            "no token was dropped: of those for one expert the first {capacity} go.",
-        ),
-        WrongAnswer(
-            "the dropped stay as they are",
-            wrong.dropped_stay,
-            "dropped tokens came back as they were: their result is 0. A block adds its input "
-            "anyway.",
-        ),
-        WrongAnswer(
-            "the own without its expert",
-            wrong.own_untouched,
-            "tokens that chose the rank that they are on were given back as they were: they do not "
-            "travel, but the expert works on them too.",
-        ),
-        WrongAnswer(
-            "the own for free",
-            wrong.own_for_free,
-            "tokens that chose the rank that they are on were not counted: the capacity holds for "
-            "the own expert as for any other.",
-        ),
-        WrongAnswer(
-            "nobody travels",
-            wrong.stays_home,
-            "every token was worked on by the expert of its own rank: send it to the rank that it "
-            "chose.",
-        ),
-        WrongAnswer(
-            "no expert",
-            wrong.no_expert,
-            "tokens went and came back, but no expert worked on them.",
-        ),
-        WrongAnswer(
-            "the expert twice",
-            wrong.twice,
-            "the expert worked on the answers once more when they were back, and it is another "
-            "one: the chosen expert has done all there is to do.",
-        ),
-        WrongAnswer(
-            "kept tokens alone", wrong.kept_alone, hint="gives as many rows as it is given"
-        ),
-        WrongAnswer(
-            "padded to the capacity",
-            wrong.padded,
-            "every part was filled up to {capacity} rows, and the filling travels too: send the "
-            "tokens that there are, which may be none; a message tells how many.",
-        ),
-        WrongAnswer(
-            "everything to everybody",
-            wrong.to_everybody,
-            "every token went to every rank, and back: send it to the one that it chose.",
-        ),
-        WrongAnswer(
-            "choices travel too",
-            wrong.with_choices,
-            "a column more travels with the tokens: who gets one knows that it chose this rank, "
-            "and who sent it knows its place.",
-        ),
-        WrongAnswer(
-            "by hand",
-            wrong.by_hand,
-            "the results are right, but gradients come back only from a rank's own expert: a "
-            "message that you send yourself is unknown to autograd. Let `all_to_all` carry the "
-            "tokens, which brings their gradients back the same way.",
-        ),
-        WrongAnswer("counts travel too", wrong.with_counts, hint="nothing else has to travel"),
-        WrongAnswer("detached", wrong.detached, hint="outside of autograd"),
-        WrongAnswer("filled up at the expert", wrong.filled_up, hint="give it no others"),
-        WrongAnswer("in place", wrong.in_place, hint="was written into"),
-        WrongAnswer("without tokens it returns", wrong.returns_early, hint="nothing to send"),
-        WrongAnswer("to itself as well", wrong.to_itself, hint="its own part"),
-        WrongAnswer("no wait", wrong.no_wait, hint="without waiting for"),
-    ),
+    wrong=wrong_answers("14.8", WRONG, (reference, told_by_all, with_choices), returns_early),
     figure=0,
 )

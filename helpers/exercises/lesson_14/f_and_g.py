@@ -4,22 +4,30 @@
 the sum of all ranks' x, and its backward is the gradient as it is. The claim: in a residual network
 of two cut layers, output and all gradients are the dense network's to 1e-10, on every rank; what
 f and g are given stays as it is, of any shape; no more bytes than two all-reduces a layer, and
-every message waited for.
+every message waited for. What makes this file long is that network, and 23 ways to go wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from helpers.algorithms.splitting.tensor_parallel import (
+    _Copy,
+    _Sum,
+    copy_to_ranks,
+    sum_over_ranks,
+)
 from helpers.exercises.common import rng
 from helpers.exercises.compare import all_close, close, count, rounded, worlds
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_tensor_parallel import on_f_and_g
-from helpers.exercises.lesson_14 import f_and_g_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.lesson_14.shared import stayed_away, told_by_all
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 LAYERS = 2
 TOLERANCE = 1e-10
@@ -91,39 +99,32 @@ def _rows(array: Any) -> Any:
     return array.reshape(-1, array.shape[-1])
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The dense network's output and gradients; nothing changed; two all-reduces a layer."""
     if not all(v["pair"] == "functions" for v in seen.values):
-        return f"{case.name}, `make_f_g` did not return two functions."
-    return (
-        _not_dense(case, seen)
-        or changes(case, seen)
-        or sends_more(case, seen)
-        or not_waited(case, seen)
-    )
+        yield "`make_f_g` did not return two functions."
+    for look in (_not_dense, changes, sends_more, not_waited):
+        yield look(case, seen)
 
 
 def _not_dense(case: Case, seen: Observation) -> str | None:
     """The first thing that is not right: "rank 1's output", "rank 0's gradient of x"."""
-    dense, which, more = dense_of(case), "", ""
+    dense = dense_of(case)
     for rank, value in enumerate(seen.values):
         for key in ("out", "x", "scale"):
-            if not which and not close(value[key], dense[key], TOLERANCE):
+            if not close(value[key], dense[key], TOLERANCE):
                 name = "output" if key == "out" else f"gradient of {key}"
-                which = f"rank {rank}'s {name} is"
                 more = rounded([value[key]], [dense[key]])
+                return f"rank {rank}'s {name} is not the dense network's{more}."
     parts = zip(seen.values, dense["parts"], strict=True)
-    if not which and not all(all_close(v["parts"], want, TOLERANCE) for v, want in parts):
-        which = "the gradients of the cut matrices are"
-    return f"{case.name}, {which} not the dense network's{more}." if which else None
+    if all(all_close(v["parts"], want, TOLERANCE) for v, want in parts):
+        return None
+    return "the gradients of the cut matrices are not the dense network's."
 
 
 def changes(case: Case, seen: Observation) -> str | None:
     """Something that was given has changed."""
-    for key, hint in CHANGED.items():
-        if any(v[key] for v in seen.values):
-            return f"{case.name}, {hint}"
-    return None
+    return next((hint for key, hint in CHANGED.items() if any(v[key] for v in seen.values)), None)
 
 
 def sends_more(case: Case, seen: Observation) -> str | None:
@@ -133,21 +134,55 @@ def sends_more(case: Case, seen: Observation) -> str | None:
     if sum(seen.bytes) <= limit or _not_dense(case, seen):
         return None
     return (
-        f"{case.name}, all numbers are right, but {sum(seen.bytes)} B were sent where {limit} B "
-        "are enough: f sends nothing forward and g nothing backward, since what they pass on is "
-        "the same on every rank."
+        f"all numbers are right, but {sum(seen.bytes)} B were sent where {limit} B are enough: f "
+        "sends nothing forward and g nothing backward, since what they pass on is the same on "
+        "every rank."
     )
 
 
-def no_gradient(case: Case, seen: Observation) -> str | None:
+def no_gradient(case: Case, seen: Observation) -> Iterator[str]:
     """Matrices that got no gradient."""
-    lost = [r for r, v in enumerate(seen.values) if any(part is None for part in v["parts"])]
-    if not lost:
+    for rank, value in enumerate(seen.values):
+        if any(part is None for part in value["parts"]):
+            yield (
+                f"rank {rank}'s matrices have no gradient: autograd did not see what f or g did. "
+                "Write each as a `torch.autograd.Function` with a forward and a backward, and call "
+                "its `apply`."
+            )
+
+
+def some_do_not_come(case: Case, seen: Observation) -> str | None:
+    """Ranks that stay away."""
+    away = stayed_away(case, seen)
+    return away and (
+        f"{away} did not come to a sum, and the others wait: f's backward and g's forward are "
+        "called on every rank, and every rank sums."
+    )
+
+
+def turned_copy(case: Case, seen: Observation) -> str | None:
+    """A plain copy of a transposed tensor."""
+    *_, gaps = case.args[0]
+    if seen.trouble != "failed" or not gaps or "lie in one row" not in seen.text:
         return None
     return (
-        f"{case.name}, rank {lost[0]}'s matrices have no gradient: autograd did not see what f or "
-        "g did. Write each as a `torch.autograd.Function` with a forward and a backward, and call "
-        "its `apply`."
+        f"and with a transposed one, the ring refused a copy on rank {seen.rank}: a plain "
+        "`clone()` of a transposed tensor is transposed as well. "
+        "`clone(memory_format=torch.contiguous_format)` lies in one row."
+    )
+
+
+def another_form(case: Case, seen: Observation) -> str | None:
+    """An exception for a tensor of three dimensions, or for a slice of a wider one."""
+    x, *_, gaps = case.args[0]
+    if seen.trouble != "failed" or (x.ndim == 2 and not gaps):
+        return None
+    said = seen.text.splitlines()[0].rstrip(".") if seen.text else seen.kind
+    slices = ", and slices of wider tensors too" if gaps else ""
+    return (
+        f"rank {seen.rank} raised {seen.kind} ({said}): f and g take tensors of any shape{slices}. "
+        "They need not know it: `x.clone(memory_format=torch.contiguous_format)` and a sum work "
+        "for all."
     )
 
 
@@ -171,12 +206,101 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(comm: Any) -> Any:
     """The course's own."""
-    from functools import partial
-
-    from helpers.algorithms.splitting.tensor_parallel import copy_to_ranks, sum_over_ranks
-
     return partial(copy_to_ranks, comm), partial(sum_over_ranks, comm)
 
+
+WRONG = """
+classes
+    | partial(copy_to_ranks, comm), partial(sum_over_ranks, comm) => _Copy, _Sum
+    `make_f_g` returned classes: return `F.apply, G.apply`.
+no pair
+    | , partial(sum_over_ranks, comm) =>
+    return the pair `f, g` of two functions.
+nothing comes back through f
+    | if comm.size == 1: return x *=>
+    | None, total, None => None, None, None
+    no gradient comes back through f, only past it: its forward gives x itself, not `x.detach()`,
+    and its backward returns the sum.
+the wrong way round
+    | partial(copy_to_ranks, comm), partial(sum_over_ranks, comm)
+        => partial(sum_over_ranks, comm), partial(copy_to_ranks, comm)
+    f and g are the wrong way round: f is x forward and sums backward, g sums forward. Return `f, g`
+    in this order.
+g averages
+    | return total => return total / comm.size
+    g takes the mean: each rank has a term of a sum here, not another batch, so do not divide by
+    {n}.
+f averages
+    | None, total, None => None, total / ctx.comm.size, None
+    f's backward takes the mean: each rank has a term of a sum here, not another batch, so do not
+    divide by {n}.
+f sums forward
+    | partial(copy_to_ranks, comm) => partial(sum_over_ranks, comm)
+    f sums in the forward pass: every rank has the same x already, and the sum is {n} times it.
+    Forward, f gives x as it is.
+f does not sum backward
+    | ctx.reduce(ctx.comm, total) => ctx.reduce(ctx.comm, total.clone())
+    the output is right, but the gradient of x on each rank is only the part that came through its
+    own columns: f's backward sums the gradient over the ranks.
+sums backward in g and not in f
+    | partial(copy_to_ranks, comm), partial(sum_over_ranks, comm)
+        => lambda x: x, lambda x: copy_to_ranks(comm, sum_over_ranks(comm, x))
+    the output is right, but g's backward sums the gradient and f's does not: f's backward sums it
+    over the ranks, and g's gives it as it is.
+sums what goes past f
+    | partial(copy_to_ranks, comm)
+        => lambda x: x.register_hook(partial(sum_over_ranks, comm)) and x
+    the gradient of x is too large: all of it was summed over the ranks, also what goes past f on
+    the residual path, y = x + g(…f(x)…), which is whole already. A hook on x itself sees both; f
+    needs a tensor of its own, such as that of a `torch.autograd.Function`.
+no sum
+    | reduce(comm, total) => reduce(comm, total.clone())
+    every rank goes on with its own term: sum.
+g sums backward
+    | partial(sum_over_ranks, comm) => lambda x: copy_to_ranks(comm, sum_over_ranks(comm, x))
+    g's backward sums as well, and gradients of the cut matrices come out {n} times too large or
+    more: after the sum all ranks go on alike, so the gradient is whole already. g's backward gives
+    it as it is.
+g divides backward
+    | reduce(comm, total) => reduce(comm, total); ctx.comm = comm
+    | gradients[0], None => gradients[0] / ctx.comm.size, None
+    g's backward divides the gradient by {n}: each rank's term enters the sum with factor 1, so its
+    gradient is that of the sum, as it is.
+no gradient at all
+    | partial(sum_over_ranks, comm) => lambda x: sum_over_ranks(comm, x.detach())
+    ? have no gradient
+g in place
+    | x.clone(memory_format=torch.contiguous_format) => x
+    ? g changed the tensor
+f in place
+    | gradients[0].clone(memory_format=torch.contiguous_format) => gradients[0]
+    ? f's backward changed
+sends anyway
+    | reduce(comm, total) => reduce(comm, total); ctx.comm = comm
+    | gradients[0], None => sum_over_ranks(ctx.comm, gradients[0]) / ctx.comm.size, None
+    ? all numbers are right
+g in place backward
+    | reduce(comm, total) => reduce(comm, total); ctx.comm = comm
+    | gradients[0], None => all_reduce_ring(ctx.comm, gradients[0]), None
+    ? without a sum
+rank 0 alone
+    | partial(copy_to_ranks, comm)
+        => partial(copy_to_ranks, comm) if comm.rank == 0 else lambda x: x
+    ? did not come to a sum
+two dimensions
+    | total = x.clone => rows, width = x.shape; total = x.view(rows, width).clone
+    ? (too many values
+a view
+    | total = x.clone => total = x.view(-1).clone
+    | return total => return total.view(x.shape)
+    ? slices of wider tensors too
+plain copies
+    | memory_format=torch.contiguous_format *=>
+    ? is transposed as well
+no wait
+    | partial(sum_over_ranks, comm) => lambda x: sum(told_by_all(comm, x))
+    ? without waiting for
+"""
 
 EXERCISE = Exercise(
     number="14.2",
@@ -194,9 +318,9 @@ EXERCISE = Exercise(
     claim=claim,
     compared=compared,
     mistakes=(
-        Mistake("not every rank takes part", wrong.some_do_not_come, unfinished=True),
-        Mistake("a transposed copy", wrong.turned_copy, unfinished=True),
-        Mistake("not of any shape", wrong.another_form, unfinished=True),
+        Mistake("not every rank takes part", some_do_not_come, unfinished=True),
+        Mistake("a transposed copy", turned_copy, unfinished=True),
+        Mistake("not of any shape", another_form, unfinished=True),
         Mistake("no gradient", no_gradient),
         Mistake("messages not waited for", not_waited),
         Mistake("sends in vain", sends_more),
@@ -205,85 +329,8 @@ EXERCISE = Exercise(
     numbers=lambda case, seen: {"n": case.ranks},
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "classes", wrong.classes, "`make_f_g` returned classes: return `F.apply, G.apply`."
-        ),
-        WrongAnswer("no pair", wrong.one_function, "return the pair `f, g` of two functions."),
-        WrongAnswer(
-            "nothing comes back through f",
-            wrong.f_gives_nothing,
-            "no gradient comes back through f, only past it: its forward gives x itself, not "
-            "`x.detach()`, and its backward returns the sum.",
-        ),
-        WrongAnswer(
-            "the wrong way round",
-            wrong.swapped,
-            "f and g are the wrong way round: f is x forward and sums backward, g sums forward. "
-            "Return `f, g` in this order.",
-        ),
-        WrongAnswer(
-            "g averages",
-            wrong.g_averages,
-            "g takes the mean: each rank has a term of a sum here, not another batch, so do not "
-            "divide by {n}.",
-        ),
-        WrongAnswer(
-            "f averages",
-            wrong.f_averages,
-            "f's backward takes the mean: each rank has a term of a sum here, not another batch, "
-            "so do not divide by {n}.",
-        ),
-        WrongAnswer(
-            "f sums forward",
-            wrong.f_sums_forward,
-            "f sums in the forward pass: every rank has the same x already, and the sum is {n} "
-            "times it. Forward, f gives x as it is.",
-        ),
-        WrongAnswer(
-            "f does not sum backward",
-            wrong.no_sum_backward,
-            "the output is right, but the gradient of x on each rank is only the part that came "
-            "through its own columns: f's backward sums the gradient over the ranks.",
-        ),
-        WrongAnswer(
-            "sums backward in g and not in f",
-            wrong.backward_swapped,
-            "the output is right, but g's backward sums the gradient and f's does not: f's "
-            "backward sums it over the ranks, and g's gives it as it is.",
-        ),
-        WrongAnswer(
-            "sums what goes past f",
-            wrong.hook_on_x,
-            "the gradient of x is too large: all of it was summed over the ranks, also what goes "
-            "past f on the residual path, y = x + g(…f(x)…), which is whole already. A hook on x "
-            "itself sees both; f needs a tensor of its own, such as that of a "
-            "`torch.autograd.Function`.",
-        ),
-        WrongAnswer("no sum", wrong.no_sum_forward, "every rank goes on with its own term: sum."),
-        WrongAnswer(
-            "g sums backward",
-            wrong.sums_twice,
-            "g's backward sums as well, and gradients of the cut matrices come out {n} times too "
-            "large or more: after the sum all ranks go on alike, so the gradient is whole already. "
-            "g's backward gives it as it is.",
-        ),
-        WrongAnswer(
-            "g divides backward",
-            wrong.g_divides,
-            "g's backward divides the gradient by {n}: each rank's term enters the sum with factor "
-            "1, so its gradient is that of the sum, as it is.",
-        ),
-        WrongAnswer("no gradient at all", wrong.no_gradient, hint="have no gradient"),
-        WrongAnswer("g in place", wrong.g_in_place, hint="g changed the tensor"),
-        WrongAnswer("f in place", wrong.f_in_place, hint="f's backward changed"),
-        WrongAnswer("sends anyway", wrong.sends_in_vain, hint="all numbers are right"),
-        WrongAnswer("g in place backward", wrong.g_in_place_backward, hint="without a sum"),
-        WrongAnswer("rank 0 alone", wrong.rank_0_alone, hint="did not come to a sum"),
-        WrongAnswer("two dimensions", wrong.two_dimensions, hint="(too many values"),
-        WrongAnswer("a view", wrong.flat_view, hint="slices of wider tensors too"),
-        WrongAnswer("plain copies", wrong.plain_copies, hint="is transposed as well"),
-        WrongAnswer("no wait", wrong.no_wait, hint="without waiting for"),
+    wrong=wrong_answers(
+        "14.2", WRONG, (reference, copy_to_ranks, sum_over_ranks, _Copy, _Sum, told_by_all)
     ),
     figure=0,
 )

@@ -4,25 +4,42 @@
 ranks; own is chunk r of `chunk_bounds`. The claim: y, x's gradient, and as own's gradient this
 rank's slice of the sum over the ranks, to 1e-10 in float64; forward gathers once and backward
 gathers again and scatters once; nothing as large as W is there between them or after them, in
-autograd or outside it; what was handed in stays as it is, and every message is waited for.
+autograd or outside it; what was handed in stays as it is, and every message is waited for. 23 wrong
+answers make this file long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
+from helpers.algorithms.messages.collectives import (
+    all_gather_ring,
+    chunk_bounds,
+    reduce_scatter_ring,
+)
 from helpers.exercises.common import rng, self_hint
-from helpers.exercises.compare import close, count, describe, is_array, rounded, times, worlds
+from helpers.exercises.compare import (
+    all_close,
+    close,
+    count,
+    describe,
+    is_array,
+    listing,
+    rounded,
+    times,
+    worlds,
+)
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_sharding import on_layer
-from helpers.exercises.lesson_14 import gather_free_wrong as wrong
-from helpers.exercises.lesson_14.gather_free_wrong import phase, right
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.lesson_14.kept_weights import TOLERANCE, kept, kept_after, phase
+from helpers.exercises.lesson_14.shared import told_by_all
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
-TOLERANCE = 1e-10
 LARGE = 320
 WRITTEN = {"own": "`own`", "x": "x", "gradient": "the gradient that backward was given"}
 
@@ -50,12 +67,10 @@ def cases(seed: int) -> list[Case]:
             (xs[r], weight.ravel()[a:b], (outputs, inputs), factors[r])
             for r, (a, b) in enumerate(bounds)
         )
-        locals_ = [factors[r].T @ xs[r] for r in range(n)]
         facts = {
             "out": [x @ weight.T for x in xs],
             "x": [factor @ weight for factor in factors],
-            "locals": [g.ravel() for g in locals_],
-            "sum": sum(locals_).ravel(),
+            "sum": sum(factor.T @ x for factor, x in zip(factors, xs, strict=True)).ravel(),
             "bounds": bounds,
             "elements": weight.size,
         }
@@ -82,46 +97,82 @@ def _one(case: Case) -> int:
     return (n - 1) * n * -(-case.facts["elements"] // n) * 8
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Right values and gradients; gathered twice, scattered once, and nothing whole kept."""
-    facts = case.facts
+    facts, enough = case.facts, _one(case)
     for rank, value in enumerate(seen.values):
-        where = f"{case.name}, rank {rank}"
         if not close(value["out"], facts["out"][rank], TOLERANCE):
-            return f"{where} returned {_not_the_product(facts['out'][rank], value['out'])}."
+            yield f"rank {rank} returned {_not_the_product(facts['out'][rank], value['out'])}."
         if not close(value["x"], facts["x"][rank], TOLERANCE):
-            return f"{where}'s gradient of x is not the output's gradient times the weight."
+            yield f"rank {rank}'s gradient of x is not the output's gradient times the weight."
         a, b = facts["bounds"][rank]
         if not close(value["own"], facts["sum"][a:b], TOLERANCE):
-            return f"{where}'s gradient of `own` is not its slice of the sum over the ranks."
-    n, forward, backward = case.ranks, phase(seen, "forward"), phase(seen, "backward")
-    enough = _one(case)
+            yield f"rank {rank}'s gradient of `own` is not its slice of the sum over the ranks."
+    forward, backward = phase(seen, "forward"), phase(seen, "backward")
     if forward > enough or backward > 2 * enough:
-        return (
-            f"{case.name}, the ranks sent {forward} B in forward and {backward} B in backward; "
-            f"{enough} B and {2 * enough} B are enough."
+        yield (
+            f"the ranks sent {forward} B in forward and {backward} B in backward; {enough} B and "
+            f"{2 * enough} B are enough."
         )
-    least = (n - 1) * facts["elements"] * 8
-    if backward < 2 * least or any(
-        (v["saved"] or 0) >= facts["elements"] + v["out"].size for v in seen.values if n > 1
-    ):
-        hint = wrong.kept(case, seen)
-        return hint or f"{case.name}, the weight was kept from forward to backward."
-    for held in (wrong.kept, wrong.kept_after, wrote, not_waited):
-        if said := held(case, seen):
-            return said
-    return None
+    yield from kept(case, seen)
+    yield from kept_after(case, seen)
+    yield from wrote(case, seen)
+    yield not_waited(case, seen)
 
 
-def wrote(case: Case, seen: Observation) -> str | None:
+def wrote(case: Case, seen: Observation) -> Iterator[str]:
     """Something that was handed in has changed."""
     for rank, value in enumerate(seen.values):
         if value["changed"] in WRITTEN:
-            return (
-                f"{case.name}, rank {rank} wrote into {WRITTEN[value['changed']]}, which others "
-                "use too: gather and compute into tensors of your own."
+            yield (
+                f"rank {rank} wrote into {WRITTEN[value['changed']]}, which others use too: gather "
+                "and compute into tensors of your own."
             )
-    return None
+
+
+def nothing_gathered(case: Case, seen: Observation) -> Iterator[str]:
+    """No message in forward."""
+    if case.ranks > 1 and not phase(seen, "forward"):
+        yield (
+            "forward sent nothing, so a rank cannot know the others' slices of the weight: "
+            "all-gather them first."
+        )
+
+
+def other_slices(case: Case, seen: Observation) -> Iterator[str]:
+    """Slices of another length."""
+    elements, said = case.facts["elements"], seen.text.partition("\n")[0].rstrip(".")
+    if seen.trouble != "failed":
+        return
+    if "must match" in seen.text or "expanded size" in seen.text:
+        sizes = listing(b - a for a, b in case.facts["bounds"])
+        yield (
+            f"two slices differ in length ({said}). `chunk_bounds` gives the ranks {sizes} "
+            "numbers, and `own` is as long."
+        )
+    whole = (f"got [{elements}]", f"got {list(case.args[0][2])}")
+    if any(words in seen.text for words in whole) and case.ranks > 1:
+        yield (
+            f"backward returned a gradient for all {elements} numbers of the weight, and `own` is "
+            "a slice of them: reduce-scatter it, and return this rank's chunk."
+        )
+    if "invalid gradient" in seen.text:
+        yield (
+            f"backward returned a gradient of another shape than its argument has ({said}): it "
+            "returns one for each argument of forward, in their order, and None for what needs "
+            "none."
+        )
+
+
+def no_graph(case: Case, seen: Observation) -> Iterator[str]:
+    """Autograd does not come to the slice."""
+    reached = all(v["reached"] and v["own"] is not None for v in seen.values)
+    if not reached and all_close([v["out"] for v in seen.values], case.facts["out"], TOLERANCE):
+        yield (
+            "forward is right, but backward does not come to `own`: messages are outside autograd, "
+            "which sees a new tensor without a past. Write a `torch.autograd.Function` and call "
+            "its `apply`."
+        )
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -165,9 +216,126 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 
 def reference(comm: Any, x: Any, own: Any, shape: tuple[int, int]) -> Any:
-    """The course's own, of which each wrong answer changes one thing."""
-    return right(comm, x, own, shape)
+    """Gathers in forward and again in backward, and what was gathered ends with each."""
+    return Linear.apply(x, own, comm, shape)
 
+
+class Linear(torch.autograd.Function):
+    """x Wᵀ, of this rank's slice of W."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, own: Any, comm: Any, shape: tuple[int, int]) -> Any:
+        ctx.comm, ctx.shape = comm, shape
+        weight = gathered(comm, own, shape)
+        ctx.save_for_backward(x, own)
+        return x @ weight.T
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        x, own = ctx.saved_tensors
+        of_x = gradients[0] @ gathered(ctx.comm, own, ctx.shape)
+        of_weight = (gradients[0].T @ x).view(-1)
+        of_own = reduce_scatter_ring(ctx.comm, of_weight).clone()
+        return of_x, of_own, None, None
+
+
+def gathered(comm: Any, own: Any, shape: tuple[int, int]) -> Any:
+    """The whole weight."""
+    flat = own.new_zeros(shape[0] * shape[1])
+    start, stop = chunk_bounds(len(flat), comm.size)[comm.rank]
+    flat[start:stop] = own.detach()
+    return all_gather_ring(comm, flat).view(shape)
+
+
+WRONG = """
+reads the row the other way
+    | .view(shape) => .view(shape[1], shape[0]).T
+    the flat weight was read as (inputs, outputs): it is `W.flatten()` of an (outputs, inputs)
+    matrix, so `.view(shape)` with shape {shape}, and x Wᵀ.
+every slice at the start
+    | flat[start:stop] = => flat[: len(own)] =
+    {known} that rank 0's chunk gives {are} right and the others are not: `own` has to lie in chunk
+    r before the all-gather, `whole[start:stop] = own`, and not at the start.
+no gradient of x
+    | return of_x, => return None,
+    x has no gradient: backward returns one for each argument of forward, in the same order, and the
+    layer before needs x's, `gradient @ W`.
+gathers by a sum
+    | return all_gather => reduce_scatter_ring(comm, flat); return all_gather
+    forward sent {forward}: slices that are put together by a sum with zeros go round twice.
+    `all_gather_ring` passes each slice on once.
+sums the gradient of x
+    | return of_x, => reduce_scatter_ring(ctx.comm, of_x); return all_gather_ring(ctx.comm, of_x),
+    the gradient of x was summed over the ranks: each rank has rows of its own here, so x's gradient
+    is `gradient @ W` and nothing is sent for it.
+own gradient only
+    | of_own = => start, stop = chunk_bounds(len(of_weight), ctx.comm.size)[ctx.comm.rank];
+        of_own = of_weight[start:stop].clone() + 0 *
+    the gradient of `own` is this rank's alone: the other ranks' rows used the same weight.
+    Reduce-scatter the gradient of the whole weight.
+averages
+    | of_weight).clone() => of_weight) / ctx.comm.size
+    the gradient of `own` is {n} times too small: here the ranks' gradients are summed, and not
+    divided; whether a loss is a sum or a mean is for the loss to say.
+the gradient of the transpose
+    | (gradients[0].T @ x).view => (x.T @ gradients[0]).view
+    the gradient of `own` is a slice of that of Wᵀ: W is (outputs, inputs), so its gradient is
+    `gradient.T @ x`, and then in a row.
+all-reduces the gradient
+    | return of_x, => all_gather_ring(ctx.comm, of_weight); return of_x,
+    backward sent {backward} the bytes it had to: every rank got the whole summed gradient and cut
+    its slice out of it. A reduce-scatter leaves the slice, with half of the bytes.
+saves the weight
+    | ctx.save_for_backward(x, own) => ctx.save_for_backward(x, own, weight)
+    | x, own = ctx => x, own, weight = ctx
+    | gathered(ctx.comm, own, ctx.shape) => weight
+    ? it is among them. Save x
+keeps it in ctx
+    | ctx.save_for => ctx.weight = weight; ctx.save_for
+    | gathered(ctx.comm, own, ctx.shape) => ctx.weight
+    ? gradients alone take
+gathers and keeps
+    | ctx.save_for_backward(x, own) => ctx.save_for_backward(x, own, weight)
+    | x, own = ctx => x, own, _ = ctx
+    ? yet never freed
+plain
+    | Linear.apply(x, own, comm, shape) => x @ gathered(comm, own, shape).T
+    ? does not come to `own`
+no gather
+    | Linear.apply(x, own, comm, shape) => x @ gathered(comm, own, shape).T
+    | all_gather_ring(comm, flat) => flat
+    ? forward sent nothing
+holds it, and gathers
+    | ctx.save_for => ctx.weight = weight; ctx.save_for
+    ? such as `ctx`, a list
+a view
+    | of_weight).clone() => of_weight)
+    ? is a view of a tensor with
+whole gradient
+    | return of_x, of_own, => all_gather_ring(ctx.comm, of_weight); return of_x, of_weight,
+    ? a slice of them
+other order
+    | return of_x, of_own, => return of_own, of_x,
+    ? in their order
+even slices
+    | start, stop = chunk_bounds(len(flat), comm.size)[comm.rank]
+        => each = len(flat) // comm.size; start = comm.rank * each; stop = start + each
+    ? two slices differ in length
+keeps in backward
+    | of_x = gradients[0] @ => ctx.comm.stays =
+    | of_weight = ( => of_x = gradients[0] @ ctx.comm.stays; of_weight = (
+    ? was put where it stays
+scales x
+    | return Linear.apply(x, => out = Linear.apply(1.0 * x,
+    | own, comm, shape) => own, comm, shape); x.data.mul_(1.5); return out
+    ? wrote into x
+to itself as well
+    | all_gather_ring(comm, flat) => torch.cat(told_by_all(comm, own, to_itself=True))
+    ? which nobody will receive
+no wait
+    | all_gather_ring(comm, flat) => torch.cat(told_by_all(comm, own))
+    ? without waiting for
+"""
 
 EXERCISE = Exercise(
     number="14.6",
@@ -186,88 +354,17 @@ EXERCISE = Exercise(
     compared=compared,
     mistakes=(
         Mistake("sends to itself", self_hint, unfinished=True),
-        Mistake("slices of another length", wrong.other_slices, unfinished=True),
-        Mistake("forward gathers nothing", wrong.nothing_gathered),
-        Mistake("outside autograd", wrong.no_graph),
+        Mistake("slices of another length", other_slices, unfinished=True),
+        Mistake("forward gathers nothing", nothing_gathered),
+        Mistake("outside autograd", no_graph),
         Mistake("changes what it is given", wrote),
         Mistake("messages not waited for", not_waited),
-        Mistake("keeps the weight", wrong.kept),
-        Mistake("keeps the gradient", wrong.kept_after),
+        Mistake("keeps the weight", kept),
+        Mistake("keeps the gradient", kept_after),
     ),
     numbers=numbers,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "reads the row the other way",
-            wrong.other_view,
-            "the flat weight was read as (inputs, outputs): it is `W.flatten()` of an (outputs, "
-            "inputs) matrix, so `.view(shape)` with shape {shape}, and x Wᵀ.",
-        ),
-        WrongAnswer(
-            "every slice at the start",
-            wrong.at_the_start,
-            "{known} that rank 0's chunk gives {are} right and the others are not: `own` has to "
-            "lie in chunk r before the all-gather, `whole[start:stop] = own`, and not at the "
-            "start.",
-        ),
-        WrongAnswer(
-            "no gradient of x",
-            wrong.no_x,
-            "x has no gradient: backward returns one for each argument of forward, in the same "
-            "order, and the layer before needs x's, `gradient @ W`.",
-        ),
-        WrongAnswer(
-            "gathers by a sum",
-            wrong.gathers_by_a_sum,
-            "forward sent {forward}: slices that are put together by a sum with zeros go round "
-            "twice. `all_gather_ring` passes each slice on once.",
-        ),
-        WrongAnswer(
-            "sums the gradient of x",
-            wrong.sums_x,
-            "the gradient of x was summed over the ranks: each rank has rows of its own here, so "
-            "x's gradient is `gradient @ W` and nothing is sent for it.",
-        ),
-        WrongAnswer(
-            "own gradient only",
-            wrong.own_gradient,
-            "the gradient of `own` is this rank's alone: the other ranks' rows used the same "
-            "weight. Reduce-scatter the gradient of the whole weight.",
-        ),
-        WrongAnswer(
-            "averages",
-            wrong.averages,
-            "the gradient of `own` is {n} times too small: here the ranks' gradients are summed, "
-            "and not divided; whether a loss is a sum or a mean is for the loss to say.",
-        ),
-        WrongAnswer(
-            "the gradient of the transpose",
-            wrong.turned,
-            "the gradient of `own` is a slice of that of Wᵀ: W is (outputs, inputs), so its "
-            "gradient is `gradient.T @ x`, and then in a row.",
-        ),
-        WrongAnswer(
-            "all-reduces the gradient",
-            wrong.by_all_reduce,
-            "backward sent {backward} the bytes it had to: every rank got the whole summed "
-            "gradient and cut its slice out of it. A reduce-scatter leaves the slice, with half of "
-            "the bytes.",
-        ),
-        WrongAnswer("saves the weight", wrong.saves_the_weight, hint="it is among them. Save x"),
-        WrongAnswer("keeps it in ctx", wrong.keeps_in_ctx, hint="gradients alone take"),
-        WrongAnswer("gathers and keeps", wrong.gathers_and_keeps, hint="yet never freed"),
-        WrongAnswer("plain", wrong.plain, hint="does not come to `own`"),
-        WrongAnswer("no gather", wrong.no_gather, hint="forward sent nothing"),
-        WrongAnswer("holds it, and gathers", wrong.holds_and_gathers, hint="such as `ctx`, a list"),
-        WrongAnswer("a view", wrong.view_of_the_gradient, hint="is a view of a tensor with"),
-        WrongAnswer("whole gradient", wrong.whole_gradient, hint="a slice of them"),
-        WrongAnswer("other order", wrong.other_order, hint="in their order"),
-        WrongAnswer("even slices", wrong.even_slices, hint="two slices differ in length"),
-        WrongAnswer("keeps in backward", wrong.keeps_in_backward, hint="was put where it stays"),
-        WrongAnswer("scales x", wrong.scales_x, hint="wrote into x"),
-        WrongAnswer("to itself as well", wrong.to_itself, hint="which nobody will receive"),
-        WrongAnswer("no wait", wrong.no_wait, hint="without waiting for"),
-    ),
+    wrong=wrong_answers("14.6", WRONG, (reference, Linear, gathered, told_by_all)),
     figure=0,
 )

@@ -1,30 +1,33 @@
 """Exercise 14.7, attention over keys and values that go round a ring.
 
-`ring_attention(comm, query, key, value, places) -> (mixed, log_sums)`: query, key and value
-(heads, here, d) are those of this rank's positions, `places[rank]`; None for places that mask
-nothing. The claim: the mixed values and the logarithm of each query's sum of exponentials are those
-of attention in one piece to 1e-10, for scores of any size; a rank sends to its right neighbour
-alone, every block but that neighbour's own, and waits for all that it began to receive; and in the
-learner's process, where it can be seen, something is computed between one block and the next.
+`ring_attention(comm, query, key, value, places) -> (mixed, log_sums)`: query, key and value (heads,
+here, d) are those of this rank's positions, `places[rank]`; None for places that mask nothing. The
+claim: the mixed values and the logarithm of each query's sum of exponentials are those of attention
+in one piece to 1e-10, for scores of any size; a rank sends to its right neighbour alone, every
+block but that neighbour's own, and waits for all that it began to receive; and in the learner's
+process, where it can be seen, something is computed between one block and the next. 35 wrong
+answers make this file long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from helpers.algorithms.splitting.ring_attention import _scores, _with_more, ring_attention
 from helpers.exercises.common import rng
-from helpers.exercises.compare import close, count, listing, rounded, worlds
+from helpers.exercises.compare import all_close, close, count, is_array, listing, rounded, worlds
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_sequence import on_sequence
-from helpers.exercises.lesson_14 import ring_families as family
-from helpers.exercises.lesson_14 import ring_wrong as wrong
-from helpers.exercises.lesson_14.ring_families import dense_of, returned
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.lesson_14 import ring_messages as messages
+from helpers.exercises.lesson_14.shared import no_pair, returned, told_by_all
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 HEADS, WIDTH = 2, 3
+WHAT = ("first result", "second result")
 
 
 def cases(seed: int) -> list[Case]:
@@ -64,46 +67,110 @@ def _places(kind: str, length: int, n: int, random: np.random.Generator) -> list
     return [np.arange(r * length // n, (r + 1) * length // n) for r in range(n)]
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def dense_of(case: Case) -> tuple[list[Any], list[Any]]:
+    """Each rank's mixed values and logarithms of sums, by attention in one piece."""
+    places = [np.asarray(held, dtype=int) for held in case.facts["places"]]
+    heads, _, width = case.args[0][0].shape
+    length = sum(map(len, places))
+    query, key, value = (np.empty((heads, length, width)) for _ in range(3))
+    for held, args in zip(places, case.args, strict=True):
+        query[:, held], key[:, held], value[:, held] = args[:3]
+    scores = query @ key.transpose(0, 2, 1) / np.sqrt(width)
+    if case.args[0][3] is not None:
+        scores[:, np.triu(np.ones((length, length), dtype=bool), 1)] = -np.inf
+    top = scores.max(-1, keepdims=True)
+    weights = np.exp(scores - top)
+    total = weights.sum(-1, keepdims=True)
+    mixed, log_sums = weights @ value / total, (top + np.log(total))[..., 0]
+    return [mixed[:, held] for held in places], [log_sums[:, held] for held in places]
+
+
+def blocks(case: Case) -> list[int]:
+    """The bytes of each rank's keys and values."""
+    return [args[1].nbytes + args[2].nbytes for args in case.args]
+
+
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Both results on every rank; to the right alone, and no more than it takes."""
     for which, what in enumerate(("mixed values", "logarithms of the sums")):
-        for rank, gave in enumerate(seen.values):
-            want = dense_of(case)[which][rank]
-            if not close(returned(gave)[which], want, 1e-10):
-                why = rounded([returned(gave)[which]], [want])
-                return (
-                    f"{case.name}, rank {rank}'s {what} are not those of attention in one piece"
-                    f"{why}."
+        for rank, want in enumerate(dense_of(case)[which]):
+            gave = returned(seen.values[rank])[which]
+            if not close(gave, want, 1e-10):
+                why = rounded([gave], [want])
+                yield f"rank {rank}'s {what} are not those of attention in one piece{why}."
+    yield from changed(case, seen)
+    yield from messages.not_to_the_right(case, seen)
+    yield from messages.bytes_sent(case, seen)
+    yield from messages.gathers(case, seen)
+    yield from messages.left_open(case, seen)
+    yield not_waited(case, seen)
+
+
+def shapes(case: Case, seen: Observation) -> Iterator[str]:
+    """Results of other shapes."""
+    for rank, value in enumerate(seen.values):
+        for gave, want, what in zip(returned(value), dense_of(case), WHAT, strict=True):
+            shape = want[rank].shape
+            if is_array(gave) and gave.shape != shape:
+                yield (
+                    f"the {what} of rank {rank} has the shape {gave.shape}: a result for each head "
+                    f"and query of this rank is {shape}."
                 )
+
+
+def not_a_number(case: Case, seen: Observation) -> Iterator[str]:
+    """NaN or infinity: too large scores, queries without a key, or a block without a key first."""
+    for rank, value in enumerate(seen.values):
+        mixed, log_sums = returned(value)
+        finite = np.isfinite(np.concatenate([mixed, log_sums[..., None]], -1)).all((0, 2))
+        if finite.all():
+            continue
+        if case.facts["large"]:
+            yield (
+                f"rank {rank}'s results are not finite: exp of a large score is infinite, and of "
+                "one far below what was subtracted it is 0. Subtract the largest score that this "
+                "query of this head sees, from −∞ on, and when a block brings a larger one, make "
+                "the old sums smaller."
+            )
+        bad = np.asarray(case.facts["places"][rank])[~finite].tolist()
+        if bad == [0]:
+            yield (
+                "the result at position 0 is not finite: that query sees no key at all, not even "
+                "its own. Mask keys that are later (>), not those at the same place."
+            )
+        yield (
+            f"rank {rank}'s results at positions {listing(bad[:4])} are not finite: where a query "
+            "sees no key of a block, its largest score is −∞, and neither −∞ − (−∞) nor a softmax "
+            "over nothing is a number. Begin with the own block, where every query sees itself, "
+            "and keep the maximum running; and is the mask that of the rank from which the block "
+            "has come?"
+        )
+
+
+def changed(case: Case, seen: Observation) -> Iterator[str]:
+    """Something that was handed in has changed."""
     if any(value["changed"] for value in seen.values):
-        return family.changed(case, seen)
-    return (
-        family.not_to_the_right(case, seen)
-        or family.bytes_sent(case, seen)
-        or family.gathers(case, seen)
-        or family.left_open(case, seen)
-        or not_waited(case, seen)
-    )
+        yield (
+            "queries, keys, values or places that were handed in were written into: work on new "
+            "tensors."
+        )
 
 
 def compared(case: Case, seen: Observation) -> Any:
     """The mixed values where one is wrong, else the logarithms."""
-    want = dense_of(case)[0]
     gave = [returned(value) for value in seen.values]
-    right = all(close(g[0], w, 1e-10) for g, w in zip(gave, want, strict=True))
+    right = all_close([mixed for mixed, _ in gave], dense_of(case)[0], 1e-10)
     return [pair[1 if right else 0] for pair in gave]
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
-    places = case.facts["places"]
-    last = case.ranks - 1
     return {
         "n": case.ranks,
         "root": f"√{WIDTH}",
-        "first": listing(places[0][:3]),
-        "source": (last - 1) % case.ranks,
-        "last": last,
+        "first": listing(case.facts["places"][0][:3]),
+        "source": (case.ranks - 2) % case.ranks,
+        "last": case.ranks - 1,
     }
 
 
@@ -145,6 +212,154 @@ def reference(comm: Any, query: Any, key: Any, value: Any, places: Any) -> Any:
     return mixed, log_sums
 
 
+def all_blocks(comm: Any, block: Any) -> list[Any]:
+    """Every rank's block, the own first, then those from the left."""
+    blocks = [block]
+    for _ in range(1, comm.size):
+        sending = comm.isend(blocks[-1], (comm.rank + 1) % comm.size)
+        blocks.append(comm.recv((comm.rank - 1) % comm.size))
+        sending.wait()
+    return blocks
+
+
+# Patches are those of an answer that sends a block in one message.
+WRONG = """
+old sums stay
+    | (top - higher).exp() => torch.ones_like(top)
+    a block brought a larger score, and the sums from before still stand under the old maximum:
+    multiply both, of weights and of values, by exp(old maximum − new one).
+old values stay
+    | mixed * shrunk[..., None] => mixed
+    the sum of weights is right, but the sum of values still stands under the old maximum: it takes
+    the same factor exp(old maximum − new one) as the sum of weights.
+old weights stay
+    | total * shrunk => total
+    the sum of values is right, but the sum of weights still stands under the old maximum: it takes
+    the same factor exp(old maximum − new one) as the sum of values.
+the factor upside down
+    | (top - higher).exp() => (higher - top).exp().where(top.isfinite(), 1)
+    the old sums were multiplied by exp(new maximum − old one): they have to become smaller where
+    the maximum rises, by exp(old − new).
+a softmax for each block
+    | mixed * shrunk[..., None] + weights @ value => mixed + scores.softmax(-1).nan_to_num() @ value
+    | mixed / total[..., None] => mixed / comm.size
+    each block got a softmax of its own, and the results were averaged: a block with small scores
+    then counts as much as one with large ones. Divide once, at the end, by the sum over all blocks.
+softmaxes added
+    | mixed * shrunk[..., None] + weights @ value => mixed + scores.softmax(-1).nan_to_num() @ value
+    | mixed / total[..., None] => mixed
+    each block got a softmax of its own, and the results were added: their weights sum to {n}. Keep
+    the sum of exponentials running, and divide by it once, at the end.
+not divided
+    | mixed / total[..., None] => mixed
+    the mixed values were never divided by the sum of the weights.
+no mask
+    | if places is None: => if True:
+    queries see later keys: a score is −∞ where `places[source]`, the key's position, is larger than
+    the query's, in `places[comm.rank]`.
+mask on the own block only
+    | if places is None: => if places is None or source != rank:
+    only the own block is masked; of those that arrive every key is seen, later ones too. Mask each
+    block, by the positions of the rank that it came from.
+mask by the place in the block
+    | places[source][None, :] > places[rank][:, None] => torch.ones_like(scores).triu(1).bool()
+    each block is masked by a triangle, as if key 0 of a block stood at query 0's position. Compare
+    positions: rank 0 has {first}, …, of the sequence.
+earlier keys masked
+    | [None, :] > places => [None, :] < places
+    the mask is turned round: queries see their own position and later ones, and not the earlier
+    ones. Later keys are those with a larger position.
+the block's rank the wrong way
+    | (comm.rank - step) => (comm.rank + step)
+    in step s the block is taken for rank r + s's, but it has come from the left: it is rank r −
+    s's, modulo {n}.
+masked with 0
+    | scores.masked_fill(later.to(scores.device), -math.inf) => scores * ~later
+    later keys got the score 0, which is a score like any other: exp(0) is 1. Give them −∞, for
+    instance with `masked_fill`.
+no root
+    | / math.sqrt(query.shape[-1]) =>
+    the scores are q kᵀ, not divided by √d, which is {root} here.
+divided by d
+    | math.sqrt(query.shape[-1]) => query.shape[-1]
+    the scores are divided by d, not by its square root, {root}.
+without the last block
+    | step in range(comm.size) => step in range(comm.size - 1)
+    the block that arrived last was not used: {n} blocks are worked on, and all but one of them
+    arrive.
+its own block alone
+    | query, block[0] => query, key
+    | scores, block[1] => scores, value
+    a rank works on its own block in every step: work on what has just arrived.
+passes its own block on
+    | isend(block, right) => isend(torch.stack([key, value]), right)
+    every rank sends its own block in every step, so that only neighbours' blocks arrive: pass on
+    what arrived.
+keys for values
+    | scores, block[1] => scores, block[0]
+    the weights multiply keys where they should multiply values.
+the sum without the maximum
+    | top + total.log() => total.log()
+    the mixed values are right, but the logarithms are those of sums under the maximum:
+    log Σ exp(s) = maximum + log Σ exp(s − maximum).
+no logarithm
+    | top + total.log() => total
+    the mixed values are right; of the sums their logarithm is asked, and not the sum under the
+    maximum itself.
+the maximum for the logarithm
+    | top + total.log() => top
+    the mixed values are right, but the second result is the largest score: log Σ exp(s) = maximum +
+    log Σ exp(s − maximum).
+no maximum
+    | torch.maximum(top, scores.amax(-1)) => torch.zeros_like(top)
+    ? exp of a large score is infinite
+strictly earlier
+    | [None, :] > places => [None, :] >= places
+    ? not even its own
+the own block last
+    | arrived = comm.recv(left) => arrived = block
+    | comm.isend(block, right) => comm.isend(block, right);
+        block = torch.stack([key, value]) if last else comm.recv(left)
+    | (comm.rank - step) => (comm.rank - step - 1)
+    ? Begin with the own block
+values alone
+    | , top + total.log() =>
+    ? return the pair
+one more dimension
+    | top + total.log() => (top + total.log())[..., None]
+    ? has the shape
+sums in place
+    | return mixed / => query *= query.shape[-1] ** -0.5; return mixed /
+    ? were written into
+to everybody
+    | top, total = query => blocks = told_by_all(comm, block, waits=True); top, total = query
+    | last = step == comm.size - 1 => block = blocks[(comm.rank - step) % comm.size]
+    | None if last else comm.isend(block, right) => None
+    ? to its right neighbour alone
+once round
+    | last = step == comm.size - 1 => last = comm.size == 1
+    ? came back to the rank
+queries travel too
+    | torch.stack([key, value]) => torch.stack([key, value, query])
+    ? is longer than keys
+gathers, then attends
+    | top, total = query => blocks = all_blocks(comm, block); top, total = query
+    | last = step == comm.size - 1 => block = blocks[step]
+    | None if last else comm.isend(block, right) => None
+    ? computed nothing in between
+a receive too many
+    | top, total = query => coming = [comm.irecv(left) for _ in range(comm.size * (comm.size > 1))];
+        top, total = query
+    | comm.recv(left) => coming.pop(0).wait()
+    ? is left open
+no wait
+    | comm.recv(left) sending.wait() => comm.recv(left)
+    ? without waiting for
+send before receive
+    | comm.isend(block, right) => comm.send(block, right)
+    ? Nobody comes to receive
+"""
+
 EXERCISE = Exercise(
     number="14.7",
     title="Attention in a ring",
@@ -162,165 +377,23 @@ EXERCISE = Exercise(
     claim=claim,
     compared=compared,
     mistakes=(
-        Mistake("everybody sends first", family.all_send, unfinished=True),
-        Mistake("returns no pair", family.no_pair),
-        Mistake("another shape", family.shapes),
-        Mistake("no keys, no number", family.not_a_number),
-        Mistake("changes what it is given", family.changed),
-        Mistake("not to the right alone", family.not_to_the_right),
-        Mistake("more than it takes", family.bytes_sent),
-        Mistake("gathers first", family.gathers),
-        Mistake("a receive left open", family.left_open),
+        Mistake("everybody sends first", messages.all_send, unfinished=True),
+        Mistake("returns no pair", no_pair("(mixed, log_sums)")),
+        Mistake("another shape", shapes),
+        Mistake("no keys, no number", not_a_number),
+        Mistake("changes what it is given", changed),
+        Mistake("not to the right alone", messages.not_to_the_right),
+        Mistake("more than it takes", messages.bytes_sent),
+        Mistake("gathers first", messages.gathers),
+        Mistake("a receive left open", messages.left_open),
         Mistake("messages not waited for", not_waited),
     ),
     numbers=numbers,
     praise=praise,
     reference=reference,
     unseen={"between": "whether something is computed between one block and the next"},
-    wrong=(
-        WrongAnswer(
-            "old sums stay",
-            wrong.old_sums,
-            "a block brought a larger score, and the sums from before still stand under the old "
-            "maximum: multiply both, of weights and of values, by exp(old maximum − new one).",
-        ),
-        WrongAnswer(
-            "old values stay",
-            wrong.old_values,
-            "the sum of weights is right, but the sum of values still stands under the old "
-            "maximum: it takes the same factor exp(old maximum − new one) as the sum of weights.",
-        ),
-        WrongAnswer(
-            "old weights stay",
-            wrong.old_weights,
-            "the sum of values is right, but the sum of weights still stands under the old "
-            "maximum: it takes the same factor exp(old maximum − new one) as the sum of values.",
-        ),
-        WrongAnswer(
-            "the factor upside down",
-            wrong.upside_down,
-            "the old sums were multiplied by exp(new maximum − old one): they have to become "
-            "smaller where the maximum rises, by exp(old − new).",
-        ),
-        WrongAnswer(
-            "a softmax for each block",
-            wrong.mean_of_blocks,
-            "each block got a softmax of its own, and the results were averaged: a block with "
-            "small scores then counts as much as one with large ones. Divide once, at the end, by "
-            "the sum over all blocks.",
-        ),
-        WrongAnswer(
-            "softmaxes added",
-            wrong.sum_of_blocks,
-            "each block got a softmax of its own, and the results were added: their weights sum to "
-            "{n}. Keep the sum of exponentials running, and divide by it once, at the end.",
-        ),
-        WrongAnswer(
-            "not divided",
-            wrong.not_divided,
-            "the mixed values were never divided by the sum of the weights.",
-        ),
-        WrongAnswer(
-            "no mask",
-            wrong.no_mask,
-            "queries see later keys: a score is −∞ where `places[source]`, the key's position, is "
-            "larger than the query's, in `places[comm.rank]`.",
-        ),
-        WrongAnswer(
-            "mask on the own block only",
-            wrong.own_mask,
-            "only the own block is masked; of those that arrive every key is seen, later ones "
-            "too. Mask each block, by the positions of the rank that it came from.",
-        ),
-        WrongAnswer(
-            "mask by the place in the block",
-            wrong.triangle,
-            "each block is masked by a triangle, as if key 0 of a block stood at query 0's "
-            "position. Compare positions: rank 0 has {first}, …, of the sequence.",
-        ),
-        WrongAnswer(
-            "earlier keys masked",
-            wrong.turned,
-            "the mask is turned round: queries see their own position and later ones, and not the "
-            "earlier ones. Later keys are those with a larger position.",
-        ),
-        WrongAnswer(
-            "the block's rank the wrong way",
-            wrong.other_way,
-            "in step s the block is taken for rank r + s's, but it has come from the left: it is "
-            "rank r − s's, modulo {n}.",
-        ),
-        WrongAnswer(
-            "masked with 0",
-            wrong.zero_mask,
-            "later keys got the score 0, which is a score like any other: exp(0) is 1. Give them "
-            "−∞, for instance with `masked_fill`.",
-        ),
-        WrongAnswer(
-            "no root",
-            wrong.no_root,
-            "the scores are q kᵀ, not divided by √d, which is {root} here.",
-        ),
-        WrongAnswer(
-            "divided by d",
-            wrong.by_width,
-            "the scores are divided by d, not by its square root, {root}.",
-        ),
-        WrongAnswer(
-            "without the last block",
-            wrong.one_short,
-            "the block that arrived last was not used: {n} blocks are worked on, and all but one "
-            "of them arrive.",
-        ),
-        WrongAnswer(
-            "its own block alone",
-            wrong.own_only,
-            "a rank works on its own block in every step: work on what has just arrived.",
-        ),
-        WrongAnswer(
-            "passes its own block on",
-            wrong.passes_own,
-            "every rank sends its own block in every step, so that only neighbours' blocks arrive: "
-            "pass on what arrived.",
-        ),
-        WrongAnswer(
-            "keys for values",
-            wrong.swapped,
-            "the weights multiply keys where they should multiply values.",
-        ),
-        WrongAnswer(
-            "the sum without the maximum",
-            wrong.log_alone,
-            "the mixed values are right, but the logarithms are those of sums under the maximum: "
-            "log Σ exp(s) = maximum + log Σ exp(s − maximum).",
-        ),
-        WrongAnswer(
-            "no logarithm",
-            wrong.no_log,
-            "the mixed values are right; of the sums their logarithm is asked, and not the sum "
-            "under the maximum itself.",
-        ),
-        WrongAnswer(
-            "the maximum for the logarithm",
-            wrong.top_alone,
-            "the mixed values are right, but the second result is the largest score: "
-            "log Σ exp(s) = maximum + log Σ exp(s − maximum).",
-        ),
-        WrongAnswer("no maximum", wrong.no_maximum, hint="exp of a large score is infinite"),
-        WrongAnswer("strictly earlier", wrong.strict, hint="not even its own"),
-        WrongAnswer("the own block last", wrong.own_last, hint="Begin with the own block"),
-        WrongAnswer("values alone", wrong.values_alone, hint="return the pair"),
-        WrongAnswer("one more dimension", wrong.kept_dimension, hint="has the shape"),
-        WrongAnswer("sums in place", wrong.in_place, hint="were written into"),
-        WrongAnswer("to everybody", wrong.to_everybody, hint="to its right neighbour alone"),
-        WrongAnswer("once round", wrong.all_round, hint="came back to the rank"),
-        WrongAnswer("queries travel too", wrong.with_queries, hint="is longer than keys"),
-        WrongAnswer(
-            "gathers, then attends", wrong.gathers_first, hint="computed nothing in between"
-        ),
-        WrongAnswer("a receive too many", wrong.receives_more, hint="is left open"),
-        WrongAnswer("no wait", wrong.no_wait, hint="without waiting for"),
-        WrongAnswer("send before receive", wrong.blocking, hint="Nobody comes to receive"),
+    wrong=wrong_answers(
+        "14.7", WRONG, (ring_attention, _with_more, _scores, told_by_all, all_blocks)
     ),
     figure=2,
 )

@@ -234,7 +234,7 @@ whole momentum
     ? what is sharded is never
 to itself as well
     | all_gather_ring(comm, parameters)
-        => comm.isend(parameters, comm.rank); comm.recv(comm.rank);
+        => comm.isend(parameters[start:stop], comm.rank); comm.recv(comm.rank);
         all_gather_ring(comm, parameters)
     ? which nobody will receive
 no wait

@@ -1,50 +1,13 @@
-"""What wrong answers of this lesson have in common: the sums of lesson 2 in one word each, messages
-that nobody waits for, and ranks that do not come."""
+"""What exercises of this lesson have in common: messages that nobody waits for, pairs that were
+asked for, and ranks that do not come."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from helpers.exercises.compare import listing
-from helpers.exercises.spec import Case, Observation
-
-
-def bounds(comm: Any, length: int) -> tuple[int, int]:
-    """Where this rank's chunk begins and ends."""
-    return comm.rank * length // comm.size, (comm.rank + 1) * length // comm.size
-
-
-def chunk(comm: Any, flat: Any) -> Any:
-    """This rank's chunk of a row, a view."""
-    start, stop = bounds(comm, len(flat))
-    return flat[start:stop]
-
-
-def summed(comm: Any, tensor: Any) -> Any:
-    """The sum of every rank's tensor, in place."""
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-
-    return all_reduce_ring(comm, tensor)
-
-
-def in_vain(comm: Any, tensor: Any) -> Any:
-    """Sums a copy, and gives the tensor as it was."""
-    summed(comm, tensor.clone().contiguous())
-    return tensor.view_as(tensor)
-
-
-def scattered(comm: Any, tensor: Any) -> Any:
-    """This rank's chunk of the sum, a view of the tensor, whose other chunks are spoilt."""
-    from helpers.algorithms.messages.collectives import reduce_scatter_ring
-
-    return reduce_scatter_ring(comm, tensor)
-
-
-def gathered(comm: Any, tensor: Any) -> Any:
-    """Every rank's chunk of its tensor put together, in place."""
-    from helpers.algorithms.messages.collectives import all_gather_ring
-
-    return all_gather_ring(comm, tensor)
+from helpers.exercises.compare import describe, listing
+from helpers.exercises.spec import Case, Look, Observation
 
 
 def told_by_all(comm: Any, tensor: Any, waits: bool = False, to_itself: bool = False) -> list[Any]:
@@ -55,6 +18,26 @@ def told_by_all(comm: Any, tensor: Any, waits: bool = False, to_itself: bool = F
     for request in requests if waits else []:
         request.wait()
     return told
+
+
+def returned(value: Any) -> tuple[Any, Any]:
+    """The pair that a rank gave; None, None where it gave none."""
+    gave = value["returned"]
+    if isinstance(gave, tuple | list) and len(gave) == 2:
+        return gave[0], gave[1]
+    return None, None
+
+
+def no_pair(names: str) -> Look:
+    """What recognises a rank that gave no pair. names: of the two, in brackets."""
+
+    def look(case: Case, seen: Observation) -> Iterator[str]:
+        for rank, value in enumerate(seen.values):
+            if returned(value) == (None, None):
+                what = describe(value["returned"])
+                yield f"rank {rank} returned {what}: return the pair {names}."
+
+    return look
 
 
 def stayed_away(case: Case, seen: Observation) -> str:

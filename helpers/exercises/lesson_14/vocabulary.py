@@ -4,31 +4,40 @@
 here) are those of tokens first, first + 1, …; targets (positions) are ids of the whole vocabulary.
 The claim: the mean loss on every rank and the gradient of this rank's scores are the dense ones to
 1e-10, for scores of any size; what is sent does not grow with the vocabulary: at most four numbers
-a position from every rank to every other.
+a position from every rank to every other. 27 wrong answers make this file long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
+from helpers.algorithms.messages.collectives import all_reduce_ring
+from helpers.algorithms.messages.maximum import all_reduce_max
 from helpers.exercises.common import rng
-from helpers.exercises.compare import count, is_array, listing, number, rounded, told_apart, worlds
+from helpers.exercises.compare import (
+    close,
+    count,
+    is_array,
+    listing,
+    number,
+    rounded,
+    told_apart,
+    worlds,
+)
 from helpers.exercises.drives_requests import not_waited
 from helpers.exercises.drives_tensor_parallel import on_scores
-from helpers.exercises.lesson_14 import vocabulary_wrong as wrong
-from helpers.exercises.lesson_14.vocabulary_wrong import dense_of, returned, right_gradients
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.lesson_14.shared import no_pair, returned, told_by_all
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 3 ranks with ordinary scores, then scores around ±1000 on 2, 3, 1 and 5 ranks.
-
-    Last the two together: a position's scores around 1000 on one rank and around −1000 on the
-    others, one of which has its target.
-    """
+    """Seed 0: 3 ranks with ordinary scores, then around ±1000 on 2, 3, 1 and 5 ranks; last around
+    1000 on one rank and around −1000 on the others, one of which has a position's target."""
     random, made = rng(seed, "14.3"), []
     settings = [(3, 0, False), (2, 1000, False), (3, 1000, False), (1, 1000, False)]
     for n, offset, mixed in [*settings, (5, 1000, False), (3 if seed else 2, 1000, True)]:
@@ -55,45 +64,151 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def dense_of(case: Case) -> tuple[float, list[Any]]:
+    """The dense loss, and its gradient for each rank's scores."""
+    scores = np.concatenate([args[0] for args in case.args], axis=1)
+    targets, rows = case.args[0][1], np.arange(len(scores))
+    top = scores.max(1, keepdims=True)
+    weights = np.exp(scores - top)
+    total = weights.sum(1, keepdims=True)
+    loss = float(np.mean(np.log(total[:, 0]) + top[:, 0] - scores[rows, targets]))
+    gradient = weights / total
+    gradient[rows, targets] -= 1
+    return loss, np.split(gradient / len(scores), [args[2] for args in case.args][1:], 1)
+
+
+def right_gradients(case: Case, seen: Observation) -> list[bool]:
+    """Which ranks gave the dense gradient of their scores."""
+    want = dense_of(case)[1]
+    return [close(returned(v)[1], w, 1e-10) for v, w in zip(seen.values, want, strict=True)]
+
+
+def _right_losses(case: Case, seen: Observation) -> bool:
+    want = dense_of(case)[0]
+    return all(abs(float(returned(v)[0]) - want) <= 1e-10 * max(1, abs(want)) for v in seen.values)
+
+
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The dense loss and gradient on every rank, few bytes, nothing changed."""
-    want, right = dense_of(case)[0], right_gradients(case, seen)
+    (want, gradients), right = dense_of(case), right_gradients(case, seen)
     for rank, value in enumerate(seen.values):
-        loss = number(returned(value)[0])
+        gave, gradient = returned(value)
+        loss = number(gave)
         if loss is None:
-            return f"{case.name}, rank {rank}'s loss is no number."
-        if not abs(loss - want) <= 1e-10 * max(1.0, abs(want)):
+            yield f"rank {rank}'s loss is no number."
+        elif not abs(loss - want) <= 1e-10 * max(1.0, abs(want)):
             got, dense = told_apart(loss, want)
             why = rounded([np.asarray(loss)], [want])
             why = why and f"{why}. Or a small number was added: none is needed"
-            return f"{case.name}, rank {rank}'s loss is {got}; the dense one is {dense}{why}."
+            yield f"rank {rank}'s loss is {got}; the dense one is {dense}{why}."
         if not right[rank]:
-            why = rounded([returned(value)[1]], [dense_of(case)[1][rank]])
-            return f"{case.name}, rank {rank}'s gradient is not that of the dense loss{why}."
-        if value["changed"]:
-            return f"{case.name}, rank {rank} changed the scores or targets that it was given."
-    return gathers(case, seen) or not_waited(case, seen)
+            why = rounded([gradient], [gradients[rank]])
+            yield f"rank {rank}'s gradient is not that of the dense loss{why}."
+    yield from changed(case, seen)
+    yield from gathers(case, seen)
+    yield not_waited(case, seen)
 
 
-def gathers(case: Case, seen: Observation) -> str | None:
+def gathers(case: Case, seen: Observation) -> Iterator[str]:
     """More bytes than four numbers a position from every rank to every other."""
     n, positions = case.ranks, len(case.args[0][1])
     limit = 4 * n * (n - 1) * positions * 8
-    if sum(seen.bytes) <= limit:
+    if sum(seen.bytes) > limit:
+        yield (
+            f"{sum(seen.bytes)} B were sent, and {limit} B are ample: scores went over the wire, "
+            f"{case.facts['tokens']} numbers a position. Send what a rank makes of its own: a "
+            f"maximum, a sum and a target's score for each of the {positions} positions."
+        )
+
+
+def on_every_rank(case: Case, seen: Observation) -> Iterator[str]:
+    """What is said where each rank takes each target for its own, unless the loss is right."""
+    if not _right_losses(case, seen):
+        yield (
+            "every rank counts a score for every target, but a target belongs to one rank: where "
+            "it is not between first and first + tokens here, this rank adds zero and subtracts "
+            "nothing."
+        )
+
+
+def one_hot_elsewhere(case: Case, seen: Observation) -> str | None:
+    """Right losses; in the gradient 1 is subtracted at a token for a target of another rank."""
+    if not _right_losses(case, seen):
         return None
+    for value, want, args in zip(seen.values, dense_of(case)[1], case.args, strict=True):
+        scores, targets, first = args
+        off = (returned(value)[1] - want) * len(scores)
+        there = (targets >= first) & (targets < first + scores.shape[1])
+        if np.any(np.abs(off[there]) > 1e-9) or np.any(np.abs(off[~there].sum(1) + 1) > 1e-9):
+            return None
     return (
-        f"{case.name}, {sum(seen.bytes)} B were sent, and {limit} B are ample: scores went over "
-        f"the wire, {case.facts['tokens']} numbers a position. Send what a rank makes of its own: "
-        f"a maximum, a sum and a target's score for each of the {positions} positions."
+        "the loss is right, but in its gradient a rank subtracts 1 at a token of its own for each "
+        "target that another rank has. Subtract the mask, 1 where first ≤ target < first + tokens "
+        "here and 0 elsewhere, and not 1."
     )
+
+
+def loss_shape(case: Case, seen: Observation) -> Iterator[str]:
+    """A loss that is not a number."""
+    for rank, value in enumerate(seen.values):
+        loss, _ = returned(value)
+        if is_array(loss) and loss.ndim > 0:
+            how = "take its `.mean()`" if loss.size > 1 else "leave the dimension out, `loss[0]`"
+            yield (
+                f"rank {rank}'s loss has the shape {loss.shape}: it is one number, the mean over "
+                f"the {len(case.args[0][1])} positions, so {how}."
+            )
+
+
+def overflow(case: Case, seen: Observation) -> Iterator[str]:
+    """Infinite or undefined."""
+    for rank, value in enumerate(seen.values):
+        loss, gradient = returned(value)
+        if number(loss) is not None and not np.isfinite([number(loss), *np.ravel(gradient)]).all():
+            yield (
+                f"rank {rank}'s loss or gradient is not finite: exp(1000) is infinite and a sum of "
+                "exp(−1000) is zero. Subtract, at each position, the largest score that any rank "
+                "has there."
+            )
+
+
+def cut_off(case: Case, seen: Observation) -> Iterator[str]:
+    """A loss that cannot grow as far as it has to."""
+    found, want = [float(returned(v)[0]) for v in seen.values], dense_of(case)[0]
+    alike = all(right_gradients(case, seen)) and max(found) - min(found) <= 1e-6
+    if case.facts["mixed"] and alike and found[0] < want - 1e-6:
+        yield (
+            f"the gradients are right, but the loss is {found[0]:.5g} and the dense one "
+            f"{want:.5g}: a target far under the maximum was cut off, by a clamp or by a small "
+            "number inside the logarithm. With loss = log Σ exp(s − top) − (target − top) neither "
+            "is needed."
+        )
+
+
+def outside(case: Case, seen: Observation) -> Iterator[str]:
+    """A target looked up where it is not."""
+    if seen.trouble == "failed" and "out of" in seen.text:
+        yield (
+            f"rank {seen.rank} looked for a target that it does not have "
+            f"({seen.text.splitlines()[0]}): its columns are tokens first to first + tokens here − "
+            "1, so the column is target − first, and only where that lies inside."
+        )
+
+
+def changed(case: Case, seen: Observation) -> Iterator[str]:
+    """Something that was handed in has changed."""
+    if any(v["changed"] for v in seen.values):
+        yield (
+            "the scores or targets that were handed in have changed: an operation worked in place. "
+            "Work on a new tensor, such as `scores - top[:, None]`."
+        )
 
 
 def compared(case: Case, seen: Observation) -> Any:
     """The gradients where one is wrong, else the losses."""
-    gave = [returned(value) for value in seen.values]
-    if not all(right_gradients(case, seen)):
-        return [gradient for _, gradient in gave]
-    return [number(loss) for loss, _ in gave]
+    if all(right_gradients(case, seen)):
+        return [number(returned(value)[0]) for value in seen.values]
+    return [returned(value)[1] for value in seen.values]
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -115,19 +230,14 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     case, most = max(zip(cases, seen, strict=True), key=lambda pair: pair[0].ranks)
     scores = (case.ranks - 1) * sum(args[0].nbytes for args in case.args)
     return (
-        f"Passed on {worlds(cases)}: the dense loss and gradient, for scores around ±1000 too; "
-        f"on {case.ranks} ranks {sum(most.bytes)} B were sent in all, where gathering the scores "
+        f"Passed on {worlds(cases)}: the dense loss and gradient, for scores around ±1000 too; on "
+        f"{case.ranks} ranks {sum(most.bytes)} B were sent in all, where gathering the scores "
         f"takes {scores} B."
     )
 
 
 def reference(comm: Any, scores: Any, targets: Any, first: int) -> Any:
     """The course's own steps, with the gradient written out."""
-    import torch
-
-    from helpers.algorithms.messages.collectives import all_reduce_ring
-    from helpers.algorithms.messages.maximum import all_reduce_max
-
     top = all_reduce_max(comm, scores.amax(1))
     weights = (scores - top[:, None]).exp()
     mine = ((targets >= first) & (targets < first + scores.shape[1])).nonzero()[:, 0]
@@ -140,6 +250,115 @@ def reference(comm: Any, scores: Any, targets: Any, first: int) -> Any:
     return (total.log() - target).mean(), gradient / len(targets)
 
 
+def whole(comm: Any, scores: Any, targets: Any, first: int) -> Any:
+    every = torch.cat(told_by_all(comm, scores, waits=True), dim=1)
+    loss = torch.nn.functional.cross_entropy(every, targets)
+    gradient = every.softmax(1) - torch.nn.functional.one_hot(targets, every.shape[1])
+    return loss, gradient[:, first : first + scores.shape[1]] / len(targets)
+
+
+WRONG = """
+one maximum for all positions
+    | scores.amax(1)) => scores.amax(1)).amax().expand(len(scores))
+    rank 0's gradient is finite at {finite}: one maximum for all of them leaves exp(−2000), which is
+    0, where the scores are low. Take the largest score at each position, `scores.amax(1)`, and the
+    largest of these over the ranks.
+the logarithm of a probability
+    | scores[mine, columns] - top[mine] => weights[mine, columns]
+    | (total.log() - target) => -(target / total).log()
+    rank 0's loss is not finite, though the gradients are right: a target 2000 under the maximum has
+    a probability of exp(−2000), which is 0 in floating point, and log 0 is −∞. Take no logarithm of
+    a probability: loss = log Σ exp(s − top) − (target − top).
+not the largest of the maxima
+    | all_reduce_max(comm, scores => -all_reduce_max(comm, -scores
+    rank 0's loss or gradient is not finite, where one rank's scores lie around 1000 and another's
+    around −1000: what was subtracted is not the largest of them all, such as a sum or a mean of the
+    ranks' maxima. `all_reduce_max` gives the largest.
+each rank's own maximum
+    | top = => top = scores.amax(1);
+    every rank subtracted its own maximum, so the sums that were added belong to different maxima:
+    agree on the largest of all ranks first, with `all_reduce_max`.
+a softmax over its own tokens
+    | gradient = weights => total = weights.sum(1); gradient = weights
+    the gradient is that of a softmax over each rank's own tokens: sum the exponentials over the
+    ranks before you divide.
+a target on every rank
+    | scores.shape[1])).nonzero => scores.shape[1]) | True).nonzero
+    | targets[mine] - first => (targets - first).clamp(0, scores.shape[1] - 1)
+    ! on_every_rank
+one token too many
+    | targets < first => targets <= first
+    | targets[mine] - first => (targets[mine] - first).clamp(max=scores.shape[1] - 1)
+    a target that is the next rank's first token is taken by two ranks: this one's tokens end before
+    `first + tokens`, so compare with `<`, not `<=`.
+not the first token
+    | targets >= first => targets > first
+    a target that is a rank's first token is taken by no rank: a rank's tokens begin at `first`, so
+    compare with `>=`, not `>`.
+no one-hot
+    | gradient[mine, columns] -= 1 =>
+    the gradient is the softmax alone: subtract 1 at the target, on the rank that has it.
+not the mean
+    | .mean(), gradient / len(targets) => .sum(), gradient
+    the gradient is {positions} times too large: the loss is the mean over {positions} positions, so
+    its gradient is divided by {positions} as well.
+minus
+    | gradient / len => -gradient / len
+    the gradient has the opposite sign: softmax − one-hot.
+divides by the ranks
+    | gradient / len => gradient / comm.size / len
+    the gradient was divided by {n} ranks as well: every rank has the same positions here, so the
+    mean over the positions is all there is to divide by.
+the target's score is not summed
+    | total, target = => total, _ =
+    the gradients are right, but the ranks' losses are {losses}, and the dense one is {dense}: the
+    target's score is on one rank, so it has to be summed over the ranks as well.
+# What a sum over the ranks gives, whatever messages it takes.
+N losses
+    | (total.log() => comm.size * (total.log()
+    the loss is {n} times too large: each rank has it whole.
+the sum of the losses
+    | .mean() => .sum()
+    the gradients are right, but the loss is {positions} times too large: it is the mean over the
+    {positions} positions, `.mean()`, and not their sum.
+the maximum in one place only
+    | - top[mine] =>
+    ! one_place
+the maximum twice in the loss
+    | - top[mine] => - 2 * top[mine]
+    ! one_place
+no mask
+    | gradient[mine, columns]
+        => gradient[torch.arange(len(targets)), (targets - first).clamp(0, scores.shape[1] - 1)]
+    ? a token of its own
+no maximum
+    | top = => top = 0 *
+    ? exp(1000) is infinite
+whole ids
+    | top = => scores[torch.arange(len(targets)), targets]; top =
+    ? a target that it does not have
+gathers
+    = whole
+    ? went over the wire
+in place
+    | gradient / len(targets) => scores.copy_(gradient / len(targets))
+    ? worked in place
+loss alone
+    | , gradient / len(targets) =>
+    ? return the pair
+clamped scores
+    | scores[mine, columns] - top[mine] => (scores[mine, columns] - top[mine]).clamp(min=-100)
+    ? was cut off
+losses
+    | .mean() =>
+    ? take its `.mean()`
+a row of one
+    | .mean() => .mean(0, True)
+    ? leave the dimension out
+no wait
+    | all_reduce_max(comm, scores.amax(1)) => torch.stack(told_by_all(comm, scores.amax(1))).amax(0)
+    ? without waiting for
+"""
 ONE_PLACE = (
     "the gradients are right, but the maximum was subtracted from the scores in the sum and not "
     "from the target's score, or the other way round: loss = log Σ exp(s − top) − (target − top)."
@@ -161,118 +380,21 @@ EXERCISE = Exercise(
     claim=claim,
     compared=compared,
     mistakes=(
-        Mistake("looks outside its tokens", wrong.outside, unfinished=True),
-        Mistake("returns no pair", wrong.no_pair),
-        Mistake("a loss for each position", wrong.loss_shape),
-        Mistake("overflows", wrong.overflow),
+        Mistake("looks outside its tokens", outside, unfinished=True),
+        Mistake("returns no pair", no_pair("(loss, gradient)")),
+        Mistake("a loss for each position", loss_shape),
+        Mistake("overflows", overflow),
         Mistake("gathers the scores", gathers),
-        Mistake("changes what it is given", wrong.changed),
+        Mistake("changes what it is given", changed),
         Mistake("messages not waited for", not_waited),
-        Mistake("a target cut off", wrong.cut_off),
-        Mistake("the one-hot without the mask", wrong.one_hot_elsewhere),
+        Mistake("a target cut off", cut_off),
+        Mistake("the one-hot without the mask", one_hot_elsewhere),
     ),
     numbers=numbers,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "one maximum for all positions",
-            wrong.one_maximum,
-            "rank 0's gradient is finite at {finite}: one maximum for all of them leaves "
-            "exp(−2000), which is 0, where the scores are low. Take the largest score at each "
-            "position, `scores.amax(1)`, and the largest of these over the ranks.",
-        ),
-        WrongAnswer(
-            "the logarithm of a probability",
-            wrong.log_of_probability,
-            "rank 0's loss is not finite, though the gradients are right: a target 2000 under the "
-            "maximum has a probability of exp(−2000), which is 0 in floating point, and log 0 is "
-            "−∞. Take no logarithm of a probability: loss = log Σ exp(s − top) − (target − top).",
-        ),
-        WrongAnswer(
-            "not the largest of the maxima",
-            wrong.not_the_largest,
-            "rank 0's loss or gradient is not finite, where one rank's scores lie around 1000 and "
-            "another's around −1000: what was subtracted is not the largest of them all, such as a "
-            "sum or a mean of the ranks' maxima. `all_reduce_max` gives the largest.",
-        ),
-        WrongAnswer(
-            "each rank's own maximum",
-            wrong.own_maximum,
-            "every rank subtracted its own maximum, so the sums that were added belong to "
-            "different maxima: agree on the largest of all ranks first, with `all_reduce_max`.",
-        ),
-        WrongAnswer(
-            "a softmax over its own tokens",
-            wrong.own_tokens,
-            "the gradient is that of a softmax over each rank's own tokens: sum the exponentials "
-            "over the ranks before you divide.",
-        ),
-        WrongAnswer(
-            "a target on every rank",
-            wrong.clamps,
-            wrong.on_every_rank,
-        ),
-        WrongAnswer(
-            "one token too many",
-            wrong.one_too_many,
-            "a target that is the next rank's first token is taken by two ranks: this one's tokens "
-            "end before `first + tokens`, so compare with `<`, not `<=`.",
-        ),
-        WrongAnswer(
-            "not the first token",
-            wrong.not_the_first,
-            "a target that is a rank's first token is taken by no rank: a rank's tokens begin at "
-            "`first`, so compare with `>=`, not `>`.",
-        ),
-        WrongAnswer(
-            "no one-hot",
-            wrong.no_one_hot,
-            "the gradient is the softmax alone: subtract 1 at the target, on the rank that has it.",
-        ),
-        WrongAnswer(
-            "not the mean",
-            wrong.no_mean,
-            "the gradient is {positions} times too large: the loss is the mean over {positions} "
-            "positions, so its gradient is divided by {positions} as well.",
-        ),
-        WrongAnswer("minus", wrong.minus, "the gradient has the opposite sign: softmax − one-hot."),
-        WrongAnswer(
-            "divides by the ranks",
-            wrong.by_ranks,
-            "the gradient was divided by {n} ranks as well: every rank has the same positions "
-            "here, so the mean over the positions is all there is to divide by.",
-        ),
-        WrongAnswer(
-            "the target's score is not summed",
-            wrong.own_targets,
-            "the gradients are right, but the ranks' losses are {losses}, and the dense one is "
-            "{dense}: the target's score is on one rank, so it has to be summed over the ranks as "
-            "well.",
-        ),
-        WrongAnswer(
-            "N losses",
-            wrong.sums_losses,
-            "the loss is {n} times too large: each rank has it whole.",
-        ),
-        WrongAnswer(
-            "the sum of the losses",
-            wrong.sum_of_losses,
-            "the gradients are right, but the loss is {positions} times too large: it is the mean "
-            "over the {positions} positions, `.mean()`, and not their sum.",
-        ),
-        WrongAnswer("the maximum in one place only", wrong.two_scales, ONE_PLACE),
-        WrongAnswer("the maximum twice in the loss", wrong.twice_off, ONE_PLACE),
-        WrongAnswer("no mask", wrong.no_mask, hint="a token of its own"),
-        WrongAnswer("no maximum", wrong.no_maximum, hint="exp(1000) is infinite"),
-        WrongAnswer("whole ids", wrong.whole_ids, hint="a target that it does not have"),
-        WrongAnswer("gathers", wrong.gathers, hint="went over the wire"),
-        WrongAnswer("in place", wrong.in_place, hint="worked in place"),
-        WrongAnswer("loss alone", wrong.loss_alone, hint="return the pair"),
-        WrongAnswer("clamped scores", wrong.clamps_scores, hint="was cut off"),
-        WrongAnswer("losses", wrong.each_position, hint="take its `.mean()`"),
-        WrongAnswer("a row of one", wrong.row_of_one, hint="leave the dimension out"),
-        WrongAnswer("no wait", wrong.no_wait, hint="without waiting for"),
+    wrong=wrong_answers(
+        "14.3", WRONG, (reference, told_by_all), whole, on_every_rank, one_place=ONE_PLACE
     ),
     figure=0,
 )
