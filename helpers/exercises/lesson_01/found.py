@@ -6,7 +6,7 @@ are still there afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ from helpers.algorithms.devices.device_graphs import find_model as reference
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import close, count, describe
 from helpers.exercises.drives_devices import looks_for_a_model
-from helpers.exercises.lesson_01 import found_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 TASKS = ("/job:worker/task:0", "/job:ps/task:0", "/job:ps/task:1")
 NAMES = ("weights", "bias", "scale", "table", "gain", "offset")
@@ -74,25 +74,25 @@ def _array(value: Any) -> Any:
     return np.asarray(value) if type(value) is float else value
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """All values, and they stay."""
-    answer = seen.values[0]
+    answer, want = seen.values[0], case.facts["want"]
     if answer["changed"]:
-        return f"{case.name}, the dictionary `model` has changed: whoever called needs it still."
+        yield "the dictionary `model` has changed: whoever called needs it still."
     if answer["kind"] != "dict":
-        return f"{case.name}, your function gave a {answer['kind']} instead of a dictionary."
-    want = case.facts["want"]
+        yield f"your function gave a {answer['kind']} instead of a dictionary."
     wrong = _differs(case, answer["found"])
     if wrong is not None:
         there = describe(answer["found"].get(wrong))
-        return f"{case.name}, `{wrong}` is {there}; {describe(want[wrong])} was left."
+        yield f"`{wrong}` is {there}; {describe(want[wrong])} was left."
     extra = set(answer["found"]) - set(want)
     if extra:
-        return f"{case.name}, {sorted(extra)[0]!r} is no variable of the model."
+        yield f"{sorted(extra)[0]!r} is no variable of the model."
     changed = _differs(case, answer["after"])
     if changed is not None:
-        return f"{case.name}, `{changed}` was changed on the server."
-    return _only_read(case, seen) or _other_shape(case, seen)
+        yield f"`{changed}` was changed on the server."
+    yield _only_read(case, seen)
+    yield _other_shape(case, seen)
 
 
 def _handles(seen: Observation) -> list[tuple[str, str, str]]:
@@ -145,8 +145,8 @@ def _other_name(case: Case, seen: Observation) -> str | None:
         return None
     named = ", ".join(name for _, name, _ in _handles(seen))
     return (
-        f"{case.name}, no variable of your graph is called "
-        f"`{_differs(case, seen.values[0]['found'])}`; there are {named}."
+        f"no variable of your graph is called `{_differs(case, seen.values[0]['found'])}`; there "
+        f"are {named}."
     )
 
 
@@ -156,8 +156,8 @@ def _only_read(case: Case, seen: Observation) -> str | None:
     if name is None or not _handles(seen):
         return None
     return (
-        f"{case.name}, `{name}` is no variable but something that reads one, and nobody could "
-        "train it further: nothing assigns to it. Return what `get_variable` gives."
+        f"`{name}` is no variable but something that reads one, and nobody could train it further: "
+        "nothing assigns to it. Return what `get_variable` gives."
     )
 
 
@@ -167,8 +167,8 @@ def _other_shape(case: Case, seen: Observation) -> str | None:
         if shapes.get(name) not in (None, list(want.shape)):
             said = shapes[name] if type(shapes[name]) is str else tuple(shapes[name])
             return (
-                f"{case.name}, the shape of `{name}` is {said} in your graph and {want.shape} on "
-                "the server: the model says which shape each variable has."
+                f"the shape of `{name}` is {said} in your graph and {want.shape} on the server: "
+                "the model says which shape each variable has."
             )
     return None
 
@@ -196,6 +196,55 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+WRONG = """
+overwrites what was trained
+    | (name, shape) => (name, shape).assign(tf.zeros(shape)).read_value()
+    `{name}` was {was} on the server and is {now} now: it was initialised, and what was trained is
+    lost.
+uses the model up
+    | model.items() => [(name, model.pop(name)) for name in list(model)]
+    the dictionary `model` is not what it was: whoever called needs it still. Go through
+    `model.items()`, and take nothing out.
+not all variables
+    | return found => return dict(list(found.items())[:1])
+    `{missing}` is missing in the dictionary: its keys are the model's names.
+no variables
+    | tf.compat.v1.get_variable(name, shape) => tf.zeros(shape)
+    there is no variable in your graph. Numbers alone find nothing: `tf.compat.v1.get_variable`
+    names a variable, and the server knows it by that name.
+unnamed
+    | tf.compat.v1.get_variable(name, shape) => tf.Variable(tf.zeros(shape))
+    ? there are Variable
+a graph of its own
+    | with tf.compat.v1.container => with tf.Graph().as_default(), tf.compat.v1.container
+    ? not in the default graph
+a scope
+    | v1.container(container) => v1.variable_scope(container)
+    ? `weights`; there are spring/weights
+a fixed container
+    | v1.container(container) => v1.container("spring")
+    you looked into the container {used}. Which one it is your function is told: use the argument
+    `container`, which is {container} here.
+another container
+    | with tf.compat.v1.container(container): => if True:
+    you looked into the default container: there `{name}` is {now}, somebody else's. Make the
+    variables inside `with tf.compat.v1.container(…)`.
+another device
+    | tf.device(device) => tf.device(None)
+    you looked for `{name}` {where}. A container is on each device of its own: this variable lies on
+    {device}.
+another type
+    | (name, shape) => (name, shape, dtype="float64")
+    `{name}` is there, but cannot be read: `InvalidArgumentError`. A variable must have the type
+    that was left, float32, which `get_variable` takes by itself.
+no variable, but its value
+    | (name, shape) => (name, shape).read_value()
+    ! _only_read
+another shape
+    | (name, shape) => (name, (sum(shape) + 1,))
+    ! _other_shape
+"""
+
 EXERCISE = Exercise(
     number="01.5",
     title="Find the model",
@@ -218,60 +267,7 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "overwrites what was trained",
-            wrong.initialised,
-            "`{name}` was {was} on the server and is {now} now: it was initialised, and what was "
-            "trained is lost.",
-        ),
-        WrongAnswer(
-            "uses the model up",
-            wrong.uses_it_up,
-            "the dictionary `model` is not what it was: whoever called needs it still. Go through "
-            "`model.items()`, and take nothing out.",
-        ),
-        WrongAnswer(
-            "not all variables",
-            wrong.only_one,
-            "`{missing}` is missing in the dictionary: its keys are the model's names.",
-        ),
-        WrongAnswer(
-            "no variables",
-            wrong.constants,
-            "there is no variable in your graph. Numbers alone find nothing: "
-            "`tf.compat.v1.get_variable` names a variable, and the server knows it by that name.",
-        ),
-        WrongAnswer("unnamed", wrong.by_tf_variable, hint="there are Variable"),
-        WrongAnswer("a graph of its own", wrong.in_its_own_graph, hint="not in the default graph"),
-        WrongAnswer("a scope", wrong.in_a_scope, hint="`weights`; there are spring/weights"),
-        WrongAnswer(
-            "a fixed container",
-            wrong.always_spring,
-            "you looked into the container {used}. Which one it is your function is told: use the "
-            "argument `container`, which is {container} here.",
-        ),
-        WrongAnswer(
-            "another container",
-            wrong.no_container,
-            "you looked into the default container: there `{name}` is {now}, somebody else's. Make "
-            "the variables inside `with tf.compat.v1.container(…)`.",
-        ),
-        WrongAnswer(
-            "another device",
-            wrong.no_device,
-            "you looked for `{name}` {where}. A container is on each device of its own: this "
-            "variable lies on {device}.",
-        ),
-        WrongAnswer(
-            "another type",
-            wrong.in_double,
-            "`{name}` is there, but cannot be read: `InvalidArgumentError`. A variable must have "
-            "the type that was left, float32, which `get_variable` takes by itself.",
-        ),
-        WrongAnswer("no variable, but its value", wrong.only_reads, _only_read),
-        WrongAnswer("another shape", wrong.in_another_shape, _other_shape),
-    ),
+    wrong=wrong_answers("01.5", WRONG, reference, _only_read, _other_shape),
     ranked=False,
     framework="tensorflow",
 )

@@ -5,7 +5,7 @@ The claim: in the graph the assignment cannot start before the log has the value
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from helpers.algorithms.devices.device_graphs import log_then_assign as referenc
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe
 from helpers.exercises.drives_devices import logs_and_assigns
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -60,22 +61,19 @@ def _assigns(graph: Graph, names: set[str]) -> list[str]:
     return sorted(name for name in names if graph[name][0].startswith(changing))
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str]:
     """By what was written and by what waits for what."""
-    answer = seen.values[0]
+    answer, want = seen.values[0], case.facts["log"]
     if not answer["run"]:
-        return f"{case.name}, your function gave a {answer['kind']}; return one op."
-    want = case.facts["log"]
+        yield f"your function gave a {answer['kind']}; return one op."
     if list(answer["weight"]) != list(case.args[0][1]):
-        return f"{case.name}, the weight was {describe(list(answer['weight']))} after the runs."
+        yield f"the weight was {describe(list(answer['weight']))} after the runs."
     if list(answer["log"]) != list(want):
-        return f"{case.name}, the log holds {describe(list(answer['log']))}, not {describe(want)}."
+        yield f"the log holds {describe(list(answer['log']))}, not {describe(want)}."
     graph = _graph(seen)
-    ran = _before(graph, answer["run"])
-    for name in _assigns(graph, ran):
+    for name in _assigns(graph, _before(graph, answer["run"])):
         if not _before(graph, name) & set(answer["logs"]):
-            return f"{case.name}, `{name}` does not wait for the log."
-    return None
+            yield f"`{name}` does not wait for the log."
 
 
 def compared(case: Case, seen: Observation) -> str:
@@ -117,60 +115,49 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _first(waited_for: Any, make: Callable[[], Any]) -> Any:
-    """Something that is made where it must wait for other ops."""
-    import tensorflow as tf
-
-    with tf.control_dependencies(waited_for):
-        return make()
-
-
-def _after(weight: Any, value: Any, log: Any) -> Any:
-    return _first([weight.assign(value)], lambda: log(weight.read_value()))
-
-
-def _made_before(weight: Any, value: Any, log: Any) -> Any:
-    assign = weight.assign(value)
-    return _first([log(weight.read_value())], lambda: assign)
-
-
-def _not_run(weight: Any, value: Any, log: Any) -> Any:
-    log(weight.read_value())
-    return weight.assign(value)
-
-
-def _grouped(weight: Any, value: Any, log: Any) -> Any:
-    import tensorflow as tf
-
-    return tf.group(log(weight.read_value()), weight.assign(value))
-
-
-def _waits_for_reading(weight: Any, value: Any, log: Any) -> Any:
-    import tensorflow as tf
-
-    old = weight.read_value()
-    return tf.group(log(old), _first([old], lambda: weight.assign(value)))
-
-
-def _new_value(weight: Any, value: Any, log: Any) -> Any:
-    return _first([log(value)], lambda: weight.assign(value))
-
-
-def _never_logs(weight: Any, value: Any, log: Any) -> Any:
-    return weight.assign(value)
-
-
-def _only_log(weight: Any, value: Any, log: Any) -> Any:
-    return log(weight.read_value())
-
-
-def _both(weight: Any, value: Any, log: Any) -> Any:
-    return log(weight.read_value()), weight.assign(value)
-
-
-def _not_a_list(weight: Any, value: Any, log: Any) -> Any:
-    return _first(log(weight.read_value()), lambda: weight.assign(value))
-
+WRONG = """
+not a list
+    | [written] => written
+    `tf.control_dependencies` takes a list of ops. One op goes into brackets too:
+    `tf.control_dependencies([op])`.
+not one op
+    | with tf.control_dependencies([written]): return => return written,
+    your function gave a {kind}; return one op that does both when it is run.
+never logs
+    | written = log(weight.read_value()) with tf.control_dependencies([written]): return => return
+    `log` was never called: it gives the op that writes.
+assigns nothing
+    | with tf.control_dependencies([written]): return weight.assign(value) => return written
+    the op that you gave logs but assigns nothing: return the assignment.
+made before the dependency
+    | written = => assign = weight.assign(value); written =
+    | return weight.assign(value) => return assign
+    nothing was logged: the assignment was made before the log, and an op gets the control
+    dependencies that hold where it is made. Call `assign` inside the `with`.
+the log never runs
+    | with tf.control_dependencies([written]): return => return
+    nothing was logged. The op that writes is in the graph, but nothing that runs needs it, and so
+    it never runs: make the assignment wait for it.
+the other way round
+    | log(weight.read_value()) => weight.assign(value)
+    | return weight.assign(value) => return log(weight.read_value())
+    the log waits for the assignment and says what is there afterwards. Turn it round: the
+    assignment waits for the log.
+logs the new value
+    | weight.read_value() => value
+    the log holds the new value: log what `weight` holds, not `value`.
+waits for the reading alone
+    | written = log(weight.read_value()) => old = weight.read_value(); written = log(old)
+    | [written] => [old]
+    | return weight.assign(value) => return tf.group(written, weight.assign(value))
+    the assignment waits until the weight has been read, but not until it has been written to the
+    log. If the program dies in between, the line is missing.
+no order
+    | with tf.control_dependencies([written]): return weight.assign(value)
+        => return tf.group(written, weight.assign(value))
+    both run, but in any order: the log said {log}. A group waits for its parts; the parts do not
+    wait for each other.
+"""
 
 EXERCISE = Exercise(
     number="01.4",
@@ -190,62 +177,7 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "not a list",
-            _not_a_list,
-            "`tf.control_dependencies` takes a list of ops. One op goes into brackets too: "
-            "`tf.control_dependencies([op])`.",
-        ),
-        WrongAnswer(
-            "not one op",
-            _both,
-            "your function gave a {kind}; return one op that does both when it is run.",
-        ),
-        WrongAnswer(
-            "never logs", _never_logs, "`log` was never called: it gives the op that writes."
-        ),
-        WrongAnswer(
-            "assigns nothing",
-            _only_log,
-            "the op that you gave logs but assigns nothing: return the assignment.",
-        ),
-        WrongAnswer(
-            "made before the dependency",
-            _made_before,
-            "nothing was logged: the assignment was made before the log, and an op gets the "
-            "control dependencies that hold where it is made. Call `assign` inside the `with`.",
-        ),
-        WrongAnswer(
-            "the log never runs",
-            _not_run,
-            "nothing was logged. The op that writes is in the graph, but nothing that runs needs "
-            "it, and so it never runs: make the assignment wait for it.",
-        ),
-        WrongAnswer(
-            "the other way round",
-            _after,
-            "the log waits for the assignment and says what is there afterwards. Turn it round: "
-            "the assignment waits for the log.",
-        ),
-        WrongAnswer(
-            "logs the new value",
-            _new_value,
-            "the log holds the new value: log what `weight` holds, not `value`.",
-        ),
-        WrongAnswer(
-            "waits for the reading alone",
-            _waits_for_reading,
-            "the assignment waits until the weight has been read, but not until it has been "
-            "written to the log. If the program dies in between, the line is missing.",
-        ),
-        WrongAnswer(
-            "no order",
-            _grouped,
-            "both run, but in any order: the log said {log}. A group waits for its parts; the "
-            "parts do not wait for each other.",
-        ),
-    ),
+    wrong=wrong_answers("01.4", WRONG, reference),
     ranked=False,
     framework="tensorflow",
 )

@@ -5,7 +5,7 @@ Branches are (work, result) in MiB. The claim: each is there once, and no order 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -15,7 +15,8 @@ from helpers.algorithms.devices.device_memory import least_peak as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array, number
 from helpers.exercises.drives import plain_call
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
 Branches = list[tuple[int, int]]
 # What the lesson runs for real.
@@ -56,7 +57,7 @@ def _telling(random: np.random.Generator, size: int) -> Branches:
 
 def _best(branches: Branches) -> int:
     """The least peak of all orders: who gives back most goes first."""
-    return peak_of(branches, _by(lambda work, result: result - work)(branches))
+    return peak_of(branches, reference(branches))
 
 
 def _case(branches: Branches) -> Case:
@@ -88,7 +89,7 @@ def claim(case: Case, seen: Observation) -> str | None:
     got, best = peak_of(branches, order), case.facts["best"]
     if got == best:
         return None
-    return f"{case.name}, your order {order} needs {got} MiB at its peak; {best} MiB are enough."
+    return f"your order {order} needs {got} MiB at its peak; {best} MiB are enough."
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -110,8 +111,8 @@ def _stands_twice(case: Case, seen: Observation) -> str | None:
     branches, found = case.args[0][0], _given(seen)
     i = next(i for i in range(len(branches)) if found.count(i) > 1)
     return (
-        f"{case.name}, number {i} stands there {found.count(i)} times: `index` finds the first of "
-        f"several {branches[i]}. Sort the numbers: `sorted(range(len(branches)), key=…)`."
+        f"number {i} stands there {found.count(i)} times: `index` finds the first of several "
+        f"{branches[i]}. Sort the numbers: `sorted(range(len(branches)), key=…)`."
     )
 
 
@@ -126,44 +127,51 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _by(key: Callable[[int, int], float]) -> Callable[..., list[int]]:
-    """An answer that sorts the numbers. key: of a branch's work and result."""
-
-    def least_peak(branches: Any) -> list[int]:
-        return sorted(range(len(branches)), key=lambda i: key(*branches[i]))
-
-    return least_peak
-
-
-_as_given = _by(lambda work, result: 0)
-_most_work = _by(lambda work, result: -work)
-_least_work = _by(lambda work, result: work)
-_smallest = _by(lambda work, result: result)
-_largest = _by(lambda work, result: -result)
-_least_back = _by(lambda work, result: work - result)
-_ratio = _by(lambda work, result: result / work)
-
-
-def _places(branches: Any) -> Any:
-    order = reference(branches)
-    return [order.index(i) for i in range(len(order))]
-
-
-# Each has a higher peak than the best on the branches that `_telling` draws.
-ORDERS = (_as_given, _most_work, _least_work, _smallest, _largest, _least_back, _ratio, _places)
-
-
-def _in_place(branches: Any) -> Any:
-    return list(range(len(branches))).sort()
-
-
-def _branches(branches: Any) -> Any:
-    return sorted(branches, key=lambda branch: branch[1] - branch[0])
-
-
-def _index(branches: Any) -> Any:
-    return [branches.index(branch) for branch in _branches(branches)]
-
+WRONG = """
+nothing
+    | return sorted => sorted
+    your function gave None. Is a `return` missing? `list.sort()` gives None as well: it sorts in
+    place; `sorted(…)` gives the sorted list.
+branches
+    | range(len(branches)) => branches
+    | branches[i][1] - branches[i][0] => i[1] - i[0]
+    you gave the branches themselves: give their numbers.
+the first of equal ones
+    | return => return [branches.index(branches[i]) for i in
+    | branches[i][0]) => branches[i][0])]
+    ! _stands_twice
+as given
+    | branches[i][1] - branches[i][0] => 0
+    {needs}: that is the order in which they are given.
+most work first
+    | branches[i][1] - => -
+    {needs}: the largest work goes first. But a branch that keeps nearly all that it needs takes
+    room from everybody after it.
+least work first
+    | branches[i][1] - =>
+    {needs}: the smallest work goes first, so that the largest one comes when most results are
+    there.
+smallest result first
+    | - branches[i][0] =>
+    {needs}: the smallest result goes first. But a branch that needs much should come early, even if
+    it keeps a little more.
+largest result first
+    | branches[i][1] - branches[i][0] => -branches[i][1]
+    {needs}: what keeps most goes first, and then everybody else pays for it.
+gives back least first
+    | branches[i][1] - branches[i][0] => branches[i][0] - branches[i][1]
+    {needs}: who gives back least goes first: the other way round. Let early ones be those that need
+    much more than they keep.
+by the ratio
+    | - branches[i][0] => / branches[i][0]
+    {needs}: you sort by the ratio of result and work. What counts is how many MiB come back:
+    compare the differences.
+places
+    | return => order =
+    | branches[i][0]) => branches[i][0]); return [order.index(i) for i in range(len(order))]
+    {needs}: that says for each branch the place at which it runs. Return for each place, the first
+    one first, the number of the branch.
+"""
 
 EXERCISE = Exercise(
     number="01.3",
@@ -183,57 +191,8 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "nothing",
-            _in_place,
-            "your function gave None. Is a `return` missing? `list.sort()` gives None as well: it "
-            "sorts in place; `sorted(…)` gives the sorted list.",
-        ),
-        WrongAnswer("branches", _branches, "you gave the branches themselves: give their numbers."),
-        WrongAnswer("the first of equal ones", _index, _stands_twice),
-        WrongAnswer("as given", _as_given, "{needs}: that is the order in which they are given."),
-        WrongAnswer(
-            "most work first",
-            _most_work,
-            "{needs}: the largest work goes first. But a branch that keeps nearly all that it "
-            "needs takes room from everybody after it.",
-        ),
-        WrongAnswer(
-            "least work first",
-            _least_work,
-            "{needs}: the smallest work goes first, so that the largest one comes when most "
-            "results are there.",
-        ),
-        WrongAnswer(
-            "smallest result first",
-            _smallest,
-            "{needs}: the smallest result goes first. But a branch that needs much should come "
-            "early, even if it keeps a little more.",
-        ),
-        WrongAnswer(
-            "largest result first",
-            _largest,
-            "{needs}: what keeps most goes first, and then everybody else pays for it.",
-        ),
-        WrongAnswer(
-            "gives back least first",
-            _least_back,
-            "{needs}: who gives back least goes first: the other way round. Let early ones be "
-            "those that need much more than they keep.",
-        ),
-        WrongAnswer(
-            "by the ratio",
-            _ratio,
-            "{needs}: you sort by the ratio of result and work. What counts is how many MiB come "
-            "back: compare the differences.",
-        ),
-        WrongAnswer(
-            "places",
-            _places,
-            "{needs}: that says for each branch the place at which it runs. Return for each place, "
-            "the first one first, the number of the branch.",
-        ),
-    ),
+    wrong=wrong_answers("01.3", WRONG, reference, _stands_twice),
     ranked=False,
 )
+# Orders, each with a higher peak than the best on the branches that `_telling` draws.
+ORDERS = tuple(answer.function for answer in EXERCISE.wrong if "{needs}" in str(answer.says))

@@ -7,7 +7,7 @@ pin or with soft placement, on the first device that it has a kernel for, GPUs b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ from helpers.algorithms.devices.placement import place as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe
 from helpers.exercises.drives import plain_call
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 Op = tuple[str, str, list[str], str]
 BOTH = ["CPU", "GPU"]
@@ -69,7 +70,7 @@ def _others(random: np.random.Generator, devices: list[str]) -> list[Op]:
 
 def _case(ops: list[Op], devices: list[str], soft: bool) -> Case:
     name = f"On {', '.join(devices)} {'with' if soft else 'without'} soft placement"
-    return Case(name, ((ops, devices, soft),), facts={"want": _placed(ops, devices, soft)})
+    return Case(name, ((ops, devices, soft),), facts={"want": reference(ops, devices, soft)})
 
 
 def _first(case: Case, seen: Observation) -> tuple[Op, Any, str | None] | None:
@@ -88,31 +89,27 @@ def _named(op: Op) -> str:
     return f"`{op[0]}` ({pin}, kernels for {' and '.join(op[2])}{uses})"
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Every op is where TensorFlow would put it."""
     answer = seen.values[0]
     if type(answer) is not dict:
-        return f"{case.name}, your function gave {describe(answer)} instead of a dictionary."
+        yield f"your function gave {describe(answer)} instead of a dictionary."
     for op in case.args[0][0]:
         if op[0] not in answer:
-            return f"`{op[0]}` is missing in the dictionary."
-    if more := _not_asked(case, seen):
-        return more
+            yield f"`{op[0]}` is missing in the dictionary."
+    yield _not_asked(case, seen)
     found = _first(case, seen)
-    if found is None:
-        return None
-    op, got, want = found
-    told = describe(got) or "an empty text"
-    return f"{case.name}, {_named(op)} goes to {describe(want)}; you gave {told}."
+    if found is not None:
+        op, got, want = found
+        told = describe(got) or "an empty text"
+        yield f"{_named(op)} goes to {describe(want)}; you gave {told}."
 
 
 def _not_asked(case: Case, seen: Observation) -> str | None:
     more = sorted(set(seen.values[0]) - {op[0] for op in case.args[0][0]})
     if not more:
         return None
-    return (
-        f"{case.name}, the dictionary has `{more[0]}`, which is no op of this call: make it anew."
-    )
+    return f"the dictionary has `{more[0]}`, which is no op of this call: make it anew."
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -151,63 +148,55 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _placed(ops: Any, devices: Any, soft: bool, wrong: str = "") -> dict[str, Any]:
-    """Where each op goes by the rules. wrong: the one that is another one."""
-    found: dict[str, Any] = {}
-    pins = {op[0]: op[1] for op in ops}
-    soft = (soft or wrong == "always soft") and wrong != "never soft"
-    order = ("CPU", "GPU") if wrong == "CPUs first" else ("GPU", "CPU")
-    there = devices[::-1] if wrong == "last of a kind" else devices
-    for name, pin, kernels, variable in ops:
-        usable = [d for kind in order for d in there if d[:3] == kind and kind in kernels]
-        usable = usable or (devices if wrong == "any kernel" else [])
-        if wrong == "its kind":
-            usable.sort(key=lambda device: device[:3] != pin[:3])
-        exists = pin in devices or wrong == "any device"
-        fits = pin[:3] in kernels or wrong == "no kernel"
-        alone = wrong == "goes on" and variable and found[variable] is None
-        if variable and wrong != "pin wins" and not alone:
-            found[name] = pins[variable] if wrong == "its pin" else found[variable]
-        elif pin and exists and fits:
-            found[name] = pin
-        else:
-            free = soft if pin else wrong != "needs a pin"
-            found[name] = usable[0] if usable and free else None
-    return found
-
-
-def _by(wrong: str) -> Callable[..., Any]:
-    def place(ops: Any, devices: Any, soft: bool) -> Any:
-        return _placed(ops, devices, soft, wrong)
-
-    return place
-
-
-_pin_wins = _by("pin wins")
-_variables_pin = _by("its pin")
-_without_its_variable = _by("goes on")
-_no_kernels = _by("no kernel")
-_no_devices = _by("any device")
-_somewhere = _by("any kernel")
-_always_soft = _by("always soft")
-_never_soft = _by("never soft")
-_needs_a_pin = _by("needs a pin")
-_cpu_first = _by("CPUs first")
-_last_of_a_kind = _by("last of a kind")
-_keeps_the_kind = _by("its kind")
-
-
-def _refused_left_out(ops: Any, devices: Any, soft: bool) -> Any:
-    return {name: device for name, device in _placed(ops, devices, soft).items() if device}
-
-
-_FOUND: dict[str, Any] = {}
-
-
-def _one_dictionary(ops: Any, devices: Any, soft: bool) -> Any:
-    _FOUND.update(_placed(ops, devices, soft))
-    return _FOUND
-
+WRONG = """
+refused ones left out
+    | return placed => return {name: device for name, device in placed.items() if device}
+    `{missing}` is missing in the dictionary. It cannot be placed, and that is an answer too: give
+    it the value None.
+one dictionary
+    | soft: bool) => soft: bool, placed={})
+    | placed: dict[str, str | None] = {} =>
+    ? which is no op of this call
+with the variable's pin
+    | placed[variable] => {op[0]: op[1] for op in ops}[variable]
+    {op}: you gave {got}. That is what `{variable}` is pinned on, but `{variable}` itself {goes}. An
+    op follows its variable's placement, not its pin.
+its variable is refused
+    | if variable: => if variable and placed[variable]:
+    {op}: you gave {got}. `{variable}` cannot be placed, so nothing that uses it can be: None.
+not with its variable
+    | if variable: => if False:
+    {op}: you gave {got}. An op that uses a variable's memory goes to the variable, which is on
+    {want}; its own pin does not count.
+no kernel there
+    | pin in usable => pin in devices
+    {op}: there is a {got}, but this op has no kernel for it. {instead}
+no such device
+    | pin in usable => pin[:3] in kernels
+    {op}: this machine has no {got}. {instead}
+no kernel anywhere
+    | usable[0] if usable and => (usable or devices)[0] if
+    {op}: you gave {got}, but no device here has a kernel for it at all: None.
+always soft
+    | and (soft or not pin) =>
+    {op}: you gave {got}. Without soft placement a pin that cannot be kept is an error: None.
+never soft
+    | soft or not pin => not pin
+    {op}: soft placement gives up the pin and takes the first device with a kernel, {want}.
+refuses what has no pin
+    | soft or not pin => soft and pin
+    {op}: no pin is no error: it goes to the first device with a kernel, {want}.
+CPUs before GPUs
+    | != "GPU" => == "GPU"
+    {op}: you gave {got}. Where an op has both kernels, TensorFlow prefers a GPU: {want}.
+keeps the pin's kind
+    | != "GPU") => != "GPU"); usable.sort(key=lambda device: device[:3] != pin[:3])
+    {op}: you gave {got}, of the kind that the pin names. A pin that cannot be kept is given up
+    whole, its kind too: the first device with a kernel is {want}.
+not the first of a kind
+    | for device in devices => for device in devices[::-1]
+    {op}: you gave {got}. Of several devices of a kind it is the one with the lowest number.
+"""
 
 EXERCISE = Exercise(
     number="01.2",
@@ -229,77 +218,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "refused ones left out",
-            _refused_left_out,
-            "`{missing}` is missing in the dictionary. It cannot be placed, and that is an answer "
-            "too: give it the value None.",
-        ),
-        WrongAnswer("one dictionary", _one_dictionary, hint="which is no op of this call"),
-        WrongAnswer(
-            "with the variable's pin",
-            _variables_pin,
-            "{op}: you gave {got}. That is what `{variable}` is pinned on, but `{variable}` itself "
-            "{goes}. An op follows its variable's placement, not its pin.",
-        ),
-        WrongAnswer(
-            "its variable is refused",
-            _without_its_variable,
-            "{op}: you gave {got}. `{variable}` cannot be placed, so nothing that uses it can be: "
-            "None.",
-        ),
-        WrongAnswer(
-            "not with its variable",
-            _pin_wins,
-            "{op}: you gave {got}. An op that uses a variable's memory goes to the variable, which "
-            "is on {want}; its own pin does not count.",
-        ),
-        WrongAnswer(
-            "no kernel there",
-            _no_kernels,
-            "{op}: there is a {got}, but this op has no kernel for it. {instead}",
-        ),
-        WrongAnswer("no such device", _no_devices, "{op}: this machine has no {got}. {instead}"),
-        WrongAnswer(
-            "no kernel anywhere",
-            _somewhere,
-            "{op}: you gave {got}, but no device here has a kernel for it at all: None.",
-        ),
-        WrongAnswer(
-            "always soft",
-            _always_soft,
-            "{op}: you gave {got}. Without soft placement a pin that cannot be kept is an error: "
-            "None.",
-        ),
-        WrongAnswer(
-            "never soft",
-            _never_soft,
-            "{op}: soft placement gives up the pin and takes the first device with a kernel, "
-            "{want}.",
-        ),
-        WrongAnswer(
-            "refuses what has no pin",
-            _needs_a_pin,
-            "{op}: no pin is no error: it goes to the first device with a kernel, {want}.",
-        ),
-        WrongAnswer(
-            "CPUs before GPUs",
-            _cpu_first,
-            "{op}: you gave {got}. Where an op has both kernels, TensorFlow prefers a GPU: {want}.",
-        ),
-        WrongAnswer(
-            "keeps the pin's kind",
-            _keeps_the_kind,
-            "{op}: you gave {got}, of the kind that the pin names. A pin that cannot be kept is "
-            "given up whole, its kind too: the first device with a kernel is {want}.",
-        ),
-        WrongAnswer(
-            "not the first of a kind",
-            _last_of_a_kind,
-            "{op}: you gave {got}. Of several devices of a kind it is the one with the lowest "
-            "number.",
-        ),
-    ),
+    wrong=wrong_answers("01.2", WRONG, reference),
     ranked=False,
 )

@@ -5,7 +5,7 @@ The claim: exactly what a step of torch holds, tensor by tensor, in bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +13,8 @@ from helpers.algorithms.devices.device_memory import step_memory as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number
 from helpers.exercises.drives_devices import counts_a_step
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 ITEMS = ("parameters", "gradients", "optimizer state", "activations")
 
@@ -69,7 +70,7 @@ def claim(case: Case, seen: Observation) -> str | None:
         return _changed(case, seen)
     item, got = found
     want = case.facts["want"][item]
-    return f"{case.name}, you gave {got:,.10g} bytes of {ITEMS[item]}; there are {want:,}."
+    return f"you gave {got:,.10g} bytes of {ITEMS[item]}; there are {want:,}."
 
 
 def _changed(case: Case, seen: Observation) -> str | None:
@@ -78,8 +79,8 @@ def _changed(case: Case, seen: Observation) -> str | None:
         return None
     now = describe(seen.values[0]["widths"])
     return (
-        f"{case.name}, your function changes the list `widths` that it is given: it is {now} "
-        "afterwards, and whoever called still needs it. Slice or copy."
+        f"your function changes the list `widths` that it is given: it is {now} afterwards, and "
+        "whoever called still needs it. Slice or copy."
     )
 
 
@@ -100,8 +101,8 @@ def _not_four(case: Case, seen: Observation) -> str | None:
     if type(value) in (list, tuple) and len(value) == 4:
         return None
     return (
-        f"{case.name}, your function gave {describe(value)}; return four numbers of bytes: "
-        "parameters, gradients, optimizer state and activations."
+        f"your function gave {describe(value)}; return four numbers of bytes: parameters, "
+        "gradients, optimizer state and activations."
     )
 
 
@@ -110,7 +111,7 @@ def _not_bytes(case: Case, seen: Observation) -> str | None:
     if found is None or 4 * found[1] != case.facts["want"][found[0]]:
         return None
     what = f"{found[1]:,.10g} numbers of {ITEMS[found[0]]}"
-    return f"{case.name}, you gave {what}. A float32 takes 4 bytes."
+    return f"you gave {what}. A float32 takes 4 bytes."
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -123,55 +124,81 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _with(item: int, size: Callable[[list[int], int, int], int]) -> Callable[..., Any]:
-    """The reference with another size for one item."""
-
-    def step_memory(widths: Any, batch: int, slots: int) -> Any:
-        items = list(reference(widths, batch, slots))
-        items[item] = size(widths, batch, slots)
-        return items
-
-    return step_memory
-
-
-_no_bias = _with(0, lambda w, batch, slots: 4 * (_numbers_in(w) - sum(w[1:])))
-_no_bias_gradient = _with(1, lambda w, batch, slots: 4 * (_numbers_in(w) - sum(w[1:])))
-_no_bias_slots = _with(2, lambda w, batch, slots: 4 * slots * (_numbers_in(w) - sum(w[1:])))
-_bias_a_layer = _with(0, lambda w, batch, slots: 4 * (_numbers_in(w) - sum(w[1:]) + len(w) - 1))
-_input_bias = _with(0, lambda w, batch, slots: 4 * (_numbers_in(w) - sum(w[1:]) + sum(w[:-1])))
-_gradient_a_row = _with(1, lambda w, batch, slots: 4 * batch * _numbers_in(w))
-_one_number_a_slot = _with(2, lambda w, batch, slots: 4 * slots)
-_slots_themselves = _with(2, lambda w, batch, slots: slots)
-_no_slots = _with(2, lambda w, batch, slots: 4 * _numbers_in(w))
-_slot_more = _with(2, lambda w, batch, slots: 4 * (slots + 1) * _numbers_in(w))
-_one_row = _with(3, lambda w, batch, slots: 4 * sum(w[:-1]))
-_outputs = _with(3, lambda w, batch, slots: 4 * batch * sum(w[1:]))
-_output_too = _with(3, lambda w, batch, slots: 4 * batch * sum(w))
-_hidden_twice = _with(3, lambda w, batch, slots: 4 * batch * (sum(w[:-1]) + sum(w[1:-1])))
-_equal_once = _with(3, lambda w, batch, slots: 4 * batch * sum(set(w[:-1])))
-_no_input = _with(3, lambda w, batch, slots: 4 * batch * sum(w[1:-1]))
-
-
-def _double(widths: Any, batch: int, slots: int) -> Any:
-    return [2 * size for size in reference(widths, batch, slots)]
-
-
-def _no_bytes(widths: Any, batch: int, slots: int) -> Any:
-    return [size // 4 for size in reference(widths, batch, slots)]
-
-
-def _pops(widths: Any, batch: int, slots: int) -> Any:
-    items = reference(widths, batch, slots)
-    widths.pop()
-    return items
-
-
-def _sum(widths: Any, batch: int, slots: int) -> Any:
-    return sum(reference(widths, batch, slots))
-
-
-_BIASES_TOO = "the weights' alone. A bias is trained as well: it has a gradient, and its slots."
-_A_SLOT = "`slots` is how many numbers it keeps for each parameter, not for all of them."
+_BIASES_TOO = (
+    "you gave {got}: the weights' alone. A bias is trained as well: it has a gradient, and its "
+    "slots."
+)
+_A_SLOT = (
+    "you gave {got}: `slots` is how many numbers it keeps for each parameter, not for all of them."
+)
+WRONG = """
+the sum
+    | parameters, parameters, slots * parameters, activations
+        => 2 * parameters + slots * parameters + activations
+    ? return four numbers
+pops
+    | return => widths.pop(); return
+    ? changes the list
+not bytes
+    | FLOAT32 *=> 1
+    ? A float32 takes 4 bytes
+slots alone
+    | slots * parameters => FLOAT32 * slots
+    ! a_slot
+slots alone, not in bytes
+    | slots * parameters => slots
+    ! a_slot
+no bias
+    | return parameters => return parameters - FLOAT32 * sum(widths[1:])
+    you gave {got}: that is the weights alone. Each layer has a bias as well, a number an output.
+no bias's gradient
+    | return parameters, parameters => return parameters, parameters - FLOAT32 * sum(widths[1:])
+    ! biases_too
+no bias's slots
+    | slots * parameters => slots * (parameters - FLOAT32 * sum(widths[1:]))
+    ! biases_too
+a bias a layer
+    | return parameters => return parameters - FLOAT32 * sum(out - 1 for out in widths[1:])
+    you gave {got}: a bias is for each output.
+float64
+    | FLOAT32 *=> 8
+    you gave {got}: a float32 takes 4 bytes, not 8.
+bias of the input
+    | return parameters => return parameters + FLOAT32 * (widths[0] - widths[-1])
+    you gave {got}: a bias is for an output.
+a gradient a row
+    | return parameters, parameters => return parameters, batch * parameters
+    you gave {got}: the gradient of a batch is one sum over its rows, as large as the parameters,
+    however many rows there are.
+no slots
+    | slots * parameters => parameters
+    you gave {got}: the optimizer keeps `slots` numbers for each parameter, and plain SGD keeps
+    none.
+a slot more
+    | slots * parameters => (slots + 1) * parameters
+    you gave {got}: the parameters themselves are counted above; the state is the slots alone.
+no batch
+    | FLOAT32 * batch => FLOAT32
+    you gave {got}: that is for one row of the batch.
+outputs
+    | widths[:-1] => widths[1:]
+    you gave {got}: these are the layers' outputs. For the gradient of its weights a layer needs its
+    input, and nobody needs the last output.
+output too
+    | widths[:-1] => widths
+    you gave {got}: nobody keeps the last output.
+hidden twice
+    | widths[:-1] => widths[:-1] + widths[1:-1]
+    you gave {got}: the hidden ones are counted twice. What tanh keeps, its output, is the very
+    tensor that the next layer keeps as its input.
+equal widths once
+    | widths[:-1] => set(widths[:-1])
+    you gave {got}: one of two inputs of equal width is missing. Each layer keeps its own input, and
+    that is another tensor though it is as wide.
+no input
+    | widths[:-1] => widths[1:-1]
+    you gave {got}: the first layer keeps the batch.
+"""
 
 EXERCISE = Exercise(
     number="01.1",
@@ -196,62 +223,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer("the sum", _sum, hint="return four numbers"),
-        WrongAnswer("pops", _pops, hint="changes the list"),
-        WrongAnswer("not bytes", _no_bytes, hint="A float32 takes 4 bytes"),
-        WrongAnswer("slots alone", _one_number_a_slot, f"you gave {{got}}: {_A_SLOT}"),
-        WrongAnswer("slots alone, not in bytes", _slots_themselves, f"you gave {{got}}: {_A_SLOT}"),
-        WrongAnswer(
-            "no bias",
-            _no_bias,
-            "you gave {got}: that is the weights alone. Each layer has a bias as well, a number an "
-            "output.",
-        ),
-        WrongAnswer("no bias's gradient", _no_bias_gradient, f"you gave {{got}}: {_BIASES_TOO}"),
-        WrongAnswer("no bias's slots", _no_bias_slots, f"you gave {{got}}: {_BIASES_TOO}"),
-        WrongAnswer("a bias a layer", _bias_a_layer, "you gave {got}: a bias is for each output."),
-        WrongAnswer("float64", _double, "you gave {got}: a float32 takes 4 bytes, not 8."),
-        WrongAnswer("bias of the input", _input_bias, "you gave {got}: a bias is for an output."),
-        WrongAnswer(
-            "a gradient a row",
-            _gradient_a_row,
-            "you gave {got}: the gradient of a batch is one sum over its rows, as large as the "
-            "parameters, however many rows there are.",
-        ),
-        WrongAnswer(
-            "no slots",
-            _no_slots,
-            "you gave {got}: the optimizer keeps `slots` numbers for each parameter, and plain SGD "
-            "keeps none.",
-        ),
-        WrongAnswer(
-            "a slot more",
-            _slot_more,
-            "you gave {got}: the parameters themselves are counted above; the state is the slots "
-            "alone.",
-        ),
-        WrongAnswer("no batch", _one_row, "you gave {got}: that is for one row of the batch."),
-        WrongAnswer(
-            "outputs",
-            _outputs,
-            "you gave {got}: these are the layers' outputs. For the gradient of its weights a "
-            "layer needs its input, and nobody needs the last output.",
-        ),
-        WrongAnswer("output too", _output_too, "you gave {got}: nobody keeps the last output."),
-        WrongAnswer(
-            "hidden twice",
-            _hidden_twice,
-            "you gave {got}: the hidden ones are counted twice. What tanh keeps, its output, is "
-            "the very tensor that the next layer keeps as its input.",
-        ),
-        WrongAnswer(
-            "equal widths once",
-            _equal_once,
-            "you gave {got}: one of two inputs of equal width is missing. Each layer keeps its own "
-            "input, and that is another tensor though it is as wide.",
-        ),
-        WrongAnswer("no input", _no_input, "you gave {got}: the first layer keeps the batch."),
-    ),
+    wrong=wrong_answers("01.1", WRONG, reference, a_slot=_A_SLOT, biases_too=_BIASES_TOO),
     ranked=False,
 )
