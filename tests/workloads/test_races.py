@@ -11,7 +11,7 @@ import pytest
 from helpers.exercises import find
 from helpers.exercises.drives_under_test import Run
 from helpers.exercises.drives_watched import compiled
-from helpers.exercises.lesson_15 import counts_code
+from helpers.exercises.lesson_15 import counts
 from helpers.exercises.spec import Case
 from helpers.workloads import races
 
@@ -57,11 +57,10 @@ def test_a_text_is_code_of_its_own(number: str) -> None:
 
 # --- found, and replayed --------------------------------------------------------------------------
 
-UNLOCKED = [
-    counts_code.around_the_step, counts_code.after_the_step, counts_code.lock_with_a_gap,
-    counts_code.lock_left_early, counts_code.by_twos, counts_code.lock_of_its_own,
-]  # fmt: skip
-SOUND = [counts_code.at_once, counts_code.spin_lock, counts_code.own_counters]
+FAULTY = [*counts.pieces(counts.FAULTY), *counts.pieces(counts.HIDDEN_FAULTY)]
+UNLOCKED = [piece.code for piece in FAULTY if not piece.words.startswith("reads once")]
+AROUND_THE_STEP, AFTER_THE_STEP = UNLOCKED[:2]
+SOUND = [piece.code for piece in counts.pieces(counts.SOUND)]
 
 
 @pytest.mark.parametrize("count", UNLOCKED)
@@ -77,14 +76,14 @@ def test_an_interleaving_that_shows_a_race_is_found_and_replayed(count: Callable
 
 
 def test_the_search_begins_with_the_first_seed_and_ends_with_the_first_that_shows_it() -> None:
-    found = races.search(counts_code.after_the_step, steps=(3, 3))
+    found = races.search(AFTER_THE_STEP, steps=(3, 3))
     assert found.seed is not None and found.seed > 0  # rare enough to be searched for
     for seed in range(found.seed):
-        assert not races.run(counts_code.after_the_step, races.times(seed, (3, 3))).lost
+        assert not races.run(AFTER_THE_STEP, races.times(seed, (3, 3))).lost
 
 
 def test_what_is_overwritten_is_what_was_lost() -> None:
-    found = races.search(counts_code.around_the_step)
+    found = races.search(AROUND_THE_STEP)
     assert found.overwritten
     for read, write in found.overwritten:
         assert read.rank == write.rank and read.seconds < write.seconds

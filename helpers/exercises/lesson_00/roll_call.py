@@ -6,14 +6,15 @@ does the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from helpers.exercises.common import self_hint
 from helpers.exercises.compare import count, describe, listing, number
 from helpers.exercises.drives import in_a_row
 from helpers.exercises.drives_requests import not_waited
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -25,24 +26,25 @@ def cases(seed: int) -> list[Case]:
     return [Case(f"On {count(n, 'rank')}", ((calls,),) * n, n) for n, calls in sizes]
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Rank 0 has every square as a number, in order; everybody else sent one message."""
     want, calls = [r * r for r in range(case.ranks)], case.args[0][0]
     for call in range(calls):
         got, *others = (value["gave"][call] for value in seen.values)
         if type(got) is not list or got != want or any(type(v) is not int for v in got):
-            said = f"rank 0 returned {describe(got, 100)}; it should be {want}, plain whole numbers"
-            return _again(case, seen) or f"{case.name}, {said}."
+            yield _again(case, seen)
+            yield f"rank 0 returned {describe(got, 100)}; it should be {want}, plain whole numbers."
         for rank, value in enumerate(others, 1):
             if value is not None:
-                said = f"rank {rank} returned {describe(value)}; it should return None."
-                return f"{case.name}, {said}"
+                yield f"rank {rank} returned {describe(value)}; it should return None."
     if seen.messages != [0] + [calls] * (case.ranks - 1):
-        return (
-            f"{case.name}, the ranks sent {listing(seen.messages)} messages in "
-            f"{count(calls, 'call')}: every rank but rank 0 sends one in each, and rank 0 none."
+        yield (
+            f"the ranks sent {listing(seen.messages)} messages in {count(calls, 'call')}: every "
+            "rank but rank 0 sends one in each, and rank 0 none."
         )
-    return _elsewhere(case, seen) or _no_square(case, seen) or not_waited(case, seen)
+    yield _elsewhere(case, seen)
+    yield _no_square(case, seen)
+    yield not_waited(case, seen)
 
 
 def _again(case: Case, seen: Observation) -> str | None:
@@ -51,8 +53,8 @@ def _again(case: Case, seen: Observation) -> str | None:
     if len(gave) < 2 or gave[0] == gave[1]:
         return None
     return (
-        f"{case.name}, rank 0 returned {describe(gave[0])} and, called again, {describe(gave[1])}: "
-        "something is kept from the first call. Make the list inside the function, anew each time."
+        f"rank 0 returned {describe(gave[0])} and, called again, {describe(gave[1])}: something is "
+        "kept from the first call. Make the list inside the function, anew each time."
     )
 
 
@@ -61,8 +63,8 @@ def _no_square(case: Case, seen: Observation) -> str | None:
     for rank, told in enumerate(_told(seen)):
         if any(each != rank * rank for each in told):
             return (
-                f"{case.name}, the list is right, but rank {rank} sent {describe(told[0])}: it "
-                f"sends its rank squared, {rank * rank}, and rank 0 only collects."
+                f"the list is right, but rank {rank} sent {describe(told[0])}: it sends its rank "
+                f"squared, {rank * rank}, and rank 0 only collects."
             )
     return None
 
@@ -79,8 +81,8 @@ def _elsewhere(case: Case, seen: Observation) -> str | None:
         others = [other for other in to if other != 0]
         if others:
             return (
-                f"{case.name}, rank {rank} sends to rank {others[0]}: its square is for rank 0, "
-                "which can receive from every rank, not only from its neighbour."
+                f"rank {rank} sends to rank {others[0]}: its square is for rank 0, which can "
+                "receive from every rank, not only from its neighbour."
             )
     return None
 
@@ -103,8 +105,8 @@ def _nobody_sends(case: Case, seen: Observation) -> str | None:
     if len(receives) < case.ranks:
         return None
     return (
-        f"{case.name}, every rank waits to receive and nobody sends: rank 0 "
-        f"{seen.waiting[0]}. Ask `comm.rank`: rank 0 receives, the others send."
+        f"every rank waits to receive and nobody sends: rank 0 {seen.waiting[0]}. Ask `comm.rank`: "
+        "rank 0 receives, the others send."
     )
 
 
@@ -113,15 +115,15 @@ def _nobody_receives(case: Case, seen: Observation) -> str | None:
     if not sends or any("receive" in words for words in seen.waiting.values()):
         return None
     return (
-        f"{case.name}, rank {sends[0]} {seen.waiting[sends[0]]}, which never comes to "
-        "receive it. Rank 0 calls `comm.recv` once for every other rank."
+        f"rank {sends[0]} {seen.waiting[sends[0]]}, which never comes to receive it. Rank 0 calls "
+        "`comm.recv` once for every other rank."
     )
 
 
 def _own_only(case: Case, seen: Observation) -> str | None:
     if case.ranks == 1 or any(seen.messages) or seen.trouble:
         return None
-    return f"{case.name}, no rank sent anything: ranks share no variables, rank 0 has to be told."
+    return "no rank sent anything: ranks share no variables, rank 0 has to be told."
 
 
 def reference(comm: Any) -> list[int] | None:
@@ -134,67 +136,7 @@ def reference(comm: Any) -> list[int] | None:
     return [0] + [comm.recv(other).item() for other in range(1, comm.size)]
 
 
-def _roll_call(
-    mine: Callable[[int], int] = lambda rank: rank**2,
-    number_of: Callable[[Any], Any] = lambda tensor: tensor.item(),
-    others: Callable[[int], Sequence[int]] = lambda size: range(1, size),
-    send: Callable[[Any, Any], Any] = lambda comm, tensor: comm.send(tensor, 0),
-) -> Callable[..., Any]:
-    """The reference with something else in it. others: from whom rank 0 receives."""
-
-    def roll_call(comm: Any) -> Any:
-        import torch
-
-        tensor = torch.tensor(mine(comm.rank))
-        if comm.rank != 0:
-            send(comm, tensor)
-            return None
-        return [number_of(tensor)] + [number_of(comm.recv(other)) for other in others(comm.size)]
-
-    return roll_call
-
-
-_keeps_tensors = _roll_call(number_of=lambda tensor: tensor)
-_ranks_themselves = _roll_call(mine=lambda rank: rank)
-_squares_there = _roll_call(mine=lambda rank: rank, number_of=lambda tensor: tensor.item() ** 2)
-_eight_bits = _roll_call(mine=lambda rank: rank**2 % 256)
-_receives_once = _roll_call(others=lambda size: range(1, min(size, 2)))
-_never_waits = _roll_call(send=lambda comm, tensor: comm.isend(tensor, 0))
-
-
-def _forgets_itself(comm: Any) -> Any:
-    squares = reference(comm)
-    return squares and squares[1:]
-
-
-def _one_list(comm: Any) -> Any:
-    squares = vars(comm).setdefault("squares", [0])  # as one in the cell, and anew for each case
-    squares += (reference(comm) or [])[1:]
-    return squares if comm.rank == 0 else None
-
-
-def _nobody_else(comm: Any) -> Any:
-    return reference(comm) if comm.size > 1 else None
-
-
-def _to_itself(comm: Any) -> Any:
-    import torch
-
-    if comm.rank == 0:
-        comm.send(torch.tensor(0), 0)
-    return reference(comm)
-
-
-def _all_receive(comm: Any) -> Any:
-    squares = [comm.recv(other).item() for other in range(comm.size) if other != comm.rank]
-    return [0, *squares] if comm.rank == 0 else reference(comm)
-
-
-def _no_messages(comm: Any) -> Any:
-    return [comm.rank**2] if comm.rank == 0 else None
-
-
-def _hand_to_hand(comm: Any) -> Any:
+def hand_to_hand(comm: Any) -> Any:
     import torch
 
     squares = torch.tensor([comm.rank**2])
@@ -205,6 +147,53 @@ def _hand_to_hand(comm: Any) -> Any:
         return None
     return squares.tolist()
 
+
+WRONG = """
+tensors instead of numbers
+    | [0] + => [torch.tensor(0)] +
+    | .item() =>
+    The list is right, but it holds tensors or fractions: `.item()` makes a plain number of a tensor
+    with one element, and a tensor made from an int holds an int.
+none if alone
+    | return [0] => return None if comm.size == 1 else [0]
+    rank 0 is all there is: it returns [0].
+rank 0 is left out
+    | [0] + =>
+    rank 0 returned {got}: its own square is missing. Put it into the list without sending it.
+not squared
+    | comm.rank**2 => comm.rank
+    rank 0 returned the ranks themselves: send each rank squared.
+rank 0 squares
+    | comm.rank**2 => comm.rank
+    | .item() => .item() ** 2
+    ! _no_square
+goes on with its list
+    | return [0] + => squares = vars(comm).setdefault("squares", [0]); squares +=
+    | comm.size)] => comm.size)]; return squares
+    ! _again
+in eight bits
+    | comm.rank**2 => comm.rank**2 % 256
+    the square of rank 16, 256, came as 0: a `torch.uint8` holds 0 to 255.
+sends to itself
+    | import torch => import torch; comm.rank or comm.send(torch.tensor(0), 0)
+    ? Rank 0 waits for a message from rank 0
+all receive first
+    | import torch => import torch; [comm.recv(r) for r in range(comm.size) if r != comm.rank]
+    ? every rank waits to receive
+receives once
+    | range(1, comm.size) => range(1, min(comm.size, 2))
+    ? never comes to receive
+sends nothing
+    | comm.send(torch.tensor(comm.rank**2), 0) => pass
+    | range(1, comm.size) => ()
+    ? no rank sent anything
+passes it on
+    = hand_to_hand
+    ? is for rank 0
+never waits
+    | comm.send( => comm.isend(
+    ? returned without waiting for
+"""
 
 EXERCISE = Exercise(
     number="00.1",
@@ -232,38 +221,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise="Passed on {worlds}; every rank but rank 0 sent one message.",
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "tensors instead of numbers",
-            _keeps_tensors,
-            "The list is right, but it holds tensors or fractions: `.item()` makes a plain number "
-            "of a tensor with one element, and a tensor made from an int holds an int.",
-        ),
-        WrongAnswer("none if alone", _nobody_else, "rank 0 is all there is: it returns [0]."),
-        WrongAnswer(
-            "rank 0 is left out",
-            _forgets_itself,
-            "rank 0 returned {got}: its own square is missing. Put it into the list without "
-            "sending it.",
-        ),
-        WrongAnswer(
-            "not squared",
-            _ranks_themselves,
-            "rank 0 returned the ranks themselves: send each rank squared.",
-        ),
-        WrongAnswer("rank 0 squares", _squares_there, _no_square),
-        WrongAnswer("goes on with its list", _one_list, _again),
-        WrongAnswer(
-            "in eight bits",
-            _eight_bits,
-            "the square of rank 16, 256, came as 0: a `torch.uint8` holds 0 to 255.",
-        ),
-        WrongAnswer("sends to itself", _to_itself, hint="Rank 0 waits for a message from rank 0"),
-        WrongAnswer("all receive first", _all_receive, hint="every rank waits to receive"),
-        WrongAnswer("receives once", _receives_once, hint="never comes to receive"),
-        WrongAnswer("sends nothing", _no_messages, hint="no rank sent anything"),
-        WrongAnswer("passes it on", _hand_to_hand, hint="is for rank 0"),
-        WrongAnswer("never waits", _never_waits, hint="returned without waiting for"),
-    ),
+    wrong=wrong_answers("00.1", WRONG, reference, hand_to_hand, _no_square, _again),
     figure=0,
 )

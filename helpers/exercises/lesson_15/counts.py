@@ -1,59 +1,164 @@
 """Exercise 15.4, a test for a counter of steps that ranks share.
 
-`test_counts(count)`: fails where steps get lost. The claim: in every run it fails
-on code in which another rank may come between reading and writing, and passes on code in which none
-can, however long that takes.
+`test_counts(count)`: fails where steps get lost. The claim: in every run it fails on code in which
+another rank may come between reading and writing, and passes on code in which none can, however
+long that takes. The file is long because it holds thirteen pieces of code to run tests on.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import helpers
 from helpers.exercises.common import rng
 from helpers.exercises.compare import listing
 from helpers.exercises.drives_under_test import Run, on_counts
 from helpers.exercises.drives_watched import Counted
-from helpers.exercises.lesson_15 import counts_code as code
-from helpers.exercises.lesson_15 import counts_wrong as wrong
 from helpers.exercises.lesson_15 import under_test
-from helpers.exercises.lesson_15.under_test import Piece
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
 WAITS = "waits"  # of a piece: it takes longer than its steps
-_FAULTY = (
-    Piece(code.around_the_step, "reads before the step and writes after it"),
-    Piece(code.after_the_step, "reads and writes after the step, with 10 ms between"),
-    Piece(code.lock_with_a_gap, "finds the lock open, and closes it 1 ms later"),
-)
-_SOUND = (
-    Piece(code.at_once, "nobody comes between reading and writing"),
-    Piece(code.spin_lock, "reads and writes under a lock", WAITS),
-    Piece(code.own_counters, "each rank has a counter of its own"),
-)
-_HIDDEN_FAULTY = (
-    Piece(code.lock_of_its_own, "each rank locks a lock of its own"),
-    Piece(code.by_twos, "adds two steps at a time, unlocked"),
-    Piece(code.never_reads_again, "reads once and goes on counting alone"),
-    Piece(code.lock_left_early, "opens the lock between reading and writing"),
-)
-_HIDDEN_SOUND = (
-    Piece(code.by_messages, "counts are sent to rank 0, and the sum comes back", WAITS),
-    Piece(code.lock_for_all, "one rank at a time takes a step", WAITS),
-    Piece(code.in_turns, "ranks count in turns", WAITS),
-    Piece(code.in_place, "adds in place"),
-)
+HEAD = "import torch\nfrom typing import Any\n\n"
+
+
+# --- code under test: how many steps all ranks have taken; `seconds[r][k]` is how long one takes --
+# Others come in between only where `comm.compute` lets time pass, or where a rank waits.
+def at_once(comm: Any, seconds: Any) -> int:
+    counter = comm.shared((1,))[0]
+    for each in seconds[comm.rank]:
+        comm.compute(each)
+        before = int(counter[0])
+        counter[0] = before + 1
+    comm.barrier()
+    return int(counter[0])
+
+
+def spin_lock(comm: Any, seconds: Any) -> int:
+    counter, lock = comm.shared((1,))[0], comm.shared((1,))[0]
+    for each in seconds[comm.rank]:
+        comm.compute(each)
+        while lock[0]:
+            comm.compute(0.001)
+        lock[0] = 1
+        before = int(counter[0])
+        comm.compute(0.01)
+        counter[0] = before + 1
+        lock[0] = 0
+    comm.barrier()
+    return int(counter[0])
+
+
+def by_twos(comm: Any, seconds: Any) -> int:
+    counter, own = comm.shared((1,))[0], 0
+    for number, each in enumerate(seconds[comm.rank], 1):
+        comm.compute(each)
+        own += 1
+        if own == 2 or number == len(seconds[comm.rank]):
+            before = int(counter[0])
+            comm.compute(0.01)
+            counter[0] = before + own
+            own = 0
+    comm.barrier()
+    return int(counter[0])
+
+
+def by_messages(comm: Any, seconds: Any) -> int:
+    import torch
+
+    taken = torch.zeros(1)
+    for each in seconds[comm.rank]:
+        comm.compute(each)
+        taken += 1
+    if comm.rank:
+        comm.send(taken, 0)
+        return int(comm.recv(0))
+    for other in range(1, comm.size):
+        taken += comm.recv(other)
+    for other in range(1, comm.size):
+        comm.send(taken, other)
+    return int(taken)
+
+
+def in_turns(comm: Any, seconds: Any) -> int:
+    counter = comm.shared((1,))[0]
+    for step in range(max(map(len, seconds))):
+        mine = seconds[comm.rank][step : step + 1]
+        comm.compute(sum(mine))
+        for turn in range(comm.size):
+            comm.barrier()
+            if turn == comm.rank:
+                before = int(counter[0])
+                comm.compute(0.01)
+                counter[0] = before + len(mine)
+    comm.barrier()
+    return int(counter[0])
+
+
+FAULTY = """
+reads before the step and writes after it
+    | comm.compute(each) before = int(counter[0]) => before = int(counter[0]); comm.compute(each)
+reads and writes after the step, with 10 ms between
+    | counter[0] = => comm.compute(0.01); counter[0] =
+finds the lock open, and closes it 1 ms later
+    = spin_lock
+    | lock[0] = 1 => comm.compute(0.001); lock[0] = 1
+"""
+HIDDEN_FAULTY = """
+each rank locks a lock of its own
+    = spin_lock
+    | [0], comm.shared((1,))[0] => [0], comm.shared((1,))[comm.rank]
+adds two steps at a time, unlocked
+    = by_twos
+reads once and goes on counting alone
+    | before = int(counter[0]) => before += 1
+    | counter = comm.shared((1,))[0] => counter = comm.shared((1,))[0]; before = int(counter[0])
+    | counter[0] = before + 1 => counter[0] = before
+opens the lock between reading and writing
+    = spin_lock
+    | lock[0] = 0 =>
+    | comm.compute(0.01) => lock[0] = 0; comm.compute(0.01)
+"""
+SOUND = """
+nobody comes between reading and writing
+    = at_once
+reads and writes under a lock
+    = spin_lock
+    ! waits
+each rank has a counter of its own
+    | counter = comm.shared((1,))[0] => counters = comm.shared((1,)); counter = counters[comm.rank]
+    | comm.compute(each) before = int(counter[0]) => before = int(counter[0]); comm.compute(each)
+    | return int(counter[0]) => return int(sum(int(one[0]) for one in counters))
+"""
+HIDDEN_SOUND = """
+counts are sent to rank 0, and the sum comes back
+    = by_messages
+    ! waits
+one rank at a time takes a step
+    = spin_lock
+    | comm.compute(each) =>
+    | comm.compute(0.001) => comm.compute(each + 0.001)
+    | comm.compute(0.01) => comm.compute(each)
+    ! waits
+ranks count in turns
+    = in_turns
+    ! waits
+adds in place
+    | before = int(counter[0]) counter[0] = before + 1 => counter.add_(1)
+"""
+
+
+def pieces(table: str) -> list[under_test.Piece]:
+    """The code of a table."""
+    return under_test.pieces_of("15.4", table, at_once, spin_lock, by_twos, by_messages, in_turns)
 
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: three faults and three sound pieces; else four others of each, in another order."""
     if not seed:
-        return under_test.pieces(code.HEAD, _FAULTY, _SOUND, None, runs=2)
-    return under_test.pieces(code.HEAD, _HIDDEN_FAULTY, _HIDDEN_SOUND, rng(seed, "15.4"), runs=2)
-
-
-def claim(case: Case, seen: Observation) -> str | None:
-    """It fails in every run on a fault, and in none on sound code."""
-    return under_test.claim(case, seen)
+        return under_test.pieces(HEAD, pieces(FAULTY), pieces(SOUND), None, runs=2)
+    hidden = pieces(HIDDEN_FAULTY), pieces(HIDDEN_SOUND)
+    return under_test.pieces(HEAD, *hidden, rng(seed, "15.4"), runs=2)
 
 
 def _calls(run: Run) -> list[Counted]:
@@ -74,7 +179,7 @@ def _not_shown(case: Case, run: Run) -> str | None:
 
 def _alarmed(case: Case, run: Run) -> str | None:
     """Where a test fails on sound code: that may have to do with its time."""
-    return "alarm, where it waits" if case.facts["argument"] == WAITS else None
+    return "alarm, where it waits" if case.facts["argument"] == "waits" else None
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -105,6 +210,84 @@ def reference(count: Any) -> None:
     assert list(counted) == [9, 9, 9], f"Of 9 steps the ranks counted {list(counted)}."
 
 
+TOGETHER = [[1.0] * 3] * 3
+
+
+def _run(count: Any, seconds: list[list[float]]) -> Any:
+    return helpers.run(count, seconds, ranks=len(seconds), engine="virtual", show=False)
+
+
+def together(count: Any) -> None:
+    """Nearly the reference, in one line."""
+    assert list(_run(count, TOGETHER)) == [9, 9, 9]
+
+
+def swallows(count: Any) -> None:
+    try:
+        assert list(_run(count, TOGETHER)) == [9, 9, 9]
+    except AssertionError as error:
+        str(error)
+
+
+def in_time(count: Any) -> None:
+    counted = _run(count, TOGETHER)
+    assert list(counted) == [9, 9, 9]
+    assert max(counted.stats.seconds) < 3.001
+
+
+def too_few_rows(count: Any) -> None:
+    counted = helpers.run(count, [[1.0] * 3], ranks=3, engine="virtual", show=False)
+    assert list(counted) == [9, 9, 9]
+
+
+WRONG = """
+never fails
+    | list(_run(count, TOGETHER)) == [9, 9, 9] => callable(count)
+    ! never_called
+always fails
+    | list(_run(count, TOGETHER)) == [9, 9, 9] => not callable(count)
+    ! never_called
+breaks off
+    = breaks_off
+    ! broke_off
+real processes
+    | _run(count, TOGETHER) => helpers.run(count, TOGETHER, ranks=3, show=False)
+    your test gave `count` to real processes, the engine that `helpers.run` takes if none is named.
+    They have no virtual clock, and a race shows there when it likes: add `engine="virtual"`.
+one rank
+    | TOGETHER => [[1.0] * 5]
+    | [9, 9, 9] => [5]
+    your test ran it on one rank, which nobody can come in between. Give it two or more:
+    `helpers.run(count, seconds, ranks=3, engine="virtual")`.
+hopes for luck
+    | TOGETHER => [[1.0, 1.3, 0.9], [1.13, 0.71, 1.2], [0.85, 1.7, 0.6]]
+    with the ranks and seconds of your test no step was lost: all {steps} were counted, and there
+    was nothing to see. What lies between reading and writing may take 1 ms alone. Let several ranks
+    come there at the same moment: give all steps the same length.
+compares the ranks
+    | list(_run(count, TOGETHER)) == [9, 9, 9] => len(set(_run(count, TOGETHER))) == 1
+    {ranks} ranks took {steps} steps, {gave} were counted, and your test passed. You know how many
+    steps you asked for, over all ranks: compare with that.
+returns its verdict
+    | assert => return
+    ! returned
+swallows its own error
+    = swallows
+    ! swallowed
+asks for a time
+    = in_time
+    all {steps} steps were counted ({gave}), and your test failed{at} ({said}). Ask for nothing but
+    the count: sound code may wait for a lock, or send messages, and takes longer then.
+asks for each rank's own steps
+    | [9, 9, 9] => [3, 3, 3]
+    all {steps} steps were counted, and your test failed{at} ({said}). `helpers.run` gives a list,
+    with the count of all ranks' steps for each rank: {wanted}. Compare with that.
+too few rows
+    = too_few_rows
+    your test broke off{at} ({said}). `seconds` has a row for each rank, and a number for each of
+    its steps, such as `[[1.0] * 4] * 3` for three ranks of four steps.
+"""
+
 EXERCISE = Exercise(
     number="15.4",
     title="Lost steps",
@@ -119,24 +302,23 @@ EXERCISE = Exercise(
     ),
     cases=cases,
     drive=on_counts,
-    claim=claim,
+    claim=under_test.claim,
     praise=under_test.praise,
     reference=reference,
     numbers=numbers,
     compared=under_test.compared(_not_shown, _alarmed),
-    wrong=(
-        WrongAnswer("never fails", wrong.never_fails, under_test.NEVER_CALLED),
-        WrongAnswer("always fails", wrong.always_fails, under_test.NEVER_CALLED),
-        WrongAnswer("breaks off", under_test.breaks_off, under_test.BROKE_OFF),
-        WrongAnswer("real processes", wrong.real_processes, wrong.REAL_PROCESSES),
-        WrongAnswer("one rank", wrong.one_rank, wrong.ONE_RANK),
-        WrongAnswer("hopes for luck", wrong.lucky, wrong.LUCKY),
-        WrongAnswer("compares the ranks", wrong.among_ranks, wrong.AMONG_RANKS),
-        WrongAnswer("returns its verdict", wrong.returns, under_test.RETURNED),
-        WrongAnswer("swallows its own error", wrong.swallows, under_test.SWALLOWED),
-        WrongAnswer("asks for a time", wrong.in_time, wrong.IN_TIME),
-        WrongAnswer("asks for each rank's own steps", wrong.own_steps, wrong.OWN_STEPS),
-        WrongAnswer("too few rows", wrong.too_few_rows, wrong.TOO_FEW_ROWS),
+    wrong=wrong_answers(
+        "15.4",
+        WRONG,
+        together,
+        under_test.breaks_off,
+        swallows,
+        in_time,
+        too_few_rows,
+        never_called=under_test.NEVER_CALLED,
+        broke_off=under_test.BROKE_OFF,
+        returned=under_test.RETURNED,
+        swallowed=under_test.SWALLOWED,
     ),
     ranked=False,
 )

@@ -3,7 +3,8 @@
 `actor_critic_losses(logits, values, actions, targets, advantages)`. The claim: three means,
 −A·log π(a), (target − V)², −Σ π·log π, also where an action is barred by a logit of −∞; the first
 and the last lead back to the logits alone, the second to the values alone; nothing is written
-into. Source: Mnih et al. (2016), section 4 and algorithm S3.
+into. The file is long because of its thirty wrong answers. Source: Mnih et al. (2016), section 4
+and algorithm S3.
 """
 
 from __future__ import annotations
@@ -18,13 +19,12 @@ from helpers.algorithms.actors.losses import actor_critic_losses as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import close, count, describe, is_array, told_apart
 from helpers.exercises.drives_actors import FLOATS, LOSSES, losses_there_and_back
-from helpers.exercises.lesson_15 import losses_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 # Steps, games and actions, and how many actions are barred at each step; the last has no games.
 # In the third all logits of a step are shifted by −30, which is the same policy.
 _SHAPES = (((4, 3, 5), 2), ((1, 1, 2), 0), ((3, 2, 9), 4), ((2, 5, 4), 0), ((6, 3), 1))
-
 _SHIFTED = 2
 
 
@@ -103,7 +103,7 @@ def _gradient(found: Mapping[str, Any], loss: int, case: Case, to: str) -> Any:
 def claim(case: Case, seen: Observation) -> str | None:
     """The three means, their gradients, and nothing written into."""
     found = fault(case, seen)
-    return f"{case.name}, {found[1]}." if found else wrote(case, seen)
+    return f"{found[1]}." if found else wrote(case, seen)
 
 
 def wrote(case: Case, seen: Observation) -> str | None:
@@ -112,8 +112,8 @@ def wrote(case: Case, seen: Observation) -> str | None:
     if name not in (*FLOATS, "actions"):
         return None
     return (
-        f"{case.name}, you wrote into `{name}`, which belongs to the caller: compute with new "
-        "tensors, without `_` at the end of a method's name."
+        f"you wrote into `{name}`, which belongs to the caller: compute with new tensors, without "
+        "`_` at the end of a method's name."
     )
 
 
@@ -127,8 +127,8 @@ def turned(case: Case, seen: Observation) -> str | None:
         if order != (0, 1, 2) and all(close(one, right, 1e-6) for one, right in pairs):
             names = ", ".join(LOSSES[at] for at in order)
             return (
-                f"{case.name}, the three numbers are right, and come in another order: {names}. "
-                f"Return them as `{', '.join(LOSSES)}`."
+                f"the three numbers are right, and come in another order: {names}. Return them as "
+                f"`{', '.join(LOSSES)}`."
             )
     return None
 
@@ -164,6 +164,124 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+WRONG = """
+NaN where an action is barred
+    | logs.exp() * open_logs => logs.exp() * logs
+    {fault}: a barred action has the probability 0 and the logarithm −∞, and 0 · (−∞) is NaN. There
+    the product counts as 0: `logs.masked_fill(torch.isinf(logs), 0.0)` before you multiply.
+barred by a number
+    | log_softmax(logits => log_softmax(logits.clamp(min=-20.0)
+    {fault}. You put a number in the place of −∞, and here the open actions lie lower than that:
+    only differences of logits count, so no number is surely low. Leave −∞ in the logits, and put 0
+    in the place of the *logarithms* that are −∞, where you multiply.
+NaN on the way back
+    | (logs.exp() * open_logs).sum(-1) => (logs.exp() * logs).nansum(-1)
+    {fault}. A NaN that is left out of the sum afterwards, by `nansum` or `where`, still comes back:
+    its gradient is 0 · (−∞). Put a 0 for the logarithm before you multiply:
+    `logs.masked_fill(torch.isinf(logs), 0.0)`.
+through the advantage
+    | advantages.detach() => advantages
+    {fault}. The advantage holds the value, so the value would be trained to make what was done look
+    better. It is a plain number here: `advantages.detach()`.
+through the target
+    | targets.detach() => targets
+    {fault}. The value is to move to the target, and not the target to the value:
+    `targets.detach()`.
+through both
+    | advantages.detach() => advantages
+    | targets.detach() => targets
+    {fault}, and the value loss's reaches the targets. Both are plain numbers here, whatever they
+    were made of: `advantages.detach()` and `targets.detach()`.
+no gradient for the value
+    | - values) => - values.detach())
+    {fault}: nothing would train them. Detach the target, and leave the values as they are.
+the policy's sign
+    | policy=- => policy=
+    {fault}: the sign. Losses are made small, and log π(a) is to become large where the advantage is
+    positive, so there is a minus in front.
+the entropy's sign
+    | entropy=- => entropy=
+    {fault}: the sign. An entropy is never below 0: −Σ π·log π, since logarithms of probabilities
+    are negative. That it is to stay large is said where the losses are added up.
+sums
+    | .mean() *=> .sum()
+    {fault}: that is the sum over all steps. Take the mean, or the size of a step would hang on how
+    long a rollout is and how many games run.
+entropy over the actions' number
+    | .sum(-1) => .mean(-1)
+    {fault}: it was divided by the number of actions. An entropy is a sum over the actions,
+    `.sum(-1)`; the mean is over the steps.
+entropy of what was done
+    | (logs.exp() * open_logs).sum(-1) => chosen
+    {fault}: that is the mean of −log π(a) of what was done. The entropy is of the whole policy: sum
+    −π·log π over all actions of a step.
+the probability
+    | * chosen => * chosen.exp()
+    {fault}: you took the probability π(a). Its logarithm is wanted, log π(a).
+the logit
+    | logs.gather => logits.gather
+    {fault}: you took the logit itself. A logit is no logarithm of a probability before the others
+    are compared with it: `torch.log_softmax(logits, dim=-1)`.
+half the square
+    | .square().mean() => .square().mean() / 2
+    {fault}, twice as much. The half comes in where the losses are added up, as their weight.
+the distance
+    | .square() => .abs()
+    {fault}: that is the distance |target − V|. Its square is wanted.
+the likeliest action
+    | logs.gather(-1, actions[..., None])[..., 0] => logs.max(-1).values
+    {fault}: you took the likeliest action. What is judged is the action that was done:
+    `logs.gather(-1, actions[..., None])[..., 0]`.
+the advantage squared
+    | advantages.detach() => advantages.detach().square()
+    {fault}: the advantage was squared. With its sign gone, what turned out worse would be done more
+    often, too. The square belongs to the value's loss.
+an advantage of its own
+    | advantages.detach() => (targets - values).detach()
+    {fault}: log π(a) was multiplied by targets − values. Take the `advantages` that are handed in:
+    where data is old, whoever calls has made them otherwise (exercise 15.6).
+along the steps
+    | dim=-1 => dim=0
+    {fault}. The softmax ran along the wrong axis, over the steps. The actions are the last one:
+    `torch.log_softmax(logits, dim=-1)`.
+along the second axis
+    | dim=-1 => dim=1
+    {fault}. The softmax ran along the wrong axis, `dim=1`. The actions are the last one:
+    `torch.log_softmax(logits, dim=-1)`.
+log of softmax
+    | torch.log_softmax(logits, dim=-1) => torch.softmax(logits, dim=-1).log()
+    {fault}: the logarithm of a probability that is exactly 0 has an infinite slope, and on the way
+    back 0 · ∞ is NaN. `torch.log_softmax(logits, dim=-1)` takes both in one, and has none.
+entropy over open actions
+    | .sum(-1) => .sum(-1).div(torch.isfinite(logits).sum(-1))
+    {fault}: it was divided by the number of open actions. An entropy is a sum over the actions,
+    `.sum(-1)`; the mean is over the steps.
+the target for the advantage
+    | advantages.detach() => targets.detach()
+    {fault}: log π(a) was multiplied by the target. What counts is how much better it came out than
+    expected, the advantage.
+a number a step
+    | .mean() *=>
+    {fault}: you gave one for each step. Take the mean over all of them, `.mean()`.
+plain numbers
+    | .mean() *=> .mean().item()
+    {fault}. Return a tensor of one number, so that a gradient can flow back from it: without
+    `.item()` or `float()`.
+one sum of all
+    | .sum(-1).mean(), ) => .sum(-1).mean()).total()
+    {fault}: it looks like their sum. Whoever calls adds them up, by weights of their own: return
+    the three, `policy, value, entropy`.
+the value first
+    | Losses( => (lambda policy, value, entropy: (value, policy, entropy))(
+    ? order: value, policy, entropy
+the entropy second
+    | Losses( => (lambda policy, value, entropy: (policy, entropy, value))(
+    ? policy, entropy, value
+into the logits
+    | logs = torch => logits -= logits.max(-1, keepdim=True).values; logs = torch
+    ? wrote into `logits`
+"""
+
 EXERCISE = Exercise(
     number="15.2",
     title="Three losses",
@@ -187,37 +305,6 @@ EXERCISE = Exercise(
     reference=reference,
     numbers=numbers,
     compared=compared,
-    wrong=(
-        WrongAnswer("NaN where an action is barred", wrong.nan, wrong.NAN),
-        WrongAnswer("barred by a number", wrong.by_a_number, wrong.BY_A_NUMBER),
-        WrongAnswer("NaN on the way back", wrong.nan_back, wrong.NAN_BACK),
-        WrongAnswer("through the advantage", wrong.by_advantage, wrong.BY_ADVANTAGE),
-        WrongAnswer("through the target", wrong.by_target, wrong.BY_TARGET),
-        WrongAnswer("through both", wrong.by_both, wrong.BY_BOTH),
-        WrongAnswer("no gradient for the value", wrong.value_detached, wrong.VALUE_DETACHED),
-        WrongAnswer("the policy's sign", wrong.policy_sign, wrong.POLICY_SIGN),
-        WrongAnswer("the entropy's sign", wrong.entropy_sign, wrong.ENTROPY_SIGN),
-        WrongAnswer("sums", wrong.sums, wrong.SUMS),
-        WrongAnswer("entropy over the actions' number", wrong.entropy_mean, wrong.ENTROPY_MEAN),
-        WrongAnswer("entropy of what was done", wrong.entropy_of_done, wrong.ENTROPY_OF_DONE),
-        WrongAnswer("the probability", wrong.probability, wrong.PROBABILITY),
-        WrongAnswer("the logit", wrong.raw_logit, wrong.RAW_LOGIT),
-        WrongAnswer("half the square", wrong.half_square, wrong.HALF_SQUARE),
-        WrongAnswer("the distance", wrong.distance, wrong.DISTANCE),
-        WrongAnswer("the likeliest action", wrong.likeliest, wrong.LIKELIEST),
-        WrongAnswer("the advantage squared", wrong.squared_advantage, wrong.SQUARED_ADVANTAGE),
-        WrongAnswer("an advantage of its own", wrong.own_advantage, wrong.OWN_ADVANTAGE),
-        WrongAnswer("along the steps", wrong.along_first, wrong.ALONG_FIRST),
-        WrongAnswer("along the second axis", wrong.along_second, wrong.ALONG_SECOND),
-        WrongAnswer("log of softmax", wrong.log_of_softmax, wrong.LOG_OF_SOFTMAX),
-        WrongAnswer("entropy over open actions", wrong.over_open, wrong.OVER_OPEN),
-        WrongAnswer("the target for the advantage", wrong.target_weighs, wrong.TARGET_WEIGHS),
-        WrongAnswer("a number a step", wrong.by_step, wrong.BY_STEP),
-        WrongAnswer("plain numbers", wrong.items, wrong.ITEMS),
-        WrongAnswer("one sum of all", wrong.in_one, wrong.IN_ONE),
-        WrongAnswer("the value first", wrong.another_order, hint="order: value, policy, entropy"),
-        WrongAnswer("the entropy second", wrong.entropy_second, hint="policy, entropy, value"),
-        WrongAnswer("into the logits", wrong.into_logits, hint="wrote into `logits`"),
-    ),
+    wrong=wrong_answers("15.2", WRONG, reference),
     ranked=False,
 )

@@ -17,8 +17,8 @@ from helpers.exercises.common import rng
 from helpers.exercises.compare import close, count, describe, is_array, told_apart
 from helpers.exercises.drives_kept import call_with_tensors
 from helpers.exercises.drives_split import changed, returned
-from helpers.exercises.lesson_15 import returns_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 Array = np.ndarray
 _SHAPES = ((5, 3), (1, 2), (4, 1), (3, 5), (6,))  # steps, games; the last one has no games' axis
@@ -85,7 +85,7 @@ def fault(case: Case, seen: Observation) -> str | None:
 def claim(case: Case, seen: Observation) -> str | None:
     """The returns, and nothing written into."""
     said = fault(case, seen)
-    return f"{case.name}, {said}." if said else wrote(case, seen)
+    return f"{said}." if said else wrote(case, seen)
 
 
 def wrote(case: Case, seen: Observation) -> str | None:
@@ -95,9 +95,9 @@ def wrote(case: Case, seen: Observation) -> str | None:
         return None
     name = ("rewards", "discounts", "bootstrap")[place]
     return (
-        f"{case.name}, you wrote into `{name}`, which belongs to the caller: put the returns into "
-        "a tensor of your own, such as `torch.empty_like(rewards)`. `+=`, `*=` and functions whose "
-        "names end in `_` change their tensor."
+        f"you wrote into `{name}`, which belongs to the caller: put the returns into a tensor of "
+        "your own, such as `torch.empty_like(rewards)`. `+=`, `*=` and functions whose names end "
+        "in `_` change their tensor."
     )
 
 
@@ -107,8 +107,8 @@ def listed(case: Case, seen: Observation) -> str | None:
     if not isinstance(got, list | tuple) or not all(map(is_array, got)) or len(got) != rows:
         return None
     return (
-        f"{case.name}, you returned a list of {count(rows, 'tensor')}. Make one tensor of them, "
-        "with the steps in front: `torch.stack(found)`."
+        f"you returned a list of {count(rows, 'tensor')}. Make one tensor of them, with the steps "
+        "in front: `torch.stack(found)`."
     )
 
 
@@ -134,6 +134,91 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+WRONG = """
+across an end
+    | checked(rewards, discounts, bootstrap)
+        => discounts = discounts.masked_fill(discounts == 0, float(discounts.max()))
+    {fault}. Where an episode ended, its discount is 0, so that nothing of the next episode counts:
+    multiply by `discounts[t]` there, too.
+one discount for all
+    | checked(rewards, discounts, bootstrap) => discounts = discounts[:1].expand_as(discounts)
+    {fault}. The first step's discount was taken for all. Each step has its own, and it is 0 where
+    an episode ended.
+no bootstrap
+    | empty_like(rewards), bootstrap => empty_like(rewards), torch.zeros_like(bootstrap)
+    {fault}. Behind the last step you began with 0, as if every game ended there. Begin with
+    `bootstrap`: it stands for all that was not played.
+bootstrap not discounted
+    | discounts[step] * after => (discounts[step] if step < len(rewards) - 1 else 1) * after
+    {fault}. The bootstrap was added whole. It is what comes one step later, so the last step's
+    discount goes with it, like any other's.
+from the first step on
+    | reversed(range(len(rewards))) => range(len(rewards))
+    {fault}. You went from the first step to the last. What a step is worth hangs on what comes
+    after it: begin at the last one, `for t in reversed(range(len(rewards)))`.
+the next step's discount
+    | checked(rewards, discounts, bootstrap)
+        => discounts = torch.cat([discounts[1:], discounts[-1:]])
+    {fault}. The discount of the step after it was taken. γ_t belongs to step t: it says what
+    becomes of all that follows it, and is 0 where step t itself ended the episode.
+in reverse order
+    | return returns => return returns.flip(0)
+    {fault}. The numbers are right and stand in reverse: the first row is the last step's. Turn the
+    list round before you stack it, or write each one into its own place.
+one step each
+    | discounts[step] * after => discounts[step] * bootstrap
+    {fault}. Every step was followed by the bootstrap at once. That comes after the last step alone;
+    before, what comes next is the next step's return.
+the first return alone
+    | return returns => return after
+    {fault}. That is the return of the first step alone. Each step needs its own: keep every one as
+    you come to it.
+the reward discounted too
+    | rewards[step] + discounts[step] * after => discounts[step] * (rewards[step] + after)
+    {fault}. The reward was multiplied by the discount, too. It comes with the step and counts
+    whole; only what follows is discounted.
+no reward at an end
+    | rewards[step] + discounts[step] * after
+        => (rewards[step] + discounts[step] * after) * (discounts[step] > 0)
+    {fault}. Where an episode ends you leave out the reward as well, which in many games is the only
+    one. A discount of 0 takes away what follows; the reward stays.
+not discounted
+    | discounts[step] * after => (discounts[step] > 0) * after
+    {fault}. What follows was added whole: multiply it by the discount.
+one tensor for all steps
+    | return returns => return after.expand_as(returns)
+    {fault}. All steps have one and the same return, the first one's: the list holds one tensor many
+    times, and `*=`, `+=` or `mul_` went on changing it. Make a new one for each step.
+one row more
+    | return returns => return torch.cat([returns, bootstrap[None]])
+    {fault}. There is a row too many, the bootstrap's: it is what comes after the last step, and no
+    step's return. Leave it out.
+one row late
+    | return returns => return torch.cat([returns[1:], bootstrap[None]])
+    {fault}. Each row holds the return of the step after it, and the last one the bootstrap. Of all
+    returns and the bootstrap leave out the bootstrap, `[:-1]`, and not the first return.
+the largest discount
+    | checked(rewards, discounts, bootstrap)
+        => discounts = discounts.max().expand_as(discounts)
+    {fault}. One discount was taken for all, the largest. Each step has its own, `discounts[t]`, and
+    it is 0 where an episode ended.
+one number for a discount
+    | checked(rewards, discounts, bootstrap)
+        => discounts = discounts.flatten()[0].expand_as(discounts)
+    {fault}. One discount was taken for all, that of the first step of game 0. Each step of each
+    game has its own, `discounts[t]`, and it is 0 where an episode ended.
+a list
+    | return returns => return list(returns)
+    ? `torch.stack(found)`
+into the rewards
+    | torch.empty_like(rewards) => rewards
+    ? wrote into `rewards`
+into the bootstrap
+    | after = rewards[step] + discounts[step] * after
+        => after.mul_(discounts[step]).add_(rewards[step])
+    ? wrote into `bootstrap`
+"""
+
 EXERCISE = Exercise(
     number="15.1",
     title="What a step was worth",
@@ -156,27 +241,6 @@ EXERCISE = Exercise(
     reference=reference,
     numbers=numbers,
     compared=compared,
-    wrong=(
-        WrongAnswer("across an end", wrong.across_ends, wrong.ACROSS_ENDS),
-        WrongAnswer("one discount for all", wrong.one_discount, wrong.ONE_DISCOUNT),
-        WrongAnswer("no bootstrap", wrong.no_bootstrap, wrong.NO_BOOTSTRAP),
-        WrongAnswer("bootstrap not discounted", wrong.whole_bootstrap, wrong.WHOLE_BOOTSTRAP),
-        WrongAnswer("from the first step on", wrong.forward, wrong.FORWARD),
-        WrongAnswer("the next step's discount", wrong.next_discount, wrong.NEXT_DISCOUNT),
-        WrongAnswer("in reverse order", wrong.reversed_rows, wrong.REVERSED_ROWS),
-        WrongAnswer("one step each", wrong.one_step, wrong.ONE_STEP),
-        WrongAnswer("the first return alone", wrong.only_first, wrong.ONLY_FIRST),
-        WrongAnswer("the reward discounted too", wrong.discounts_all, wrong.DISCOUNTS_ALL),
-        WrongAnswer("no reward at an end", wrong.loses_last, wrong.LOSES_LAST),
-        WrongAnswer("not discounted", wrong.undiscounted, wrong.UNDISCOUNTED),
-        WrongAnswer("one tensor for all steps", wrong.one_tensor, wrong.ONE_TENSOR),
-        WrongAnswer("one row more", wrong.one_row_more, wrong.ONE_ROW_MORE),
-        WrongAnswer("one row late", wrong.one_row_late, wrong.ONE_ROW_LATE),
-        WrongAnswer("the largest discount", wrong.largest_discount, wrong.LARGEST_DISCOUNT),
-        WrongAnswer("one number for a discount", wrong.first_number, wrong.FIRST_NUMBER),
-        WrongAnswer("a list", wrong.as_a_list, hint="`torch.stack(found)`"),
-        WrongAnswer("into the rewards", wrong.into_rewards, hint="wrote into `rewards`"),
-        WrongAnswer("into the bootstrap", wrong.into_bootstrap, hint="wrote into `bootstrap`"),
-    ),
+    wrong=wrong_answers("15.1", WRONG, reference),
     ranked=False,
 )

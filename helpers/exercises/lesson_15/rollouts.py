@@ -1,8 +1,9 @@
 """Exercise 15.5, a test for arguments that are ignored.
 
-`test_rollout(rollout)`: fails where `steps` or `discount` does not count. The
-claim: in every run it fails on code that takes another value in the place of one of them, always or
-at some values, and passes on code that follows both, up to the rounding of float32.
+`test_rollout(rollout)`: fails where `steps` or `discount` does not count. The claim: in every run
+it fails on code that takes another value in the place of one of them, always or at some values, and
+passes on code that follows both, up to the rounding of float32. The file is long because it holds
+two dozen pieces of code to run tests on.
 """
 
 from __future__ import annotations
@@ -10,61 +11,139 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from helpers.exercises.common import rng
 from helpers.exercises.compare import listing, short, told_apart
 from helpers.exercises.drives_under_test import Run, on_rollouts
 from helpers.exercises.drives_watched import Rolled
-from helpers.exercises.lesson_15 import rollouts_code as code
-from helpers.exercises.lesson_15 import rollouts_wrong as wrong
 from helpers.exercises.lesson_15 import under_test
-from helpers.exercises.lesson_15.under_test import Piece
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
 DEFAULTS = {"steps": 20, "discount": 0.99}
-_FAULTY = (
-    Piece(code.deaf_to_steps, "`steps` is ignored", "steps"),
-    Piece(code.deaf_to_discount, "`discount` is ignored", "discount"),
-    Piece(code.at_most_twenty, "`steps` is ignored above 20", "steps"),
-    Piece(code.falls_back, "a `discount` of 0 is ignored", "discount"),
-    Piece(code.falls_back_to_twenty, "`steps` of 0 are ignored", "steps"),
-    Piece(code.at_most_default, "a `discount` above 0.99 is ignored", "discount"),
-    Piece(code.twice_a_step, "each step is discounted twice", "discount"),
-    Piece(code.at_least_a_tenth, "a `discount` below 0.1 counts as 0.1", "discount"),
-)
-_SOUND = (
-    Piece(code.in_a_loop, "adds up as it plays"),
-    Piece(code.from_behind, "plays, then adds up from behind"),
-    Piece(code.in_single_precision, "adds up in float32"),
-)
-_HIDDEN_FAULTY = (
-    Piece(code.settings_of_old, "one of two settings is not renewed", "steps"),
-    Piece(code.inner_default, "an argument is not handed on", "discount"),
-    Piece(code.at_least_twenty, "`steps` is ignored below 20", "steps"),
-    Piece(code.one_for_none, "a `discount` of 0 counts as 1", "discount"),
-    Piece(code.at_most_twenty, "`steps` is ignored above 20", "steps"),
-    Piece(code.one_at_least, "at least one step is played", "steps"),
-    Piece(code.below_one, "a `discount` of 1 counts as 0.999", "discount"),
-    Piece(code.of_the_root, "the root of `discount` is taken", "discount"),
-    Piece(code.never_below, "a `discount` below 0.15 counts as 0.15", "discount"),
-)
-_HIDDEN_SOUND = (
-    Piece(code.by_a_product, "a product of vectors in float32"),
-    Piece(code.by_itself, "calls itself"),
-    Piece(code.with_powers, "powers of the discount"),
-    Piece(code.in_halves, "in two halves"),
-)
+HEAD = "import numpy as np\nfrom typing import Any\n\n"
+
+
+# --- code under test: r₀ + γ·r₁ + γ²·r₂ + … over `steps` steps, γ being `discount` ----------------
+def in_a_loop(play: Any, steps: int = 20, discount: float = 0.99) -> float:
+    total, factor = 0.0, 1.0
+    for _ in range(steps):
+        total += factor * play()
+        factor *= discount
+    return total
+
+
+def from_behind(play: Any, steps: int = 20, discount: float = 0.99) -> float:
+    rewards, total = [play() for _ in range(steps)], 0.0
+    while rewards:
+        total = rewards.pop() + discount * total
+    return total
+
+
+def by_a_product(play: Any, steps: int = 20, discount: float = 0.99) -> float:
+    rewards = np.array([play() for _ in range(steps)], dtype=np.float32)
+    powers = np.power(float(discount), np.arange(steps)).astype(np.float32)
+    return float(rewards @ powers)
+
+
+def by_itself(play: Any, steps: int = 20, discount: float = 0.99) -> float:
+    return play() + discount * by_itself(play, steps - 1, discount) if steps else 0.0
+
+
+def in_halves(play: Any, steps: int = 20, discount: float = 0.99) -> float:
+    first = [play() for _ in range(steps // 2)]
+    second = [play() for _ in range(steps - len(first))]
+    early = sum(discount**step * reward for step, reward in enumerate(first))
+    late = sum(discount**step * reward for step, reward in enumerate(second))
+    return float(early + discount ** len(first) * late)
+
+
+FAULTY = """
+`steps` is ignored
+    | range(steps) => range(20)
+`discount` is ignored
+    | *= discount => *= 0.99
+    ! discount
+`steps` is ignored above 20
+    | range(steps) => range(min(steps, 20))
+a `discount` of 0 is ignored
+    | *= discount => *= discount or 0.99
+    ! discount
+`steps` of 0 are ignored
+    | range(steps) => range(steps or 20)
+a `discount` above 0.99 is ignored
+    | *= discount => *= min(discount, 0.99)
+    ! discount
+each step is discounted twice
+    | *= discount => *= discount * discount
+    ! discount
+a `discount` below 0.1 counts as 0.1
+    | *= discount => *= max(discount, 0.1)
+    ! discount
+"""
+HIDDEN_FAULTY = """
+one of two settings is not renewed
+    | total, => settings = {"steps": 20, "discount": 0.99}; settings["discount"] = discount; total,
+    | range(steps) => range(int(settings["steps"]))
+    | *= discount => *= settings["discount"]
+an argument is not handed on
+    | *= discount => *= (lambda discount=0.99: discount)()
+    ! discount
+`steps` is ignored below 20
+    | range(steps) => range(max(steps, 20))
+a `discount` of 0 counts as 1
+    | *= discount => *= discount if discount > 0 else 1.0
+    ! discount
+`steps` is ignored above 20
+    | range(steps) => range(min(steps, 20))
+at least one step is played
+    | range(steps) => range(max(steps, 1))
+a `discount` of 1 counts as 0.999
+    | *= discount => *= min(discount, 0.999)
+    ! discount
+the root of `discount` is taken
+    | *= discount => *= discount**0.5
+    ! discount
+a `discount` below 0.15 counts as 0.15
+    | *= discount => *= max(discount, 0.15)
+    ! discount
+"""
+SOUND = """
+adds up as it plays
+    = in_a_loop
+plays, then adds up from behind
+    = from_behind
+adds up in float32
+    | 0.0, 1.0 => np.float32(0), np.float32(1)
+    | total += factor * play() => total = np.float32(total + factor * np.float32(play()))
+    | factor *= discount => factor = np.float32(factor * np.float32(discount))
+    | return total => return float(total)
+"""
+HIDDEN_SOUND = """
+a product of vectors in float32
+    = by_a_product
+calls itself
+    = by_itself
+powers of the discount
+    | for _ in => for step in
+    | factor * play() => discount**step * play()
+in two halves
+    = in_halves
+"""
+
+
+def _pieces(table: str) -> list[under_test.Piece]:
+    others = (from_behind, by_a_product, by_itself, in_halves)
+    return under_test.pieces_of("15.5", table, in_a_loop, *others)
 
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: eight faults and three sound pieces; else others, in another order."""
     if not seed:
-        return under_test.pieces(code.HEAD, _FAULTY, _SOUND, None)
-    return under_test.pieces(code.HEAD, _HIDDEN_FAULTY, _HIDDEN_SOUND, rng(seed, "15.5"))
-
-
-def claim(case: Case, seen: Observation) -> str | None:
-    """It fails in every run on a fault, and in none on sound code."""
-    return under_test.claim(case, seen)
+        return under_test.pieces(HEAD, _pieces(FAULTY), _pieces(SOUND), None)
+    hidden = _pieces(HIDDEN_FAULTY), _pieces(HIDDEN_SOUND)
+    return under_test.pieces(HEAD, *hidden, rng(seed, "15.5"))
 
 
 def _calls(run: Run) -> list[Rolled]:
@@ -90,7 +169,7 @@ def _is_right(call: Rolled, tolerance: float = 1e-5) -> bool:
 
 def _not_shown(case: Case, run: Run) -> str | None:
     """Why every call came out right, though the code ignores an argument."""
-    calls, name = _calls(run), case.facts["argument"]
+    calls, name = _calls(run), case.facts["argument"] or "steps"
     if all(_value(call, name) == DEFAULTS[name] for call in calls):
         return f"default {name}"
     wrong = [call for call in calls if not _is_right(call)]
@@ -179,6 +258,111 @@ def reference(rollout: Any) -> None:
             assert abs(found - want) <= 1e-4 * (1 + want), (steps, discount, found, want)
 
 
+def many(rollout: Any) -> None:
+    """Nearly the reference: it makes all calls before it says anything."""
+    near = []
+    for steps in (0, 3, 20, 30):
+        for discount in (0.0, 0.5, 0.99, 1.0):
+            rewards = [1.5 * (1 + step) for step in range(50)]
+            left = iter(rewards)
+            found = rollout(lambda left=left: next(left), steps, discount)
+            want = sum(discount**step * rewards[step] for step in range(steps))
+            near.append(abs(found - want) <= 1e-4 * (1 + abs(want)))
+    assert all(near)
+
+
+def swallows(rollout: Any) -> None:
+    try:
+        many(rollout)
+    except AssertionError as error:
+        str(error)
+
+
+def too_few(rollout: Any) -> None:
+    rewards = iter([1.0, 2.0, 3.0])
+    assert rollout(lambda: next(rewards), 5, 0.5) > 0
+
+
+WRONG = """
+never fails
+    | (0, 3, 20, 30) => ()
+    ! never_called
+always fails
+    | (0, 3, 20, 30) => ()
+    | assert => assert not
+    ! never_called
+breaks off
+    = breaks_off
+    ! broke_off
+one of the two
+    | (0.0, 0.5, 0.99, 1.0) => [0.99]
+    your test never gave another `{name}` than {default}, the default. Each of the two arguments
+    needs values that are not its default.
+the defaults alone
+    | (0, 3, 20, 30) => [20]
+    | (0.0, 0.5, 0.99, 1.0) => [0.99]
+    | , steps, discount) => )
+    your test never gave another `{name}` than {default}, the default. Code that ignores it does
+    just the same there: give values of your own.
+a few values
+    | (0, 3, 20, 30) => [3]
+    | (0.0, 0.5, 0.99, 1.0) => [0.5]
+    your test gave `{name}` the values {values}, and with these the code is right. It goes wrong
+    elsewhere: try values below the default and above it, and 0.
+rewards of nothing
+    | 1.5 * => 0.0 *
+    in your test no step after the first brings anything, so that nothing depends on `{name}`: what
+    comes out is right by accident. Let `play` give numbers that are not 0.
+what weighs nothing
+    | (0, 3, 20, 30) => (0, 3, 30)
+    | (0.0, 0.5, 0.99, 1.0) => (0.0, 0.5)
+    rollout(play, {call}) played {played} steps, and your test passed: with discount {discount} what
+    comes after step {least} weighs less than your tolerance, so the result is right to that. Put
+    discount 1 with steps above 20, or count how often it plays.
+allows for much
+    | (0, 3, 20, 30) => (0, 3, 30)
+    | (0.0, 0.5, 0.99, 1.0) => (0.0, 0.5, 1.0)
+    | 1.5 * (1 + step) => 1.0 + step
+    | <= 1e-4 * (1 + abs(want)) => <= 0.5
+    rollout(play, {call}) gave {gave} where {want} was right, and your test passed. Rounding is far
+    smaller: allow for one part in ten thousand, `1e-4 * (1 + abs(want))`, and compare with what
+    should come out.
+counts the steps alone
+    | (0.0, 0.5, 0.99, 1.0) => [0.5]
+    | 1.5 * (1 + step) => 1.0
+    | abs(found - want) <= 1e-4 * (1 + abs(want)) => len(list(left)) == 50 - steps
+    rollout(play, {call}) played {played} steps and gave {gave}; it should give {want}. Your test
+    passed: look at both, how often it played and what came of it.
+returns its verdict
+    | assert => return
+    ! returned
+swallows its own error
+    = swallows
+    ! swallowed
+to the last bit
+    | (0.0, 0.5, 0.99, 1.0) => (0.0, 0.3, 0.9, 1.0)
+    | 1.5 * (1 + step) => 1.0 + step
+    | near.append(abs(found - want) <= 1e-4 * (1 + abs(want))) => assert found == want
+    rollout(play, {call}) gave {gave}, where doubles give {want}, and your test failed ({said}).
+    Sums in another order or in float32 differ in their last digits: allow for that, by `abs(found -
+    want) <= 1e-4 * (1 + abs(want))`.
+one iterator for all calls
+    | 1.5 * (1 + step) => 1 + step
+    | iter(rewards) => left if near else iter(range(1, 1000))
+    | abs(want))) => abs(want))); assert all(near)
+    your test failed ({said}), though each call gave what its own rewards are worth. They go on from
+    call to call, as one iterator for all calls has it: in the last call the first was {first}. Make
+    a new iterator for each call.
+fails where both count
+    | assert => assert not
+    all came out right (rollout(play, {call}) gave {gave}), and your test failed ({said}). An
+    `assert` names what has to hold in sound code.
+too few rewards
+    = too_few
+    your test broke off{at} ({said}). `play` is called once for each of `steps` steps and has to
+    give a number each time.
+"""
+
 EXERCISE = Exercise(
     number="15.5",
     title="An argument that nobody heard",
@@ -193,28 +377,22 @@ EXERCISE = Exercise(
     ),
     cases=cases,
     drive=on_rollouts,
-    claim=claim,
+    claim=under_test.claim,
     praise=under_test.praise,
     reference=reference,
     numbers=numbers,
     compared=under_test.compared(_not_shown, _alarmed),
-    wrong=(
-        WrongAnswer("never fails", wrong.never_fails, under_test.NEVER_CALLED),
-        WrongAnswer("always fails", wrong.always_fails, under_test.NEVER_CALLED),
-        WrongAnswer("breaks off", under_test.breaks_off, under_test.BROKE_OFF),
-        WrongAnswer("one of the two", wrong.steps_alone, wrong.STEPS_ALONE),
-        WrongAnswer("the defaults alone", wrong.defaults, wrong.DEFAULTS_ALONE),
-        WrongAnswer("a few values", wrong.few_values, wrong.FEW_VALUES),
-        WrongAnswer("rewards of nothing", wrong.no_rewards, wrong.NO_REWARDS),
-        WrongAnswer("what weighs nothing", wrong.light, wrong.LIGHT),
-        WrongAnswer("allows for much", wrong.tolerant, wrong.TOLERANT),
-        WrongAnswer("counts the steps alone", wrong.counts, wrong.COUNTS),
-        WrongAnswer("returns its verdict", wrong.returns, under_test.RETURNED),
-        WrongAnswer("swallows its own error", wrong.swallows, under_test.SWALLOWED),
-        WrongAnswer("to the last bit", wrong.exact_each, wrong.EXACT),
-        WrongAnswer("one iterator for all calls", wrong.one_iterator, wrong.ONE_ITERATOR),
-        WrongAnswer("fails where both count", wrong.the_wrong_way, wrong.THE_WRONG_WAY),
-        WrongAnswer("too few rewards", wrong.too_few, wrong.TOO_FEW),
+    wrong=wrong_answers(
+        "15.5",
+        WRONG,
+        many,
+        under_test.breaks_off,
+        swallows,
+        too_few,
+        never_called=under_test.NEVER_CALLED,
+        broke_off=under_test.BROKE_OFF,
+        returned=under_test.RETURNED,
+        swallowed=under_test.SWALLOWED,
     ),
     ranked=False,
 )

@@ -1,9 +1,9 @@
 """Exercise 15.3, a test for threads whose target is bound late.
 
-`test_starts(start_all)`: fails where some worker does not run exactly once. The
-claim: in every run, also where a thread that is started has ended before the next is made, it fails
-on code that looks its worker up late, and passes on code that does not, in whatever order the
-workers run.
+`test_starts(start_all)`: fails where some worker does not run exactly once. The claim: in every
+run, also where a thread that is started has ended before the next is made, it fails on code that
+looks its worker up late, and passes on code that does not, in whatever order the workers run. The
+file is long because it holds sixteen pieces of code to run tests on, and twenty-one such tests.
 """
 
 from __future__ import annotations
@@ -15,50 +15,109 @@ from helpers.exercises.common import rng
 from helpers.exercises.compare import count, listing
 from helpers.exercises.drives_under_test import Run, on_starts
 from helpers.exercises.drives_watched import Started
-from helpers.exercises.lesson_15 import starts_code as code
-from helpers.exercises.lesson_15 import starts_wrong as wrong
 from helpers.exercises.lesson_15 import under_test
-from helpers.exercises.lesson_15.under_test import Piece
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
-_FAULTY = (
-    Piece(code.late_lambda, "each thread looks `worker` up when it runs"),
-    Piece(code.late_number, "each thread looks `number` up when it runs"),
-    Piece(code.late_attribute, "all threads look at one attribute when they run"),
-    Piece(code.once_more, "the first worker gets a second thread"),
-)
-_SOUND = (
-    Piece(code.itself, "each target is its worker"),
-    Piece(
-        code.default_backwards, "each target holds its worker; joined from the last to the first"
-    ),
-    Piece(code.by_arguments, "each thread gets its worker's number by `args`, and a name"),
-)
-_HIDDEN_FAULTY = (
-    Piece(code.late_function, "an inner function looks its worker up late"),
-    Piece(code.late_while, "an index goes on while threads wait"),
-    Piece(code.late_partial, "what is handed on holds the last worker"),
-    Piece(code.twice_over, "each worker runs twice"),
-    Piece(code.late_pairs, "two threads at a time, bound late"),
-)
-_HIDDEN_SOUND = (
-    Piece(code.by_factory, "a function makes each target; started from the last to the first"),
-    Piece(code.by_partial, "targets are partial functions"),
-    Piece(code.by_object, "targets are methods of objects"),
-    Piece(code.by_iterator, "threads share out the workers under a lock"),
-)
+HEAD = "import threading\nfrom functools import partial\nfrom typing import Any\n\n"
+
+
+# --- code under test: a thread for each worker; `thread` is called as `threading.Thread` is -------
+def itself(workers: Any, thread: Any = threading.Thread) -> None:
+    threads = []
+    for worker in workers:
+        one = thread(target=worker)
+        one.start()
+        threads.append(one)
+    for one in threads:
+        one.join()
+
+
+def by_iterator(workers: Any, thread: Any = threading.Thread) -> None:
+    """Whoever comes first takes the first: each is taken once."""
+    waiting, guard = iter(workers), threading.Lock()
+
+    def work() -> None:
+        with guard:
+            worker = next(waiting)
+        worker()
+
+    threads = [thread(target=work) for _ in workers]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+
+
+FAULTY = """
+each thread looks `worker` up when it runs
+    | target=worker => target=lambda: worker()
+each thread looks `number` up when it runs
+    | threads = []
+        => threads = [thread(target=lambda: workers[number]()) for number in range(len(workers))]
+    | for worker in workers: one = thread(target=worker) => for one in threads:
+    | threads.append(one) =>
+all threads look at one attribute when they run
+    | threads = [] => threads, starter = [], type("Starter", (), {})()
+    | for worker in => for starter.worker in
+    | target=worker => target=lambda: starter.worker()
+the first worker gets a second thread
+    | in workers => in (*workers, *workers[:1])
+"""
+HIDDEN_FAULTY = """
+an inner function looks its worker up late
+    | target=worker => target=lambda: worker(), name=f"worker {len(threads)}"
+    | in threads => in reversed(threads)
+an index goes on while threads wait
+    | for worker in workers => while len(threads) < len(workers)
+    | one = thread(target=worker) => one = thread(target=lambda: workers[len(threads) - 1]())
+    | one.start() threads.append(one) => threads.append(one); one.start()
+what is handed on holds the last worker
+    | threads = [] => threads, held = [], {}
+    | for worker in => for held["worker"] in
+    | target=worker => target=partial(lambda held: held["worker"](), held)
+each worker runs twice
+    | target=worker => target=lambda worker: (worker(), worker()), args=(worker,)
+two threads at a time, bound late
+    | target=worker => target=lambda: worker(), daemon=True
+    | threads.append(one) => threads.append(one)
+        ; [threads.pop(0).join() for _ in range(len(threads) // 2 * 2)]
+"""
+SOUND = """
+each target is its worker
+    = itself
+each target holds its worker; joined from the last to the first
+    | target=worker => target=lambda worker=worker: worker()
+    | in threads => in reversed(threads)
+each thread gets its worker's number by `args`, and a name
+    | for worker in workers => for number in range(len(workers))
+    | target=worker
+        => target=lambda number: workers[number](), args=(number,), name=f"worker {number}"
+"""
+HIDDEN_SOUND = """
+a function makes each target; started from the last to the first
+    | in workers => in reversed(workers)
+    | target=worker => target=(lambda worker: lambda: worker())(worker)
+targets are partial functions
+    | target=worker => target=partial(lambda worker, before: worker(), before=None), args=(worker,)
+    | in threads => in reversed(threads)
+targets are methods of objects
+    | target=worker => target=worker.__call__, daemon=True
+threads share out the workers under a lock
+    = by_iterator
+"""
+
+
+def _pieces(table: str) -> list[under_test.Piece]:
+    return under_test.pieces_of("15.3", table, itself, by_iterator)
 
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: four faults and three sound pieces; else five and four others, in another order."""
     if not seed:
-        return under_test.pieces(code.HEAD, _FAULTY, _SOUND, None)
-    return under_test.pieces(code.HEAD, _HIDDEN_FAULTY, _HIDDEN_SOUND, rng(seed, "15.3"))
-
-
-def claim(case: Case, seen: Observation) -> str | None:
-    """It fails in every run on a fault, and in none on sound code."""
-    return under_test.claim(case, seen)
+        return under_test.pieces(HEAD, _pieces(FAULTY), _pieces(SOUND), None)
+    hidden = _pieces(HIDDEN_FAULTY), _pieces(HIDDEN_SOUND)
+    return under_test.pieces(HEAD, *hidden, rng(seed, "15.3"))
 
 
 def _once(call: Started) -> bool:
@@ -147,6 +206,151 @@ def reference(start_all: Any) -> None:
     assert sorted(ran) == [0, 1, 2], f"These workers ran: {ran}."
 
 
+class _Held(threading.Thread):
+    """Begins only when somebody waits for it."""
+
+    def start(self) -> None:
+        pass
+
+    def join(self, timeout: float | None = None) -> None:
+        super().start()
+        super().join(timeout)
+
+
+def _ran(start_all: Any, thread: Any = _Held, workers: int = 3) -> list[int]:
+    ran: list[int] = []
+    start_all([lambda n=n: ran.append(n) for n in range(workers)], thread)
+    return ran
+
+
+def held_back(start_all: Any) -> None:
+    """Nearly the reference, in one line."""
+    assert sorted(_ran(start_all)) == [0, 1, 2]
+
+
+def swallows(start_all: Any) -> None:
+    try:
+        assert sorted(_ran(start_all)) == [0, 1, 2]
+    except Exception as error:
+        str(error)
+
+
+def in_a_thread(start_all: Any) -> None:
+    ran: list[int] = []
+
+    def work(number: int) -> None:
+        assert number not in ran
+        ran.append(number)
+
+    start_all([lambda n=n: work(n) for n in range(3)], _Held)
+
+
+def an_instance(start_all: Any) -> None:
+    assert sorted(_ran(start_all, _Held())) == [0, 1, 2]
+
+
+def narrow(start_all: Any) -> None:
+    class Late:
+        def __init__(self, target: Any) -> None:
+            self.join = target
+
+        def start(self) -> None:
+            pass
+
+    assert sorted(_ran(start_all, Late)) == [0, 1, 2]
+
+
+WRONG = """
+never fails
+    | sorted(_ran(start_all)) == [0, 1, 2] => callable(start_all)
+    ! never_called
+always fails
+    | sorted(_ran(start_all)) == [0, 1, 2] => not callable(start_all)
+    ! never_called
+breaks off
+    = breaks_off
+    ! broke_off
+one worker
+    | _ran(start_all) => _ran(start_all, workers=1)
+    | [0, 1, 2] => [0]
+    your test gave it one worker. A loop of one round has nothing to mix up: the worker that a
+    thread finds late is the right one all the same. Give it three.
+no worker
+    | _ran(start_all) => _ran(start_all, workers=0)
+    | [0, 1, 2] => []
+    your test gave it no worker, so that nothing ran and nothing was mixed up. Give it three.
+calls its workers itself
+    | lambda n=n: =>
+    the workers that your test handed in are no functions: one is {odd}. `ran.append(n)` runs at
+    once and gives None, so the list was full before any thread began. Put it off until a thread
+    calls it: `lambda n=n: ran.append(n)`.
+a worker that breaks off
+    | ran.append(n) => ran.append("worker" + n)
+    a thread that your test started broke off, by {ended}. In a thread an error ends that thread and
+    nothing else: call one of your workers by itself, and see what it raises.
+hopes for luck
+    | assert => for _ in range(5): assert
+    | _ran(start_all) => _ran(start_all, threading.Thread)
+    your test hoped for luck: it let Python's own threads run, each had found its worker before the
+    loop went on, and {who}. Repeating makes luck likelier, never sure. Hand in a `thread` of your
+    own that begins only when all have been made.
+runs each at once
+    | def start(self) -> None: pass => def start(self) -> None: self.run()
+    | super().start() super().join(timeout) => pass
+    your own kind of thread ran as soon as it was started: each found its worker in time, and {who}.
+    Hold all of them back until the loop is over: do nothing in `start`, and begin in `join`.
+waits a while
+    | def start(self) -> None: pass
+        => def run(self) -> None: threading.Event().wait(0.05); super().run()
+    | super().start() super().join => super().join
+    your kind of thread waits a while before it runs. In this run a while passed between two starts,
+    too, as it does on a busy machine: each had found its worker by then, and {who}. No while is
+    long enough. Begin in `join`, when the loop is over.
+does not wait in join
+    | super().join(timeout) =>
+    `start_all` had returned before the workers were done: your kind of thread does not wait in
+    `join`, so that what your test looks at then hangs on luck. Wait there for its end, by
+    `super().join(timeout)`.
+asks who, and not how often
+    | sorted(_ran(start_all)) == [0, 1, 2] => set(_ran(start_all)) == {0, 1, 2}
+    {who}, and your test passed. In a set it makes no difference how often somebody ran: compare
+    `sorted(ran)`.
+counts, and does not ask who
+    | sorted(_ran(start_all)) == [0, 1, 2] => len(_ran(start_all)) == 3
+    the fault showed: {who}. Your test passed. Sound code runs each worker exactly once: assert
+    that, by who ran and not by how many.
+returns its verdict
+    | assert => return
+    ! returned
+swallows its own error
+    = swallows
+    ! swallowed
+asserts in a thread
+    = in_a_thread
+    the fault showed, and an `assert` of yours failed in another thread. There it ends that thread,
+    and nobody hears of it: keep what the workers did, and assert after `start_all` has returned.
+binds its own workers late
+    | lambda n=n: => lambda:
+    {who}, and your test failed ({said}): its own workers have the fault that it looks for. They
+    look up one variable when they run, and find the last number. Let each hold its own: `lambda
+    n=n: ran.append(n)`.
+an instance for a class
+    = an_instance
+    your test broke off{at} ({said}). `thread` is a class, which the code calls once for each
+    worker; you handed in one thread, made already. Hand in the class, without brackets.
+asks for an order
+    | sorted(_ran(start_all)) => _ran(start_all)
+    each worker ran once, in the order {order}, and your test failed ({said}). Threads promise no
+    order: compare `sorted(ran)`.
+fails when all have run
+    | == => !=
+    your test failed ({said}), though {who}. An `assert` names what has to hold in sound code.
+a thread that takes a target alone
+    = narrow
+    your test broke off{at} ({said}). What is handed in as `thread` is called as `threading.Thread`
+    is, perhaps with `args` or a `name`: make it a subclass of that, and these come for free.
+"""
+
 EXERCISE = Exercise(
     number="15.3",
     title="Who runs?",
@@ -160,33 +364,24 @@ EXERCISE = Exercise(
     ),
     cases=cases,
     drive=on_starts,
-    claim=claim,
+    claim=under_test.claim,
     praise=under_test.praise,
     reference=reference,
     numbers=numbers,
     compared=under_test.compared(_not_shown, _alarmed, _misused),
-    wrong=(
-        WrongAnswer("never fails", wrong.never_fails, under_test.NEVER_CALLED),
-        WrongAnswer("always fails", wrong.always_fails, under_test.NEVER_CALLED),
-        WrongAnswer("breaks off", under_test.breaks_off, under_test.BROKE_OFF),
-        WrongAnswer("one worker", wrong.one_worker, wrong.ONE_WORKER),
-        WrongAnswer("no worker", wrong.no_worker, wrong.NO_WORKER),
-        WrongAnswer("calls its workers itself", wrong.calls_them, wrong.CALLS_THEM),
-        WrongAnswer("a worker that breaks off", wrong.broken, wrong.BROKEN),
-        WrongAnswer("hopes for luck", wrong.lucky, wrong.LUCKY),
-        WrongAnswer("runs each at once", wrong.at_once, wrong.AT_ONCE),
-        WrongAnswer("waits a while", wrong.waits_a_while, wrong.WAITS_A_WHILE),
-        WrongAnswer("does not wait in join", wrong.no_join, wrong.NO_JOIN),
-        WrongAnswer("asks who, and not how often", wrong.as_a_set, wrong.AS_A_SET),
-        WrongAnswer("counts, and does not ask who", wrong.counts, wrong.COUNTS),
-        WrongAnswer("returns its verdict", wrong.returns, under_test.RETURNED),
-        WrongAnswer("swallows its own error", wrong.swallows, under_test.SWALLOWED),
-        WrongAnswer("asserts in a thread", wrong.in_a_thread, under_test.ELSEWHERE),
-        WrongAnswer("binds its own workers late", wrong.late_itself, wrong.LATE_ITSELF),
-        WrongAnswer("an instance for a class", wrong.an_instance, wrong.AN_INSTANCE),
-        WrongAnswer("asks for an order", wrong.in_order, wrong.IN_ORDER),
-        WrongAnswer("fails when all have run", wrong.the_wrong_way, wrong.THE_WRONG_WAY),
-        WrongAnswer("a thread that takes a target alone", wrong.narrow, wrong.NARROW),
+    wrong=wrong_answers(
+        "15.3",
+        WRONG,
+        (held_back, _ran, _Held),
+        under_test.breaks_off,
+        swallows,
+        in_a_thread,
+        an_instance,
+        narrow,
+        never_called=under_test.NEVER_CALLED,
+        broke_off=under_test.BROKE_OFF,
+        returned=under_test.RETURNED,
+        swallowed=under_test.SWALLOWED,
     ),
     ranked=False,
 )

@@ -1,4 +1,4 @@
-"""What the exercises share in which a test is written: it fails on faults, and on no sound code.
+"""What 15.3, 15.4 and 15.5 share, where a test is written: it fails on faults, not on sound code.
 
 A case is one piece of code, as text, and how often the test runs on it. Its facts say whether it is
 faulty, and how.
@@ -15,6 +15,7 @@ import numpy as np
 from helpers.exercises.compare import count
 from helpers.exercises.drives_under_test import Run
 from helpers.exercises.spec import Case, Observation, Place
+from helpers.exercises.table import entries, patched
 from helpers.exercises.trouble import place
 
 Look = Callable[[Case, Run], "str | None"]
@@ -28,6 +29,21 @@ class Piece(NamedTuple):
     code: Callable[..., Any]
     words: str
     argument: str = ""
+
+
+def pieces_of(
+    number: str, table: str, base: Callable[..., Any], *others: Callable[..., Any]
+) -> list[Piece]:
+    """Pieces of code as a table, such as one of wrong answers: the words, and below them patches
+    of `base`, or of another function, `= name`; `! argument`, if there is one."""
+    functions = {each.__name__: each for each in (base, *others)}
+    made = []
+    for entry in entries(number, table):
+        code = functions[next((name for name, _ in entry.marked["="]), base.__name__)]
+        if entry.marked["|"]:
+            code = patched(number, entry, (code,))
+        made.append(Piece(code, entry.name, "".join(each for each, _ in entry.marked["!"])))
+    return made
 
 
 def pieces(
@@ -78,9 +94,9 @@ def claim(case: Case, seen: Observation) -> str | None:
     number = sum(each.failed != case.facts["fault"] for each in runs(case, seen))
     of = f"in {number} of {count(case.args[0][1], 'run')}"
     if case.facts["fault"]:
-        return f"{case.name}, your test passed {of}. It has to fail, in every run."
+        return f"your test passed {of}. It has to fail, in every run."
     said = f"{run.kind}{at(run)}: {run.said}".rstrip(": ")
-    return f"{case.name}, your test failed {of} ({said}). It has to pass, in every run."
+    return f"your test failed {of} ({said}). It has to pass, in every run."
 
 
 def compared(
@@ -164,9 +180,4 @@ RETURNED = (
 SWALLOWED = (
     "the fault showed, and your test passed: it lets no AssertionError out, not even one that the "
     "code itself raises. A test says no by raising, so do not catch that."
-)
-ELSEWHERE = (
-    "the fault showed, and an `assert` of yours failed in another thread. There it ends that "
-    "thread, and nobody hears of it: keep what the workers did, and assert after `start_all` has "
-    "returned."
 )

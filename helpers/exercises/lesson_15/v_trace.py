@@ -8,7 +8,7 @@ and remark 1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,8 @@ from helpers.algorithms.actors.v_trace import v_trace as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import close, count, describe, is_array, told_apart
 from helpers.exercises.drives_actors import corrected_steps
-from helpers.exercises.lesson_15 import v_trace_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 NAMES = ("targets", "advantages")
 _GIVEN = ("log_ratios", "rewards", "discounts", "values", "bootstrap")
@@ -95,14 +95,20 @@ def _first_off(case: Case, name: str, got: np.ndarray, want: np.ndarray) -> str:
     ).replace("-", "−")
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+_LINKED = (
+    "the numbers are right, but a way leads back from them to what was given. Targets and "
+    "advantages are what the learner learns from, not what it changes: compute under "
+    "`torch.no_grad()`, or `.detach()` what you return."
+)
+
+
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Targets and advantages, without a way back, and nothing written into."""
-    found = fault(case, seen)
-    if found:
-        return f"{case.name}, {found[1]}."
+    if found := fault(case, seen):
+        yield f"{found[1]}."
     if any(seen.values[0]["linked"]):
-        return f"{case.name}, {wrong.LINKED}"
-    return wrote(case, seen)
+        yield _LINKED
+    yield wrote(case, seen)
 
 
 def wrote(case: Case, seen: Observation) -> str | None:
@@ -111,8 +117,8 @@ def wrote(case: Case, seen: Observation) -> str | None:
     if type(place) is not int or not 0 <= place < len(_GIVEN):
         return None
     return (
-        f"{case.name}, you wrote into `{_GIVEN[place]}`, which belongs to the caller: put what you "
-        "find into a tensor of your own."
+        f"you wrote into `{_GIVEN[place]}`, which belongs to the caller: put what you find into a "
+        "tensor of your own."
     )
 
 
@@ -142,6 +148,118 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+WRONG = """
+nothing cut off
+    | ratios.clamp(max=rho), ratios.clamp(max=c) => ratios, ratios
+    {fault}. Neither weight was cut off: ρ = min(rho, π/μ) and c = min(c, π/μ). Products of large
+    ratios grow without bound, and with them the noise of a gradient.
+the logarithm cut off
+    | ratios.clamp(max=rho), ratios.clamp(max=c)
+        => log_ratios.clamp(max=rho).exp(), log_ratios.clamp(max=c).exp()
+    {fault}. You cut the logarithm off at rho and c, and then took exp of it, so the weights go up
+    to exp(rho) and exp(c). The ratio is what is cut off: `log_ratios.exp().clamp(max=rho)`.
+rho and c swapped
+    | ratios.clamp(max=rho), ratios.clamp(max=c) => ratios.clamp(max=c), ratios.clamp(max=rho)
+    {fault}. The two weights are swapped: ρ, cut off at rho, weighs a step's own surprise; c says
+    how much of later surprises comes back.
+both cut off at 1
+    | ratios.clamp(max=rho), ratios.clamp(max=c) => ratios.clamp(max=1), ratios.clamp(max=1)
+    {fault}. Both ratios were cut off at 1, whatever rho and c say: these are arguments, and 1 is
+    their default alone.
+rho for both
+    | clamp(max=c) => clamp(max=rho)
+    {fault}. Both weights were cut off at rho. What comes back from later steps has the weight
+    min(c, π/μ).
+c not cut off
+    | ratios.clamp(max=c) => ratios
+    {fault}. The weight of what comes back was not cut off: it is min(c, π/μ).
+cut off from below
+    | clamp(max= *=> clamp(min=
+    {fault}. The ratios were cut off from below. The smaller of the two is meant,
+    `ratios.clamp(max=rho)`.
+the ratio upside down
+    | log_ratios.exp() => (-log_ratios).exp()
+    {fault}. The ratio is upside down, μ/π. What the learner's policy would do more often than the
+    actor's did has to count more: exp(log π − log μ).
+the logarithm for the ratio
+    | log_ratios.exp() => log_ratios
+    {fault}. `log_ratios` holds logarithms, 0 where both policies agree: the ratio is
+    `log_ratios.exp()`, which is 1 there.
+the step itself twice
+    | surprises[step] + discounts[step] * traces[step] * after
+        => traces[step] * (surprises[step] + discounts[step] * after)
+    {fault}. Each surprise was weighed by its own c besides its ρ. The c of a step goes with what
+    comes from the steps after it: δ + γ · c · (what came back).
+no discount on the way back
+    | discounts[step] * traces[step] => traces[step]
+    {fault}. What comes back from later steps was not discounted: δ_t + γ_t · c_t · (target_{{t+1}}
+    − V_{{t+1}}).
+no c on the way back
+    | discounts[step] * traces[step] => discounts[step]
+    {fault}. What comes back from later steps has the weight γ_t alone. c_t = min(c, π/μ) goes with
+    it: δ_t + γ_t · c_t · (target_{{t+1}} − V_{{t+1}}).
+no later value in the surprise
+    | rewards + discounts * later => rewards
+    {fault}. In the surprise V_{{t+1}} is missing: it is r_t + γ_t · V_{{t+1}} − V_t, and behind the
+    last step V_{{t+1}} is the bootstrap.
+the whole next target
+    | torch.zeros_like(bootstrap) => bootstrap
+    | surprises[step] + => values[step] + surprises[step] +
+    | values[step] + after => after
+    {fault}. The whole target of the next step came back. V_{{t+1}} is in δ_t already, so only what
+    that target lies above it comes back: γ_t · c_t · (target_{{t+1}} − V_{{t+1}}).
+the target less the value
+    | weights * (rewards + discounts * next_targets - values) => targets - values
+    {fault}. The targets are right. The advantage is ρ_t (r_t + γ_t · target_{{t+1}} − V_t); you
+    took the step's own target less V_t, in which later surprises are weighed by c and not by ρ.
+the next step's weight
+    | later = torch => traces = torch.cat([traces[1:], traces[-1:]]); later = torch
+    {fault}. What comes back was weighed by the next step's c. It comes by way of step t's own
+    action, so its weight is c_t.
+the surprise unweighted
+    | surprises = weights * => surprises =
+    {fault}. The surprise r + γ V′ − V has no weight in your target: multiply it by ρ = min(rho,
+    π/μ).
+across an end
+    | checked(rewards, discounts, bootstrap)
+        => discounts = discounts.masked_fill(discounts == 0, float(discounts.max()))
+    {fault}. Where an episode ends, its discount is 0, and nothing of the next episode counts:
+    multiply by `discounts[t]` in the surprise, in what comes back, and in the advantage.
+no bootstrap
+    | checked(rewards, discounts, bootstrap) => bootstrap = torch.zeros_like(bootstrap)
+    {fault}. Behind the last step there is the value of the state that it led to, `bootstrap`, and
+    not 0.
+the value not added
+    | values[step] + after => after
+    {fault}. That is what comes on top of the value. The target is the value and that: add V_t.
+the next value
+    | * next_targets => * later
+    {fault}. The targets are right. The advantage looks one step ahead to the next *target*, which
+    knows of all later rewards; you took the next value.
+its own target
+    | rewards + discounts * next_targets - values => targets - values
+    {fault}. The targets are right. The advantage is ρ (r + γ · next target − V); you took ρ times
+    the step's own target less V, which weighs its surprise twice.
+the advantage unweighted
+    | (targets, weights * => (targets,
+    {fault}. The targets are right. The advantage is weighed by ρ, too: the actor took this action
+    more or less often than the learner would.
+not corrected
+    | ratios.clamp(max=rho), ratios.clamp(max=c) => torch.ones_like(ratios), torch.ones_like(ratios)
+    {fault}. These are the n-step returns: π/μ plays no part. Weigh the surprises by ρ = min(rho,
+    π/μ), and what comes back by c = min(c, π/μ).
+advantages first
+    | next_targets - values)) => next_targets - values))[::-1]
+    {fault}. It looks like the advantages: return (targets, advantages).
+a way back
+    | torch.no_grad() => torch.enable_grad()
+    ! linked
+into the values
+    | return Corrected( => found = (
+    | next_targets - values)) => next_targets - values)); values.copy_(targets); return found
+    ? wrote into `values`
+"""
+
 EXERCISE = Exercise(
     number="15.6",
     title="V-trace",
@@ -162,34 +280,6 @@ EXERCISE = Exercise(
     reference=reference,
     numbers=numbers,
     compared=compared,
-    wrong=(
-        WrongAnswer("nothing cut off", wrong.uncut, wrong.UNCUT),
-        WrongAnswer("the logarithm cut off", wrong.cut_logs, wrong.CUT_LOGS),
-        WrongAnswer("rho and c swapped", wrong.swapped, wrong.SWAPPED),
-        WrongAnswer("both cut off at 1", wrong.at_one, wrong.AT_ONE),
-        WrongAnswer("rho for both", wrong.rho_twice, wrong.RHO_TWICE),
-        WrongAnswer("c not cut off", wrong.c_uncut, wrong.C_UNCUT),
-        WrongAnswer("cut off from below", wrong.from_below, wrong.FROM_BELOW),
-        WrongAnswer("the ratio upside down", wrong.inverted, wrong.INVERTED),
-        WrongAnswer("the logarithm for the ratio", wrong.no_exponential, wrong.NO_EXPONENTIAL),
-        WrongAnswer("the step itself twice", wrong.itself_twice, wrong.ITSELF_TWICE),
-        WrongAnswer("no discount on the way back", wrong.no_discount, wrong.NO_DISCOUNT),
-        WrongAnswer("no c on the way back", wrong.no_trace, wrong.NO_TRACE),
-        WrongAnswer("no later value in the surprise", wrong.no_later, wrong.NO_LATER),
-        WrongAnswer("the whole next target", wrong.whole_target, wrong.WHOLE_TARGET),
-        WrongAnswer("the target less the value", wrong.value_less, wrong.VALUE_LESS),
-        WrongAnswer("the next step's weight", wrong.next_trace, wrong.NEXT_TRACE),
-        WrongAnswer("the surprise unweighted", wrong.unweighted, wrong.UNWEIGHTED),
-        WrongAnswer("across an end", wrong.across_ends, wrong.ACROSS_ENDS),
-        WrongAnswer("no bootstrap", wrong.no_bootstrap, wrong.NO_BOOTSTRAP),
-        WrongAnswer("the value not added", wrong.no_value, wrong.NO_VALUE),
-        WrongAnswer("the next value", wrong.next_value, wrong.NEXT_VALUE),
-        WrongAnswer("its own target", wrong.own_target, wrong.OWN_TARGET),
-        WrongAnswer("the advantage unweighted", wrong.plain_advantage, wrong.PLAIN_ADVANTAGE),
-        WrongAnswer("not corrected", wrong.uncorrected, wrong.UNCORRECTED),
-        WrongAnswer("advantages first", wrong.turned, wrong.TURNED),
-        WrongAnswer("a way back", wrong.linked, wrong.LINKED),
-        WrongAnswer("into the values", wrong.into_values, hint="wrote into `values`"),
-    ),
+    wrong=wrong_answers("15.6", WRONG, reference, linked=_LINKED),
     ranked=False,
 )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from helpers.algorithms.actors.staleness import mean_staleness
-from helpers.exercises.lesson_15.counts_code import after_the_step, at_once
+from helpers.exercises.lesson_15 import counts
 from helpers.notebook.views import actors_knobs
 from helpers.notebook.views import actors_view as view
 from helpers.workloads import races
@@ -28,6 +28,7 @@ def test_curves_say_where_they_go(said: list[tuple[str, str]]) -> None:
 
 
 def test_a_race_says_who_wrote_over_whom(said: list[tuple[str, str]]) -> None:
+    after_the_step = counts.pieces(counts.FAULTY)[1].code
     found = races.search(after_the_step, steps=(3, 3))
     view.show_race(found, races.run(after_the_step, found.seconds))
     caption, alt = said[-1]
@@ -45,7 +46,7 @@ def test_a_race_says_who_wrote_over_whom(said: list[tuple[str, str]]) -> None:
 
 
 def test_without_a_race_there_is_nothing_to_show() -> None:
-    run = races.run(at_once, [[1.0], [1.0]])
+    run = races.run(counts.at_once, [[1.0], [1.0]])
     with pytest.raises(ValueError, match="nobody wrote over another's count"):
         view.show_race(run, run)
 
