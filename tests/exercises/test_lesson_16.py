@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from helpers.exercises import find
-from helpers.exercises.lesson_16.asha_wrong import _but
+from helpers.exercises.lesson_16.asha import Plain
 from helpers.exercises.lesson_16.promoted import reference as promoted
+from helpers.exercises.table import wrong_answers
 from tests.exercises.table import verdict
 
 
@@ -19,40 +20,34 @@ def hint(number: str, function: Callable[..., Any]) -> str:
     return found.hint if found.status != "passed" else ""
 
 
-def _one_more(search: Any, rung: int) -> list[int]:
-    known = search.losses[rung]
-    many = len(known) // search.factor
-    return promoted(known, 1)[: many + 1 if many > 1 else many]
-
-
-def _not_every_third(search: Any, rung: int) -> list[int]:
-    search.asked = getattr(search, "asked", 0) + 1
-    return promoted(search.losses[rung], search.factor) if search.asked % 3 else []
-
-
-def _forgets_the_third(search: Any, rung: int, trial: int) -> None:
-    search.gone = getattr(search, "gone", 0) + 1
-    if search.gone != 3:
-        search.promoted[rung].add(trial)
-
-
-def _leaves_a_number_out(search: Any) -> Any:
-    if search.begun == search.trials:
-        return None
-    search.begun += 1
-    return (4 if search.begun == 3 else search.begun - 1, 0, search.resources[0])
+DECISIONS = """
+one more than go on
+    | return ranked(self.losses[rung], self.factor) => known = self.losses[rung];
+        many = len(known) // self.factor; return ranked(known, 1)[: many + (many > 1)]
+    best go on
+not every third time
+    | return ranked( => self.asked = getattr(self, "asked", 0) + 1;
+        return [] if self.asked % 3 == 0 else ranked(
+    and it has not left this rung yet
+forgets the third
+    | self.promoted[rung].add( => self.gone = getattr(self, "gone", 0) + 1;
+        self.gone == 3 or self.promoted[rung].add(
+    left rung 1 before.
+two trials fewer
+    | == self.trials => == self.trials - 2
+    trials have begun
+one step more
+    | self.resources[rung + 1] => self.resources[rung + 1] + 1
+    trained up to
+leaves a number out
+    | return self.begun - 1, 0 => return 4 if self.begun == 3 else self.begun - 1, 0
+    so the next new one is trial 2
+"""
 
 
 def test_asha_is_told_the_reason_of_its_first_wrong_decision() -> None:
-    for parts, said in (
-        ({"best": _one_more}, "best go on"),
-        ({"best": _not_every_third}, "and it has not left this rung yet"),
-        ({"note": _forgets_the_third}, "left rung 1 before."),
-        ({"more": -2}, "trials have begun"),
-        ({"job": lambda s, t, r: (t, r + 1, s.resources[r + 1] + 1)}, "trained up to"),
-        ({"beginning": _leaves_a_number_out}, "so the next new one is trial 2"),
-    ):
-        assert said in hint("16.3", _but(**parts))
+    for answer in wrong_answers("16.3", DECISIONS, Plain):
+        assert str(answer.says) in hint("16.3", answer.function)
 
 
 def of(*seeds: int) -> np.random.Generator:

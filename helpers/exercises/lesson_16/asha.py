@@ -8,17 +8,17 @@ Li et al., "A System for Massively Parallel Hyperparameter Tuning" (2020), algor
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from helpers.algorithms.search.asha import Asha as reference
+from helpers.algorithms.search.rungs import rungs
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing, short
 from helpers.exercises.drives_search import decisions
-from helpers.exercises.lesson_16 import asha_wrong as wrong
-from helpers.exercises.lesson_16.asha_reason import why
 from helpers.exercises.lesson_16.promoted import reference as ranked
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 Turn = list[Any]
 
@@ -91,10 +91,74 @@ def _job(job: Any) -> str:
     return f"Job({trial}, {rung}, {resource})"
 
 
-def _reported(case: Case, turn: Turn) -> str:
+def _reported(turn: Turn) -> str:
     """What came before a decision."""
     told = [f"trial {job[0]} reported {short(loss)} on rung {job[1]}" for job, loss in turn[0]]
     return f"after {listing(told)}" if told else "at the start"
+
+
+def _reasons(case: Case, at: int, got: Turn, want: Turn) -> Iterator[str]:
+    """Why the first wrong decision of turn `at` is wrong, the plainest reason first."""
+    pairs = zip(got[1], want[1], strict=False)
+    place = next((i for i, (one, two) in enumerate(pairs) if one != two), None)
+    if place is None:
+        return
+    job, asked = got[1][place], want[1][place]
+    trials, least, _, factor = case.args[0][:4]
+    decided = [each for turn in case.facts["want"][:at] for each in turn[1]]
+    before = [each for each in [*decided, *want[1][:place]] if each is not None]
+    ranks: list[list[int]] = case.facts["ranks"][at]  # who is known on each rung, the best first
+    if job is not None:
+        yield from _no_job(job, len(ranks), least, factor)
+    if job is not None and job[1] > 0:
+        yield from _promoted(job, asked, before, ranks[job[1] - 1], factor)
+        return
+    begun = sum(each[1] == 0 for each in before)
+    if asked is None:
+        yield f"all {trials} trials have begun"
+    elif asked[1] > 0:
+        trial, rung = asked[0], asked[1] - 1
+        n = len(ranks[rung])
+        yield (
+            f"trial {trial} is number {ranks[rung].index(trial) + 1} of the {n} known on rung "
+            f"{rung}, so it is among the ⌊{n}/{factor}⌋ = {n // factor} best, and it has not left "
+            "this rung yet"
+        )
+    elif job is None:
+        yield f"nobody can go on, and only {begun} of {trials} trials have begun"
+    yield f"{begun} trials have begun, so the next new one is trial {begun}"
+
+
+def _no_job(job: Any, rungs: int, least: int, factor: int) -> Iterator[str]:
+    """What is wrong with a job by itself: its rung, or its steps."""
+    if type(job) is not tuple or [type(each) for each in job] != [int] * 3:
+        yield "`next` gives a `Job` of three whole numbers, or None"
+    if not 0 <= job[1] < rungs:
+        yield f"the rungs are 0 to {rungs - 1}"
+    steps = least * factor ** job[1]
+    if job[2] != steps:
+        yield f"on rung {job[1]} trials are trained up to {steps} steps, `self.resources[{job[1]}]`"
+
+
+def _promoted(
+    job: Any, asked: Any, before: Sequence[Any], ranks: Sequence[int], factor: int
+) -> Iterator[str]:
+    """A trial goes on that should not, or not now."""
+    trial, rung = job[0], job[1] - 1
+    if any(each[:2] == job[:2] for each in before):
+        yield f"trial {trial} left rung {rung} before"
+    if trial not in ranks:
+        yield f"no loss of trial {trial} is known on rung {rung}"
+    n, place = len(ranks), ranks.index(trial) + 1
+    if place > n // factor:
+        yield (
+            f"trial {trial} is number {place} of the {n} known on rung {rung}, and only the "
+            f"⌊{n}/{factor}⌋ = {n // factor} best go on"
+        )
+    if asked is not None and asked[1] > job[1]:
+        yield f"trial {asked[0]} can leave rung {asked[1] - 1}, which is higher, so it goes first"
+    if asked is not None and asked[1] == job[1]:
+        yield f"trial {asked[0]} can leave rung {rung} as well and is the better one"
 
 
 def claim(case: Case, seen: Observation) -> str | None:
@@ -103,11 +167,30 @@ def claim(case: Case, seen: Observation) -> str | None:
     if found is None:
         return None
     at, got, want = found
-    reason = why(case, at, got, want)
+    reason = next(_reasons(case, at, got, want), "")
     return (
-        f"{case.name}, {_reported(case, want)} you decide {_decided(got[1])}; it should be "
-        f"{_decided(want[1])}{f': {reason}' if reason else ''}."
+        f"{_reported(want)} you decide {_decided(got[1])}; it should be {_decided(want[1])}"
+        f"{f': {reason}' if reason else ''}."
     )
+
+
+def _beyond_the_top(case: Case, seen: Observation) -> str | None:
+    if seen.kind != "IndexError":
+        return None
+    return (
+        f"`{seen.text}`: from the last rung nobody goes on, so look at the rungs below it alone, "
+        "`range(len(self.resources) - 1)`."
+    )
+
+
+def _no_such_trial(case: Case, seen: Observation) -> Iterator[str]:
+    trials = case.args[0][0]
+    for job in (job for _, told in seen.values[0] for job in told):
+        if type(job) is tuple and len(job) == 3 and type(job[0]) is int and job[0] >= trials:
+            yield (
+                f"trial {job[0]} begins: they are numbered from 0, and no more than {trials} "
+                "begin. Then `next` gives None."
+            )
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -118,7 +201,7 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     job = first if type(first) is tuple and len(first) == 3 else (0, 0, 0)
     trials, least, most, factor = case.args[0][:4]
     return {
-        "when": _reported(case, want),
+        "when": _reported(want),
         "got": _decided(got[1]),
         "want": _decided(want[1]),
         **{"trial": job[0], "rung": job[1], "below": job[1] - 1, "factor": factor},
@@ -135,6 +218,114 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         "promotions, and no worker waited while trials were left to begin."
     )
 
+
+class Plain:
+    """The exercise's own, for patches: jobs are the tuples that they stand as."""
+
+    def __init__(self, trials: int, least: int, most: int, factor: int = 3) -> None:
+        self.trials, self.factor, self.resources = trials, factor, rungs(least, most, factor)
+        self.losses: list[dict[int, float]] = [{} for _ in self.resources]
+        self.promoted: list[set[int]] = [set() for _ in self.resources]
+        self.begun = 0
+
+    def report(self, job: tuple[int, int, int], loss: float) -> None:
+        self.losses[job[1]][job[0]] = loss
+
+    def next(self) -> tuple[int, int, int] | None:
+        return self.promotion() or self.beginning()
+
+    def promotion(self) -> tuple[int, int, int] | None:
+        for rung in reversed(range(len(self.resources) - 1)):
+            for trial in self.best(rung):
+                if trial not in self.promoted[rung]:
+                    self.promoted[rung].add(trial)
+                    return trial, rung + 1, self.resources[rung + 1]
+        return None
+
+    def best(self, rung: int) -> list[int]:
+        return ranked(self.losses[rung], self.factor)
+
+    def beginning(self) -> tuple[int, int, int] | None:
+        if self.begun == self.trials:
+            return None
+        self.begun += 1
+        return self.begun - 1, 0, self.resources[0]
+
+
+WRONG = """
+waits for the rung
+    | return ranked(self.losses[rung], self.factor) => known = self.losses[rung];
+        whole = len(known) == self.trials // self.factor**rung;
+        return ranked(known, self.factor) if whole else []
+    {when} you decide {got} instead of {want}: you promote only when the whole rung is known.
+    Promote by what is known now.
+the bottom rung first
+    | reversed(range(len(self.resources) - 1)) => range(len(self.resources) - 1)
+    {when} you decide {got} instead of {want}: you look at the lowest rung first. From the top down,
+    trials that are nearly through go on first.
+promotes twice
+    | self.promoted[rung].add(trial) => pass
+    {when} you promote trial {trial} from rung {below}, and it was promoted from there already. Note
+    in `self.promoted`, at the rung that it leaves, who has gone on.
+takes the promoted ones out first
+    | return ranked(self.losses[rung], self.factor) => known = self.losses[rung];
+        left = [trial for trial in ranked(known, 1) if trial not in self.promoted[rung]];
+        return left[: len(known) // self.factor]
+    {when} you decide {got} instead of {want}: you take the ⌊n/{factor}⌋ best of those that were not
+    promoted, so that each promotion makes room for a worse trial. Find the best of all that are
+    known first, and then who of them is left.
+the best one alone
+    | self.best(rung) => self.best(rung)[:1]
+    {when} you decide {got} instead of {want}: you look at the best trial of the rung alone. Where
+    that was promoted already, the next ones among the best 1/{factor} may still be waiting.
+the worst of the best
+    | self.best(rung) => self.best(rung)[::-1]
+    {when} you decide {got} instead of {want}: of those that may go on you take the worst first. The
+    best one goes first.
+new trials first
+    | self.promotion() or self.beginning() => self.beginning() or self.promotion()
+    {when} you decide {got} instead of {want}: you begin new trials as long as there are any. A
+    promotion goes first; a new trial begins where nobody can be promoted.
+never begins another
+    | or self.beginning() => or (None if self.losses[0] else self.beginning())
+    {when} you decide {got} instead of {want}: where nobody can be promoted, a new trial begins, as
+    long as there is one.
+one at least
+    | ranked(self.losses[rung], self.factor)
+        => ranked(self.losses[rung], 1)[: max(1, len(self.losses[rung]) // self.factor)]
+    {when} you decide {got} instead of {want}: you promote the best of a rung though ⌊n/{factor}⌋ of
+    what is known there is 0.
+of all trials
+    | ranked(self.losses[rung], self.factor)
+        => ranked(self.losses[rung], 1)[: self.trials // self.factor ** (rung + 1)]
+    {when} you decide {got} instead of {want}: you count 1/{factor} of all {trials} trials. Only
+    those count whose loss on this rung is known.
+one rung short
+    | len(self.resources) - 1 => len(self.resources) - 2
+    {when} you decide {got} instead of {want}: trials go on from every rung but the last one, to the
+    last one too.
+beyond the top
+    | len(self.resources) - 1 => len(self.resources)
+    ? from the last rung nobody goes on
+the old rung's steps
+    | self.resources[rung + 1] => self.resources[rung]
+    {when} you decide {got} instead of {want}: a job says up to how many steps the trial is trained
+    on its new rung, `self.resources[rung + 1]`.
+the old rung
+    | trial, rung + 1 => trial, rung
+    {when} you decide {got} instead of {want}: who goes on is trained on the next rung, `rung + 1`.
+one trial too many
+    | == self.trials => == self.trials + 1
+    ? no more than
+begins the same again
+    | self.begun += 1 => self.begun = 1
+    {when} you decide {got} instead of {want}: `self.begun` counts the trials that have begun. Raise
+    it with each.
+counts trials from 1
+    | self.begun - 1 => self.begun
+    {when} you decide {got} instead of {want}: trials are numbered from 0, so that the last one of
+    {trials} is {last}.
+"""
 
 EXERCISE = Exercise(
     number="16.3",
@@ -153,111 +344,11 @@ EXERCISE = Exercise(
     numbers=numbers,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "waits for the rung",
-            wrong.waits,
-            "{when} you decide {got} instead of {want}: you promote only when the whole rung is "
-            "known. Promote by what is known now.",
-        ),
-        WrongAnswer(
-            "the bottom rung first",
-            wrong.from_below,
-            "{when} you decide {got} instead of {want}: you look at the lowest rung first. From "
-            "the top down, trials that are nearly through go on first.",
-        ),
-        WrongAnswer(
-            "promotes twice",
-            wrong.twice,
-            "{when} you promote trial {trial} from rung {below}, and it was promoted from there "
-            "already. Note in `self.promoted`, at the rung that it leaves, who has gone on.",
-        ),
-        WrongAnswer(
-            "takes the promoted ones out first",
-            wrong.out_first,
-            "{when} you decide {got} instead of {want}: you take the ⌊n/{factor}⌋ best of those "
-            "that were not promoted, so that each promotion makes room for a worse trial. Find the "
-            "best of all that are known first, and then who of them is left.",
-        ),
-        WrongAnswer(
-            "the best one alone",
-            wrong.best_alone,
-            "{when} you decide {got} instead of {want}: you look at the best trial of the rung "
-            "alone. Where that was promoted already, the next ones among the best 1/{factor} "
-            "may still be waiting.",
-        ),
-        WrongAnswer(
-            "the worst of the best",
-            wrong.worst_of_best,
-            "{when} you decide {got} instead of {want}: of those that may go on you take the worst "
-            "first. The best one goes first.",
-        ),
-        WrongAnswer(
-            "new trials first",
-            wrong.begins_first,
-            "{when} you decide {got} instead of {want}: you begin new trials as long as there are "
-            "any. A promotion goes first; a new trial begins where nobody can be promoted.",
-        ),
-        WrongAnswer(
-            "never begins another",
-            wrong.begins_never,
-            "{when} you decide {got} instead of {want}: where nobody can be promoted, a new trial "
-            "begins, as long as there is one.",
-        ),
-        WrongAnswer(
-            "one at least",
-            wrong.one_at_least,
-            "{when} you decide {got} instead of {want}: you promote the best of a rung though "
-            "⌊n/{factor}⌋ of what is known there is 0.",
-        ),
-        WrongAnswer(
-            "of all trials",
-            wrong.of_all,
-            "{when} you decide {got} instead of {want}: you count 1/{factor} of all {trials} "
-            "trials. Only those count whose loss on this rung is known.",
-        ),
-        WrongAnswer(
-            "one rung short",
-            wrong.one_short,
-            "{when} you decide {got} instead of {want}: trials go on from every rung but the last "
-            "one, to the last one too.",
-        ),
-        WrongAnswer(
-            "beyond the top",
-            wrong.beyond,
-            hint="from the last rung nobody goes on",
-        ),
-        WrongAnswer(
-            "the old rung's steps",
-            wrong.old_steps,
-            "{when} you decide {got} instead of {want}: a job says up to how many steps the trial "
-            "is trained on its new rung, `self.resources[rung + 1]`.",
-        ),
-        WrongAnswer(
-            "the old rung",
-            wrong.old_rung,
-            "{when} you decide {got} instead of {want}: who goes on is trained on the next rung, "
-            "`rung + 1`.",
-        ),
-        WrongAnswer(
-            "one trial too many",
-            wrong.too_many,
-            hint="no more than",
-        ),
-        WrongAnswer(
-            "begins the same again",
-            wrong.same_again,
-            "{when} you decide {got} instead of {want}: `self.begun` counts the trials that have "
-            "begun. Raise it with each.",
-        ),
-        WrongAnswer(
-            "counts trials from 1",
-            wrong.from_one,
-            "{when} you decide {got} instead of {want}: trials are numbered from 0, so that the "
-            "last one of {trials} is {last}.",
-        ),
+    wrong=wrong_answers("16.3", WRONG, Plain),
+    mistakes=(
+        Mistake("beyond the top", _beyond_the_top, unfinished=True),
+        Mistake("one trial too many", _no_such_trial),
     ),
-    mistakes=wrong.FAMILIES,
     ranked=False,
     builds_on=("16.2",),
 )

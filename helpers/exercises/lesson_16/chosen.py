@@ -8,7 +8,7 @@ error estimation when using cross-validation for model selection" (2006).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,38 +20,21 @@ from helpers.exercises.compare import count, number, told_apart
 from helpers.exercises.drives_search import call_kept
 from helpers.exercises.drives_split import changed, returned
 from helpers.exercises.formula import wrong_number
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 Parts = Sequence[Sequence[int]]
 
 
-def _choosing(
-    by: Callable[[Tensor, Sequence[int]], Tensor] = lambda right, part: _others(right, part),
-    on: Callable[[Tensor, Sequence[int]], Tensor] = lambda right, part: right[:, part],
-    pick: Callable[[Tensor], int] = lambda scores: int(scores.argmax()),
-    gives: Callable[[list[float], list[int]], float] = lambda hits, sizes: sum(hits) / sum(sizes),
-) -> Callable[[Tensor, Parts], float]:
-    """Choosing with a part exchanged. by, on: the columns that choose, and those that judge."""
-
-    def score_of_chosen(right: Tensor, parts: Parts) -> float:
-        hits, sizes = [], []
-        for part in parts:
-            best = pick(by(right, part).double().mean(dim=1))
-            judged = on(right, part)
-            hits.append(float(judged[best].sum()))
-            sizes.append(judged.shape[1])
-        return gives(hits, sizes)
-
-    return score_of_chosen
-
-
-def _others(right: Tensor, part: Sequence[int]) -> Tensor:
-    left = torch.ones(right.shape[1], dtype=torch.bool)
-    left[list(part)] = False
-    return right[:, left]
-
-
-reference = _choosing()
+def reference(right: Tensor, parts: Parts) -> float:
+    """The course's own."""
+    hits = 0.0
+    for part in parts:
+        left = torch.ones(right.shape[1], dtype=torch.bool)
+        left[list(part)] = False
+        best = int(right[:, left].double().mean(dim=1).argmax())
+        hits += float(right[best, list(part)].sum())
+    return hits / right.shape[1]
 
 
 def cases(seed: int) -> list[Case]:
@@ -76,14 +59,18 @@ def cases(seed: int) -> list[Case]:
 
 def _is_telling(right: Tensor, parts: Parts) -> bool:
     """Whether the answers differ here that a case of so many models is there to tell apart."""
-    want, last, *others = (
-        round(float(one(right.clone(), parts)), 9) for one in (reference, _last_of_equals, *_KNOWN)
-    )
+    told = {
+        answer.name: round(float(answer.function(right.clone(), parts)), 9)
+        for answer in EXERCISE.wrong
+        if answer.says
+    }
+    want, last = round(reference(right, parts), 9), told.pop("the last of equals")
+    others, lucky = list(told.values()), told["the same rows choose and judge"]
     if len(right) == 6:
         return want not in others and len(set(others)) == len(others) and last not in others
     if len(right) == 12:  # of equals
         return last != want and last not in others
-    return len(right) < 20 or others[0] - want > 0.05  # the best one was lucky
+    return len(right) < 20 or lucky - want > 0.05  # the best one was lucky
 
 
 def claim(case: Case, seen: Observation) -> str | None:
@@ -103,7 +90,7 @@ def _changed(case: Case, seen: Observation) -> str | None:
     if changed(seen.values[0]) is None:
         return None
     return (
-        f"{case.name}, your function changes what it was given: whoever uses `right` or `parts` "
+        "your function changes what it was given: whoever uses `right` or `parts` "
         "after it finds others. Work on a copy, `right.clone()`, or on a mask of your own."
     )
 
@@ -124,63 +111,81 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-_optimist = _choosing(by=lambda right, part: right, on=lambda right, part: right[:, part])
-_by_itself = _choosing(by=lambda right, part: right[:, part])
-_on_the_others = _choosing(on=_others)
-_exchanged = _choosing(by=lambda right, part: right[:, part], on=_others)
-_worst = _choosing(pick=lambda scores: int(scores.argmin()))
-_of_means = _choosing(
-    gives=lambda hits, sizes: sum(h / s for h, s in zip(hits, sizes, strict=True)) / len(hits)
-)
-_on_all = _choosing(on=lambda right, part: right)
-_last_of_equals = _choosing(pick=lambda scores: len(scores) - 1 - int(scores.flip(0).argmax()))
-_wrong_share = _choosing(gives=lambda hits, sizes: 1 - sum(hits) / sum(sizes))
-_number_right = _choosing(gives=lambda hits, sizes: sum(hits))
-_best_part = _choosing(
-    gives=lambda hits, sizes: max(h / s for h, s in zip(hits, sizes, strict=True))
-)
-
-
-def _mask_once(right: Tensor, parts: Parts) -> float:
-    left, hits = torch.ones(right.shape[1], dtype=torch.bool), 0
-    for part in parts:
-        left[list(part)] = False
-        hits += int(right[right[:, left].sum(dim=1).argmax(), list(part)].sum())
-    return hits / right.shape[1]
-
-
-def _in_place(right: Tensor, parts: Parts) -> float:
-    hits = 0
-    for part in parts:
-        right[:, list(part)] = False
-        hits += int(right[right.sum(dim=1).argmax(), list(part)].sum())
-    return hits / right.shape[1]
-
-
-def _consumes(right: Tensor, parts: Any) -> float:
-    found = reference(right, parts)
-    parts.pop()
-    return found
-
-
-def _all_models(right: Tensor, parts: Parts) -> float:
-    return float(right.double().mean())
-
-
-def _first_choice(right: Tensor, parts: Parts) -> float:
-    best = int(_others(right, parts[0]).double().mean(dim=1).argmax())
-    return float(right[best, list(parts[0])].double().mean())
-
-
-_KNOWN = (
-    *(_optimist, _by_itself, _on_the_others, _exchanged, _worst, _of_means, _on_all),
-    *(_mask_once, _in_place, _wrong_share, _number_right, _best_part, _all_models, _first_choice),
-)
-
-
-def _known(name: str, answer: Callable[..., float], what: str) -> WrongAnswer:
-    return WrongAnswer(name, answer, f"you say {{got}} instead of {{want}}: {what}")
-
+WRONG = """
+the same rows choose and judge
+    | right[:, left] => right
+    you say {got} instead of {want}: that is the best model’s share of the rows that chose it. It
+    was chosen for its luck on these, too. Let the other parts choose, and this part judge.
+each part chooses for itself
+    | right[:, left] => right[:, list(part)]
+    you say {got} instead of {want}: on each part you take the model that is best on this very part.
+    A part judges those that all other parts chose.
+judged by those who chose
+    | right[best, list(part)] => right[best, left]
+    | hits / right.shape[1] => hits / right.shape[1] / (len(parts) - 1)
+    you say {got} instead of {want}: the other parts choose, which is right, and judge as well. The
+    part that had no say judges.
+chosen by the part, judged by the others
+    | right[:, left] => right[:, list(part)]
+    | right[best, list(part)] => right[best, left]
+    | hits / right.shape[1] => hits / right.shape[1] / (len(parts) - 1)
+    you say {got} instead of {want}: one part chooses and the others judge: it is the other way
+    round.
+the worst
+    | argmax => argmin
+    you say {got} instead of {want}: you choose the model that is right least often. `right` is true
+    where a model is right, so that the largest share is the best.
+the parts count alike
+    | right[best, list(part)].sum() => right[best, list(part)].sum() / len(part)
+    | hits / right.shape[1] => hits / len(parts)
+    you say {got} instead of {want}: you take the mean of the parts’ shares, and parts may differ by
+    a row. Add up how many rows were right, and divide by all rows.
+judged by all
+    | right[best, list(part)] => right[best]
+    | hits / right.shape[1] => hits / right.shape[1] / len(parts)
+    you say {got} instead of {want}: the chosen model is judged on all rows, also those that chose
+    it. Only the part that had no say judges.
+a mask for all parts
+    | left = torch.ones(right.shape[1], dtype=torch.bool) =>
+    | hits = 0.0 => hits, left = 0.0, torch.ones(right.shape[1], dtype=torch.bool)
+    you say {got} instead of {want}: what you leave out for one part stays left out for the parts
+    after it, so that in the end no row chooses. Begin each part with all rows, inside the loop.
+wiped out in place
+    | left[list(part)] = False => right[:, list(part)] = False
+    | right[:, left] => right
+    you say {got} instead of {want}: you set the part’s own columns of `right` to false, and then
+    count on them: nothing is right there any more, and `right` is not the caller’s either. Leave
+    `right` as it is, and choose by `right[:, others]`.
+uses up the parts
+    | return hits / right.shape[1] => parts.pop(); return hits / right.shape[1]
+    ? changes what it was given
+the last of equals
+    | int(right[:, left] => len(right) - 1 - int(right[:, left]
+    | .argmax() => .flip(0).argmax()
+    you say {got} instead of {want}: of models that are as good on the other parts you choose the
+    last; take the first, as `argmax` does.
+the share of wrong rows
+    | return hits => return 1 - hits
+    you say {got} instead of {want}: that is the share of rows that are wrong.
+a number of rows
+    | hits / right.shape[1] => hits
+    you say {got} instead of {want}: that is how many rows are right; divide it by all {rows} rows.
+the best part
+    | hits += float(right[best, list(part)].sum())
+        => hits = max(hits, float(right[best, list(part)].sum()) / len(part))
+    | hits / right.shape[1] => hits
+    you say {got} instead of {want}: that is the share on the part where it came out best. Every row
+    counts.
+all models
+    | hits / right.shape[1] => float(right.double().mean())
+    you say {got} instead of {want}: that is the mean over all {models} models: only the chosen one
+    counts.
+the first part alone
+    | in parts: => in parts[:1]:
+    | hits / right.shape[1] => hits / len(parts[0])
+    you say {got} instead of {want}: that is the share on the first part alone. Each part judges
+    once, so that all rows count.
+"""
 
 EXERCISE = Exercise(
     number="16.5",
@@ -201,92 +206,6 @@ EXERCISE = Exercise(
     mistakes=(Mistake("changes its arguments", _changed),),
     praise=praise,
     reference=reference,
-    wrong=(
-        _known(
-            "the same rows choose and judge",
-            _optimist,
-            "that is the best model’s share of the rows that chose it. It was chosen for its luck "
-            "on these, too. Let the other parts choose, and this part judge.",
-        ),
-        _known(
-            "each part chooses for itself",
-            _by_itself,
-            "on each part you take the model that is best on this very part. A part judges those "
-            "that all other parts chose.",
-        ),
-        _known(
-            "judged by those who chose",
-            _on_the_others,
-            "the other parts choose, which is right, and judge as well. The part that had no say "
-            "judges.",
-        ),
-        _known(
-            "chosen by the part, judged by the others",
-            _exchanged,
-            "one part chooses and the others judge: it is the other way round.",
-        ),
-        _known(
-            "the worst",
-            _worst,
-            "you choose the model that is right least often. `right` is true where a model is "
-            "right, so that the largest share is the best.",
-        ),
-        _known(
-            "the parts count alike",
-            _of_means,
-            "you take the mean of the parts’ shares, and parts may differ by a row. Add up how "
-            "many rows were right, and divide by all rows.",
-        ),
-        _known(
-            "judged by all",
-            _on_all,
-            "the chosen model is judged on all rows, also those that chose it. Only the part that "
-            "had no say judges.",
-        ),
-        _known(
-            "a mask for all parts",
-            _mask_once,
-            "what you leave out for one part stays left out for the parts after it, so that in the "
-            "end no row chooses. Begin each part with all rows, inside the loop.",
-        ),
-        _known(
-            "wiped out in place",
-            _in_place,
-            "you set the part’s own columns of `right` to false, and then count on them: nothing "
-            "is right there any more, and `right` is not the caller’s either. Leave `right` as it "
-            "is, and choose by `right[:, others]`.",
-        ),
-        WrongAnswer("uses up the parts", _consumes, hint="changes what it was given"),
-        _known(
-            "the last of equals",
-            _last_of_equals,
-            "of models that are as good on the other parts you choose the last; take the first, as "
-            "`argmax` does.",
-        ),
-        _known(
-            "the share of wrong rows", _wrong_share, "that is the share of rows that are wrong."
-        ),
-        _known(
-            "a number of rows",
-            _number_right,
-            "that is how many rows are right; divide it by all {rows} rows.",
-        ),
-        _known(
-            "the best part",
-            _best_part,
-            "that is the share on the part where it came out best. Every row counts.",
-        ),
-        _known(
-            "all models",
-            _all_models,
-            "that is the mean over all {models} models: only the chosen one counts.",
-        ),
-        _known(
-            "the first part alone",
-            _first_choice,
-            "that is the share on the first part alone. Each part judges once, so that all rows "
-            "count.",
-        ),
-    ),
+    wrong=wrong_answers("16.5", WRONG, reference),
     ranked=False,
 )

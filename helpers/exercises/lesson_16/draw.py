@@ -7,17 +7,25 @@ on its own; the global random states stay as they were.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import sqrt
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from math import log, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from helpers.algorithms.search.space import draw as reference
 from helpers.exercises.common import rng
-from helpers.exercises.compare import count, short
-from helpers.exercises.drives_search import draws
-from helpers.exercises.lesson_16 import draw_wrong as wrong
-from helpers.exercises.lesson_16.draw_faults import faults, row_of
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.compare import count, describe, number, short
+from helpers.exercises.drives_search import draws, far
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
+
+Row = list[tuple[str, Any]]
+_MANY = 50  # trials from which on shares are looked at
+_UNEVEN = 2.8  # of Kolmogorov and Smirnov: an even one exceeds it once in three million times
+_TOGETHER = 5.5  # of √n · correlation
+_SKEWED = 30.0  # of χ²: even options exceed it once in a million times, or less often
 
 
 def cases(seed: int) -> list[Case]:
@@ -42,14 +50,168 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def row_of(case: Case, told: Any) -> Row:
+    """A trial's values by names; raises where they are not what was asked for."""
+    if type(told) is not list or [type(each) for each in told] != [list] * len(told):
+        raise TypeError(describe(told))
+    names = sorted(case.args[0][0])
+    if [each[0] for each in told] != names:
+        gave = ", ".join(repr(each[0]) for each in told) or "none"
+        raise TypeError(f"a dictionary with the names {gave}")
+    row = []
+    for name, value in told:
+        kind = case.args[0][0][name][0]
+        held = value if kind == "choice" else number(value)
+        if type(value) is np.ndarray and kind == "choice" and value.ndim == 0:
+            held = value.item()
+        if held is None or not _inside(case.args[0][0][name], held):
+            raise TypeError(f"{describe(value)} for `{name}`")
+        row.append((name, held))
+    return row
+
+
+def _inside(its: Sequence[Any], value: Any) -> bool:
+    if its[0] == "choice":
+        return value in its[1]
+    slack = 1e-9 * (its[2] - its[1])
+    return bool(its[1] - slack <= value <= its[2] + slack)
+
+
+def _place(its: Sequence[Any], value: Any) -> float:
+    """Where a value lies in its range, from 0 to 1."""
+    if its[0] == "choice":
+        return float(its[1].index(value)) / len(its[1])
+    low, high, at = (log(v) for v in (*its[1:], value)) if its[0] == "log" else (*its[1:], value)
+    return (at - low) / (high - low)
+
+
+class Fault(NamedTuple):
+    """What is not as it should be. kind: free of numbers. at: which, such as a range's name."""
+
+    kind: str
+    at: Any
+    says: str
+
+
+def faults(case: Case, seen: Observation) -> list[Fault]:
+    """All of them, the plainest first."""
+    told = seen.values[0]
+    parts = (*told[:4], told[5], told[6])
+    first, again, turned, other, salted, apart = ([row_of(case, o) for o in part] for part in parts)
+    few = [first[trial] for trial in range(len(again) - 1, -1, -1)]
+    found = [*_again(again, few), *_hashed(salted, few), *_alike(first, other)][:1]
+    if not any(each.kind in ("again", "hash", "trials") for each in found):
+        found += _far(case, apart) if not found else []
+        if turned != few:
+            said = "a space that names its ranges in another order gives trial 0 other values"
+            found.append(Fault("order", None, f"{said}: go through `sorted(space)`."))
+        if len(first) >= _MANY:
+            ranges = case.args[0][0]
+            rows = [dict(row) for row in first]
+            places = {
+                name: np.array([_place(its, row[name]) for row in rows])
+                for name, its in ranges.items()
+            }
+            found += _uneven(ranges, rows, places)
+            found += _together(places)
+    if not told[4]["random"]:
+        said = "the global random state is another one after your call, for everybody who uses it"
+        found.append(Fault("alone", None, f"{said}: make a generator of the call's own."))
+    return found
+
+
+def _again(again: list[Row], few: list[Row]) -> Iterator[Fault]:
+    for trial, (one, was) in enumerate(zip(again, few, strict=True)):
+        for (name, value), (_, before) in zip(one, was, strict=True):
+            if value != before:
+                said = f"trial {len(few) - 1 - trial} is asked for once more, after others, and "
+                said += f"its `{name}` is another: nothing but the seed and the trial's number may "
+                yield Fault("again", None, f"{said}decide it.")
+
+
+def _hashed(salted: list[Row], few: list[Row]) -> Iterator[Fault]:
+    """A seed by `hash` of a text: which trials it makes alike is another matter in each process."""
+    if salted != few:
+        said = "`hash` of a text gives another number in every process, so another worker gets "
+        said += "other values for the same trial. Seed the generator with the numbers themselves, "
+        yield Fault("hash", None, f"{said}`[seed, trial]`.")
+
+
+def _alike(first: list[Row], other: list[Row]) -> Iterator[Fault]:
+    """Trials of one seed, or of two, that got the same."""
+    places: dict[str, int] = {}
+    for trial, row in enumerate(first):
+        before = places.setdefault(repr(row), trial)
+        if before != trial:
+            kinds = len({repr(each) for each in first})
+            said = f"trials {before} and {trial} get the very same values: there are {kinds} "
+            said += f"different ones among {len(first)} trials."
+            yield Fault("trials", kinds == 1, said)
+    same = [(places[repr(row)], trial) for trial, row in enumerate(other) if repr(row) in places]
+    for one, two in same:
+        said = f"trial {two} of the next seed gets what trial {one} of this one got: two searches "
+        yield Fault("seeds", [one - two, len(same) == len(other)], f"{said}would try the same.")
+
+
+def _far(case: Case, apart: list[Row]) -> Iterator[Fault]:
+    """Trials of seeds far apart that got the same."""
+    pairs = far(case.args[0][2])
+    same = [at for at in range(len(pairs)) if apart[2 * at] == apart[2 * at + 1]]
+    if same:
+        (trial, seed), (other, its) = pairs[same[0]]
+        said = f"trial {trial} of seed {seed} gets what trial {other} of seed {its} gets: two "
+        said += "searches would try the same. Give the generator `[seed, trial]`."
+        yield Fault("far", same, said)
+
+
+def _uneven(
+    ranges: Mapping[str, Sequence[Any]],
+    rows: list[dict[str, Any]],
+    places: Mapping[str, np.ndarray],
+) -> Iterator[Fault]:
+    """Ranges that are not filled evenly."""
+    n = len(rows)
+    edges = np.arange(n + 1) / n
+    for name, its in ranges.items():
+        if its[0] == "choice":
+            held = [sum(row[name] == option for row in rows) for option in its[1]]
+            even = n / len(its[1])
+            if sum((each - even) ** 2 for each in held) / even > _SKEWED:
+                said = f"the options of `{name}` came {held} times; each is as likely."
+                yield Fault("choice", None, said)
+            continue
+        ranked, middle = np.sort(places[name]), float(np.median(places[name]))
+        apart = max(float(np.max(edges[1:] - ranked)), float(np.max(ranked - edges[:-1])))
+        if sqrt(n) * apart > _UNEVEN:
+            said = f"half of the trials have `{name}` in the part above {100 * middle:.0f} % of "
+            said += "its range" + (" of logarithms." if its[0] == "log" else ".")
+            yield Fault(its[0], middle > 0.8, said)
+
+
+def _together(places: Mapping[str, np.ndarray]) -> Iterator[Fault]:
+    """Ranges that go together."""
+    found, told = [], ""
+    varied = [name for name in places if float(np.ptp(places[name]))]
+    for one, two in combinations(varied, 2):
+        along = float(np.corrcoef(places[one], places[two])[0, 1])
+        if abs(along) * sqrt(len(places[one])) > _TOGETHER:
+            found.append([one, two, along > 0])
+            other = "large" if along > 0 else "small"
+            told = told or (
+                f"`{one}` and `{two}` go together: where one is large, the other is {other}. Draw "
+                "a place of its own for each name."
+            )
+    if found:
+        yield Fault("together", found, told)
+
+
+def claim(case: Case, seen: Observation) -> Iterator[str]:
     """Nothing of all that is amiss."""
     try:
-        found = faults(case, seen)
+        yield from (fault.says for fault in faults(case, seen))
     except TypeError as error:
         asked = "a dictionary was asked for, with a value of each range, `range.at(place)`."
-        return f"{case.name}, you gave {error}; {asked}"
-    return f"{case.name}, {found[0].says}" if found else None
+        yield f"you gave {error}; {asked}"
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -80,6 +242,78 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+WRONG = """
+a generator that goes on
+    | seed: int = 0 => seed: int = 0, one: Any = np.random.default_rng(0)
+    | np.random.default_rng([seed, trial]) => one
+    a trial that is asked for once more gets other values: they depend on what was asked before, or
+    on the clock, so that the order in which workers ask decides them. Make the generator anew in
+    every call.
+the global random state
+    | np.random.default_rng([seed, trial]) => np.random
+    you draw from the global random state: the values depend on who else has drawn, and everybody
+    else’s depend on you. Make a generator of the call’s own.
+seeds the global random state
+    | np.random.default_rng([seed, trial]) => np.random
+    | places = => np.random.seed([seed, trial]); places =
+    the values are right, and the global random state is set anew by every call: what else is random
+    in the program repeats itself from there. Make a generator of the call’s own,
+    `np.random.default_rng([seed, trial])`.
+seed + trial
+    | [seed, trial] => seed + trial
+    trial 1 of seed {seed} is trial 0 of seed {after}: seed + trial is the same number. Give the
+    generator both, `[seed, trial]`.
+seed times a hundred
+    | [seed, trial] => 100 * seed + trial
+    trial {apart} of seed {seed} is trial 0 of seed {after}: such a product ends where a search has
+    more trials than that. Give the generator both, `[seed, trial]`.
+seed times a thousand
+    | [seed, trial] => 1000 * seed + trial
+    trial 1000 of seed {seed} is trial 0 of seed {after}: such a product ends where a search has
+    more trials than that. Give the generator both, `[seed, trial]`.
+the digits behind one another
+    | [seed, trial] => int(f"{seed}{trial}")
+    trial 10 of seed {seed} is trial 0 of seed {glued}: written behind one another they are the same
+    digits. Give the generator both, `[seed, trial]`.
+seed times trial
+    | [seed, trial] => seed * trial
+    trial 0 is the same in every seed, and trial {after} of seed {seed} is trial {seed} of seed
+    {after}: the products are equal. Give the generator both, `[seed, trial]`.
+the hash of a text
+    | [seed, trial] => hash(f"{seed}-{trial}") % 2**32
+    `hash` of a text gives another number in every process, so another worker, or you tomorrow, gets
+    other values for the same trial. Give the generator both numbers themselves, `[seed, trial]`.
+the seed is left out
+    | [seed, trial] => trial
+    every seed gives the same trials: two searches with other seeds would try the same
+    hyperparameters. Give the generator both, `[seed, trial]`.
+the trial is left out
+    | [seed, trial] => seed
+    all trials get the same values, those of the seed. Give the generator both, `[seed, trial]`.
+one place for all
+    | random(len(space)) => random(1).repeat(len(space))
+    all ranges get the same place: a large rate always comes with a large momentum, and most pairs
+    are never tried. Draw a place for each name, from one generator.
+by the name's length
+    | float(p) => float(np.random.default_rng([seed, trial, len(name)]).random())
+    `{one}` and `{two}` get the same place in every trial, as their names are equally long. Draw a
+    place for each name, from one generator.
+linear in place of factors
+    | space[name].at(float(p)) => (its.low + float(p) * (its.high - its.low)
+        if hasattr(its := space[name], "low") else its.at(float(p)))
+    nearly all values of the ranges by factors come from their upper end: between low and high you
+    go by differences. Each range knows its own way: `space[name].at(place)`.
+options rounded
+    | space[name].at(float(p)) => (its.options[round(float(p) * (len(its.options) - 1))]
+        if hasattr(its := space[name], "options") else its.at(float(p)))
+    the first and the last option come half as often as those between them: rounding gives each end
+    only half a part. `space[name].at(place)` cuts the options evenly.
+in the dictionary's order
+    | sorted(space) => space
+    the same space with its names in another order gives the same trial other values. Go through
+    `sorted(…)`.
+"""
+
 EXERCISE = Exercise(
     number="16.1",
     title="A trial that can be drawn again",
@@ -98,106 +332,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "a generator that goes on",
-            wrong.goes_on,
-            "a trial that is asked for once more gets other values: they depend on what was asked "
-            "before, or on the clock, so that the order in which workers ask decides them. Make "
-            "the generator anew in every call.",
-        ),
-        WrongAnswer(
-            "the global random state",
-            wrong.unseeded,
-            "you draw from the global random state: the values depend on who else has drawn, and "
-            "everybody else’s depend on you. Make a generator of the call’s own.",
-        ),
-        WrongAnswer(
-            "seeds the global random state",
-            wrong.seeds_all,
-            "the values are right, and the global random state is set anew by every call: what "
-            "else is random in the program repeats itself from there. Make a generator of the "
-            "call’s own, `np.random.default_rng([seed, trial])`.",
-        ),
-        WrongAnswer(
-            "seed + trial",
-            wrong.adds,
-            "trial 1 of seed {seed} is trial 0 of seed {after}: seed + trial is the same number. "
-            "Give the generator both, `[seed, trial]`.",
-        ),
-        WrongAnswer(
-            "seed times a hundred",
-            wrong.hundreds,
-            "trial {apart} of seed {seed} is trial 0 of seed {after}: such a product ends where a "
-            "search has more trials than that. Give the generator both, `[seed, trial]`.",
-        ),
-        WrongAnswer(
-            "seed times a thousand",
-            wrong.thousands,
-            "trial 1000 of seed {seed} is trial 0 of seed {after}: such a product ends where a "
-            "search has more trials than that. Give the generator both, `[seed, trial]`.",
-        ),
-        WrongAnswer(
-            "the digits behind one another",
-            wrong.glued,
-            "trial 10 of seed {seed} is trial 0 of seed {glued}: written behind one another they "
-            "are the same digits. Give the generator both, `[seed, trial]`.",
-        ),
-        WrongAnswer(
-            "seed times trial",
-            wrong.times,
-            "trial 0 is the same in every seed, and trial {after} of seed {seed} is trial {seed} "
-            "of seed {after}: the products are equal. Give the generator both, `[seed, trial]`.",
-        ),
-        WrongAnswer(
-            "the hash of a text",
-            wrong.hashed,
-            "`hash` of a text gives another number in every process, so another worker, or you "
-            "tomorrow, gets other values for the same trial. Give the generator both numbers "
-            "themselves, `[seed, trial]`.",
-        ),
-        WrongAnswer(
-            "the seed is left out",
-            wrong.no_seed,
-            "every seed gives the same trials: two searches with other seeds would try the same "
-            "hyperparameters. Give the generator both, `[seed, trial]`.",
-        ),
-        WrongAnswer(
-            "the trial is left out",
-            wrong.no_trial,
-            "all trials get the same values, those of the seed. Give the generator both, `[seed, "
-            "trial]`.",
-        ),
-        WrongAnswer(
-            "one place for all",
-            wrong.one_place,
-            "all ranges get the same place: a large rate always comes with a large momentum, and "
-            "most pairs are never tried. Draw a place for each name, from one generator.",
-        ),
-        WrongAnswer(
-            "by the name's length",
-            wrong.by_length,
-            "`{one}` and `{two}` get the same place in every trial, as their names are equally "
-            "long. Draw a place for each name, from one generator.",
-        ),
-        WrongAnswer(
-            "linear in place of factors",
-            wrong.linear,
-            "nearly all values of the ranges by factors come from their upper end: between low and "
-            "high you go by differences. Each range knows its own way: `space[name].at(place)`.",
-        ),
-        WrongAnswer(
-            "options rounded",
-            wrong.rounds,
-            "the first and the last option come half as often as those between them: rounding "
-            "gives each end only half a part. `space[name].at(place)` cuts the options evenly.",
-        ),
-        WrongAnswer(
-            "in the dictionary's order",
-            wrong.as_named,
-            "the same space with its names in another order gives the same trial other values. "
-            "Go through `sorted(…)`.",
-        ),
-    ),
+    wrong=wrong_answers("16.1", WRONG, reference),
     ranked=False,
 )

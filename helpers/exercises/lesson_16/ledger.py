@@ -7,14 +7,14 @@ a report, or a loss, of a job that does not run is refused by a ValueError and c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from helpers.exercises.common import rng
+from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import count, describe, short
 from helpers.exercises.drives_search import ledger_turns
-from helpers.exercises.lesson_16 import ledger_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 Step = tuple[Any, ...]
 _TOLD = (  # 3 workers and 4 trials: each of the ways in which one may be lost or counted twice
@@ -111,20 +111,18 @@ def _apart(case: Case, seen: Observation) -> tuple[Any, Any] | None:
     return None if len(turns) == len(wants) else (turns[-1], wants[len(turns) - 1])
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str]:
     """Every step, as it should be."""
     found = _apart(case, seen)
     if found is None:
-        return None
+        return
     got, want = found
     if got[2] != want[2]:
-        return f"{case.name}, {_when(want)}: {_came(got)}; it should be that {_came(want)}."
+        yield f"{_when(want)}: {_came(got)}; it should be that {_came(want)}."
     if got[3] != want[3]:
-        return (
-            f"{case.name}, {_when(want)}: the search inside has been told {_told(got)}; it should "
-            f"be {_told(want)}."
-        )
-    return f"{case.name}, {_when(want)}: `done()` is {got[4]}; it should be {want[4]}."
+        told = f"the search inside has been told {_told(got)}; it should be {_told(want)}."
+        yield f"{_when(want)}: {told}"
+    yield f"{_when(want)}: `done()` is {got[4]}; it should be {want[4]}."
 
 
 def _when(turn: Any) -> str:
@@ -180,6 +178,83 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+key_error = fails_with(
+    "",
+    "`remove` of a set raises a KeyError where the job does not run. Look first whether it does, "
+    "and raise a ValueError with a sentence where it does not.",
+    kind="KeyError",
+)
+
+WRONG = """
+forgets what is lost
+    | self.waiting.append(job) => pass
+    {when}, and {got}: the job whose worker is gone is never done. `give_up` keeps it in
+    `self.waiting`, and `next` gives it out again.
+what is lost comes last
+    | self.waiting.pop(0) if self.waiting else self.search.next()
+        => self.search.next() or (self.waiting.pop(0) if self.waiting else None)
+    {when}: {got}; it should be that {want}. Jobs whose worker is gone come before those of the
+    search, which may wait for them.
+the last one lost first
+    | pop(0) => pop()
+    {when}: {got}; it should be that {want}. Of two lost jobs the one lost first goes first:
+    `pop(0)`.
+a lost one counts as failed
+    | self.waiting.append(job) => self.search.report(job, float("inf"))
+    {when}, and you tell the search a loss for it: the trial is lost for good, though only its
+    worker failed. Keep the job for the next who asks.
+believes every report
+    | self._end(job) self.search => self.running.discard(job); self.search
+    {when} once more: somebody reported this job before, and you hand the loss on a second time.
+    Only a job in `self.running` counts, and then it runs no more.
+reported jobs run on
+    | self.search.report( => self.running.add(job); self.search.report(
+    {when}: {got}; it should be that {want}. A job that was reported stays in `self.running`, so
+    that it may be reported again. Take it out.
+given-up jobs run on
+    | self.waiting.append( => self.running.add(job); self.waiting.append(
+    {when}: {got}; it should be that {want}. A job that is given up stays in `self.running`, though
+    nobody does it now. Take it out.
+not noted again
+    | job = self.waiting.pop => again = bool(self.waiting); job = self.waiting.pop
+    | self.running.add( => again or self.running.add(
+    {when}: {got}; it should be that {want}. A lost job that is given out again runs again: it
+    belongs in `self.running`, like any other.
+lost though it was done
+    | self._end(job) self.waiting => self.running.discard(job); self.waiting
+    {when}: {got}; it should be that {want}. Trial {trial} was reported on rung {rung} before its
+    worker was gone: done again, it would count twice.
+silent
+    | self._end(job) self.search => if job in self.running: self._end(job); self.search
+    | self._end(job) self.waiting => if job in self.running: self._end(job); self.waiting
+    {when}: no ValueError came. Nothing is changed, which is right, but nobody hears of it: `raise
+    ValueError(…)`, with a sentence, where you return.
+without a sentence
+    | ValueError(f"{job} does not run.") => ValueError
+    {when}: it is refused, which is right, but the ValueError says nothing. Give it a sentence:
+    `raise ValueError(f"{{job}} does not run.")`.
+only what is over or lost
+    | self.running: set => self.over: set[Any] = set(); self.running: set
+    | job not in self.running: => job in self.over or job in self.waiting:
+    | self.running.remove => self.running.discard
+    | self.search.report( => self.over.add(job); self.search.report(
+    {when}: no ValueError came. You ask whether the job was reported before or waits, and this one
+    was never given out. Ask whether it is in `self.running`.
+by trials
+    | self.running.add(job) => self.running.add(job[0])
+    | job not in => job[0] not in
+    | self.running.remove(job) => self.running.remove(job[0])
+    {when}: {got}; it should be that {want}. Trial {trial} runs on another rung by now: what runs is
+    a job, trial and rung.
+None runs
+    | if job is not None: => if True:
+    when nothing is left, the search gives None, and you note that as a running job: `done()` never
+    comes true. Note jobs alone.
+KeyError
+    | self._end(job) self.search => self.running.remove(job); self.search
+    ? `remove` of a set raises
+"""
+
 EXERCISE = Exercise(
     number="16.4",
     title="Lost workers",
@@ -199,93 +274,7 @@ EXERCISE = Exercise(
     compared=lambda case, seen: _turns(seen),
     praise=praise,
     reference=Ledger,
-    wrong=(
-        WrongAnswer(
-            "forgets what is lost",
-            wrong.forgets,
-            "{when}, and {got}: the job whose worker is gone is never done. `give_up` keeps it in "
-            "`self.waiting`, and `next` gives it out again.",
-        ),
-        WrongAnswer(
-            "what is lost comes last",
-            wrong.lost_last,
-            "{when}: {got}; it should be that {want}. Jobs whose worker is gone come before those "
-            "of the search, which may wait for them.",
-        ),
-        WrongAnswer(
-            "the last one lost first",
-            wrong.last_first,
-            "{when}: {got}; it should be that {want}. Of two lost jobs the one lost first goes "
-            "first: `pop(0)`.",
-        ),
-        WrongAnswer(
-            "a lost one counts as failed",
-            wrong.as_failed,
-            "{when}, and you tell the search a loss for it: the trial is lost for good, though "
-            "only its worker failed. Keep the job for the next who asks.",
-        ),
-        WrongAnswer(
-            "believes every report",
-            wrong.believes_all,
-            "{when} once more: somebody reported this job before, and you hand the loss on a "
-            "second time. Only a job in `self.running` counts, and then it runs no more.",
-        ),
-        WrongAnswer(
-            "reported jobs run on",
-            wrong.runs_on,
-            "{when}: {got}; it should be that {want}. A job that was reported stays in "
-            "`self.running`, so that it may be reported again. Take it out.",
-        ),
-        WrongAnswer(
-            "given-up jobs run on",
-            wrong.given_up_runs_on,
-            "{when}: {got}; it should be that {want}. A job that is given up stays in "
-            "`self.running`, though nobody does it now. Take it out.",
-        ),
-        WrongAnswer(
-            "not noted again",
-            wrong.not_noted,
-            "{when}: {got}; it should be that {want}. A lost job that is given out again runs "
-            "again: it belongs in `self.running`, like any other.",
-        ),
-        WrongAnswer(
-            "lost though it was done",
-            wrong.lost_when_done,
-            "{when}: {got}; it should be that {want}. Trial {trial} was reported on rung {rung} "
-            "before its worker was gone: done again, it would count twice.",
-        ),
-        WrongAnswer(
-            "silent",
-            wrong.silent,
-            "{when}: no ValueError came. Nothing is changed, which is right, but nobody hears of "
-            "it: `raise ValueError(…)`, with a sentence, where you return.",
-        ),
-        WrongAnswer(
-            "without a sentence",
-            wrong.wordless,
-            "{when}: it is refused, which is right, but the ValueError says nothing. Give it a "
-            'sentence: `raise ValueError(f"{{job}} does not run.")`.',
-        ),
-        WrongAnswer(
-            "only what is over or lost",
-            wrong.known_alone,
-            "{when}: no ValueError came. You ask whether the job was reported before or waits, and "
-            "this one was never given out. Ask whether it is in `self.running`.",
-        ),
-        WrongAnswer(
-            "by trials",
-            wrong.by_trials,
-            "{when}: {got}; it should be that {want}. Trial {trial} runs on another rung by now: "
-            "what runs is a job, trial and rung.",
-        ),
-        WrongAnswer(
-            "None runs",
-            wrong.none_runs,
-            "when nothing is left, the search gives None, and you note that as a running job: "
-            "`done()` never comes true. Note jobs alone.",
-        ),
-        WrongAnswer("KeyError", wrong.key_error, hint="`remove` of a set raises"),
-    ),
-    mistakes=wrong.FAMILIES,
+    wrong=wrong_answers("16.4", WRONG, Ledger),
+    mistakes=(Mistake("KeyError", key_error, unfinished=True),),
     ranked=False,
 )

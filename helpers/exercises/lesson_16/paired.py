@@ -7,20 +7,16 @@ digits. McNemar (1947), with the binomial distribution itself.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from helpers.algorithms.search.validation import paired_p_value as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, number, told_apart
 from helpers.exercises.drives_search import call_kept
 from helpers.exercises.drives_split import changed, returned
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
-
-Rights = Sequence[bool]
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -49,11 +45,11 @@ def claim(case: Case, seen: Observation) -> str | None:
     got, want = _number(seen), case.facts["want"]
     if got is None:
         gave = describe(returned(seen.values[0]))
-        return f"{case.name}, your function gave {gave}; one number from 0 to 1 was asked for."
+        return f"your function gave {gave}; one number from 0 to 1 was asked for."
     if abs(got - want) <= 1e-9 * want:
         return _changed(case, seen)
     one, other = told_apart(got, want)
-    return f"{case.name}, you say {one}; it should be {other}."
+    return f"you say {one}; it should be {other}."
 
 
 def _number(seen: Observation) -> float | None:
@@ -65,7 +61,7 @@ def _changed(case: Case, seen: Observation) -> str | None:
     if changed(seen.values[0]) is None:
         return None
     return (
-        f"{case.name}, your function changes a list that it was given: whoever compares `first` "
+        "your function changes a list that it was given: whoever compares `first` "
         "with another one after it finds other rows. Count without `pop` and without writing."
     )
 
@@ -85,7 +81,7 @@ def _no_rows(case: Case, seen: Observation) -> str | None:
     if seen.kind not in ("ZeroDivisionError", "ValueError") or sum(case.facts["counts"][:2]):
         return None
     return (
-        f"{case.name}, your function raised {seen.kind}: nothing tells the two apart, so the "
+        f"your function raised {seen.kind}: nothing tells the two apart, so the "
         "difference is as likely as can be, 1.0. The sum over k from 0 to 0 gives that by itself."
     )
 
@@ -100,73 +96,75 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _tail(apart: int, up_to: int) -> float:
-    return sum(math.comb(apart, k) for k in range(up_to + 1)) / 2**apart
-
-
-def _of(formula: Callable[[int, int, int], float]) -> Callable[[Rights, Rights], float]:
-    """An answer by the rows that only one has right, those that only the other has, and all."""
-
-    def paired_p_value(first: Rights, second: Rights) -> float:
-        one = sum(a and not b for a, b in zip(first, second, strict=True))
-        two = sum(b and not a for a, b in zip(first, second, strict=True))
-        return float(formula(one, two, len(first)))
-
-    return paired_p_value
-
-
-def _unpaired(first: Rights, second: Rights) -> float:
-    n, (one, two) = len(first), (sum(first), sum(second))
-    share = (one + two) / (2 * n)
-    spread = math.sqrt(max(share * (1 - share), 1e-12) * 2 / n)
-    return math.erfc(abs(one - two) / n / spread / math.sqrt(2))
-
-
-def _normal(one: int, two: int, less: int = 0) -> float:
-    if one + two == 0:
-        return 1.0
-    return math.erfc(max(abs(one - two) - less, 0) / math.sqrt(2 * (one + two)))
-
-
-_one_sided = _of(lambda one, two, n: _tail(one + two, min(one, two)))
-_over_1 = _of(lambda one, two, n: 2 * _tail(one + two, min(one, two)))
-_all_rows = _of(lambda one, two, n: min(1.0, 2 * _tail(n, min(one, two))))
-_normal_plain = _of(lambda one, two, n: _normal(one, two))
-_normal_corrected = _of(lambda one, two, n: _normal(one, two, 1))
-_without_itself = _of(lambda one, two, n: min(1.0, 2 * _tail(one + two, min(one, two) - 1)))
-_just_so = _of(lambda one, two, n: min(1.0, 2 * math.comb(one + two, one) / 2 ** (one + two)))
-_first_alone = _of(lambda one, two, n: min(1.0, 2 * _tail(one + two, one)))
-_from_above = _of(lambda one, two, n: min(1.0, 2 * _tail(one + two, max(one, two))))
-_otherwise = _of(lambda one, two, n: 1 - min(1.0, 2 * _tail(one + two, min(one, two))))
-_difference = _of(lambda one, two, n: abs(one - two) / n)
-_none_is_0 = _of(
-    lambda one, two, n: min(1.0, 2 * _tail(one + two, min(one, two))) if one + two else 0.0
-)
-
-
-def _divides(first: Rights, second: Rights) -> float:
-    one = sum(a and not b for a, b in zip(first, second, strict=True))
-    two = sum(b and not a for a, b in zip(first, second, strict=True))
-    share = min(one, two) / (one + two)
-    return min(1.0, 2 * _tail(one + two, round(share * (one + two))))
-
-
-def _overflows(first: Rights, second: Rights) -> float:
-    one, two = (np.array(a) & ~np.array(b) for a, b in ((first, second), (second, first)))
-    apart, few = one.sum() + two.sum(), min(one.sum(), two.sum())
-    ways = sum(math.comb(apart, k) for k in range(few + 1))
-    with np.errstate(all="ignore"):
-        return min(1.0, float(2 * ways / np.int64(2) ** apart))
-
-
-def _pops(first: Any, second: Any) -> float:
-    pairs = [(first.pop(), second.pop()) for _ in range(len(first))]
-    return reference([a for a, _ in pairs], [b for _, b in pairs])
-
-
-def _known(name: str, answer: Callable[..., float], what: str) -> WrongAnswer:
-    return WrongAnswer(name, answer, f"you say {{got}} instead of {{want}}: {what}")
-
+WRONG = """
+0 for no difference
+    | return min => return apart and min
+    you say {got} instead of {want}: where nothing tells the two apart, the difference is as likely
+    as can be.
+one side
+    | min(1.0, 2 * tail / 2**apart) => tail / 2**apart
+    you say {got} instead of {want}: that is one side. The other one could have come out as far
+    ahead, so it counts twice.
+over 1
+    | min(1.0, 2 * tail / 2**apart) => 2 * tail / 2**apart
+    you say {got} instead of {want}: a probability is 1 at most. With as many rows on either side
+    both tails hold the middle, which is then counted twice.
+all rows
+    | apart = only_first + only_second => apart = len(first)
+    you say {got} instead of {want}: you count all {rows} rows. On {same} of them both are right or
+    both are wrong, which says nothing of who is better: m is {apart}.
+a normal distribution
+    | min(1.0, 2 * tail / 2**apart)
+        => math.erfc(abs(only_first - only_second) / math.sqrt(2 * apart or 1))
+    you say {got} instead of {want}: that is the tail of a normal distribution, which {apart} rows
+    do not follow well. Count the ways with `math.comb`.
+a normal distribution, corrected
+    | min(1.0, 2 * tail / 2**apart)
+        => math.erfc(max(abs(only_first - only_second) - 1, 0) / math.sqrt(2 * apart or 1))
+    you say {got} instead of {want}: that is a normal distribution’s tail with its correction of one
+    row. Count the ways with `math.comb`, which is exact.
+not so many themselves
+    | only_second) + 1) => only_second))
+    you say {got} instead of {want}: you count fewer than {few} rows alone. It is {few} or fewer:
+    `range(few + 1)`.
+just so many
+    | 2 * tail => 2 * math.comb(apart, only_first)
+    you say {got} instead of {want}: that is twice the chance of just {few} rows. As far apart or
+    farther counts: {few} or fewer.
+numpy's whole numbers
+    | return min(1.0, 2 * tail / 2**apart) => with np.errstate(all="ignore"):
+        return min(1.0, float(2 * tail / np.int64(2) ** apart))
+    you say {got} instead of {want}: m is one of numpy’s whole numbers, and 2 to the power of
+    {apart} is beyond its 64 bits, where it becomes 0. Make m a Python int: `m = int(m)`.
+the first one's rows
+    | min(only_first, only_second) + 1 => only_first + 1
+    you say {got} instead of {want}: you count the ways that give the first one {one} rows or fewer.
+    The tail is that of the worse of the two, {few} or fewer, whichever it is.
+uses up the rows
+    | return min => first.clear(); second.clear(); return min
+    ? changes a list
+from the other end
+    | min(only_first => max(only_first
+    you say {got} instead of {want}: what comes out as 1 or more was cut to it. A sum up to the
+    better one’s rows is nearly everything, and one that is not divided by 2 to the power of {apart}
+    is far beyond 1. The tail ends at the worse one’s, {few}, and is a share.
+unpaired
+    | return min(1.0, 2 * tail / 2**apart)
+        => n, one, two = len(first), sum(first), sum(second); share = (one + two) / (2 * n);
+        return math.erfc(abs(one - two) / n / math.sqrt(max(share * (1 - share), 1e-12) * 4 / n))
+    you say {got} instead of {want}: you compare two shares as if each had rows of its own. Both
+    were asked the same rows: what counts are the {apart} on which just one is right.
+the rest to 1
+    | return min => return 1 - min
+    you say {got} instead of {want}: that is 1 minus it. Few ways, a small number.
+a difference of shares
+    | min(1.0, 2 * tail / 2**apart) => abs(only_first - only_second) / len(first)
+    you say {got} instead of {want}: that is by how much their shares of right rows differ, and not
+    how likely that is.
+divides by none
+    | tail = => share = min(only_first, only_second) / apart; tail =
+    ? nothing tells the two apart, so
+"""
 
 EXERCISE = Exercise(
     number="16.6",
@@ -190,85 +188,6 @@ EXERCISE = Exercise(
     compared=lambda case, seen: _number(seen),
     praise=praise,
     reference=reference,
-    wrong=(
-        _known(
-            "0 for no difference",
-            _none_is_0,
-            "where nothing tells the two apart, the difference is as likely as can be.",
-        ),
-        _known(
-            "one side",
-            _one_sided,
-            "that is one side. The other one could have come out as far ahead, so it counts twice.",
-        ),
-        _known(
-            "over 1",
-            _over_1,
-            "a probability is 1 at most. With as many rows on either side both tails hold the "
-            "middle, which is then counted twice.",
-        ),
-        _known(
-            "all rows",
-            _all_rows,
-            "you count all {rows} rows. On {same} of them both are right or both are wrong, which "
-            "says nothing of who is better: m is {apart}.",
-        ),
-        _known(
-            "a normal distribution",
-            _normal_plain,
-            "that is the tail of a normal distribution, which {apart} rows do not follow well. "
-            "Count the ways with `math.comb`.",
-        ),
-        _known(
-            "a normal distribution, corrected",
-            _normal_corrected,
-            "that is a normal distribution’s tail with its correction of one row. Count the ways "
-            "with `math.comb`, which is exact.",
-        ),
-        _known(
-            "not so many themselves",
-            _without_itself,
-            "you count fewer than {few} rows alone. It is {few} or fewer: `range(few + 1)`.",
-        ),
-        _known(
-            "just so many",
-            _just_so,
-            "that is twice the chance of just {few} rows. As far apart or farther counts: {few} or "
-            "fewer.",
-        ),
-        _known(
-            "numpy's whole numbers",
-            _overflows,
-            "m is one of numpy’s whole numbers, and 2 to the power of {apart} is beyond its 64 "
-            "bits, where it becomes 0. Make m a Python int: `m = int(m)`.",
-        ),
-        _known(
-            "the first one's rows",
-            _first_alone,
-            "you count the ways that give the first one {one} rows or fewer. The tail is that of "
-            "the worse of the two, {few} or fewer, whichever it is.",
-        ),
-        WrongAnswer("uses up the rows", _pops, hint="changes a list"),
-        _known(
-            "from the other end",
-            _from_above,
-            "what comes out as 1 or more was cut to it. A sum up to the better one’s rows is "
-            "nearly everything, and one that is not divided by 2 to the power of {apart} is far "
-            "beyond 1. The tail ends at the worse one’s, {few}, and is a share.",
-        ),
-        _known(
-            "unpaired",
-            _unpaired,
-            "you compare two shares as if each had rows of its own. Both were asked the same rows: "
-            "what counts are the {apart} on which just one is right.",
-        ),
-        _known("the rest to 1", _otherwise, "that is 1 minus it. Few ways, a small number."),
-        _known(
-            "a difference of shares",
-            _difference,
-            "that is by how much their shares of right rows differ, and not how likely that is.",
-        ),
-        WrongAnswer("divides by none", _divides, hint="nothing tells the two apart, so"),
-    ),
+    wrong=wrong_answers("16.6", WRONG, reference),
     ranked=False,
 )

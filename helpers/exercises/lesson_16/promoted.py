@@ -8,15 +8,15 @@ the better, and the losses stay as they were. Jamieson and Talwalkar (2016), fig
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array
 from helpers.exercises.drives_search import call_rung
 from helpers.exercises.drives_split import CHANGED
-from helpers.exercises.lesson_16 import promoted_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 Losses = Mapping[int, float]
 
@@ -106,15 +106,15 @@ def _trials(got: Any) -> list[int] | None:
     return found if all(type(each) is int for each in found) else None
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """These trials in this order, and the dictionary as it was."""
     got, want = _trials(seen.values[0]), case.facts["want"]
     if got is None:
         said = describe(seen.values[0])
-        return f"{case.name}, your function gave {said}; a list of trial numbers was asked for."
-    if got != want:
-        return f"{case.name}, you promote {_said(got)}; it should be {_said(want)}."
-    return _changed(case, seen)
+        yield f"your function gave {said}; a list of trial numbers was asked for."
+    elif got != want:
+        yield f"you promote {_said(got)}; it should be {_said(want)}."
+    yield _changed(case, seen)
 
 
 def _said(trials: Sequence[int]) -> str:
@@ -125,7 +125,7 @@ def _changed(case: Case, seen: Observation) -> str | None:
     if type(seen.values[0]) is not dict or CHANGED not in seen.values[0]:
         return None
     return (
-        f"{case.name}, your function changes `losses`, the dictionary that it was given: what is "
+        "your function changes `losses`, the dictionary that it was given: what is "
         "known of the rung would be lost. Sort its keys into a list of your own."
     )
 
@@ -140,7 +140,7 @@ def _ties(case: Case, seen: Observation) -> str | None:
         return None
     one, other = next((a, b) for a, b in zip(got, want, strict=True) if a != b)
     return (
-        f"{case.name}, you take trial {one} before trial {other}, and their losses are equal: the "
+        f"you take trial {one} before trial {other}, and their losses are equal: the "
         'smaller number is the better. `argsort` keeps the order of equals with `kind="stable"` '
         "alone, where the trials were sorted before."
     )
@@ -174,6 +174,96 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+WRONG = """
+NaN is sorted
+    | return (none, 0.0 if none else losses[trial], trial) => return losses[trial]
+    you promote {gave} instead of {want}: NaN is neither smaller nor larger than any number, so that
+    `sorted` leaves the trials where they happen to stand. Sort by `(math.isnan(loss), …)` first.
+the largest losses
+    | else losses[trial] => else -losses[trial]
+    you promote the trials with the largest losses, {gave}.
+NaN is best
+    | (none, 0.0 if => (-math.inf if
+    trial {nan}, whose loss is no number, is promoted first: a training that diverged is the worst
+    of all.
+NaN is infinity
+    | (none, 0.0 if => (math.inf if
+    you promote {gave} instead of {want}: you take NaN for infinity. It is worse than that, too.
+counts numbers alone
+    | return sorted => losses = {t: losses[t] for t in losses if not math.isnan(losses[t])};
+        return sorted
+    {got} of {n} trials go on: you count the {valid} whose loss is a number. The {nans} that
+    diverged were tried as well, so ⌊{n}/{factor}⌋ = {k} go on.
+numbers alone
+    | sorted(losses => sorted([t for t in losses if not math.isnan(losses[t])]
+    {got} of {n} trials go on, though there is room for {k}: where too few losses are numbers, those
+    that are none fill up the end.
+one at least
+    | len(losses) // factor => max(1, len(losses) // factor)
+    a trial is promoted, though ⌊{n}/{factor}⌋ is 0: of {n} nobody can be said to be among the best
+    1/{factor}.
+rounds up
+    | len(losses) // factor => -(-len(losses) // factor)
+    {got} of {n} trials go on: {n}/{factor} is rounded down, to {k}. Rounded up, the rungs would
+    hold more trials than the budget counts on.
+as many as the factor
+    | len(losses) // factor => factor
+    {got} of {n} go on: η says of how many one goes on, not how many. It is ⌊{n}/{factor}⌋ = {k}.
+drops one part
+    | len(losses) // factor => len(losses) - len(losses) // factor
+    {got} of {n} go on: you leave out 1/{factor} of them. Only 1/{factor} goes on.
+NaN inside the tuple
+    | 0.0 if none else losses[trial] => losses[trial]
+    you promote {gave} instead of {want}: NaN is still compared inside the tuple, where two of them
+    are neither equal nor one the smaller, so that their numbers are never looked at. Put a number
+    in its place, `0.0 if bad else losses[trial]`.
+as text
+    | (none, 0.0 if none else losses[trial], => (str(losses[trial]),
+    you promote {gave} instead of {want}: the losses are compared as text, where 12.0 comes before
+    9.0 and 1e-05 behind both 0.0002 and 12.0. Compare numbers.
+rounded to three digits
+    | else losses[trial] => else round(losses[trial], 3)
+    you promote {gave} instead of {want}: two losses that differ in a late digit count as equal.
+    Compare them as they are, unrounded.
+in single precision
+    | else losses[trial] => else struct.unpack("f", struct.pack("f", losses[trial]))
+    | none = => import struct; none =
+    you promote {gave} instead of {want}: two losses that differ in a late digit count as equal.
+    Compare them as they are, unrounded.
+ties by who was told first
+    | , trial) => )
+    you promote {gave} instead of {want}: of two equal losses you take that which was told first, so
+    that the order in which workers end decides. The earlier trial is the better.
+ties by the later trial
+    | , trial) => , -trial)
+    you promote {gave} instead of {want}: of two equal losses the trial with the smaller number is
+    the better.
+by their numbers
+    | sorted(losses, key=place)[: len(losses) // factor]
+        => sorted(sorted(losses, key=place)[: len(losses) // factor])
+    the right trials go on, sorted by their numbers, {gave}: the best comes first, {want}, for
+    workers take them in this order.
+the worst of them first
+    | // factor] => // factor][::-1]
+    the right trials go on, from the worst to the best: the best comes first, {want}.
+losses in place of trials
+    | return sorted => return [losses[trial] for trial in sorted
+    | // factor] => // factor]]
+    your list holds losses. The trials that they belong to were asked for, {want}.
+places in place of trials
+    | return sorted => return [list(losses).index(trial) for trial in sorted
+    | // factor] => // factor]]
+    {gave} are places in the dictionary, counted from 0. Its keys are the trials: {want}.
+a sort that is not stable
+    | , trial) => , trial * 7 % 11 if len(losses) > 16 else trial, trial)
+    ? their losses are equal
+writes into losses
+    | return sorted => right = sorted
+    | // factor] => // factor];
+        losses.update((t, math.inf) for t in losses if math.isnan(losses[t])); return right
+    ? changes `losses`
+"""
+
 EXERCISE = Exercise(
     number="16.2",
     title="Who goes on",
@@ -193,127 +283,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "NaN is sorted",
-            wrong.plain,
-            "you promote {gave} instead of {want}: NaN is neither smaller nor larger than any "
-            "number, so that `sorted` leaves the trials where they happen to stand. Sort by "
-            "`(math.isnan(loss), …)` first.",
-        ),
-        WrongAnswer(
-            "the largest losses",
-            wrong.largest,
-            "you promote the trials with the largest losses, {gave}.",
-        ),
-        WrongAnswer(
-            "NaN is best",
-            wrong.nan_first,
-            "trial {nan}, whose loss is no number, is promoted first: a training that diverged is "
-            "the worst of all.",
-        ),
-        WrongAnswer(
-            "NaN is infinity",
-            wrong.nan_infinite,
-            "you promote {gave} instead of {want}: you take NaN for infinity. It is worse than "
-            "that, too.",
-        ),
-        WrongAnswer(
-            "counts numbers alone",
-            wrong.valid_count,
-            "{got} of {n} trials go on: you count the {valid} whose loss is a number. The {nans} "
-            "that diverged were tried as well, so ⌊{n}/{factor}⌋ = {k} go on.",
-        ),
-        WrongAnswer(
-            "numbers alone",
-            wrong.valid_only,
-            "{got} of {n} trials go on, though there is room for {k}: where too few losses are "
-            "numbers, those that are none fill up the end.",
-        ),
-        WrongAnswer(
-            "one at least",
-            wrong.one_at_least,
-            "a trial is promoted, though ⌊{n}/{factor}⌋ is 0: of {n} nobody can be said to be "
-            "among the best 1/{factor}.",
-        ),
-        WrongAnswer(
-            "rounds up",
-            wrong.up,
-            "{got} of {n} trials go on: {n}/{factor} is rounded down, to {k}. Rounded up, the "
-            "rungs would hold more trials than the budget counts on.",
-        ),
-        WrongAnswer(
-            "as many as the factor",
-            wrong.the_factor,
-            "{got} of {n} go on: η says of how many one goes on, not how many. It is ⌊{n}/"
-            "{factor}⌋ = {k}.",
-        ),
-        WrongAnswer(
-            "drops one part",
-            wrong.all_but,
-            "{got} of {n} go on: you leave out 1/{factor} of them. Only 1/{factor} goes on.",
-        ),
-        WrongAnswer(
-            "NaN inside the tuple",
-            wrong.nan_inside,
-            "you promote {gave} instead of {want}: NaN is still compared inside the tuple, where "
-            "two of them are neither equal nor one the smaller, so that their numbers are never "
-            "looked at. Put a number in its place, `0.0 if bad else losses[trial]`.",
-        ),
-        WrongAnswer(
-            "as text",
-            wrong.as_text,
-            "you promote {gave} instead of {want}: the losses are compared as text, where 12.0 "
-            "comes before 9.0 and 1e-05 behind both 0.0002 and 12.0. Compare numbers.",
-        ),
-        WrongAnswer(
-            "rounded to three digits",
-            wrong.three_digits,
-            "you promote {gave} instead of {want}: two losses that differ in a late digit count as "
-            "equal. Compare them as they are, unrounded.",
-        ),
-        WrongAnswer(
-            "in single precision",
-            wrong.single,
-            "you promote {gave} instead of {want}: two losses that differ in a late digit count as "
-            "equal. Compare them as they are, unrounded.",
-        ),
-        WrongAnswer(
-            "ties by who was told first",
-            wrong.by_telling,
-            "you promote {gave} instead of {want}: of two equal losses you take that which was "
-            "told first, so that the order in which workers end decides. The earlier trial is "
-            "the better.",
-        ),
-        WrongAnswer(
-            "ties by the later trial",
-            wrong.later,
-            "you promote {gave} instead of {want}: of two equal losses the trial with the smaller "
-            "number is the better.",
-        ),
-        WrongAnswer(
-            "by their numbers",
-            wrong.by_number,
-            "the right trials go on, sorted by their numbers, {gave}: the best comes first, "
-            "{want}, for workers take them in this order.",
-        ),
-        WrongAnswer(
-            "the worst of them first",
-            wrong.worst_first,
-            "the right trials go on, from the worst to the best: the best comes first, {want}.",
-        ),
-        WrongAnswer(
-            "losses in place of trials",
-            wrong.their_losses,
-            "your list holds losses. The trials that they belong to were asked for, {want}.",
-        ),
-        WrongAnswer(
-            "places in place of trials",
-            wrong.positions,
-            "{gave} are places in the dictionary, counted from 0. Its keys are the trials: {want}.",
-        ),
-        WrongAnswer("a sort that is not stable", wrong.unstable, hint="their losses are equal"),
-        WrongAnswer("writes into losses", wrong.writes, hint="changes `losses`"),
-    ),
+    wrong=wrong_answers("16.2", WRONG, reference),
     ranked=False,
 )
