@@ -4,7 +4,8 @@
 (Chen et al. 2016, section 4; Huang et al. 2019, section 2.3). The claim: the output; after forward
 nothing that was made inside `fn` is held any more, by whatever; `fn` runs once there and once on
 the way back; the gradients of the input and of what `fn` uses are right, dropout or not; and the
-random numbers that come afterwards are those that would have come anyway.
+random numbers that come afterwards are those that would have come anyway. Twenty ways to go wrong
+in as many places, each with its sentence, make this file long.
 """
 
 from __future__ import annotations

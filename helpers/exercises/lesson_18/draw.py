@@ -3,6 +3,7 @@
 `draw(ax, times)`: for each way that always arrived its mean and its 95 % interval by Student's t,
 on an axis that names seconds; for one that did not, in how many runs it arrived, as a text. The
 claim: these marks and these ends, and the ways' names; however they are drawn, across or upright.
+Each interval that people draw instead is told by its name: that makes this file long.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 `findings(times, ends) -> list[str]`: who was first by the median, the paired difference to the
 second with its interval and p, who ended best by the mean with the same, and who did not always
-arrive. The claim: the right names and numbers, rounded however they are, and no other numbers.
+arrive. The claim: the right names and numbers, rounded however they are, and no other numbers. The
+sentences may use any words, and so it takes many questions: that makes this file long.
 """
 
 from __future__ import annotations
@@ -100,19 +101,49 @@ def of_four(ask: Callable[[Facts, list[str]], Iterator[str]]) -> Look:
     return look
 
 
-def _begins_with(worth: Callable[[Sequence[float]], float], why: str) -> Look:
-    """Whether the first sentence begins with the way of the least worth, which is not first."""
+def _leaders(facts: Facts, at: int) -> tuple[Table, Any, str, str]:
+    """What the first and the third sentence rank, by what, and who comes first and second."""
+    if at == 0:
+        return facts.times, median, facts.first, facts.second
+    return facts.ends, mean, facts.best, facts.other
+
+
+def _begins_with(at: int, worth: Callable[[Sequence[float]], float], why: str) -> Look:
+    """Whether a sentence begins with the way of the least worth, which does not lead."""
 
     @of_four
     def look(facts: Facts, value: list[str]) -> Iterator[str]:
-        way = ranked({way: worth(each) for way, each in facts.times.items()})[0]
-        if way != facts.first and named(value[0], facts.times)[:1] == [way]:
-            yield (
-                f"the first sentence begins with {way}, {why}. By the smallest median it is "
-                f"{facts.first}."
-            )
+        table, by, leader, _ = _leaders(facts, at)
+        way = ranked({way: worth(each) for way, each in table.items()})[0]
+        if way != leader and named(value[at], facts.times)[:1] == [way]:
+            smallest = f"By the smallest {by.__name__} it is {leader}."
+            yield f"{WHAT[at]} begins with {way}, {why}. {smallest}"
 
     return look
+
+
+def _leads(at: int, least: str) -> Look:
+    """The right one first, and who came next. Ways of the very same number stand for each other.
+
+    least: what the right one has.
+    """
+
+    @of_four
+    def look(facts: Facts, value: list[str]) -> Iterator[str]:
+        table, worth, leader, other = _leaders(facts, at)
+        names = named(value[at], facts.times)
+        values = [worth(table[way]) for way in names]
+        if values[:1] != [worth(table[leader])]:
+            who = f"begins with {names[0]}" if names else "names no way"
+            yield f"{WHAT[at]} {who}; the smallest {least.format(leader)}."
+        if worth(table[other]) not in values[1:]:
+            yield f"{WHAT[at]} does not name {other}, which has the next {worth.__name__}."
+
+    return look
+
+
+first = _leads(0, "median has {}, which is first")
+best = _leads(2, "mean error at the end has {}")
 
 
 @of_four
@@ -128,27 +159,6 @@ def first_of_arrived(facts: Facts, value: list[str]) -> Iterator[str]:
                 "arrived had not been made. Their seconds are infinite, and count in the median: "
                 f"{right:.4g} s."
             )
-
-
-def _in_order(table: Table, worth: Any, names: Sequence[str], asked: Sequence[str]) -> int:
-    """How many of two ways stand in a sentence as asked: 0 where it begins with another one, 1
-    where the second is missing. Ways of the very same number stand for each other."""
-    values = [worth(table[way]) for way in names]
-    if values[:1] != [worth(table[asked[0]])]:
-        return 0
-    return 2 if worth(table[asked[1]]) in values[1:] else 1
-
-
-@of_four
-def first(facts: Facts, value: list[str]) -> Iterator[str]:
-    """The right one first, and who came next."""
-    names = named(value[0], facts.times)
-    found = _in_order(facts.times, median, names, (facts.first, facts.second))
-    who = f"begins with {names[0]}" if names else "names no way"
-    if found == 0:
-        yield f"the first sentence {who}; the smallest median has {facts.first}, which is first."
-    if found == 1:
-        yield f"the first sentence does not name {facts.second}, which has the next median."
 
 
 @of_four
@@ -219,29 +229,6 @@ def unpaired(facts: Facts, value: list[str]) -> Iterator[str]:
 
 
 @of_four
-def best_by_single(facts: Facts, value: list[str]) -> Iterator[str]:
-    """Who has the best single end."""
-    way = ranked({way: min(each) for way, each in facts.ends.items()})[0]
-    if way != facts.best and named(value[2], facts.times)[:1] == [way]:
-        yield (
-            f"the third sentence begins with {way}, which has the best single run at the end. By "
-            f"the smallest mean it is {facts.best}."
-        )
-
-
-@of_four
-def best(facts: Facts, value: list[str]) -> Iterator[str]:
-    """The right one, and who came next."""
-    names = named(value[2], facts.times)
-    found = _in_order(facts.ends, mean, names, (facts.best, facts.other))
-    who = f"begins with {names[0]}" if names else "names no way"
-    if found == 0:
-        yield f"the third sentence {who}; the smallest mean error at the end has {facts.best}."
-    if found == 1:
-        yield f"the third sentence does not name {facts.other}, which has the next mean."
-
-
-@of_four
 def lost(facts: Facts, value: list[str]) -> Iterator[str]:
     """Whose runs did not arrive, and how many."""
     for way, arrived in facts.arrived.items():
@@ -285,16 +272,21 @@ MISTAKES = (
     Mistake("no four sentences", shape),
     Mistake(
         "first by the mean",
-        _begins_with(mean, "which has the smallest mean, since a run of another one was held up"),
+        _begins_with(
+            0, mean, "which has the smallest mean, since a run of another one was held up"
+        ),
     ),
-    Mistake("first by the quickest run", _begins_with(min, "which has the quickest single run")),
+    Mistake("first by the quickest run", _begins_with(0, min, "which has the quickest single run")),
     Mistake("first where it arrived", first_of_arrived),
     Mistake("another one is first", first),
     Mistake("a difference with infinity", infinite),
     Mistake("without pairs", unpaired),
     Mistake("no interval", no_interval),
     Mistake("no p", no_p),
-    Mistake("the best single end", best_by_single),
+    Mistake(
+        "the best single end",
+        _begins_with(2, min, "which has the best single run at the end"),
+    ),
     Mistake("another one ended best", best),
     Mistake("lost runs are not told", lost),
     Mistake("numbers of no run", stray),
@@ -306,11 +298,6 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Names and numbers are right, and no others are there."""
     for look in (shape, first, infinite, best, missing, lost, stray):
         yield first_said(look, case, seen)
-
-
-def compared(case: Case, seen: Observation) -> Any:
-    """The sentences; in other words nobody says the same."""
-    return seen.values[0]
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -399,7 +386,6 @@ EXERCISE = Exercise(
     cases=cases,
     drive=says,
     claim=claim,
-    compared=compared,
     mistakes=MISTAKES,
     praise=praise,
     reference=reference,
