@@ -137,12 +137,14 @@ def not_the_sum(case: Case, seen: Observation) -> Iterator[str]:
     union, sums = union_in(case), sums_in(case)
     tolerance = 1e-6 if sums.dtype == np.float32 else 1e-12
     for rank, value in enumerate(seen.values):
-        rows, values = pair_of(value) or (None, None)
-        gave = f"{describe(rows)} and {describe(values)}"
-        if pair_of(value) is None:
+        pair = pair_of(value)
+        if pair is None:
             gave = describe(returned(returned(value)))
             yield f"rank {rank} returned {gave}: give the pair (rows, values)."
-        elif not (is_array(rows) and is_array(values)):
+            continue
+        rows, values = pair
+        gave = f"{describe(rows)} and {describe(values)}"
+        if not (is_array(rows) and is_array(values)):
             yield f"rank {rank} returned {gave}: give two tensors."
         elif rows.ndim != 1 or values.shape[:1] != rows.shape:
             yield f"rank {rank} gave {gave}: give (k,) rows and (k, width) values."
