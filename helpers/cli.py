@@ -117,6 +117,21 @@ def new(lesson: str, name: str, remove: bool) -> int:
 
 
 @course.command()
+@click.argument("what", type=click.Choice(["record", "compare", "passing"]))
+@click.argument("file", metavar="FILE")
+@click.argument("names", nargs=-1, metavar="[NN | NN.k]...")
+def verdicts(what: str, file: str, names: tuple[str, ...]) -> int:
+    """Record what every answer to an exercise is told, and compare after a change of its spec.
+
+    Answers are the course's own, the known wrong ones, right ones in another style, and mutants of
+    the course's own; with passing, those of them in FILE that no case catches.
+    """
+    from helpers.commands.verdicts import verdicts as run
+
+    return run(what, file, names)
+
+
+@course.command()
 @click.option("--check", is_flag=True, help="Change nothing; fail where something is out of step.")
 @click.option("--run", is_flag=True, help="Execute the solutions first and store their outputs.")
 @click.argument("lessons", nargs=-1, metavar="[NN]...")

@@ -8,16 +8,20 @@ their `EXERCISE`; the package says what the lesson builds. A file holds, in this
 1. `cases(seed)`: the inputs, as plain values and numpy arrays. Seed 0 is what the learner's check
    uses; every other seed is hidden. World sizes 1, 2, 3 and 5, the most telling case first: a hint
    is given for the first case that is wrong.
-2. `claim(case, seen)`: None where the observation is right, otherwise one plain sentence. This
-   alone decides. It tests what the exercise claims (bytes, messages, order), not only the values.
-3. The reference, with the name and the arguments that `helpers.algorithms` gives it.
-4. The wrong answers, those that people really write: `WrongAnswer(name, function, says)`. Each is
-   its own oracle (`known.py`): who does in a case what it does is told what it says. So write it as
-   the reference with one thing wrong. The name is shown without a case (by the grader), so it holds
-   no numbers of the case. Long ones stand beside, in `NAME_wrong.py`.
-5. `Mistake(name, look)` only for families that no single function stands for: deadlocks, time,
+2. `claim(case, seen)`: None where the observation is right, otherwise one plain sentence; or it
+   yields one sentence after the other, and the first decides. The case's name is put before it
+   (`spec.first_said`). This alone decides. It tests what the exercise claims (bytes, messages,
+   order), not only the values.
+3. `Mistake(name, look)` only for families that no single function stands for: deadlocks, time,
    missing waits, memory kept. They see what the answer did, never its source text.
-6. `EXERCISE = Exercise(...)`.
+4. The reference, with the name and the arguments that `helpers.algorithms` gives it.
+5. `WRONG`, the wrong answers that people really write, as a table of text (`table.py`): most are
+   patches of the reference, one thing exchanged. Each is its own oracle (`known.py`): who does in a
+   case what it does is told what it says. The name is shown without a case (by the grader), so it
+   holds no numbers of the case.
+6. `EXERCISE = Exercise(...)`, with `wrong=wrong_answers("NN.k", WRONG, reference, …)`.
+
+`./course verdicts` records what all answers are told, before a change, and compares after it.
 
 The learner's function runs elsewhere: a driver (`drives.py`) calls it for a case and hands back
 an `Observation`, plain values without behaviour. Drivers import nothing from the specs.

@@ -38,6 +38,10 @@ Row = tuple[str, str, str, int, str, str, str]  # number, kind, name, seed, stat
 Key = tuple[str, str, str, int]
 
 
+class GoesOn(Exception):
+    """An answer goes on in a thread of this process, which is to end."""
+
+
 def answers(exercise: Exercise) -> Iterator[tuple[str, str, Function]]:
     """All answers: the kind, the name, and the function."""
     yield "reference", "", exercise.reference
@@ -51,8 +55,10 @@ def answers(exercise: Exercise) -> Iterator[tuple[str, str, Function]]:
 
 
 def rows(exercise: Exercise, behind: int) -> Iterator[Row | None]:
-    """What each answer is told. behind: so many answers are not asked. None: the next one begins;
-    an answer that did not come to an end is the last."""
+    """What each answer is told. behind: so many answers are not asked. None: the next one begins.
+
+    Raises GoesOn behind a mutant that has not come to an end.
+    """
     table = Table(exercise)
     for at, (kind, name, function) in enumerate(answers(exercise)):
         if at < behind:
@@ -64,8 +70,7 @@ def rows(exercise: Exercise, behind: int) -> Iterator[Row | None]:
             hint = plain(found.hint)
             yield exercise.number, kind, name, seed, found.status, found.mistake, hint
             if kind == "mutant" and table.unended(function):
-                sys.stdout.flush()
-                os._exit(GOES_ON)
+                raise GoesOn
 
 
 def plain(hint: str) -> str:
@@ -100,8 +105,11 @@ def one(number: str, behind: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     out = os.fdopen(os.dup(1), "w", buffering=1)  # what answers print goes elsewhere
     os.dup2(2, 1)
-    for row in rows(find(number), behind):
-        out.write(json.dumps(row or [], ensure_ascii=False) + "\n")
+    try:
+        for row in rows(find(number), behind):
+            out.write(json.dumps(row or [], ensure_ascii=False) + "\n")
+    except GoesOn:
+        os._exit(GOES_ON)
 
 
 def of(names: Sequence[str]) -> list[str]:
