@@ -5,18 +5,19 @@ The claim: in float64 to 1e-12, with uneven shards too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from copy import deepcopy
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from helpers.algorithms.data_parallel.data_parallel import average_gradients as reference
+from helpers.algorithms.messages.collectives import reduce_naive
 from helpers.exercises.common import random_weights, rng
 from helpers.exercises.compare import all_close, close, count, listing, rounded, worlds
 from helpers.exercises.drives_training import on_gradients
 from helpers.exercises.lesson_03 import replicas as nets
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-12
 _LAYERS = (4, 6, 3)
@@ -34,7 +35,7 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Every rank has the big batch's gradients."""
     want = case.facts["want"]
     for rank, value in enumerate(seen.values):
@@ -42,13 +43,12 @@ def claim(case: Case, seen: Observation) -> str | None:
         if not all_close(got, want, _TOLERANCE):
             pairs = zip(got, want, strict=True)
             first = [close(g, w, _TOLERANCE) for g, w in pairs].index(False)
-            return (
-                f"{case.name}, rank {rank}'s gradient of parameter {first} is not that of one "
-                f"batch of all rows{_times(got, want) or rounded(got, want)}."
+            yield (
+                f"rank {rank}'s gradient of parameter {first} is not that of one batch of all rows"
+                f"{_times(got, want) or rounded(got, want)}."
             )
         if not all_close(value["weights"], case.facts["weights"], 0.0):
-            return f"{case.name}, rank {rank}'s weights changed: only gradients were to change."
-    return None
+            yield f"rank {rank}'s weights changed: only gradients were to change."
 
 
 def _times(got: list[np.ndarray], want: list[np.ndarray]) -> str:
@@ -65,54 +65,57 @@ def _only_rank_0(case: Case, seen: Observation) -> str | None:
     if case.ranks == 1 or right != [True] + [False] * (case.ranks - 1):
         return None
     return (
-        f"{case.name}, rank 0 has the average and the others have not: a reduce brings it to one "
-        "rank, and every replica takes the step. All-reduce."
+        "rank 0 has the average and the others have not: a reduce brings it to one rank, and every "
+        "replica takes the step. All-reduce."
     )
 
 
-Factor = Callable[[int, int, int], float]
+def reduce_only(comm: Any, model: Any, rows: int, total: int) -> None:
+    reference(comm, model, rows, total, reduce_naive)
 
 
-def _weighed(before: Factor, after: Factor = lambda rows, total, n: 1) -> Callable[..., None]:
-    """The reference with other factors before and after the sum, of rows, total and ranks."""
-
-    def average_gradients(comm: Any, model: Any, rows: int, total: int) -> None:
-        reference(comm, model, before(rows, total, comm.size), 1)
-        for parameter in model.parameters():
-            parameter.grad *= after(rows, total, comm.size)
-
-    return average_gradients
-
-
-_sums = _weighed(lambda rows, total, n: 1)
-_plain_mean = _weighed(lambda rows, total, n: 1 / n)
-_never_divides = _weighed(lambda rows, total, n: rows)
-_by_the_total = _weighed(lambda rows, total, n: 1 / total)
-_divides_twice = _weighed(lambda rows, total, n: rows / total / n)
-_whole = _weighed(lambda rows, total, n: rows // total)
-_after_the_sum = _weighed(lambda rows, total, n: 1, lambda rows, total, n: rows / total)
-
-
-def _nothing(comm: Any, model: Any, rows: int, total: int) -> None:
-    pass
-
-
-def _into_a_copy(comm: Any, model: Any, rows: int, total: int) -> None:
-    reference(comm, deepcopy(model), rows, total)
-
-
-def _reduce_only(comm: Any, model: Any, rows: int, total: int) -> None:
-    from helpers.algorithms.messages.collectives import reduce_naive
-
-    for parameter in model.parameters():
-        parameter.grad *= rows / total
-        reduce_naive(comm, parameter.grad)
-
-
-def _rank_0_alone(comm: Any, model: Any, rows: int, total: int) -> None:
-    if comm.rank == 0:
-        reference(comm, model, rows, total)
-
+WRONG = """
+reduce only
+    = reduce_only
+    ? a reduce brings it to one
+rank 0 alone
+    | model.parameters() => model.parameters() if comm.rank == 0 else ()
+    ? did not come
+sends nothing
+    | model.parameters() => ()
+    every rank still has its own gradients: nothing sent.
+own gradients unchanged
+    | parameter.grad = parameter.grad.contiguous().mul_(weight) => mean = parameter.grad * weight
+    | reduce(comm, parameter.grad) => reduce(comm, mean)
+    every rank still has its own gradients: no sum that was made is in `parameter.grad`.
+sums without dividing
+    | weight = rows / total => weight = 1
+    each rank summed: the gradients are about {n} times as large as one big batch's. Multiply by
+    rows / total before the sum; after it nothing is divided.
+every rank counts the same
+    | weight = rows / total => weight = 1 / comm.size
+    the ranks have {rows} rows and every rank counts the same: a row on a small shard counts for
+    more. Multiply by rows / total instead of 1 / N.
+never divides
+    | weight = rows / total => weight = rows
+    the gradients are {total} times too large: divide.
+divides by the total alone
+    | weight = rows / total => weight = 1 / total
+    the sum was divided by the total, but a rank's gradient is a mean over its rows already:
+    multiply it by rows / total before the sum.
+twice
+    | weight = rows / total => weight = rows / total / comm.size
+    the gradients are {n} times too small: rows / total is all.
+whole division
+    | weight = rows / total => weight = rows // total
+    every gradient is 0, as `rows // total` is, a division to whole numbers: a share is `rows /
+    total`.
+multiplies after the sum
+    | .mul_(weight) =>
+    | reduce(comm, parameter.grad) => reduce(comm, parameter.grad); parameter.grad *= weight
+    every rank multiplied the sum by its own share, {rows} of {total} rows, so the ranks differ:
+    multiply before the sum.
+"""
 
 EXERCISE = Exercise(
     number="03.2",
@@ -141,52 +144,5 @@ EXERCISE = Exercise(
         f"Passed on {worlds(cases)}: equal to one big batch to 12 digits, uneven shards too."
     ),
     reference=reference,
-    wrong=(
-        WrongAnswer("reduce only", _reduce_only, hint="a reduce brings it to one"),
-        WrongAnswer("rank 0 alone", _rank_0_alone, hint="did not come"),
-        WrongAnswer(
-            "sends nothing", _nothing, "every rank still has its own gradients: nothing sent."
-        ),
-        WrongAnswer(
-            "own gradients unchanged",
-            _into_a_copy,
-            "every rank still has its own gradients: no sum that was made is in `parameter.grad`.",
-        ),
-        WrongAnswer(
-            "sums without dividing",
-            _sums,
-            "each rank summed: the gradients are about {n} times as large as one big batch's. "
-            "Multiply by rows / total before the sum; after it nothing is divided.",
-        ),
-        WrongAnswer(
-            "every rank counts the same",
-            _plain_mean,
-            "the ranks have {rows} rows and every rank counts the same: a row on a small shard "
-            "counts for more. Multiply by rows / total instead of 1 / N.",
-        ),
-        WrongAnswer(
-            "never divides", _never_divides, "the gradients are {total} times too large: divide."
-        ),
-        WrongAnswer(
-            "divides by the total alone",
-            _by_the_total,
-            "the sum was divided by the total, but a rank's gradient is a mean over its rows "
-            "already: multiply it by rows / total before the sum.",
-        ),
-        WrongAnswer(
-            "twice", _divides_twice, "the gradients are {n} times too small: rows / total is all."
-        ),
-        WrongAnswer(
-            "whole division",
-            _whole,
-            "every gradient is 0, as `rows // total` is, a division to whole numbers: a share is "
-            "`rows / total`.",
-        ),
-        WrongAnswer(
-            "multiplies after the sum",
-            _after_the_sum,
-            "every rank multiplied the sum by its own share, {rows} of {total} rows, so the ranks "
-            "differ: multiply before the sum.",
-        ),
-    ),
+    wrong=wrong_answers("03.2", WRONG, reference, reduce_only),
 )

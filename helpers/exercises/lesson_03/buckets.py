@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator
 from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, listing
 from helpers.exercises.drives_kept import call_with_tensors
 from helpers.exercises.drives_split import changed, returned
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _LAYERS: tuple[tuple[list[int], int], ...] = (
     ([40, 8, 64, 16, 20, 4], 60),
@@ -39,24 +40,24 @@ def _got(seen: Observation) -> list[list[int]]:
     return [list(bucket) for bucket in returned(seen.values[0])]
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Exactly these buckets, in this order."""
-    if _got(seen) == case.facts["want"]:
-        return _used_up(case, seen)
     got, want = _got(seen), case.facts["want"]
     if len(got) > len(want):
-        return f"{case.name}, there is a bucket too many: {got} instead of {want}."
-    at = next((i for i, (g, w) in enumerate(zip(got, want, strict=False)) if g != w), len(got))
-    mine = got[at] if at < len(got) else "missing"
-    return f"{case.name}, bucket {at} is {mine}; it should be {want[at]}."
+        yield f"there is a bucket too many: {got} instead of {want}."
+    for at, bucket in enumerate(want):
+        if got[at : at + 1] != [bucket]:
+            mine = got[at] if at < len(got) else "missing"
+            yield f"bucket {at} is {mine}; it should be {bucket}."
+    yield _used_up(case, seen)
 
 
 def _used_up(case: Case, seen: Observation) -> str | None:
     if changed(seen.values[0]) is None:
         return None
     return (
-        f"{case.name}, `sizes` is another list afterwards: whoever called needs it still. Take "
-        "from a copy, `list(sizes)`, or count through the numbers."
+        "`sizes` is another list afterwards: whoever called needs it still. Take from a copy, "
+        "`list(sizes)`, or count through the numbers."
     )
 
 
@@ -73,34 +74,32 @@ def _lost(case: Case, seen: Observation) -> str:
 def _empty(case: Case, seen: Observation) -> str | None:
     if [] not in _got(seen):
         return None
-    return f"{case.name}, one bucket is empty. Open one only when there is a parameter for it."
+    return "one bucket is empty. Open one only when there is a parameter for it."
 
 
-def _closed_early(case: Case, seen: Observation) -> str | None:
+def _closed_early(case: Case, seen: Observation) -> Iterator[str]:
     sizes, limit = case.args[0]
     held = [sum(sizes[i] for i in bucket) for bucket in _got(seen)]
     if any(h > limit and len(b) > 1 for h, b in zip(held, _got(seen), strict=True)):
-        return None
+        return
     for this, (first, *_) in zip(held, _got(seen)[1:], strict=False):
         if this < limit < this + sizes[first]:
-            return (
-                f"{case.name}, a bucket was closed at {this} bytes, before the limit: a bucket "
-                f"takes one more parameter as long as it holds less than {limit} bytes."
+            yield (
+                f"a bucket was closed at {this} bytes, before the limit: a bucket takes one more "
+                f"parameter as long as it holds less than {limit} bytes."
             )
-    return None
 
 
-def _closed_late(case: Case, seen: Observation) -> str | None:
+def _closed_late(case: Case, seen: Observation) -> Iterator[str]:
     sizes, limit = case.args[0]
     for *others, last in _got(seen):
         before = sum(sizes[i] for i in others)
         if others and before >= limit:
-            return (
-                f"{case.name}, parameter {last} went into a bucket that held {before} bytes "
-                f"already: a bucket is closed once it holds {limit} bytes or more"
+            yield (
+                f"parameter {last} went into a bucket that held {before} bytes already: a bucket "
+                f"is closed once it holds {limit} bytes or more"
                 f"{' (≥, not >)' if before == limit else ''}."
             )
-    return None
 
 
 def _not_lists(case: Case, seen: Observation) -> str | None:
@@ -109,85 +108,75 @@ def _not_lists(case: Case, seen: Observation) -> str | None:
         type(b) in (list, tuple) and all(type(i) is int for i in b) for b in got
     ):
         return None
-    return f"{case.name}, you returned {describe(got)}: return a list of lists of whole numbers."
+    return f"you returned {describe(got)}: return a list of lists of whole numbers."
 
 
-def _last_first(sizes: list[int]) -> Iterable[int]:
-    return reversed(range(len(sizes)))
-
-
-def _buckets(
-    order: Callable[[list[int]], Iterable[int]] = _last_first,
-    full: Callable[[int, int, int], bool] = lambda held, size, limit: held >= limit,
-    carried: Callable[[int, int], int] = lambda held, limit: 0,
-) -> Callable[[list[int], int], Any]:
-    """The course's own, or the parameters in another order, or buckets that are full otherwise:
-    of the bytes that a bucket holds, those of the next parameter, and the limit. carried: what a
-    full bucket hands on to the count of the next one."""
-
-    def make_buckets(sizes: list[int], limit: int) -> list[list[int]]:
-        found: list[list[int]] = []
-        held = 0
-        for number in order(sizes):
-            if not found or full(held, sizes[number], limit):
-                found.append([])
-                held = carried(held, limit)
-            found[-1].append(number)
-            held += sizes[number]
-        return found
-
-    return make_buckets
-
-
-def _but(change: Callable[[list[list[int]], list[int], int], Any]) -> Callable[..., Any]:
-    """The reference whose buckets are then changed. change: of them, the sizes and the limit."""
-    return lambda sizes, limit: change(reference(sizes, limit), sizes, limit)
-
-
-def _order_by_size(sizes: list[int]) -> list[int]:
-    return sorted(range(len(sizes)), key=lambda i: -sizes[i])
-
-
-reference = _buckets()
-_only_above = _buckets(full=lambda held, size, limit: held > limit)
-_never_above = _buckets(full=lambda held, size, limit: held + size > limit)
-_carries_on = _buckets(carried=lambda held, limit: max(held - limit, 0))
-_never_empty = _buckets(carried=lambda held, limit: held)
-_forward = _buckets(lambda sizes: range(len(sizes)))
-_largest_first = _buckets(_order_by_size)
-_smallest_first = _buckets(lambda sizes: _order_by_size(sizes)[::-1])
-_counts_to_one = _buckets(lambda sizes: range(len(sizes) - 1, 0, -1))
-_turned_inside = _but(lambda found, sizes, limit: [bucket[::-1] for bucket in found])
-_from_the_end = _but(lambda found, sizes, limit: [[len(sizes) - 1 - i for i in b] for b in found])
-_bytes_for_numbers = _but(lambda found, sizes, limit: [[sizes[i] for i in b] for b in found])
-_looks_sizes_up = _but(
-    lambda found, sizes, limit: [[sizes.index(sizes[i]) for i in b] for b in found]
-)
-_only_the_full = _but(
-    lambda found, sizes, limit: [b for b in found if sum(sizes[i] for i in b) >= limit]
-)
-_opens_one_more = _but(
-    lambda found, sizes, limit: (
-        [*found, []] if not found or sum(sizes[i] for i in found[-1]) >= limit else found
-    )
-)
-_one_flat_list = _but(lambda found, sizes, limit: [i for bucket in found for i in bucket])
-
-
-def _uses_sizes_up(sizes: list[int], limit: int) -> Any:
-    found = reference(sizes, limit)
-    sizes.clear()
+def reference(sizes: list[int], limit: int) -> list[list[int]]:
+    """The course's own."""
+    found: list[list[int]] = []
+    held = 0
+    for number in reversed(range(len(sizes))):
+        if not found or held >= limit:
+            found.append([])
+            held = 0
+        found[-1].append(number)
+        held += sizes[number]
     return found
 
 
-_FROM_0 = (
-    "there is a bucket too many, {got}: bytes of a bucket that is closed are counted in the next "
-    "one. Each begins at 0, also where the one before held more than the limit."
-)
-_SORTED = (
-    "the parameters are sorted by size. A bucket can start when its last gradient is there, so its "
-    "members must follow each other in backward: last first."
-)
+WRONG = """
+one flat list
+    | return found => return [number for bucket in found for number in bucket]
+    ? return a list of lists
+uses up sizes
+    | return found => sizes.clear(); return found
+    ? another list afterwards
+never above
+    | held >= limit => held + sizes[number] > limit
+    ? before the limit
+only above
+    | held >= limit => held > limit
+    ? (≥, not >)
+leaves an empty one
+    | return found => return found if found and held < limit else [*found, []]
+    ? one bucket is empty
+carries the rest on
+    | found.append([]) held = 0 => found.append([]); held = max(held - limit, 0)
+    ! from_0
+never counts anew
+    | found.append([]) held = 0 => found.append([])
+    ! from_0
+bytes for numbers
+    | append(number) => append(sizes[number])
+    the groups are right, and hold the parameters' bytes: a bucket lists their numbers.
+looks sizes up
+    | append(number) => append(sizes.index(sizes[number]))
+    {got} names the first parameter of a size for all that are as large, as `sizes.index(…)` does:
+    count the numbers along.
+loses it
+    | return found => return [b for b in found if sum(sizes[i] for i in b) >= limit]
+    {lost} in no bucket: the last one is kept, full or not.
+loses the first parameter
+    | reversed(range(len(sizes))) => range(len(sizes) - 1, 0, -1)
+    {lost} in no bucket: your count ends before it. `reversed(range(n))` ends with 0.
+numbered from the end
+    | append(number) => append(len(sizes) - 1 - number)
+    the groups are right and the numbers count from the end, as those of
+    `enumerate(reversed(sizes))` do: parameter 0 is the first of `sizes`.
+turned round inside a bucket
+    | append(number) => insert(0, number)
+    the right parameters share a bucket, in another order: {got}. Inside a bucket too the last one
+    comes first.
+forward
+    | reversed(range(len(sizes))) => range(len(sizes))
+    bucket 0 starts with parameter 0. Take the last one first.
+sorted by size
+    | reversed(range(len(sizes))) => sorted(range(len(sizes)), key=lambda i: -sizes[i])
+    ! by_size
+sorted by size, the smallest first
+    | reversed(range(len(sizes))) => sorted(range(len(sizes)), key=lambda i: -sizes[i])[::-1]
+    ! by_size
+"""
 
 EXERCISE = Exercise(
     number="03.4",
@@ -214,50 +203,14 @@ EXERCISE = Exercise(
     numbers=lambda case, seen: {"got": _got(seen), "lost": _lost(case, seen)},
     praise=lambda cases, seen: f"Passed: {cases[0].name.lower()} the buckets are {_got(seen[0])}.",
     reference=reference,
-    wrong=(
-        WrongAnswer("one flat list", _one_flat_list, hint="return a list of lists"),
-        WrongAnswer("uses up sizes", _uses_sizes_up, hint="another list afterwards"),
-        WrongAnswer("never above", _never_above, hint="before the limit"),
-        WrongAnswer("only above", _only_above, hint="(≥, not >)"),
-        WrongAnswer("leaves an empty one", _opens_one_more, hint="one bucket is empty"),
-        WrongAnswer("carries the rest on", _carries_on, _FROM_0),
-        WrongAnswer("never counts anew", _never_empty, _FROM_0),
-        WrongAnswer(
-            "bytes for numbers",
-            _bytes_for_numbers,
-            "the groups are right, and hold the parameters' bytes: a bucket lists their numbers.",
-        ),
-        WrongAnswer(
-            "looks sizes up",
-            _looks_sizes_up,
-            "{got} names the first parameter of a size for all that are as large, as "
-            "`sizes.index(…)` does: count the numbers along.",
-        ),
-        WrongAnswer(
-            "loses it", _only_the_full, "{lost} in no bucket: the last one is kept, full or not."
-        ),
-        WrongAnswer(
-            "loses the first parameter",
-            _counts_to_one,
-            "{lost} in no bucket: your count ends before it. `reversed(range(n))` ends with 0.",
-        ),
-        WrongAnswer(
-            "numbered from the end",
-            _from_the_end,
-            "the groups are right and the numbers count from the end, as those of "
-            "`enumerate(reversed(sizes))` do: parameter 0 is the first of `sizes`.",
-        ),
-        WrongAnswer(
-            "turned round inside a bucket",
-            _turned_inside,
-            "the right parameters share a bucket, in another order: {got}. Inside a bucket too the "
-            "last one comes first.",
-        ),
-        WrongAnswer(
-            "forward", _forward, "bucket 0 starts with parameter 0. Take the last one first."
-        ),
-        WrongAnswer("sorted by size", _largest_first, _SORTED),
-        WrongAnswer("sorted by size, the smallest first", _smallest_first, _SORTED),
+    wrong=wrong_answers(
+        "03.4",
+        WRONG,
+        reference,
+        from_0="there is a bucket too many, {got}: bytes of a bucket that is closed are counted in "
+        "the next one. Each begins at 0, also where the one before held more than the limit.",
+        by_size="the parameters are sorted by size. A bucket can start when its last gradient is "
+        "there, so its members must follow each other in backward: last first.",
     ),
     ranked=False,
 )

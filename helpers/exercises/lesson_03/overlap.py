@@ -2,22 +2,25 @@
 
 The claim: results as for one big batch; one sum a bucket and step, on the communication thread, as
 soon as the bucket is full; backward, of 1 ms a layer, never waits; and nothing of a step is kept.
+What makes this file long are 26 wrong answers, most of which a family tells.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
 import numpy as np
+import torch
 
 from helpers.exercises.common import random_weights, rng
 from helpers.exercises.compare import all_close, count, in_single_precision, worlds
 from helpers.exercises.drives_training import on_hooks
 from helpers.exercises.lesson_03 import overlap_timing as timing
-from helpers.exercises.lesson_03 import overlap_wrong as wrong
 from helpers.exercises.lesson_03.replicas import descend
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
+from helpers.exercises.table import wrong_answers
 from helpers.exercises.trouble import waits
 
 _LAYERS = (4, 8, 6, 2)
@@ -62,19 +65,19 @@ def _elements(case: Case) -> list[int]:
     return [sum(weights[i].size for i in group) for group in groups]
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Right weights; a sum a bucket, begun on its thread during backward; nothing kept."""
     if not all(v["finish"] for v in seen.values):
-        return f"{case.name}, `overlap` did not return a function."
+        yield "`overlap` did not return a function."
     want = case.facts["want"]
     if not all(all_close(v["weights"], want, _TOLERANCE) for v in seen.values):
-        return f"{case.name}, the weights are not those of one big batch after training."
-    if case.ranks == 1:
-        return None
-    return _one_a_bucket(case, seen) or timing.claim(case, seen) or _keeps(case, seen)
+        yield "the weights are not those of one big batch after training."
+    if case.ranks > 1:
+        for look in (_one_a_bucket, timing.claim, _keeps):
+            yield first_said(look, case, seen)
 
 
-def _one_a_bucket(case: Case, seen: Observation) -> str | None:
+def _one_a_bucket(case: Case, seen: Observation) -> Iterator[str]:
     """A rank that makes another number of sums in a step than there are buckets."""
     wanted, singly = sorted(_elements(case)), sorted(w.size for w in case.args[0][0])
     for rank, step in product(range(case.ranks), range(len(case.args[0][1]))):
@@ -90,23 +93,21 @@ def _one_a_bucket(case: Case, seen: Observation) -> str | None:
             elif not made:
                 why = "the hooks that `overlap` sets start one for each, from step 0 on."
             sums = f"{count(len(made), 'sum')} in step {step}, for {len(wanted)} buckets"
-            return f"{case.name}, rank {rank} made {sums}: {why}"
-    return None
+            yield f"rank {rank} made {sums}: {why}"
 
 
-def _keeps(case: Case, seen: Observation) -> str | None:
+def _keeps(case: Case, seen: Observation) -> Iterator[str]:
     for rank, value in enumerate(seen.values):
         if value["kept"]:
-            return (
-                f"{case.name}, rank {rank} still holds at the end what step 0 has summed: finish() "
-                "lets go of what it has written back, `started.clear()`."
+            yield (
+                f"rank {rank} still holds at the end what step 0 has summed: finish() lets go of "
+                "what it has written back, `started.clear()`."
             )
         if value["grows"]:
-            return (
-                f"{case.name}, rank {rank}'s parameters are in one more place after each step: a "
-                "list that hooks fill, and that nobody clears, grows for ever."
+            yield (
+                f"rank {rank}'s parameters are in one more place after each step: a list that "
+                "hooks fill, and that nobody clears, grows for ever."
             )
-    return None
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -123,7 +124,7 @@ def _raised(name: str, piece: str, words: str) -> Mistake:
     def look(case: Case, seen: Observation) -> str | None:
         if seen.trouble != "failed" or piece not in seen.text:
             return None
-        return f"{case.name}, rank {seen.rank}{words.format(text=seen.text)}"
+        return f"rank {seen.rank}{words.format(text=seen.text)}"
 
     return Mistake(name, look, unfinished=True)
 
@@ -132,8 +133,7 @@ def _some_do_not_come(case: Case, seen: Observation) -> str | None:
     if not seen.waiting:
         return None
     return (
-        f"{case.name}, the buckets never meet: {waits(seen)}. Every rank starts every "
-        "bucket, in the same order."
+        f"the buckets never meet: {waits(seen)}. Every rank starts every bucket, in the same order."
     )
 
 
@@ -143,8 +143,8 @@ def _does_not_wait(case: Case, seen: Observation) -> str | None:
     if case.ranks == 1 or not begun or not done < buckets < len(seen.values[0]["sums"]):
         return None
     return (
-        f"{case.name}, {done} of {buckets} sums were through when finish() returned, and the step "
-        "was taken with what was still being summed: finish() waits for every request."
+        f"{done} of {buckets} sums were through when finish() returned, and the step was taken "
+        "with what was still being summed: finish() waits for every request."
     )
 
 
@@ -152,15 +152,141 @@ def _rounded(case: Case, seen: Observation) -> str | None:
     if not all(in_single_precision(v["weights"], case.facts["want"]) for v in seen.values):
         return None
     return (
-        f"{case.name}, the weights are those of one big batch to seven digits only, as with a "
-        "`flat` in float32, which `torch.zeros` makes: `torch.cat` takes the gradients' type."
+        "the weights are those of one big batch to seven digits only, as with a `flat` in float32, "
+        "which `torch.zeros` makes: `torch.cat` takes the gradients' type."
     )
 
 
-_TWO_ORDERS = (
-    "parameters got each other's gradients: `flat` is put together in one order and taken apart in "
-    "another. Gradients come in any order: put them together, too, in that of the bucket."
-)
+def reference(comm: Any, buckets: Any, reduce: Any) -> Callable[[], None]:
+    """The course's own."""
+    arrived = [0] * len(buckets)
+    started: list[tuple[Any, Any, Any]] = []
+
+    def start(number: int) -> None:
+        bucket = buckets[number]
+        flat = torch.cat([p.grad.reshape(-1) for p in bucket])
+        started.append((bucket, flat, comm.background(reduce, flat)))
+
+    def put(bucket: Any, flat: Any) -> None:
+        parts = flat.split([p.numel() for p in bucket])
+        for parameter, part in zip(bucket, parts, strict=True):
+            parameter.grad = (part / comm.size).reshape(parameter.shape)
+
+    def hook(number: int) -> Callable[[Any], None]:
+        def arrive(parameter: Any) -> None:
+            arrived[number] += 1
+            if arrived[number] == len(buckets[number]):
+                start(number)
+
+        return arrive
+
+    for number, bucket in enumerate(buckets):
+        for parameter in bucket:
+            parameter.register_post_accumulate_grad_hook(hook(number))
+
+    def finish() -> None:
+        arrived[:] = [0] * len(buckets)
+        for bucket, flat, request in started:
+            request.wait()
+            put(bucket, flat)
+        started.clear()
+
+    return finish
+
+
+WRONG = """
+no function
+    | return finish => return None
+    `overlap` gave nothing to call: return `finish`.
+sums
+    | part / comm.size => part
+    the steps were {n} times too long: divide the sum by the ranks.
+steps with its own gradients
+    | put(bucket, flat) =>
+    the buckets were summed, but every rank stepped with its own gradients: finish() puts the
+    average back into every `.grad`.
+writes back in the hook
+    | put(bucket, flat) =>
+    | comm.background(reduce, flat))) => comm.background(reduce, flat))); put(bucket, flat)
+    every rank stepped with its own gradients, divided by {n}: the sum is in `flat` once
+    `request.wait()` has returned, in finish().
+joined as they come
+    | arrived[number] += 1 => arrived[number] += 1; parameter.came = arrived[number]
+    | [p.grad.reshape(-1) for p in bucket]
+        => [p.grad.reshape(-1) for p in sorted(bucket, key=lambda p: p.came)]
+    ! two_orders
+parted as they come
+    | arrived[number] += 1 => arrived[number] += 1; parameter.came = arrived[number]
+    | parts = flat => bucket = sorted(bucket, key=lambda p: p.came); parts = flat
+    ! two_orders
+a call for a function
+    | comm.background(reduce, flat) => comm.background(reduce(comm, flat), flat)
+    ? takes the function itself
+waits for a sum
+    | comm.background(reduce, flat) => reduce(comm, flat)
+    ? is no request
+first gradient
+    | == len(buckets[number]) => == 1
+    ? not there yet (None)
+rank 0 alone
+    | if arrived => if comm.rank == 0 and arrived
+    ? the buckets never meet
+waits in the hook
+    | comm.background(reduce, flat))) => comm.background(reduce, flat))); started[-1][2].wait()
+    ? waiting is for finish()
+waits for the last one
+    | started.append( => [last.wait() for *_, last in started[-1:]]; started.append(
+    ? sums queue up
+does not wait
+    | request.wait() =>
+    ? still being summed
+starts twice
+    | started.append( => comm.background(reduce, flat.clone()); started.append(
+    ? start a bucket once
+first step only
+    | arrived[:] = [0] * len(buckets) =>
+    ? start again at every step
+no hooks
+    | parameter.register_post_accumulate_grad_hook(hook(number)) => pass
+    ? hooks that `overlap` sets
+on its own thread
+    | comm.background(reduce, flat) => reduce(comm, flat)
+    | request.wait() =>
+    ? computes nothing meanwhile
+one sum for each
+    | arrived = => buckets = [[p] for bucket in buckets for p in bucket]; arrived =
+    ? gradients into one flat
+one sum for everything
+    | arrived = => buckets = [[p for bucket in buckets for p in bucket]]; arrived =
+    ? of all its gradients
+clears nothing
+    | started.clear() =>
+    ? `started.clear()`
+a list that grows
+    | arrived = => come: list[Any] = []; arrived =
+    | arrived[number] += 1 => arrived[number] += 1; come.append(parameter)
+    ? grows for ever
+flat in float32
+    | for p in bucket]) started => for p in bucket]).float(); started
+    | .reshape(parameter.shape) => .reshape(parameter.shape).to(parameter.dtype)
+    ? to seven digits only
+after backward
+    | if arrived[number] == len(buckets[number]): start(number) => pass
+    | arrived[:] = => [start(n) for n in range(len(started), len(buckets))]; arrived[:] =
+    ? has ended is too late
+counts no more
+    | arrived[:] = [0] * len(buckets) => [start(n) for n in range(len(started), len(buckets))]
+    ? has to begin anew
+hooks on rank 0 alone
+    | if arrived => if comm.rank == 0 and arrived
+    | arrived[:] = => [start(n) for n in range(len(started), len(buckets))]; arrived[:] =
+    ? belong on every rank
+with the next bucket
+    | if arrived[number] == len(buckets[number]): start(number)
+        => if number and arrived[number] == 1: start(number - 1)
+    | arrived[:] = => [start(n) for n in range(len(started), len(buckets))]; arrived[:] =
+    ? first one comes too late
+"""
 
 EXERCISE = Exercise(
     number="03.5",
@@ -216,48 +342,14 @@ EXERCISE = Exercise(
         f"starts at {_sums(seen[0], 0, 0)[0][0] * 1e3:.1f} ms, and backward ends at "
         f"{seen[0].values[0]['ends'][0] * 1e3:.1f} ms."
     ),
-    reference=wrong.reference,
-    wrong=(
-        WrongAnswer(
-            "no function", wrong.no_finish, "`overlap` gave nothing to call: return `finish`."
-        ),
-        WrongAnswer(
-            "sums", wrong.sums, "the steps were {n} times too long: divide the sum by the ranks."
-        ),
-        WrongAnswer(
-            "steps with its own gradients",
-            wrong.not_written_back,
-            "the buckets were summed, but every rank stepped with its own gradients: finish() puts "
-            "the average back into every `.grad`.",
-        ),
-        WrongAnswer(
-            "writes back in the hook",
-            wrong.written_at_once,
-            "every rank stepped with its own gradients, divided by {n}: the sum is in `flat` once "
-            "`request.wait()` has returned, in finish().",
-        ),
-        WrongAnswer("joined as they come", wrong.joined_as_they_come, _TWO_ORDERS),
-        WrongAnswer("parted as they come", wrong.parted_as_they_come, _TWO_ORDERS),
-        WrongAnswer("a call for a function", wrong.calls_it, hint="takes the function itself"),
-        WrongAnswer("waits for a sum", wrong.waits_for_a_sum, hint="is no request"),
-        WrongAnswer("first gradient", wrong.first_gradient, hint="not there yet (None)"),
-        WrongAnswer("rank 0 alone", wrong.rank_0_alone, hint="the buckets never meet"),
-        WrongAnswer("waits in the hook", wrong.waits_in_the_hook, hint="waiting is for finish()"),
-        WrongAnswer("waits for the last one", wrong.waits_for_the_last, hint="sums queue up"),
-        WrongAnswer("does not wait", wrong.does_not_wait, hint="still being summed"),
-        WrongAnswer("starts twice", wrong.starts_twice, hint="start a bucket once"),
-        WrongAnswer("first step only", wrong.first_step_only, hint="start again at every step"),
-        WrongAnswer("no hooks", wrong.no_hooks, hint="hooks that `overlap` sets"),
-        WrongAnswer("on its own thread", wrong.own_thread, hint="computes nothing meanwhile"),
-        WrongAnswer("one sum for each", wrong.each_parameter, hint="gradients into one flat"),
-        WrongAnswer("one sum for everything", wrong.one_for_all, hint="of all its gradients"),
-        WrongAnswer("clears nothing", wrong.clears_nothing, hint="`started.clear()`"),
-        WrongAnswer("a list that grows", wrong.list_grows, hint="grows for ever"),
-        WrongAnswer("flat in float32", wrong.in_float32, hint="to seven digits only"),
-        WrongAnswer("after backward", wrong.after_backward, hint="has ended is too late"),
-        WrongAnswer("counts no more", wrong.counts_no_more, hint="has to begin anew"),
-        WrongAnswer("hooks on rank 0 alone", wrong.hooks_on_rank_0, hint="belong on every rank"),
-        WrongAnswer("with the next bucket", wrong.with_the_next, hint="first one comes too late"),
+    reference=reference,
+    wrong=wrong_answers(
+        "03.5",
+        WRONG,
+        reference,
+        two_orders="parameters got each other's gradients: `flat` is put together in one order and "
+        "taken apart in another. Gradients come in any order: put them together, too, in that of "
+        "the bucket.",
     ),
     figure=0,
     unseen={"grows": "lists in which parameters come once more with every step"},

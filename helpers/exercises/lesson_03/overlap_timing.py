@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from helpers.exercises.spec import Case, Observation
+from helpers.exercises.spec import Case, Observation, first_said
 
 SECONDS = 1e-3
 _EPS = 1e-9
@@ -51,13 +51,12 @@ def _events(seen: Observation, rank: int, lane: int) -> list[Any]:
     return [e for e in seen.events if e.rank == rank and e.lane == lane]
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """No backward waits, each overlaps with a sum, and every bucket starts when it is full."""
-    looks = (own_thread, waits_in_the_hook, no_overlap, late)
-    said = next((words for look in looks if (words := look(case, seen))), None)
-    if said is None and len([*_backwards(case, seen)]) != case.ranks * len(case.args[0][1]):
-        return f"{case.name}, backward computed something else than the layers."
-    return said
+    for look in (own_thread, waits_in_the_hook, no_overlap, late):
+        yield first_said(look, case, seen)
+    if len([*_backwards(case, seen)]) != case.ranks * len(case.args[0][1]):
+        yield "backward computed something else than the layers."
 
 
 def own_thread(case: Case, seen: Observation) -> str | None:
@@ -65,22 +64,20 @@ def own_thread(case: Case, seen: Observation) -> str | None:
     if case.ranks == 1 or _beside(case, seen):
         return None
     return (
-        f"{case.name}, the sums ran on the rank's own thread, which computes nothing meanwhile: "
-        "hand each, in its hook, to the communication thread, `comm.background(reduce, flat)`."
+        "the sums ran on the rank's own thread, which computes nothing meanwhile: hand each, in "
+        "its hook, to the communication thread, `comm.background(reduce, flat)`."
     )
 
 
-def waits_in_the_hook(case: Case, seen: Observation) -> str | None:
+def waits_in_the_hook(case: Case, seen: Observation) -> Iterator[str]:
     """A backward that takes longer than its layers do."""
     computing = SECONDS * _layers(case)
     for rank, step, start, end in _backwards(case, seen):
         if end - start > computing + _EPS:
-            return (
-                f"{case.name}, rank {rank}'s backward of step {step} computes for "
-                f"{computing * 1e3:.1f} ms and took {(end - start) * 1e3:.1f} ms: it waited. "
-                f"{_how_to_wait(case)}"
+            yield (
+                f"rank {rank}'s backward of step {step} computes for {computing * 1e3:.1f} ms and "
+                f"took {(end - start) * 1e3:.1f} ms: it waited. {_how_to_wait(case)}"
             )
-    return None
 
 
 def _how_to_wait(case: Case) -> str:
@@ -92,18 +89,16 @@ def _how_to_wait(case: Case) -> str:
     return "A hook only starts the sum and keeps the request; the waiting is for finish()."
 
 
-def no_overlap(case: Case, seen: Observation) -> str | None:
+def no_overlap(case: Case, seen: Observation) -> Iterator[str]:
     """A backward in which no sum starts, though some are made."""
     for rank, step, start, end in _backwards(case, seen):
         sums = [e.start for e in _events(seen, rank, lane=1) if e.start >= start]
-        if not sums or sums[0] < end:
-            continue
-        return (
-            f"{case.name}, rank {rank}'s first all-reduce of step {step} starts "
-            f"{(sums[0] - start) * 1e3:.2f} ms into its backward, which takes "
-            f"{(end - start) * 1e3:.2f} ms: nothing overlaps. {_why(rank, step)}"
-        )
-    return None
+        if sums and sums[0] >= end:
+            yield (
+                f"rank {rank}'s first all-reduce of step {step} starts "
+                f"{(sums[0] - start) * 1e3:.2f} ms into its backward, which takes "
+                f"{(end - start) * 1e3:.2f} ms: nothing overlaps. {_why(rank, step)}"
+            )
 
 
 def _why(rank: int, step: int) -> str:
@@ -114,7 +109,7 @@ def _why(rank: int, step: int) -> str:
     return "Start a bucket in the hook of its last gradient: when backward has ended is too late."
 
 
-def late(case: Case, seen: Observation) -> str | None:
+def late(case: Case, seen: Observation) -> Iterator[str]:
     """A bucket that does not start when it is full; on slow links one may queue behind another."""
     for rank, step, start, _ in _backwards(case, seen) if not _is_slow(case) else ():
         begun = [e.start - start for e in _events(seen, rank, lane=1)]
@@ -122,9 +117,8 @@ def late(case: Case, seen: Observation) -> str | None:
             # The parameters of layer k are 2k and 2k + 1, and the last layer comes first.
             full = SECONDS * (_layers(case) - min(group) // 2)
             if not any(full - _EPS <= each < full + SECONDS / 2 for each in begun):
-                return (
-                    f"{case.name}, rank {rank} has bucket {number} full {full * 1e3:.0f} ms into "
-                    f"backward of step {step}, and no sum starts then: start it in the hook of its "
-                    "last gradient; the next bucket's first one comes too late."
+                yield (
+                    f"rank {rank} has bucket {number} full {full * 1e3:.0f} ms into backward of "
+                    f"step {step}, and no sum starts then: start it in the hook of its last "
+                    "gradient; the next bucket's first one comes too late."
                 )
-    return None

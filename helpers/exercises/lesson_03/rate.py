@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import describe, number, short
 from helpers.exercises.drives_training import over_steps
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-6
 
@@ -30,17 +31,15 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The rate at every step, to six digits, which float32 has too."""
     steps = case.args[0][0]
     for step, got, want in zip(steps, seen.values[0], case.facts["want"], strict=True):
         rate = number(got)
         if rate is None:
-            return f"{case.name}, step {step} gave {describe(got)}; a number was asked for."
-        if not abs(rate - want) <= _TOLERANCE * abs(want):  # so that NaN is wrong too
-            said = f"{case.name}, the rate at step {step} is {short(rate)}"
-            return f"{said}; it should be {short(want)}."
-    return None
+            yield f"step {step} gave {describe(got)}; a number was asked for."
+        elif not abs(rate - want) <= _TOLERANCE * abs(want):  # so that NaN is wrong too
+            yield f"the rate at step {step} is {short(rate)}; it should be {short(want)}."
 
 
 _no_division = fails_with(
@@ -57,51 +56,54 @@ def reference(step: int, base: float, times: int, warmup: int) -> float:
     return linear_scaling(base, times) * gradual_warmup(warmup, times)(step)
 
 
-def _grown(
-    grown: Callable[[int, int], float] = lambda step, warmup: min(1.0, step / warmup),
-    least: float = 1.0,
-    most: Callable[[int], float] = lambda times: times,
-    at_once: Callable[[int], float] = lambda times: times,
-) -> Callable[[int, float, int, int], float]:
-    """The reference with a part exchanged. grown: the part of the growth that is done at a step.
-    least, most: times base, before and after it. at_once: times base, without warmup."""
-
-    def learning_rate(step: int, base: float, times: int, warmup: int) -> float:
-        if not warmup:
-            return base * at_once(times)
-        return base * (least + (most(times) - least) * grown(step, warmup))
-
-    return learning_rate
+def plain(step: int, base: float, times: int, warmup: int) -> float:
+    """The same in two lines."""
+    grown = min(1.0, step / warmup) if warmup else 1.0
+    return base * (1 + (times - 1) * grown)
 
 
-_from_zero = _grown(least=0.0)
-_late_by_one = _grown(lambda step, warmup: min(1.0, (step + 1) / warmup))
-_a_step_longer = _grown(lambda step, warmup: min(1.0, step / (warmup + 1)))
-_a_step_shorter = _grown(lambda step, warmup: min(1.0, step / max(warmup - 1, 1)))
-_jumps = _grown(lambda step, warmup: step >= warmup)
-_never_stops = _grown(lambda step, warmup: step / warmup)
-_root = _grown(most=lambda times: times**0.5, at_once=lambda times: times**0.5)
-_at_once = _grown(lambda step, warmup: 1.0)
-_base_without_warmup = _grown(at_once=lambda times: 1.0)
-
-
-def _no_scaling(step: int, base: float, times: int, warmup: int) -> float:
-    return reference(step, base, times, warmup) / times
-
-
-def _by_factors(step: int, base: float, times: int, warmup: int) -> float:
-    return base * times ** min(1.0, step / warmup if warmup else 1.0)
-
-
-def _at_least_a_step(step: int, base: float, times: int, warmup: int) -> float:
-    return reference(step, base, times, max(warmup, 1))
-
-
-def _divides_by_warmup(step: int, base: float, times: int, warmup: int) -> float:
-    return base + (base * times - base) * min(1.0, step / warmup)
-
-
-_AT_WARMUP = "the warmup is a step too long or too short: {scaled} is reached at step {warmup}."
+WRONG = """
+divides by zero
+    | if warmup else 1.0 =>
+    ? nothing to divide by
+from zero
+    | (1 + (times - 1) * grown) => times * grown
+    the rate starts at 0, where nothing happens: start at {base}.
+ahead
+    | step / warmup => (step + 1) / warmup
+    the rate is a step ahead: step / warmup, and {base} at step 0.
+a step longer
+    | step / warmup => step / (warmup + 1)
+    ! at_warmup
+a step shorter
+    | step / warmup => step / max(warmup - 1, 1)
+    ! at_warmup
+not scaled without warmup
+    | else 1.0 => else 0.0
+    the rate is {base} throughout: without warmup it is {scaled} from step 0 on.
+a step of warmup at least
+    | step / warmup) if warmup else 1.0 => step / max(warmup, 1))
+    step 0 has {base}, as if there were one step of warmup, `max(warmup, 1)`. Without any, step 0
+    has {scaled} already.
+no warmup
+    | step / warmup => 1.0
+    the rate is {scaled} from step 0 on: it starts at {base}, and grows.
+factors
+    | (1 + (times - 1) * grown) => times**grown
+    the rate grows by equal factors, and not by equal amounts.
+not scaled
+    | base * => base / times *
+    the rate ends at {base}, not at that times the batch, {scaled}.
+jumps
+    | min(1.0, step / warmup) => (step >= warmup)
+    the rate jumps from {base} to {scaled} at step {warmup}: let it grow evenly.
+never stops
+    | min(1.0, step / warmup) => step / warmup
+    the rate goes on growing after the warmup: from step {warmup} on it is {scaled}.
+root
+    | times - 1 => times**0.5 - 1
+    the rate grows with the batch's root: the linear rule gives {scaled}.
+"""
 
 EXERCISE = Exercise(
     number="03.6",
@@ -129,53 +131,12 @@ EXERCISE = Exercise(
         f"{', '.join(short(number(rate)) for rate in seen[0].values[0][:5])} …"
     ),
     reference=reference,
-    wrong=(
-        WrongAnswer("divides by zero", _divides_by_warmup, hint="nothing to divide by"),
-        WrongAnswer(
-            "from zero", _from_zero, "the rate starts at 0, where nothing happens: start at {base}."
-        ),
-        WrongAnswer(
-            "ahead", _late_by_one, "the rate is a step ahead: step / warmup, and {base} at step 0."
-        ),
-        WrongAnswer("a step longer", _a_step_longer, _AT_WARMUP),
-        WrongAnswer("a step shorter", _a_step_shorter, _AT_WARMUP),
-        WrongAnswer(
-            "not scaled without warmup",
-            _base_without_warmup,
-            "the rate is {base} throughout: without warmup it is {scaled} from step 0 on.",
-        ),
-        WrongAnswer(
-            "a step of warmup at least",
-            _at_least_a_step,
-            "step 0 has {base}, as if there were one step of warmup, `max(warmup, 1)`. Without "
-            "any, step 0 has {scaled} already.",
-        ),
-        WrongAnswer(
-            "no warmup",
-            _at_once,
-            "the rate is {scaled} from step 0 on: it starts at {base}, and grows.",
-        ),
-        WrongAnswer(
-            "factors", _by_factors, "the rate grows by equal factors, and not by equal amounts."
-        ),
-        WrongAnswer(
-            "not scaled",
-            _no_scaling,
-            "the rate ends at {base}, not at that times the batch, {scaled}.",
-        ),
-        WrongAnswer(
-            "jumps",
-            _jumps,
-            "the rate jumps from {base} to {scaled} at step {warmup}: let it grow evenly.",
-        ),
-        WrongAnswer(
-            "never stops",
-            _never_stops,
-            "the rate goes on growing after the warmup: from step {warmup} on it is {scaled}.",
-        ),
-        WrongAnswer(
-            "root", _root, "the rate grows with the batch's root: the linear rule gives {scaled}."
-        ),
+    wrong=wrong_answers(
+        "03.6",
+        WRONG,
+        plain,
+        at_warmup="the warmup is a step too long or too short: {scaled} is reached at step "
+        "{warmup}.",
     ),
     ranked=False,
 )

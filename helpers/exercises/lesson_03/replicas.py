@@ -54,7 +54,7 @@ def some_do_not_come(case: Case, seen: Observation) -> str | None:
     if not seen.waiting or not away:
         return None
     return (
-        f"{case.name}, {waits(seen)}, but {'rank' if len(away) == 1 else 'ranks'} {listing(away)} "
-        "did not come: every rank calls every broadcast and every all-reduce, in the same order, "
-        "and none of them under `if comm.rank == 0`."
+        f"{waits(seen)}, but {'rank' if len(away) == 1 else 'ranks'} {listing(away)} did not come: "
+        "every rank calls every broadcast and every all-reduce, in the same order, and none of "
+        "them under `if comm.rank == 0`."
     )

@@ -7,18 +7,16 @@ the rows alone, changes with it, and leaves the rank's random state as it was.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
-
-import numpy as np
-import torch
 
 from helpers.algorithms.data_parallel.data_parallel import shard as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array, listing
 from helpers.exercises.drives_training import over_epochs
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _EPOCHS = 3
 
@@ -51,58 +49,60 @@ def _rows(shard: Any) -> list[int]:
     raise TypeError(describe(shard) + (f" of {shard.dtype}" if is_array(shard) else ""))
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Every row once, even shards, another order in every epoch."""
-    rows, n = case.args[0][0], case.ranks
-    epochs = _epochs(seen)
+    rows, n, epochs = case.args[0][0], case.ranks, _epochs(seen)
     for epoch, shards in enumerate(epochs):
-        everything = sorted(i for shard in shards for i in shard)
-        if everything != list(range(rows)):
-            missing, twice = _missing_and_twice(case, shards)
-            return f"{case.name}, epoch {epoch}: {missing} rows on no rank, {twice} more than once."
+        missing, twice = _missing_and_twice(case, shards)
+        if sorted(i for shard in shards for i in shard) != list(range(rows)):
+            yield f"epoch {epoch}: {missing} rows on no rank, {twice} more than once."
         sizes = [len(shard) for shard in shards]
         if max(sizes) - min(sizes) > 1:
-            return f"{case.name}, the shards have {listing(sizes)} rows: one apart at most."
+            yield f"the shards have {listing(sizes)} rows: one apart at most."
     for one, other in combinations(range(_EPOCHS) if rows >= 8 else (), 2):
         if epochs[one] == epochs[other]:
-            return f"{case.name}, epochs {one} and {other} have the same order."
+            yield f"epochs {one} and {other} have the same order."
     if n > 1 and rows >= 16 and [sorted(s) for s in epochs[0]] == [sorted(s) for s in epochs[1]]:
-        return f"{case.name}, each rank sees the same rows in every epoch."
-    return _by_calls(case, seen) or _other_rows(case, seen) or _left_alone(case, seen)
+        yield "each rank sees the same rows in every epoch."
+    for look in (by_calls, other_rows, left_alone):
+        yield look(case, seen)
 
 
-def _by_calls(case: Case, seen: Observation) -> str | None:
+def by_calls(case: Case, seen: Observation) -> str | None:
+    """Another rank's rows that are not those that it has itself."""
     own, next_ones = _epochs(seen)[1], [_rows(shard) for shard in seen.values[0][_EPOCHS]]
     if next_ones == own[1:] + own[:1]:
         return None
     if next_ones == own:
         return (
-            f"{case.name}, asked for another rank's rows of epoch 1, each rank gives its own: what "
-            "is kept from an earlier call has to fit the rank, too."
+            "asked for another rank's rows of epoch 1, each rank gives its own: what is kept from "
+            "an earlier call has to fit the rank, too."
         )
     return (
-        f"{case.name}, epoch 1 has other rows when it is asked for again: the order depends on how "
-        "often you were called. Make the generator anew in every call, seeded with the epoch."
+        "epoch 1 has other rows when it is asked for again: the order depends on how often you "
+        "were called. Make the generator anew in every call, seeded with the epoch."
     )
 
 
-def _other_rows(case: Case, seen: Observation) -> str | None:
+def other_rows(case: Case, seen: Observation) -> str | None:
+    """Rows of another number that are not each there once."""
     other = case.args[0][3]
     found = sorted(row for shard in seen.values[0][_EPOCHS + 1] for row in _rows(shard))
     if found == list(range(other)):
         return None
     return (
-        f"{case.name}, the ranks are asked for {other} rows next, and do not get each of these "
-        "once: a permutation that is kept is one of so many rows. Make it anew in every call."
+        f"the ranks are asked for {other} rows next, and do not get each of these once: a "
+        "permutation that is kept is one of so many rows. Make it anew in every call."
     )
 
 
-def _left_alone(case: Case, seen: Observation) -> str | None:
+def left_alone(case: Case, seen: Observation) -> str | None:
+    """A random state that is another one afterwards."""
     if all(seen.values[0][-1]):
         return None
     return (
-        f"{case.name}, the rank's own random state is another one afterwards: all would draw the "
-        "same dropout. Seed a generator of your own, `torch.Generator().manual_seed(epoch)`."
+        "the rank's own random state is another one afterwards: all would draw the same dropout. "
+        "Seed a generator of your own, `torch.Generator().manual_seed(epoch)`."
     )
 
 
@@ -124,7 +124,7 @@ def compared(case: Case, seen: Observation) -> Any:
     if first == second or (case.ranks > 1 and not moved):
         flat = [i for shard in first for i in shard]
         return [first == second, flat == sorted(flat)]
-    looks = (_by_calls, _other_rows, _left_alone)
+    looks = (by_calls, other_rows, left_alone)
     alike = [one == other for one, other in combinations(epochs, 2)]
     return [alike, *(look(case, seen) is None for look in looks)]
 
@@ -133,69 +133,64 @@ def _not_numbers(case: Case, seen: Observation) -> str | None:
     try:
         _epochs(seen)
     except TypeError as error:
-        return f"{case.name}, a shard was {error}: return the row numbers, whole numbers."
+        return f"a shard was {error}: return the row numbers, whole numbers."
     return None
 
 
-def _order(rows: int, epoch: int) -> Any:
-    return torch.randperm(rows, generator=torch.Generator().manual_seed(epoch))
-
-
-def _cut(
-    order: Callable[[int, int], Any] = _order,
-    start: Callable[[int, int, int], int] = lambda rows, rank, size: rank * rows // size,
-    more: int = 0,
-) -> Callable[[int, int, int, int], Any]:
-    """The reference with a part exchanged. order: of the rows and the epoch. start: of a rank's
-    part, and the end of the part before; more: how far a part reaches beyond its end."""
-
-    def shard(rows: int, rank: int, size: int, epoch: int) -> Any:
-        return order(rows, epoch)[start(rows, rank, size) : start(rows, rank + 1, size) + more]
-
-    return shard
-
-
-def _reseeded(rows: int, epoch: int) -> Any:
-    torch.manual_seed(epoch)
-    return torch.randperm(rows)
-
-
-_shuffles_its_own_way = _cut(lambda rows, epoch: torch.randperm(rows))
-_loses_the_remainder = _cut(start=lambda rows, rank, size: rank * (rows // size))
-_reaches_over = _cut(more=1)
-_ends_early = _cut(more=-1)
-_same_order = _cut(lambda rows, epoch: _order(rows, 0))
-_two_orders = _cut(lambda rows, epoch: _order(rows, epoch % 2))
-_never_shuffles = _cut(lambda rows, epoch: list(range(rows)))
-_reseeds = _cut(_reseeded)
-_ORDERS: dict[int, Any] = {}
-_keeps_orders = _cut(lambda rows, epoch: _ORDERS.setdefault(epoch, _order(rows, epoch)))
-_RANDOM = [np.random.default_rng(0)]
-
-
-def _counts_calls(rows: int, rank: int, size: int, epoch: int) -> Any:
-    if epoch == 0:
-        _RANDOM[0] = np.random.default_rng(0)
-    return _RANDOM[0].permutation(rows)[rank * rows // size : (rank + 1) * rows // size]
-
-
-def _padded(rows: int, rank: int, size: int, epoch: int) -> Any:
-    order = _order(rows, epoch).tolist()
-    return (order + order[: -rows % size])[rank::size]
-
-
-def _everything(rows: int, rank: int, size: int, epoch: int) -> Any:
-    return _order(rows, epoch)
-
-
-def _shuffles_inside(rows: int, rank: int, size: int, epoch: int) -> Any:
-    first, last = rank * rows // size, (rank + 1) * rows // size
-    return first + _order(last - first, epoch)
-
-
-def _as_a_mask(rows: int, rank: int, size: int, epoch: int) -> Any:
-    return (_order(rows, epoch) * size // rows) == rank
-
+WRONG = """
+as a mask
+    | [start:stop] => * size // rows == rank
+    ? return the row numbers
+each rank shuffles in its own way
+    | , generator=torch.Generator().manual_seed(epoch) =>
+    rows on no rank: {missing}; more than once: {twice}. All ranks cut one permutation, each row in
+    it once: seed a generator with the epoch alone.
+loses the remainder
+    | shard_bounds(rows, rank, size) => rank * (rows // size), (rank + 1) * (rows // size)
+    rows on no rank: {missing}. `rows // size` loses the remainder: cut at ⌊r·rows/size⌋.
+all rows
+    | [start:stop] =>
+    every rank got all rows: keep this rank's part.
+parts that reach into the next
+    | [start:stop] => [start : stop + 1]
+    rows that come twice: {twice}. The next part begins at place ⌊(r+1)·rows/size⌋.
+parts that end one row early
+    | [start:stop] => [start : stop - 1]
+    rows on no rank: {missing}. Every part is one row short: a slice leaves its end out,
+    `order[a:b]` ends with place b − 1, the formula's last.
+rows that count twice
+    | return torch => order = torch
+    | [start:stop] => ; return torch.cat([order, order[: -rows % size]])[rank::size]
+    rows that come twice: {twice}. Shards may differ by a row, and no row counts twice.
+never shuffles
+    | torch.randperm(rows, generator=torch.Generator().manual_seed(epoch)) => list(range(rows))
+    the rows are cut in their own order, so that a rank sees the same ones in every epoch: cut
+    `torch.randperm(rows, generator=…)` instead.
+the same order in every epoch
+    | manual_seed(epoch) => manual_seed(0)
+    epoch 1 has the same order as epoch 0: seed the generator with the epoch,
+    `torch.Generator().manual_seed(epoch)`.
+two
+    | manual_seed(epoch) => manual_seed(epoch % 2)
+    epoch 2 has the order of epoch 0: seed with the epoch itself.
+shuffles inside the shard
+    | torch.randperm(rows, => start + torch.randperm(stop - start,
+    | [start:stop] =>
+    each rank sees the same rows in every epoch, only in another order: shuffle all rows first, then
+    cut.
+counts its calls
+    | epoch: int) => epoch: int, source: Any = torch.Generator())
+    | torch.Generator().manual_seed(epoch) => source if epoch else source.manual_seed(0)
+    ! by_calls
+keeps an epoch's permutation
+    | epoch: int) => epoch: int, kept: Any = {})
+    | torch.randperm(rows, => kept.setdefault(epoch, torch.randperm(rows,
+    | [start:stop] => )[start:stop]
+    ! other_rows
+seeds the rank's own random state
+    | torch.Generator().manual_seed => torch.manual_seed
+    ! left_alone
+"""
 
 EXERCISE = Exercise(
     number="03.1",
@@ -221,60 +216,6 @@ EXERCISE = Exercise(
         f"{listing(len(shard) for shard in seen[0].values[0][0])}."
     ),
     reference=reference,
-    wrong=(
-        WrongAnswer("as a mask", _as_a_mask, hint="return the row numbers"),
-        WrongAnswer(
-            "each rank shuffles in its own way",
-            _shuffles_its_own_way,
-            "rows on no rank: {missing}; more than once: {twice}. All ranks cut one permutation, "
-            "each row in it once: seed a generator with the epoch alone.",
-        ),
-        WrongAnswer(
-            "loses the remainder",
-            _loses_the_remainder,
-            "rows on no rank: {missing}. `rows // size` loses the remainder: cut at ⌊r·rows/size⌋.",
-        ),
-        WrongAnswer("all rows", _everything, "every rank got all rows: keep this rank's part."),
-        WrongAnswer(
-            "parts that reach into the next",
-            _reaches_over,
-            "rows that come twice: {twice}. The next part begins at place ⌊(r+1)·rows/size⌋.",
-        ),
-        WrongAnswer(
-            "parts that end one row early",
-            _ends_early,
-            "rows on no rank: {missing}. Every part is one row short: a slice leaves its end out, "
-            "`order[a:b]` ends with place b − 1, the formula's last.",
-        ),
-        WrongAnswer(
-            "rows that count twice",
-            _padded,
-            "rows that come twice: {twice}. Shards may differ by a row, and no row counts twice.",
-        ),
-        WrongAnswer(
-            "never shuffles",
-            _never_shuffles,
-            "the rows are cut in their own order, so that a rank sees the same ones in every "
-            "epoch: cut `torch.randperm(rows, generator=…)` instead.",
-        ),
-        WrongAnswer(
-            "the same order in every epoch",
-            _same_order,
-            "epoch 1 has the same order as epoch 0: seed the generator with the epoch, "
-            "`torch.Generator().manual_seed(epoch)`.",
-        ),
-        WrongAnswer(
-            "two", _two_orders, "epoch 2 has the order of epoch 0: seed with the epoch itself."
-        ),
-        WrongAnswer(
-            "shuffles inside the shard",
-            _shuffles_inside,
-            "each rank sees the same rows in every epoch, only in another order: shuffle all rows "
-            "first, then cut.",
-        ),
-        WrongAnswer("counts its calls", _counts_calls, _by_calls),
-        WrongAnswer("keeps an epoch's permutation", _keeps_orders, _other_rows),
-        WrongAnswer("seeds the rank's own random state", _reseeds, _left_alone),
-    ),
+    wrong=wrong_answers("03.1", WRONG, reference, by_calls, other_rows, left_alone),
     ranked=False,
 )
