@@ -118,11 +118,12 @@ back first
     ? nothing to go back through yet
 first waits
     | check_stage(stage, stages, microbatches)
-        => if stage == 0 < stages - 1: return (yield from naive(stage, stages, microbatches))
+        => if stage == 0 < stages - 1:
+        return (yield from (kind(i) for i in range(microbatches) for kind in (Forward, Backward)))
     ? nobody moves any more
 one at a time
-    | check_stage(stage, stages, microbatches)
-        => return (yield from naive(stage, stages, microbatches))
+    | check_stage(stage, stages, microbatches) =>
+        return (yield from (kind(i) for i in range(microbatches) for kind in (Forward, Backward)))
     ? the step takes 36 s instead of 18 s
 one forward, one backward
     | check_stage(stage, stages, microbatches)
