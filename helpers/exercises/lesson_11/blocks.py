@@ -1,14 +1,15 @@
 """Exercise 11.7, a scale for each block: MXFP4, as the Open Compute Project's standard has it.
 
-`mxfp4(x) -> (exponents, elements)`: x (blocks, 32); of each block the exponent of its scale,
-⌊log2 of the largest magnitude⌋ − 2, and each number over 2^exponent as the nearest of 0, ±0.5, ±1,
-±1.5, ±2, ±3, ±4, ±6, ties to the even mantissa, cut at 6. The claim: both, exactly. Source: OCP
-Microscaling Formats Specification 1.0 (2023), sections 5.3.3 and 6.3.
+`mxfp4(x) -> (exponents, elements)`: x (blocks, 32); of each block the exponent of its scale, ⌊log2
+of the largest magnitude⌋ − 2, and each number over 2^exponent as the nearest of 0, ±0.5, ±1, ±1.5,
+±2, ±3, ±4, ±6, ties to the even mantissa, cut at 6. The claim: both, exactly. Source: OCP
+Microscaling Formats Specification 1.0 (2023), sections 5.3.3 and 6.3. What makes this file long are
+30 wrong answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,9 @@ from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, is_array, listing
 from helpers.exercises.drives_kept import call_with_tensors
 from helpers.exercises.drives_split import changed, returned
-from helpers.exercises.lesson_11 import blocks_wrong as wrong
 from helpers.exercises.lesson_11.figures import Array, items, said
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
 VALUES = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0])
 BLOCK = 32
@@ -93,24 +94,27 @@ def _array(value: Any, shape: tuple[int, ...]) -> Array | None:
     return np.array(value, float) if real else None
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+IN_PLACE = "`mxfp4` wrote into `x`: whoever called it may need it still."
+
+
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The exponent of every block, and every element."""
-    both = parts(seen, case)
+    both, told = parts(seen, case), numbers(case, seen)
     if both is None:
-        return (
-            f"{case.name}, x is {shaped(case)}, and `mxfp4` gave "
-            f"{describe(returned(seen.values[0]))}: return two things, an exponent for each block "
-            "and elements of the shape of x."
+        yield (
+            f"x is {shaped(case)}, and `mxfp4` gave {describe(returned(seen.values[0]))}: return "
+            "two things, an exponent for each block and elements of the shape of x."
         )
-    told = numbers(case, seen)
+        return
     if not np.array_equal(both[0], case.facts["exponents"]):
-        return f"{case.name}, {told['whose']} has the exponent {told['got']}{_instead(told)}."
+        yield f"{told['whose']} has the exponent {told['got']}{_instead(told)}."
     if not np.array_equal(both[1], case.facts["elements"]):
-        return (
-            f"{case.name}, {told['number']} of {told['block']} is {told['element']}; the nearest "
-            f"element is {told['right']}."
+        yield (
+            f"{told['number']} of {told['block']} is {told['element']}; the nearest element is "
+            f"{told['right']}."
         )
-    return f"{case.name}, {wrong.IN_PLACE}" if changed(seen.values[0]) is not None else None
+    if changed(seen.values[0]) is not None:
+        yield IN_PLACE
 
 
 def _instead(told: dict[str, Any]) -> str:
@@ -171,6 +175,126 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+WRONG = """
+the top exponent not taken off
+    | power - TOP => power
+    {block} has the exponent {got}: that is ⌊log2⌋ of its largest magnitude. The largest element, 6,
+    has an exponent of its own, 2: take it off, {want}.
+frexp as it is
+    | .exponent - 1 => .exponent
+    {block} has the exponent {got}, one too many: `torch.frexp` gives mantissas below 1, so that its
+    exponent is ⌊log2⌋ + 1. It is {want}.
+log2 rounded
+    | torch.frexp(largest).exponent - 1 => torch.round(largest.log2()).int()
+    {block} has the exponent {got}: log2 was rounded to the nearest whole number. It is rounded
+    down, so that the largest magnitude over the scale is 4 or more: {want}.
+log2 rounded up
+    | torch.frexp(largest).exponent - 1 => torch.ceil(largest.log2()).int()
+    {block} has the exponent {got}: log2 was rounded up. Rounded down it is {want}, and nothing is
+    lost but what is cut at 6.
+the largest fits
+    | power - TOP => torch.ceil((largest / 6).log2()).int()
+    {block} has the exponent {got}: the smallest with which its largest magnitude is 6 at most. The
+    standard takes ⌊log2⌋ − 2, {want}, and cuts what is beyond 6.
+over 6, rounded
+    | power - TOP => torch.round((largest / 6).log2()).int()
+    ! over_six
+over 6, rounded down
+    | power - TOP => torch.floor((largest / 6).log2()).int()
+    ! over_six
+not rounded
+    | torch.frexp(largest).exponent - 1 => largest.log2()
+    {block} has the exponent {got}: a scale is a power of two, and of log2 only the whole part
+    counts, rounded down: {want}.
+natural logarithm
+    | torch.frexp(largest).exponent - 1 => torch.floor(largest.log()).int()
+    {block} has the exponent {got}: that is of the natural logarithm. Take the one to the base 2:
+    {want}.
+log2 in float32
+    | torch.frexp(largest).exponent - 1 => torch.floor(largest.log2()).int()
+    {block} has the exponent {got}: its largest magnitude lies just below a power of two, and
+    float32 rounded the logarithm up to a whole number before you rounded it down. `torch.frexp`
+    takes the number itself apart: {want}.
+the mean
+    | amax(1) => mean(1)
+    {block} has the exponent {got}: that is of the mean magnitude. The largest decides, or all that
+    is far above the mean is cut: {want}.
+one scale for all
+    | amax(1) => amax().expand(len(x))
+    {block} has the exponent {got}, as all blocks do: that of the largest magnitude of all. Each
+    block has a scale of its own: {want}.
+the largest with its sign
+    | .abs().amax => .amax
+    {block} has the exponent {got}: its largest number decided, and a negative one is larger in
+    magnitude. Take `abs` first: {want}.
+zeros
+    | torch.where(largest > 0, power - TOP, LEAST) => (power - TOP)
+    {block} holds zeros alone, and has the exponent {got}. log2 of 0 says nothing: take the
+    smallest, −127, as was asked for.
+codes for exponents
+    | return exponents, => return exponents + 127,
+    {block} has the exponent {got}: that is the code that it is held as, 127 more. Give the exponent
+    itself, {want}.
+a column
+    | return exponents, => return exponents[:, None],
+    the exponents came as a column, ({rows}, 1): give one number a block, ({rows},).
+scales for exponents
+    | return exponents, => return torch.ldexp(torch.ones(len(x)), exponents),
+    you gave scales: give their exponents, whole numbers, which is what a block holds.
+elements times the scale
+    | / step) * step, over) => / step) * step, over).ldexp(exponents[:, None])
+    {number} of {block} is {element} instead of {right}: these are the elements times the scale.
+    Give the elements alone, between −6 and 6.
+times the scale
+    | -exponents[:, None] => exponents[:, None]
+    {number} of {block} is {element} instead of {right}: it was multiplied by the scale. Divide by
+    2^exponent: `torch.ldexp(x, -exponents[:, None])`.
+codes for elements
+    | torch.copysign(torch.round(magnitude / step) * step, over)
+        => (torch.round(magnitude / step) + 2 * (magnitude >= 2) + 2 * (magnitude >= 4)
+            + 8 * torch.signbit(over))
+    {number} of {block} is {element} instead of {right}: these are codes of 4 bits. Give the numbers
+    that they stand for.
+the lower of two
+    | torch.round(magnitude / step) => torch.ceil(magnitude / step - 0.5)
+    ! tie
+the larger of two
+    | torch.round(magnitude / step) => torch.floor(magnitude / step + 0.5)
+    ! tie
+towards 0
+    | torch.round => torch.floor
+    {number} of {block} is {element} instead of {right}: it was rounded towards 0. Take the nearest
+    element.
+whole numbers
+    | 0.5 + 0.5 * (magnitude >= 2) + (magnitude >= 4) => 1
+    {number} of {block} is {element} instead of {right}: you rounded to whole numbers. Elements are
+    0, 0.5, 1, 1.5, 2, 3, 4 and 6: steps of 0.5 up to 2, of 1 up to 4, then of 2.
+halves everywhere
+    | + 0.5 * (magnitude >= 2) + (magnitude >= 4) =>
+    {number} of {block} is {element} instead of {right}: there is no such element. Steps are 0.5 up
+    to 2, then 1 up to 4, then 2: two bits of exponent and one of mantissa.
+not cut
+    | .clamp(max=6.0) =>
+    {number} of {block} is {element} instead of {right}: beyond 6 there is no element, and what is
+    beyond becomes 6.
+no 0.5
+    | torch.round(magnitude / step) => torch.round(magnitude / step) * (magnitude >= 0.75)
+    {number} of {block} is {element} instead of {right}: below 1 there is one element more, 0.5,
+    which has no leading 1 in its mantissa.
+no sign
+    | torch.copysign(torch.round(magnitude / step) * step, over)
+        => (torch.round(magnitude / step) * step)
+    {number} of {block} is {element} instead of {right}: the sign is gone.
+written into
+    | torch.ldexp(x.detach().double(), -exponents[:, None])
+        => x.ldexp_(-exponents[:, None]).double()
+    ! in_place
+the other order
+    | return exponents, torch.copysign => return torch.copysign
+    | .to(x.dtype) => .to(x.dtype), exponents
+    the order is another: `exponents, elements` was asked for.
+"""
+
 EXERCISE = Exercise(
     number="11.7",
     title="A scale for each block",
@@ -191,37 +315,16 @@ EXERCISE = Exercise(
     reference=reference,
     numbers=numbers,
     compared=compared,
-    wrong=(
-        WrongAnswer("the top exponent not taken off", wrong.without_top, wrong.WITHOUT_TOP),
-        WrongAnswer("frexp as it is", wrong.as_frexp_has_it, wrong.AS_FREXP_HAS_IT),
-        WrongAnswer("log2 rounded", wrong.rounded_log, wrong.ROUNDED_LOG),
-        WrongAnswer("log2 rounded up", wrong.rounded_up, wrong.ROUNDED_UP),
-        WrongAnswer("the largest fits", wrong.that_fits, wrong.THAT_FITS),
-        WrongAnswer("over 6, rounded", wrong.over_six_rounded, wrong.OVER_SIX),
-        WrongAnswer("over 6, rounded down", wrong.over_six, wrong.OVER_SIX),
-        WrongAnswer("not rounded", wrong.not_rounded, wrong.NOT_ROUNDED),
-        WrongAnswer("natural logarithm", wrong.natural, wrong.NATURAL),
-        WrongAnswer("log2 in float32", wrong.log_in_float32, wrong.LOG_IN_FLOAT32),
-        WrongAnswer("the mean", wrong.of_the_mean, wrong.OF_THE_MEAN),
-        WrongAnswer("one scale for all", wrong.for_all, wrong.FOR_ALL),
-        WrongAnswer("the largest with its sign", wrong.signed_largest, wrong.SIGNED_LARGEST),
-        WrongAnswer("zeros", wrong.no_zero, wrong.NO_ZERO),
-        WrongAnswer("codes for exponents", wrong.biased, wrong.BIASED),
-        WrongAnswer("a column", wrong.column, wrong.COLUMN),
-        WrongAnswer("scales for exponents", wrong.scales, wrong.SCALES),
-        WrongAnswer("elements times the scale", wrong.products, wrong.PRODUCTS),
-        WrongAnswer("times the scale", wrong.times, wrong.TIMES),
-        WrongAnswer("codes for elements", wrong.codes, wrong.CODES),
-        WrongAnswer("the lower of two", wrong.lower_tie, wrong.TIE),
-        WrongAnswer("the larger of two", wrong.larger_tie, wrong.TIE),
-        WrongAnswer("towards 0", wrong.down, wrong.DOWN),
-        WrongAnswer("whole numbers", wrong.whole_steps, wrong.WHOLE_STEPS),
-        WrongAnswer("halves everywhere", wrong.half_steps, wrong.HALF_STEPS),
-        WrongAnswer("not cut", wrong.not_cut, wrong.NOT_CUT),
-        WrongAnswer("no 0.5", wrong.no_half, wrong.NO_HALF),
-        WrongAnswer("no sign", wrong.no_sign, wrong.NO_SIGN),
-        WrongAnswer("written into", wrong.in_place, wrong.IN_PLACE),
-        WrongAnswer("the other order", wrong.other_order, wrong.OTHER_ORDER),
+    wrong=wrong_answers(
+        "11.7",
+        WRONG,
+        reference,
+        over_six="{block} has the exponent {got}: 6 was divided by before the logarithm was "
+        "rounded. The exponent of 6, which is 2, is taken off afterwards: {want}.",
+        tie="{number} of {block} is {element} instead of {right}: over the scale it lies in the "
+        "middle between two elements. Of these the one with an even mantissa counts: 0, 1, 2 and "
+        "4.",
+        in_place=IN_PLACE,
     ),
     ranked=False,
 )

@@ -1,27 +1,29 @@
 """Exercise 11.4, a recipe for a range: the one that leaves the least error.
 
-`LeastError(bits=8)` sees batch after batch, `see(batch)`, and names a range, `range()`: of all
-that was seen, cut at −b and b for the b of the least mean squared error once values have gone
-through the steps of the range. The claim: the range ends within what was seen and 0, its error over
-all batches is within 5 % of the least that a dense search finds, also where it was asked for in
-between, and no batch is written into. Source: Banner et al. (2019), section 3.
+`LeastError(bits=8)` sees batch after batch, `see(batch)`, and names a range, `range()`: of all that
+was seen, cut at −b and b for the b of the least mean squared error once values have gone through
+the steps of the range. The claim: the range ends within what was seen and 0, its error over all
+batches is within 5 % of the least that a dense search finds, also where it was asked for in
+between, and no batch is written into. Source: Banner et al. (2019), section 3. What makes this file
+long are 27 wrong answers, and 21 ways in which a range may be wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import torch
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe
 from helpers.exercises.drives_quantization import batch_by_batch
-from helpers.exercises.lesson_11 import bounds_wrong as wrong
 from helpers.exercises.lesson_11.figures import Array, said, what
-from helpers.exercises.lesson_11.ranges import Named, cut, facts
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.lesson_11.ranges import WAYS, Named, cut, facts
+from helpers.exercises.spec import Case, Exercise, Look, Mistake, Observation, first_said
+from helpers.exercises.table import entries, wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -81,63 +83,109 @@ def _very_wild(random: np.random.Generator) -> list[Array]:
     return batches
 
 
-# Ways to be wrong that a range tells, whatever the candidates were.
-_WAYS: dict[str, Callable[[Named], bool]] = {
-    "the high end first": lambda n: n.low > n.high and n.is_good(n.high, n.low),
-    "the last batch alone": lambda n: n.is_of("last"),
-    "the largest of each batch's": lambda n: n.is_inside and n.is_largest_of_each(),
-    "kept and not copied": lambda n: n.is_of("no copies"),
-    "shared with another": lambda n: n.is_of("another's"),
-    "both ends alike": lambda n: not n.is_inside and n.low == -n.high < 0 and n.bound <= n.top,
-    "beyond what was seen": lambda n: n.low < n.high and not n.is_inside,
-    "another end": lambda n: n.is_good(*cut(n.values, n.bound)),
-    "bounds of a fixed size": lambda n: n.top <= 0.01 and n.bound >= n.top * (1 - 1e-5),
-    "too far out": lambda n: n.bound > 5 * n.best,
-    "nothing is ever cut": lambda n: n.bound >= n.top * (1 - 1e-5),
-    "the largest value, not magnitude": lambda n: n.ends_early(),
-    "the largest magnitude is no candidate": lambda n: (
-        0.965 * n.top < n.bound < n.best and n.is_good(*cut(n.values, n.top))
-    ),
-    "a fixed number of standard deviations": lambda n: n.deviations() >= 1,
-    "a fixed percentile": lambda n: n.is_quantile(),
-    "what is cut off costs nothing": lambda n: n.bound < 0.5 * n.best and n.beyond() >= 0.4,
-    "steps on both sides of 0": lambda n: n.is_least("both sides"),
-    "always 8 bits": lambda n: n.bits != 8 and n.is_least("8 bits"),
-    "least absolute error": lambda n: n.is_least("absolute"),
-    "least largest error": lambda n: n.is_least("largest"),
-    "near the best": lambda n: n.best / 2 < n.bound < 2 * n.best,
-}
+# What a range is told that is wrong in one of these ways, in the order in which it is asked.
+WORDS = """
+the high end first
+    it goes from {low} to {high}: the low end comes first in the pair.
+the last batch alone
+    the range is the one of the last batch alone. `range` is for all that `see` was given.
+the largest of each batch's
+    the cut at {bound} is about what is best for one batch by itself, and for each other batch less
+    is best: the largest of these was kept, and {beside}. What is best for all is found with all
+    values: keep them, and look for one bound at the end.
+kept and not copied
+    the range is the one of the last batch of each shape, as often as there were others. The tensor
+    that `see` is given holds the next one afterwards, as where a layer writes into its input: keep
+    a copy, `batch.clone()`.
+shared with another
+    the range is the one of all batches and of what another recipe had seen: what is kept belongs to
+    an object, `self.seen = []` in `__init__`, and not to the class.
+both ends alike
+    the range goes from {low} to {high}, and what was seen from {lowest} to {largest}: codes beyond
+    that are wasted, nothing was seen there. Cut at −b and b, and let each end be no farther out
+    than the values and 0 are.
+beyond what was seen
+    the range goes from {low} to {high}, and what was seen, with 0, only from {lowest} to {largest}:
+    codes would be wasted on values that do not occur.
+another end
+    the range goes from {low} to {high}. The cut at {bound} is good, and has another end than that:
+    what was seen, cut there, goes from {ends}.
+bounds of a fixed size
+    values are cut at {bound}, and they reach only {top}, as small as a weight's may be. Are your
+    candidates of a fixed size? Make them parts of the largest magnitude.
+too far out
+    values are cut at {bound}, {times} times as far as is best: {beside}. They may reach a hundred
+    times as far as a good range: try small parts of the largest magnitude too.
+nothing is ever cut
+    the range goes from {low} to {high}. Nothing is cut off, and steps are coarse: {beside}.
+the largest value, not magnitude
+    values are cut at {bound}. They end at {largest}, which is the largest value, and they reach
+    down to −{top}: a cut is made on both sides of 0. Look for it up to the largest magnitude,
+    `values.abs().max()`.
+the largest magnitude is no candidate
+    values are cut at {bound}, and nothing is to be: {top} belongs among the candidates.
+a fixed number of standard deviations
+    the cut at {bound} is at {deviations} standard deviations: {beside}. What is best depends on the
+    bits and on the shape of the values: try bounds and compare their errors.
+a fixed percentile
+    {within} % of the magnitudes lie within {bound}, where you cut: {beside}. For all values and all
+    bits no fixed percentile is best: try bounds and compare their errors.
+what is cut off costs nothing
+    the cut at {bound} takes {beyond} % of the values. These lose more than all others gain by finer
+    steps: compare with all values, before any was cut; {beside}.
+steps on both sides of 0
+    the cut at {bound} would be about best if steps went from −{bound} to {bound}. The values lie on
+    a single side of 0, and so do all steps of the range that you name; {beside}.
+always 8 bits
+    the cut at {bound} is about best for codes of 8 bits: hand the {bits} `bits` on.
+least absolute error
+    the cut at {bound} has about the least mean absolute error, which hardly minds a few values far
+    off; the squared one does: {beside}.
+least largest error
+    the cut at {bound} makes the largest single error about as small as can be, for one value; the
+    mean over all was asked for: {beside}.
+near the best
+    the cut at {bound} is of the right size and not yet the best: {beside}. Was a bound near that
+    among those that you tried, and compared by the mean squared error of all values?
+"""
 
 
-def _family(name: str, words: str) -> Mistake:
-    is_so = _WAYS[name]
-
+def _family(is_so: Callable[[Named], bool], words: str) -> Look:
     def look(case: Case, seen: Observation) -> str | None:
         n = Named(case, seen)
-        told = n.is_pair and is_so(n)
-        return f"{case.name}, {words.format(**numbers(case, seen))}" if told else None
+        return words.format(**numbers(case, seen)) if n.is_pair and is_so(n) else None
 
-    return Mistake(name, look)
+    return look
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+EMPTIED = (
+    "a recipe that was asked for its range after the first batches too names … at the end, and one "
+    "that was not, {low} to {high}. `range` only names: leave what was seen as it is."
+)
+KEPT = (
+    "a recipe that was asked for its range after the first batch names the same one at the end, "
+    "…, where it is {low} to {high} by then: find it anew from all that was seen."
+)
+IN_PLACE = (
+    "`see` wrote into a batch, which the model computes with after you: work on a copy. Functions "
+    "whose names end in `_`, and `out=`, change their tensor."
+)
+
+
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """A range within what was seen, whose squared error is nearly the least; nothing changed."""
     n = Named(case, seen)
     if not n.is_pair:
-        return f"{case.name}, `range` gave {describe(n.value)}; two numbers were asked for."
-    ends = f"from {said(n.low)} to {said(n.high)}"
+        yield f"`range` gave {describe(n.value)}; two numbers were asked for."
+    ends = f"the range goes from {said(n.low)} to {said(n.high)}"
     if not n.is_inside:
-        seen_too = f"what was seen and 0 go from {said(n.lowest)} to {said(n.highest)}"
-        return f"{case.name}, the range goes {ends}, and {seen_too}."
+        yield f"{ends}, and what was seen and 0 go from {said(n.lowest)} to {said(n.highest)}."
     if not n.is_good(n.low, n.high):
-        beside = numbers(case, seen)["beside"]
-        return f"{case.name}, the range goes {ends}: {beside}."
-    if seen.values[0]["changed"]:
-        return f"{case.name}, {wrong.IN_PLACE}"
-    return _asked_before(case, seen)
+        yield f"{ends}: {numbers(case, seen)['beside']}."
+    yield IN_PLACE if seen.values[0]["changed"] else asked_before(case, seen)
 
 
-def _asked_before(case: Case, seen: Observation) -> str | None:
+def asked_before(case: Case, seen: Observation) -> str | None:
     """What is wrong with the range of a recipe that was asked for it before the end as well."""
     if not seen.values[0]["again"]:
         return None
@@ -145,14 +193,14 @@ def _asked_before(case: Case, seen: Observation) -> str | None:
     low, high = (float(end) for end in last)
     if Named(case, seen).is_good(low, high):
         return None
-    words = (wrong.KEPT if last == first else wrong.EMPTIED).format(**numbers(case, seen))
-    return f"{case.name}, {words.replace('…', f'{said(low)} to {said(high)}')}"
+    words = (KEPT if last == first else EMPTIED).format(**numbers(case, seen))
+    return words.replace("…", f"{said(low)} to {said(high)}")
 
 
 def compared(case: Case, seen: Observation) -> Any:
     """No range, for each search has its own candidates: only whether it is right."""
     n = Named(case, seen)
-    return claim(case, seen) if n.is_pair else what(n.value)
+    return first_said(claim, case, seen) if n.is_pair else what(n.value)
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -190,12 +238,132 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+class Recipe:
+    """The course's own in a few lines: keeps all values, and cuts them where they err least."""
+
+    def __init__(self, bits: int = 8) -> None:
+        self.bits, self.seen = bits, list[Any]()
+
+    def see(self, batch: Any) -> None:
+        """Keep one more batch."""
+        self.seen.append(batch.flatten().clone())
+
+    def range(self) -> Any:
+        """The range of all that was kept."""
+        values = torch.cat(self.seen)
+        return cut(values, best(values, self.bits))
+
+
+def best(values: Any, bits: int) -> float:
+    """Of many bounds that which errs least."""
+    bounds = [float(values.abs().max()) * 0.98**n for n in range(500)]
+    return min(bounds, key=lambda bound: error(values, *cut(values, bound), bits))
+
+
+def error(values: Any, low: float, high: float, bits: int) -> float:
+    """The mean squared error that the steps of a range leave."""
+    step = (high - low) / (2**bits - 1)
+    left = torch.clamp(step * torch.round(values / step), low, high)
+    return float((left - values).square().mean())
+
+
 def reference(bits: int = 8) -> Any:
     """The course's own, which takes the steps that the lesson gives."""
     from helpers.algorithms.quantization.calibration import LeastError
 
-    return LeastError(bits, lambda values, bits: max(map(abs, wrong.least(values, bits))))
+    return LeastError(bits, best)
 
+
+WRONG = """
+min–max
+    | cut(values, best(values, self.bits)) => (values.min(), values.max())
+    ? Nothing is cut off
+a percentile
+    | best(values, self.bits) => float(torch.quantile(values.abs(), 0.999))
+    ? no fixed percentile is
+rounding alone
+    | error(values, *cut => error(values.clamp(-bound, bound), *cut
+    ? lose more than all
+three deviations
+    | best(values, self.bits) => 3 * float(values.std())
+    ? 3 standard deviations
+absolute error
+    | .square() => .abs()
+    ? mean absolute error
+largest error
+    | .square().mean() => .abs().max()
+    ? largest single error
+steps on both sides
+    | *cut(values, bound) => -bound, bound
+    ? a single side of 0
+halved again and again
+    | 0.98**n for n in range(500) => 0.5**n for n in range(16)
+    the bound {bound} is the largest magnitude halved so and so often, and better ones lie between
+    two of these: {beside}. Take candidates that are closer together.
+every sixtieth value
+    | best(values, self.bits) => best(values[::60], self.bits)
+    ? of the right size
+stops at a quarter
+    | range(500) => range(70)
+    ? times as far as
+for 8 bits
+    | (2**bits - 1) => 255
+    | 0.98**n for n in range(500) => n / 300 for n in range(1, 301)
+    ? codes of 8 bits
+up to the largest value
+    | values.abs().max() => values.max()
+    ? the largest value, and
+without the top
+    | range(500) => range(1, 500)
+    ? among the candidates
+bounds from 0.01
+    | [float(values.abs().max()) * 0.98**n for n in range(500)]
+        => torch.linspace(0.01, float(values.abs().max()), 300).tolist()
+    ? as small as a weight's may be
+a little more than all
+    | cut(values, best(values, self.bits)) => (1.1 * values.min(), 1.1 * values.max())
+    ? values that do not occur
+from −b to b
+    | cut(values, best(values, self.bits)) => (-(bound := best(values, self.bits)), bound)
+    ? nothing was seen there
+from 0 on
+    | return cut => return 0.0, cut
+    | best(values, self.bits)) => best(values, self.bits))[1]
+    ? another end than
+high, low
+    | best(values, self.bits)) => best(values, self.bits))[::-1]
+    ? the low end comes first
+the bound alone
+    | cut(values, best(values, self.bits)) => best(values, self.bits)
+    `range` gave {value}: it names both ends, the low and the high one.
+the last batch alone
+    | self.seen.append(batch.flatten().clone()) => self.seen = [batch.flatten().clone()]
+    ? the last batch alone
+batch by batch
+    | best(values, self.bits) => max(best(batch, self.bits) for batch in self.seen)
+    ? the largest of these
+kept and not copied
+    | .clone() =>
+    ? holds the next one
+kept in the class
+    | bits: int = 8 => bits: int = 8, seen: Any = []
+    | list[Any]() => seen
+    ? another recipe had seen
+the numbers in tensors
+    | cut(values, best(values, self.bits))
+        => torch.tensor(cut(values, best(values, self.bits))).split(1)
+    `range` gave {value}: take the numbers out of their tensors, by `float`.
+emptied when asked
+    | values = torch.cat(self.seen) => values, self.seen = torch.cat(self.seen), []
+    ! asked_before
+found once and kept
+    | return cut => self.ends = getattr(self, "ends", None) or cut
+    | best(values, self.bits)) => best(values, self.bits)); return self.ends
+    ! asked_before
+a batch written into
+    | .clone()) => .clone()); batch.abs_()
+    ! in_place
+"""
 
 EXERCISE = Exercise(
     number="11.4",
@@ -212,39 +380,13 @@ EXERCISE = Exercise(
     cases=cases,
     drive=batch_by_batch,
     claim=claim,
-    mistakes=tuple(_family(name, words) for name, words in wrong.WORDS.items()),
+    mistakes=tuple(
+        Mistake(way.name, _family(WAYS[way.name], way.sentence)) for way in entries("11.4", WORDS)
+    ),
     praise=praise,
     reference=reference,
     numbers=numbers,
     compared=compared,
-    wrong=(
-        WrongAnswer("min–max", wrong.min_max, hint="Nothing is cut off"),
-        WrongAnswer("a percentile", wrong.percentile, hint="no fixed percentile is"),
-        WrongAnswer("rounding alone", wrong.rounding_alone, hint="lose more than all"),
-        WrongAnswer("three deviations", wrong.three_deviations, hint="3 standard deviations"),
-        WrongAnswer("absolute error", wrong.absolute, hint="mean absolute error"),
-        WrongAnswer("largest error", wrong.largest_error, hint="largest single error"),
-        WrongAnswer("steps on both sides", wrong.both_sides, hint="a single side of 0"),
-        WrongAnswer("halved again and again", wrong.few_candidates, wrong.HALVED),
-        WrongAnswer("every sixtieth value", wrong.every_sixtieth, hint="of the right size"),
-        WrongAnswer("stops at a quarter", wrong.stops_early, hint="times as far as"),
-        WrongAnswer("for 8 bits", wrong.eight_bits, hint="codes of 8 bits"),
-        WrongAnswer("up to the largest value", wrong.largest_value, hint="the largest value, and"),
-        WrongAnswer("without the top", wrong.without_the_top, hint="among the candidates"),
-        WrongAnswer("bounds from 0.01", wrong.fixed_size, hint="as small as a weight's may be"),
-        WrongAnswer("a little more than all", wrong.beyond, hint="values that do not occur"),
-        WrongAnswer("from −b to b", wrong.both_alike, hint="nothing was seen there"),
-        WrongAnswer("from 0 on", wrong.from_0_on, hint="another end than"),
-        WrongAnswer("high, low", wrong.high_first, hint="the low end comes first"),
-        WrongAnswer("the bound alone", wrong.bound_alone, wrong.BOUND_ALONE),
-        WrongAnswer("the last batch alone", wrong.last_batch, hint="the last batch alone"),
-        WrongAnswer("batch by batch", wrong.batch_by_batch, hint="the largest of these"),
-        WrongAnswer("kept and not copied", wrong.not_copied, hint="holds the next one"),
-        WrongAnswer("kept in the class", wrong.in_the_class, hint="another recipe had seen"),
-        WrongAnswer("the numbers in tensors", wrong.in_tensors, wrong.IN_TENSORS),
-        WrongAnswer("emptied when asked", wrong.emptied, _asked_before),
-        WrongAnswer("found once and kept", wrong.found_once, _asked_before),
-        WrongAnswer("a batch written into", wrong.in_place, wrong.IN_PLACE),
-    ),
+    wrong=wrong_answers("11.4", WRONG, (Recipe, best, error), asked_before, in_place=IN_PLACE),
     ranked=False,
 )

@@ -4,21 +4,22 @@
 scale = (high − low)/(2^bits − 1), the zero point is the whole number that stands for 0, and a code
 q for scale · (q − zero_point). The claim: scale and zero point are these, and each value has the
 nearest of the codes −2^(bits−1) to 2^(bits−1) − 1, held as int8. Source: Jacob et al. (2018), 2.1.
+What makes this file long are 34 wrong answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from helpers.algorithms.quantization.quantization import quantize as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, is_array, number
 from helpers.exercises.drives_kept import call_with_tensors
 from helpers.exercises.drives_split import changed, returned
-from helpers.exercises.lesson_11 import codes_wrong as wrong
 from helpers.exercises.lesson_11.figures import (
     Array,
     alike,
@@ -29,7 +30,8 @@ from helpers.exercises.lesson_11.figures import (
     single,
     what,
 )
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.exercises.table import wrong_answers
 
 _SEVERAL = ("both", "above", "below", "both", "both")  # where a range lies, seen from 0
 _BITS = (8, 8, 6, 4, 2)
@@ -48,11 +50,8 @@ def cases(seed: int) -> list[Case]:
         ranges = [_drawn(random, where, bits, n == 0) for n, (where, bits) in enumerate(pairs)]
     made = []
     for at, ((low, high), bits) in enumerate(zip(ranges, _BITS, strict=True)):
-        scale, zero = _grid(low, high, bits)
-        values = _values(random, low, high, bits)
-        if at == 0:
-            values = values.reshape(3, 5)
-        facts = _facts(values.astype(np.float64), low, high, bits, scale, zero)
+        values = _values(random, low, high, bits).reshape((3, 5) if at == 0 else 15)
+        facts = _facts(values.astype(np.float64), low, high, bits)
         name = f"With the range {said(low)} to {said(high)} and {bits} bits"
         args: tuple[Any, ...] = (values, low, high) + ((bits,) if at != 1 else ())
         made.append(Case(name, (args,), facts=facts))
@@ -100,9 +99,8 @@ def _values(random: np.random.Generator, low: float, high: float, bits: int) -> 
     return values.astype(np.float32)
 
 
-def _facts(
-    values: Array, low: float, high: float, bits: int, scale: float, zero: int
-) -> dict[str, Any]:
+def _facts(values: Array, low: float, high: float, bits: int) -> dict[str, Any]:
+    scale, zero = _grid(low, high, bits)
     lowest, highest = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
     ends = min(low, 0.0), max(high, 0.0)
     return {
@@ -122,26 +120,37 @@ def parts(seen: Observation) -> tuple[Any, float | None, float | None]:
     return (given[0], number(given[1]), number(given[2])) if given else (None, None, None)
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+FLOAT_ZERO = (
+    "the zero point is the float {zero}. It is a code, and whole: in 11.3 sums of codes are taken "
+    "times it, and a float makes floats of them. Python's own `round` gives an int."
+)
+IN_PLACE = (
+    "`quantize` wrote into `values`: whoever called it may need them still. Functions whose names "
+    "end in `_`, and `out=`, change their tensor."
+)
+
+
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The scale, the zero point, and the nearest code of every value."""
-    facts = case.facts
-    codes, scale, zero = parts(seen)
+    facts, (codes, scale, zero) = case.facts, parts(seen)
     if not is_array(codes, facts["codes"].shape) or scale is None or zero is None:
-        return (
-            f"{case.name}, `quantize` gave {describe(returned(seen.values[0]))}: return three "
-            "things, codes of the shape of the values, the scale and the zero point."
+        yield (
+            f"`quantize` gave {describe(returned(seen.values[0]))}: return three things, codes of "
+            "the shape of the values, the scale and the zero point."
         )
+        return
     if not near(scale, facts["scale"]):
-        return f"{case.name}, the scale is {said(scale)}; it should be {said(facts['scale'])}."
+        yield f"the scale is {said(scale)}; it should be {said(facts['scale'])}."
     if zero != facts["zero"]:
-        return f"{case.name}, the zero point is {said(zero)}; it should be {said(facts['zero'])}."
+        yield f"the zero point is {said(zero)}; it should be {said(facts['zero'])}."
     if not alike(codes, facts["codes"]):
-        return _first_wrong(case, codes)
+        yield _first_wrong(case, codes)
     if codes.dtype != np.int8:
-        return other_type(case, seen)
+        yield other_type(case, seen)
     if not _is_whole(seen):
-        return f"{case.name}, {wrong.FLOAT_ZERO.format(**numbers(case, seen))}"
-    return f"{case.name}, {wrong.IN_PLACE}" if changed(seen.values[0]) is not None else None
+        yield FLOAT_ZERO.format(zero=said(zero))
+    if changed(seen.values[0]) is not None:
+        yield IN_PLACE
 
 
 def _is_whole(seen: Observation) -> bool:
@@ -156,9 +165,8 @@ def _first_wrong(case: Case, codes: Any) -> str:
     got, want = float(codes.ravel()[at]), int(facts["codes"].ravel()[at])
     value, scale, zero = float(facts["values"].ravel()[at]), facts["scale"], facts["zero"]
     return (
-        f"{case.name}, {said(value)} got the code {said(got)}, which stands for "
-        f"{said(scale * (got - zero))}; the code {said(want)} stands for "
-        f"{said(scale * (want - zero))}, which is nearest."
+        f"{said(value)} got the code {said(got)}, which stands for {said(scale * (got - zero))}; "
+        f"the code {said(want)} stands for {said(scale * (want - zero))}, which is nearest."
     )
 
 
@@ -177,8 +185,8 @@ def compared(case: Case, seen: Observation) -> Any:
         return {"zero point": single(zero), "codes from 0 on": bool(from_0)}
     if not alike(codes, facts["codes"]):
         return {"codes": codes.astype(float) % 256}  # as they are in int8, where that wraps around
-    written = changed(seen.values[0]) is not None
-    return {"type": codes.dtype.name, "whole": _is_whole(seen), "changed": written}
+    whole, written = _is_whole(seen), changed(seen.values[0]) is not None
+    return {"type": codes.dtype.name, "whole": whole, "changed": written}
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -222,6 +230,134 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+def plain(values: Any, low: float, high: float, bits: int = 8) -> Any:
+    """The course's own in a few lines, without a look at what it is given."""
+    lowest, highest = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+    low, high = min(low, 0.0), max(high, 0.0)
+    scale = (high - low) / (2**bits - 1)
+    zero_point = lowest - round(low / scale)
+    codes = torch.round(values / scale) + zero_point
+    codes = codes.clamp(lowest, highest).to(torch.int8)
+    return codes, scale, zero_point
+
+
+WRONG = """
+zero point not rounded
+    | round(low / scale) => low / scale
+    the zero point is {zero}, and 0 lies between two codes: round it to a whole number.
+zero point cut
+    | - round(low / scale) => + int(-low / scale)
+    ! neighbour
+zero point cut towards 0
+    | lowest - round(low / scale) => int(lowest - low / scale)
+    ! neighbour
+range not widened
+    | min(low, 0.0), max(high, 0.0) => low, high
+    the scale is {scale}: it covers the range as it is given, in which 0 has no code. First widen
+    the range so that it holds 0: {low} to {high}.
+by the number of codes
+    | (2**bits - 1) => 2**bits
+    the scale is {scale}: that is the width by {codes}. There are {codes} codes, and they have one
+    step fewer between them: divide by {steps}.
+codes cut
+    | torch.round(values / scale) => values / scale
+    ! cut
+steps cut
+    | torch.round(values / scale) => (values / scale).int()
+    ! cut
+codes rounded down
+    | torch.round => torch.floor
+    ! cut
+sign of the zero point
+    | - round => + round
+    ! sign
+zero point negated
+    | lowest - round => -lowest + round
+    ! sign
+symmetric scale
+    | (high - low) / (2**bits - 1) => max(-low, high) / highest
+    ! magnitude
+a range as far below 0 as above
+    | (high - low) => 2 * max(-low, high)
+    ! magnitude
+half of the codes
+    | (2**bits - 1) => highest
+    the scale is {scale}: that is the width by the codes on one side of 0. The range has all {codes}
+    codes, with {steps} steps between them.
+the scale upside down
+    | (high - low) / (2**bits - 1) => (2**bits - 1) / (high - low)
+    the scale is {scale}: so many steps has a unit. A step is the width by {steps}.
+codes from 0 on
+    | lowest - round => -round
+    | clamp(lowest, highest).to(torch.int8) => clamp(0, 2**bits - 1).to(torch.int16)
+    the zero point is {zero}: so the codes count from 0 on, up to {steps}, which int8 does not hold.
+    The lowest code is {lowest}: shift all of them by that.
+no zero point
+    | lowest - round(low / scale) => 0
+    the zero point is {zero}: the code 0 stands for the value 0 only on a symmetric grid. Here the
+    low end has the code {lowest}, and 0 lies {away} steps above it.
+a lowest code too high
+    | lowest - round => 1 + lowest - round
+    the zero point is {zero}, one too many: the lowest code is {lowest}.
+clamped too early
+    | torch.round(values / scale) => torch.round(values / scale).clamp(lowest, highest)
+    | codes.clamp(lowest, highest) => codes.int()
+    {first} The steps were clamped before the zero point was added: add it first, for {lowest} and
+    {highest} are the ends of the codes.
+the values' own ends
+    | min(low, 0.0), max(high, 0.0) => min(float(values.min()), 0.0), max(float(values.max()), 0.0)
+    the scale is {scale}: it comes from the values' own smallest and largest. The range is given,
+    `low` to `high`; what lies beyond it gets the first or the last code.
+counts from the low end
+    | values / scale) + zero_point => (values - low) / scale) + lowest
+    {first} You counted from the low end, which has no code of its own once the zero point is
+    rounded: count the steps from 0, value / scale, and add the zero point.
+always 8 bits
+    | (2**bits - 1) => 255
+    the scale is {scale}: these are the steps of 8 bits; {bits} bits have {steps}.
+the ends of 8 bits
+    | clamp(lowest, highest) => clamp(-128, 127)
+    {first} −128 and 127 end 8 bits; {bits} bits end at {lowest} and {highest}.
+beyond the range, not clamped
+    | torch.round(values / scale) => torch.round(values / scale).int()
+    | .clamp(lowest, highest) =>
+    {value} lies beyond the range and got the code {code}. Clamp to {lowest} … {highest} before the
+    codes become int8, which wraps around.
+codes from 0 on, the zero point not
+    | .to(torch.int8) => .int() - lowest
+    {first} All codes count from 0 on, the zero point does not: subtract 2^(bits−1).
+zero point not added
+    | + zero_point =>
+    {first} These are steps from the value 0: add the zero point, {right_zero}.
+zero point subtracted
+    | + zero_point => - zero_point
+    {first} The zero point was subtracted: values are scale · (code − zero_point).
+lowest code left out
+    | clamp(lowest, => clamp(lowest + 1,
+    {first} The code {lowest} is in use too: it is left out on a symmetric grid alone.
+clamped to the given range
+    | low, high = => values, low, high = values.clamp(low, high),
+    {first} Values between the range and 0 have codes too: clamp codes.
+times the scale
+    | values / scale => values * scale
+    {first} You multiplied by the scale: a value is so many steps, value / scale.
+values instead of codes
+    | .to(torch.int8) => .to(torch.int8).sub(zero_point) * scale
+    you gave the values that the codes stand for: give the codes themselves.
+another order
+    | codes, scale, zero_point => scale, zero_point, codes
+    the order is another: `codes, scale, zero_point` was asked for.
+codes of another type
+    | .to(torch.int8) =>
+    ! other_type
+a float for a zero point
+    | lowest - round(low / scale) => float(lowest - round(low / scale))
+    ! float_zero
+the values written into
+    | torch.round(values / scale) + zero_point => values.div_(scale).round_().add_(zero_point)
+    ! in_place
+"""
+
 EXERCISE = Exercise(
     number="11.1",
     title="Codes for a range",
@@ -241,41 +377,21 @@ EXERCISE = Exercise(
     reference=reference,
     numbers=numbers,
     compared=compared,
-    wrong=(
-        WrongAnswer("zero point not rounded", wrong.between, wrong.BETWEEN),
-        WrongAnswer("zero point cut", wrong.zero_cut, wrong.NEIGHBOUR),
-        WrongAnswer("zero point cut towards 0", wrong.zero_cut_towards_0, wrong.NEIGHBOUR),
-        WrongAnswer("range not widened", wrong.not_widened, wrong.NOT_WIDENED),
-        WrongAnswer("by the number of codes", wrong.one_step_too_many, wrong.ONE_STEP_TOO_MANY),
-        WrongAnswer("codes cut", wrong.cut, wrong.CUT),
-        WrongAnswer("steps cut", wrong.steps_cut, wrong.CUT),
-        WrongAnswer("codes rounded down", wrong.rounded_down, wrong.CUT),
-        WrongAnswer("sign of the zero point", wrong.sign, wrong.SIGN),
-        WrongAnswer("zero point negated", wrong.negated, wrong.SIGN),
-        WrongAnswer("symmetric scale", wrong.symmetric, wrong.MAGNITUDE),
-        WrongAnswer("a range as far below 0 as above", wrong.symmetric_range, wrong.MAGNITUDE),
-        WrongAnswer("half of the codes", wrong.half_of_the_codes, wrong.HALF_OF_THE_CODES),
-        WrongAnswer("the scale upside down", wrong.upside_down, wrong.UPSIDE_DOWN),
-        WrongAnswer("codes from 0 on", wrong.unsigned, wrong.UNSIGNED),
-        WrongAnswer("no zero point", wrong.around_0, wrong.AROUND_0),
-        WrongAnswer("a lowest code too high", wrong.lowest_too_high, wrong.LOWEST_TOO_HIGH),
-        WrongAnswer("clamped too early", wrong.clamped_first, wrong.CLAMPED_FIRST),
-        WrongAnswer("the values' own ends", wrong.own_ends, wrong.OWN_ENDS),
-        WrongAnswer("counts from the low end", wrong.from_the_low_end, wrong.FROM_THE_LOW_END),
-        WrongAnswer("always 8 bits", wrong.eight_bits, wrong.EIGHT_BITS),
-        WrongAnswer("the ends of 8 bits", wrong.eight_bit_ends, wrong.EIGHT_BIT_ENDS),
-        WrongAnswer("beyond the range, not clamped", wrong.not_clamped, wrong.NOT_CLAMPED),
-        WrongAnswer("codes from 0 on, the zero point not", wrong.codes_from_0, wrong.CODES_FROM_0),
-        WrongAnswer("zero point not added", wrong.not_added, wrong.NOT_ADDED),
-        WrongAnswer("zero point subtracted", wrong.subtracted, wrong.SUBTRACTED),
-        WrongAnswer("lowest code left out", wrong.narrow, wrong.NARROW),
-        WrongAnswer("clamped to the given range", wrong.clamped_as_given, wrong.CLAMPED_AS_GIVEN),
-        WrongAnswer("times the scale", wrong.times_scale, wrong.TIMES_SCALE),
-        WrongAnswer("values instead of codes", wrong.values_back, wrong.VALUES_BACK),
-        WrongAnswer("another order", wrong.codes_last, wrong.CODES_LAST),
-        WrongAnswer("codes of another type", wrong.floats, other_type),
-        WrongAnswer("a float for a zero point", wrong.float_zero, wrong.FLOAT_ZERO),
-        WrongAnswer("the values written into", wrong.in_place, wrong.IN_PLACE),
+    wrong=wrong_answers(
+        "11.1",
+        WRONG,
+        plain,
+        other_type,
+        neighbour="0 lies at {exact}, and the zero point is {zero}, next to the right one: the "
+        "fraction was cut off, as `int` and `floor` do, and not rounded. Take the nearest whole "
+        "number, `round`.",
+        cut="{first} Turning to whole numbers cuts off what comes after the point: `round` first.",
+        sign="the zero point is {zero}: there the way from the low end to 0 is counted with the "
+        "wrong sign. The low end, {low}, has the code {lowest}, and 0 lies {away} steps above it.",
+        magnitude="the scale is {scale}: it comes from the largest magnitude, as on a grid that "
+        "reaches as far below 0 as above. Here it is the width, {low} to {high}, by {steps}.",
+        float_zero=FLOAT_ZERO,
+        in_place=IN_PLACE,
     ),
     ranked=False,
 )

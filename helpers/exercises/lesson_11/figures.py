@@ -39,7 +39,7 @@ def other_type(case: Case, seen: Observation) -> str:
     """What is said to codes, the first thing returned, that are right and no int8."""
     codes = returned(seen.values[0])[0]
     return (
-        f"{case.name}, the codes are right and stand there as torch.{codes.dtype.name}, "
+        f"the codes are right and stand there as torch.{codes.dtype.name}, "
         f"{codes.itemsize} B each: `.to(torch.int8)` once they are whole, and clamped."
     )
 

@@ -2,25 +2,26 @@
 
 `fold(weight, bias, mean, var, gamma, beta, eps=1e-5) -> (weight, bias)`: weight (out, in) of a
 linear layer or (out, in, height, width) of a convolution, bias (out,) or None, all others (out,).
-The claim: the new layer does what layer and norm did, w' = w · γ/√(var + eps) and
-b' = (b − μ) · γ/√(var + eps) + β, in the shapes of before, and nothing that was given is written
-into. Source: Jacob et al. (2018), section 3.2, equation 14.
+The claim: the new layer does what layer and norm did, w' = w · γ/√(var + eps) and b' = (b − μ) ·
+γ/√(var + eps) + β, in the shapes of before, and nothing that was given is written into. Source:
+Jacob et al. (2018), section 3.2, equation 14. What makes this file long are 34 wrong answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import close, describe, is_array, listing
 from helpers.exercises.drives_kept import call_with_tensors
 from helpers.exercises.drives_split import changed, returned
-from helpers.exercises.lesson_11 import folding_wrong as wrong
 from helpers.exercises.lesson_11.figures import Array, items, said_apart, single, what
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -100,21 +101,22 @@ class Exact:
         return f"the bias of channel {channel} is {got_one} and should be {right}"
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+IN_PLACE = "you wrote into `{argument}`, which is the trained model's own: make a new tensor."
+_ARGUMENTS = ("weight", "bias", "mean", "var", "gamma", "beta")
+
+
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The weight, the bias, and nothing written into."""
     n, out, place = Exact(case), returned(seen.values[0]), changed(seen.values[0])
-    pair = items(out, 2)
-    if pair is None:
-        return f"{case.name}, you returned {describe(out)}, and no pair."
-    weight, bias = pair
+    weight, bias = items(out, 2) or (None, None)
+    if items(out, 2) is None:
+        yield f"you returned {describe(out)}, and no pair."
     if not n.is_weight(weight):
-        worst = n.weight_at_worst(weight)
-        return f"{case.name}, the weight should be w · γ/√(var + eps); {worst}."
+        yield f"the weight should be w · γ/√(var + eps); {n.weight_at_worst(weight)}."
     if not close(bias, n.bias):
-        return f"{case.name}, the weight is right; {n.bias_at_worst(bias)}."
+        yield f"the weight is right; {n.bias_at_worst(bias)}."
     if place is not None:
-        return f"{case.name}, {wrong.IN_PLACE.format(argument=_ARGUMENTS[place])}"
-    return None
+        yield IN_PLACE.format(argument=_ARGUMENTS[place])
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -146,15 +148,12 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     }
 
 
-_ARGUMENTS = ("weight", "bias", "mean", "var", "gamma", "beta")
-
-
 def _none_used(case: Case, seen: Observation) -> str | None:
     if seen.trouble != "failed" or case.args[0][1] is not None or "None" not in seen.text:
         return None
     return (
-        f"{case.name}, you counted with a bias that is not there: `bias` is None here, as with "
-        "most layers in front of a batch norm. It counts as 0, and a bias comes out all the same."
+        "you counted with a bias that is not there: `bias` is None here, as with most layers in "
+        "front of a batch norm. It counts as 0, and a bias comes out all the same."
     )
 
 
@@ -183,6 +182,126 @@ def reference(
     return fold_batch_norm(weight, bias, norm)
 
 
+def plain(
+    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = 1e-5
+) -> Any:
+    """The same in a few lines, without a module."""
+    old = torch.zeros_like(mean) if bias is None else bias
+    factor = gamma / (var + eps).sqrt()
+    by = factor.view(-1, *[1] * (weight.dim() - 1))
+    shift = (old - mean) * factor + beta
+    return weight * by, shift
+
+
+WRONG = """
+no eps
+    | (var + eps) => var
+    {weight}: eps is left out: the root is that of var + eps, as in training.
+an eps of its own
+    | + eps) => + 1e-5)
+    ! own_eps
+an eps of its own, 0.001
+    | + eps) => + 1e-3)
+    ! own_eps
+divided by the variance
+    | .sqrt() =>
+    ! by_variance
+divided by it, without eps
+    | (var + eps).sqrt() => var
+    ! by_variance
+eps behind the root
+    | (var + eps).sqrt() => (var.sqrt() + eps)
+    {weight}: eps was added behind the root. It belongs inside: √(var + eps).
+multiplied by the root
+    | .sqrt() => .rsqrt()
+    {weight}: the weight was multiplied by √(var + eps), or divided by its inverse: the factor is
+    γ/√(var + eps). Note that `torch.rsqrt` is 1/√ already.
+γ twice
+    | gamma / => gamma**2 /
+    {weight}: γ is in it twice: the factor is γ/√(var + eps).
+no γ
+    | gamma / => 1 /
+    {weight}: γ is left out: the factor is γ/√(var + eps).
+weight left
+    | weight * by => weight
+    {weight}: it is the old one: each channel is to be taken times γ/√(var + eps).
+along dimension 1
+    | weight.dim() - 1 => weight.dim() - 2
+    the factor lies along dimension 1 of the weight, which happens to fit; out is 0: {view}.
+along dimension 2
+    | *[1] * (weight.dim() - 1) => 1
+    the factor lies along dimension 2 of the weight, which happens to fit; out is 0: {view}.
+along dimension 3
+    | weight.dim() - 1 => weight.dim() == 2
+    the factor lies along dimension 3 of the weight, which happens to fit; out is 0: {view}.
+for convolutions alone
+    | *[1] * (weight.dim() - 1) => 1, 1, 1
+    the weight has come to have four dimensions, {new_weight}: a linear layer's has two. The factor
+    needs as many ones as the weight has dimensions behind the first: `factor.view(-1, *[1] *
+    (weight.dim() - 1))`.
+bias left
+    | (old - mean) * factor + beta => old
+    {bias}: it was left as it was. The norm moves it: (b − μ) · factor + β.
+β alone
+    | (old - mean) * factor + beta => beta
+    ! beta_alone
+β added to the bias
+    | (old - mean) * factor + beta => old + beta
+    ! beta_alone
+no mean
+    | (old - mean) => old
+    {bias}: the mean is not subtracted: the norm takes μ from what the layer gives.
+mean added
+    | old - mean => old + mean
+    {bias}: the mean was added; the norm takes it away: b − μ.
+no old bias
+    | (old - mean) => -mean
+    {bias}: the layer's bias is left out; the norm came after it: (b − μ) · factor + β.
+mean not scaled
+    | (old - mean) * factor => old * factor - mean
+    ! mean_unscaled
+mean not scaled by γ
+    | old - mean => old - mean / gamma
+    ! mean_unscaled
+mean scaled by γ alone
+    | (old - mean) * factor => old * factor - mean * gamma
+    ! mean_unscaled
+old bias not scaled
+    | (old - mean) * factor => old - mean * factor
+    {bias}: only the mean was multiplied: all of b − μ is taken times the factor.
+nothing scaled
+    | * factor + beta => + beta
+    {bias}: the factor is missing: (b − μ) · factor + β.
+no β
+    | + beta =>
+    {bias}: β is missing: the norm adds it at its end.
+β scaled
+    | (old - mean) * factor + beta => (old - mean + beta) * factor
+    {bias}: β comes after the factor, and is not multiplied by it: (b − μ) · factor + β.
+γ twice in the bias
+    | * factor + beta => * factor * gamma + beta
+    {bias}: γ is in it twice: (b − μ) · factor + β, with the factor of the weight.
+no γ in the bias
+    | * factor + beta => * factor / gamma + beta
+    {bias}: the bias lacks γ: (b − μ) · factor + β.
+no bias returned
+    | by, shift => by, None if bias is None else shift
+    you returned None for the bias. The layer may have had none, but what the norm subtracts and
+    adds has to go somewhere: −μ · γ/√(var + eps) + β.
+writes into what it is given
+    | weight * by => weight.mul_(by)
+    ! in_place
+bias first
+    | weight * by, shift => shift, weight * by
+    the bias comes first in what you returned: the pair is (weight, bias).
+no pair
+    | weight * by, shift => weight * by
+    you returned {returned}. Return both: the pair (weight, bias).
+no None
+    | torch.zeros_like(mean) if bias is None else bias => bias
+    ? `bias` is None here
+"""
+
 EXERCISE = Exercise(
     number="11.5",
     title="Fold a batch norm",
@@ -202,41 +321,18 @@ EXERCISE = Exercise(
     reference=reference,
     numbers=numbers,
     compared=compared,
-    wrong=(
-        WrongAnswer("no eps", wrong.no_eps, wrong.NO_EPS),
-        WrongAnswer("an eps of its own", wrong.own_eps, wrong.OWN_EPS),
-        WrongAnswer("an eps of its own, 0.001", wrong.own_eps_of_keras, wrong.OWN_EPS),
-        WrongAnswer("divided by the variance", wrong.by_variance, wrong.BY_VARIANCE),
-        WrongAnswer("divided by it, without eps", wrong.by_variance_alone, wrong.BY_VARIANCE),
-        WrongAnswer("eps behind the root", wrong.eps_outside, wrong.EPS_OUTSIDE),
-        WrongAnswer("multiplied by the root", wrong.times_sigma, wrong.TIMES_SIGMA),
-        WrongAnswer("γ twice", wrong.gamma_twice, wrong.GAMMA_TWICE),
-        WrongAnswer("no γ", wrong.no_gamma, wrong.NO_GAMMA),
-        WrongAnswer("weight left", wrong.weight_left, wrong.WEIGHT_LEFT),
-        WrongAnswer("along dimension 1", wrong.along_1, wrong.ALONG_1),
-        WrongAnswer("along dimension 2", wrong.along_2, wrong.ALONG_2),
-        WrongAnswer("along dimension 3", wrong.along_3, wrong.ALONG_3),
-        WrongAnswer("for convolutions alone", wrong.for_images, wrong.FOR_IMAGES),
-        WrongAnswer("bias left", wrong.bias_left, wrong.BIAS_LEFT),
-        WrongAnswer("β alone", wrong.beta_alone, wrong.BETA_ALONE),
-        WrongAnswer("β added to the bias", wrong.beta_added, wrong.BETA_ALONE),
-        WrongAnswer("no mean", wrong.no_mean, wrong.NO_MEAN),
-        WrongAnswer("mean added", wrong.mean_added, wrong.MEAN_ADDED),
-        WrongAnswer("no old bias", wrong.no_old_bias, wrong.NO_OLD_BIAS),
-        WrongAnswer("mean not scaled", wrong.mean_unscaled, wrong.MEAN_UNSCALED),
-        WrongAnswer("mean not scaled by γ", wrong.mean_without_gamma, wrong.MEAN_UNSCALED),
-        WrongAnswer("mean scaled by γ alone", wrong.mean_by_gamma, wrong.MEAN_UNSCALED),
-        WrongAnswer("old bias not scaled", wrong.bias_unscaled, wrong.BIAS_UNSCALED),
-        WrongAnswer("nothing scaled", wrong.nothing_scaled, wrong.NOTHING_SCALED),
-        WrongAnswer("no β", wrong.no_beta, wrong.NO_BETA),
-        WrongAnswer("β scaled", wrong.beta_scaled, wrong.BETA_SCALED),
-        WrongAnswer("γ twice in the bias", wrong.gamma_twice_in_bias, wrong.TWICE_IN_BIAS),
-        WrongAnswer("no γ in the bias", wrong.no_gamma_in_bias, wrong.NO_GAMMA_IN_BIAS),
-        WrongAnswer("no bias returned", wrong.none_for_none, wrong.NONE_FOR_NONE),
-        WrongAnswer("writes into what it is given", wrong.in_place, wrong.IN_PLACE),
-        WrongAnswer("bias first", wrong.bias_first, wrong.BIAS_FIRST),
-        WrongAnswer("no pair", wrong.weight_alone, wrong.WEIGHT_ALONE),
-        WrongAnswer("no None", wrong.no_none, hint="`bias` is None here"),
+    wrong=wrong_answers(
+        "11.5",
+        WRONG,
+        plain,
+        own_eps="{weight}: an eps of its own is in it. The norm was trained with the one that is "
+        "given.",
+        by_variance="{weight}: you divided by the variance itself, and not by its root, √(var + "
+        "eps).",
+        beta_alone="{bias}: neither mean nor factor is in it: (b − μ) · factor + β.",
+        mean_unscaled="{bias}: the mean goes through the norm too: take all of b − μ times the "
+        "factor.",
+        in_place=IN_PLACE,
     ),
     ranked=False,
 )

@@ -4,12 +4,12 @@
 int8 codes, w_scale (out,) and bias (out,) floats; the output is floats, (rows, out). The claim:
 x_scale · w_scale · (Σ q_w q_x − x_zero Σ q_w) + bias, exact but for the bias, which may be rounded
 to whole steps; whole numbers were multiplied, and no argument was written into. Source: Jacob et
-al. (2018), section 2.3.
+al. (2018), section 2.3. What makes this file long are 45 wrong answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,9 @@ from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, is_array
 from helpers.exercises.drives_quantization import multiplied
 from helpers.exercises.drives_split import changed, returned
-from helpers.exercises.lesson_11 import products_wrong as wrong
 from helpers.exercises.lesson_11.figures import Array, said_apart, single, what
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -31,17 +31,14 @@ def cases(seed: int) -> list[Case]:
     """
     random, made = rng(seed, "11.3"), []
     n, far = (8, 0) if not seed else (int(random.integers(8, 14)), int(random.integers(1, 40)))
-
     x = random.integers(-20, 128, (n, n))
     x[0] = random.integers(100, 128, n)
     weight = random.integers(-127, 128, (n, n))
     weight[::2] = random.integers(40, 128, weight[::2].shape)
     made.append((f"With {n} rows, {n} inputs and {n} outputs", x, -37 - far // 2, weight))
-
     inputs = 300 + far
     x, weight = random.integers(-128, 128, (5, inputs)), random.integers(-127, 128, (3, inputs))
     made.append((f"With 5 rows, {inputs} inputs and 3 outputs", x, 21 + far, weight))
-
     # What a ReLU leaves: most codes are that of 0, the lowest one. The sums of products are large
     # and nearly all of it is taken away again.
     inputs = 4096 + far
@@ -49,8 +46,7 @@ def cases(seed: int) -> list[Case]:
     for row in x:
         row[random.choice(inputs, 6, replace=False)] += random.integers(1, 90, 6)
     weight = random.integers(60, 128, (6, inputs)) * np.resize([1, -1], 6)[:, None]
-    name = f"With {inputs} inputs, nearly all of them the zero point −128"
-    made.append((name, x, -128, weight))
+    made.append((f"With {inputs} inputs, nearly all of them the zero point −128", x, -128, weight))
 
     x, weight = random.integers(-128, 128, (1, 20)), random.integers(-127, 128, (4, 20))
     made.append(("With one row, and 0 as the zero point", x, 0, weight))
@@ -65,88 +61,77 @@ def _case(random: np.random.Generator, name: str, x: Any, zero: int, weight: Any
     sign = random.choice([-1.0, 1.0], len(weight))
     steps = np.floor(random.uniform(4, 12, len(weight)) / step) + 0.85
     bias = (sign * steps * step).astype(np.float32)
-    codes = x.astype(np.int8), weight.astype(np.int8)
-    return Case(name, ((codes[0], x_scale, zero, codes[1], w_scale, bias),))
+    x, weight = x.astype(np.int8), weight.astype(np.int8)
+    return Case(name, ((x, x_scale, zero, weight, w_scale, bias),))
 
 
-class Exact:
-    """A case in whole numbers of 64 bits and in doubles.
+class Layer:
+    """A case in whole numbers of 64 bits and in doubles, and what an answer gave.
 
     step: what one whole number of the sums stands for, for each output. sums: Σ q_w q_x, and right:
-    the output as it should be, both of this shape, (rows, out).
+    the output as it should be, both (rows, out). out: what was returned; fits: whether it has this
+    shape; off: by how many steps it is wrong. kind: of the floats that were multiplied, or "";
+    whole: whether these were whole. argument: the name of what was written into, or "".
     """
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, seen: Observation) -> None:
         x, x_scale, zero, weight, w_scale, bias = case.args[0]
-        x, weight = x.astype(np.int64), weight.astype(np.int64)
-        self.shape = len(x), len(weight)
         self.bias: Array = bias.astype(np.float64)
         self.step: Array = x_scale * w_scale.astype(np.float64)
-        self.sums: Array = x @ weight.T
+        self.sums: Array = x.astype(np.int64) @ weight.T.astype(np.int64)
         self.right: Array = self.step * (self.sums - zero * weight.sum(1)) + self.bias
+        got, place = returned(seen.values[0]), changed(seen.values[0])
+        self.out, self.kind, self.whole = got["out"], (got["floats"] or [""])[0], got["whole"]
+        self.argument = "" if place is None else _ARGUMENTS[place]
+        self.fits = is_array(self.out, self.right.shape)
+        if self.fits:
+            with np.errstate(all="ignore"):
+                off = np.abs(self.out.astype(np.float64) - self.right) / self.step
+            self.off: Array = np.nan_to_num(off, nan=np.inf)
+
+    def is_right(self) -> bool:
+        """Whether values are right: half a step for a rounded bias, and what float32 rounds."""
+        rounding = 1e-6 * (np.abs(self.right).max(0) + np.abs(self.bias))
+        return bool(np.all(self.off <= 0.5001 + rounding / self.step))
+
+    def worst(self) -> str:
+        """The number that is farthest off, in words."""
+        row, column = at = np.unravel_index(int(self.off.argmax()), self.off.shape)
+        got, wanted = said_apart(float(self.out[at]), float(self.right[at]))
+        return f"output [{row}, {column}] is {got} and should be {wanted}"
 
 
-def given(seen: Observation) -> Any:
-    """What the driver noted of an answer, also where it wrote into its arguments."""
-    return returned(seen.values[0])
+IN_PLACE = "you wrote into `{argument}`: whoever holds it uses it again. Work on a new tensor."
+_ARGUMENTS = ("x", "x_scale", "x_zero", "weight", "w_scale", "bias")
 
 
-def _is_right(out: Array, n: Exact) -> bool:
-    """Whether values are right: half a step for a rounded bias, and what float32 rounds."""
-    rounding = 1e-6 * (np.abs(n.right).max(0) + np.abs(n.bias))
-    with np.errstate(all="ignore"):
-        return bool(np.all(np.abs(out - n.right) <= 0.5001 * n.step + rounding))
-
-
-def _at_worst(case: Case, out: Array, n: Exact) -> str:
-    """The number that is farthest off, in words."""
-    want = n.right
-    with np.errstate(all="ignore"):
-        off = np.nan_to_num(np.abs(out.astype(np.float64) - want) / n.step, nan=np.inf)
-    row, column = np.unravel_index(int(off.argmax()), off.shape)
-    got, wanted = said_apart(float(out[row, column]), float(want[row, column]))
-    return f"{case.name}, output [{row}, {column}] is {got} and should be {wanted}"
-
-
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The values, that no floats were multiplied, nothing written into."""
-    got, n, place = given(seen), Exact(case), changed(seen.values[0])
-    out = got["out"]
-    if not is_array(out, n.shape) or out.dtype.kind != "f":
-        return f"{case.name}, you returned {describe(out)}; the output is floats, {n.shape}."
-    if not _is_right(out, n):
-        return _at_worst(case, out, n) + "."
-    if got["floats"]:
-        return f"{case.name}, matrices were multiplied in {got['floats'][0]}."
-    if place is not None:
-        return f"{case.name}, {wrong.IN_PLACE.format(argument=_ARGUMENTS[place])}"
-    return None
+    n = Layer(case, seen)
+    if not n.fits or n.out.dtype.kind != "f":
+        yield f"you returned {describe(n.out)}; the output is floats, {n.right.shape}."
+    if not n.is_right():
+        yield n.worst() + "."
+    if n.kind:
+        yield f"matrices were multiplied in {n.kind}."
+    if n.argument:
+        yield IN_PLACE.format(argument=n.argument)
 
 
 def compared(case: Case, seen: Observation) -> Any:
     """The values where they are wrong, in steps: these are so many that a rounded bias hides."""
-    out, n = given(seen)["out"], Exact(case)
-    if not is_array(out, n.shape):
-        return what(out)
-    if out.dtype.kind != "f":
-        return "whole numbers"
-    if not _is_right(out, n):
-        return {"steps": single(out / n.step)}
-    return {"changed": changed(seen.values[0]) is not None}
+    n = Layer(case, seen)
+    if not n.fits or n.out.dtype.kind != "f":
+        return "whole numbers" if n.fits else what(n.out)
+    return {"changed": bool(n.argument)} if n.is_right() else {"steps": single(n.out / n.step)}
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: the worst output, the type of all, what was written into."""
-    out, n, place = given(seen)["out"], Exact(case), changed(seen.values[0])
-    if not is_array(out, n.shape):
-        return {}
-    worst = _at_worst(case, out, n)
-    return {"worst": worst, "type": out.dtype, "argument": _ARGUMENTS[place or 0]}
+    n = Layer(case, seen)
+    return {"worst": n.worst(), "type": n.out.dtype, "argument": n.argument} if n.fits else {}
 
 
-# --- how it was multiplied ------------------------------------------------------------------------
-
-_ARGUMENTS = ("x", "x_scale", "x_zero", "weight", "w_scale", "bias")
 # Up to which power of two whole numbers are exact, and the largest number, where it is small.
 _EXACT = {
     "float32": (24, ""),
@@ -155,46 +140,206 @@ _EXACT = {
 }
 
 
-def _values_multiplied(case: Case, seen: Observation) -> str | None:
-    got = given(seen)
-    if not got["floats"] or got["whole"]:
-        return None
-    return f"{case.name}, {wrong.DEQUANTIZED.format(kind=got['floats'][0])}"
+def _values_multiplied(case: Case, seen: Observation) -> Iterator[str]:
+    n = Layer(case, seen)
+    if n.kind and not n.whole:
+        yield (
+            f"codes were turned into values first, and these multiplied in {n.kind}: a layer as it "
+            "always was, and nothing is gained. Multiply the codes with `int_matmul`, scales come "
+            "behind."
+        )
 
 
 def _codes_as_floats(case: Case, seen: Observation) -> str | None:
-    got = given(seen)
-    if not got["floats"]:
+    kind = Layer(case, seen).kind
+    if not kind:
         return None
-    kind = got["floats"][0]
     if kind not in _EXACT:
-        return f"{case.name}, {wrong.IN_FLOAT64.format(kind=kind)}"
+        return (
+            f"codes were multiplied in {kind}. That is exact, and takes eight bytes where a code "
+            "has one, and none of the instructions for bytes: multiply them with `int_matmul`."
+        )
     bits, end = _EXACT[kind]
     many = f"{2 ** (bits - 14)} products can reach that" if bits > 14 else "one product can be more"
-    return f"{case.name}, {wrong.IN_FLOATS.format(kind=kind, bits=bits, end=end, many=many)}"
+    return (
+        f"codes were multiplied in {kind}, where whole numbers are exact up to 2^{bits} only{end}; "
+        f"{many}. Multiply them with `int_matmul`, which sums up in 32 bits."
+    )
 
 
-def _corrected_in_floats(case: Case, seen: Observation) -> str | None:
+def _corrected_in_floats(case: Case, seen: Observation) -> Iterator[str]:
     """Large sums that were rounded before the correction left a small difference."""
-    got, n = given(seen), Exact(case)
-    out, most = got["out"], int(np.abs(n.sums).max())
-    if got["floats"] or not is_array(out, n.shape) or out.dtype.kind != "f" or most < 2**24:
-        return None
-    off = float((np.abs(out - n.right) / n.step).max())
-    if not 0.5 < off <= most / 2**20:
-        return None
-    words = wrong.CORRECTED_IN_FLOATS.format(off=f"{off:.2g}", most=f"{most:,}")
-    return f"{_at_worst(case, out, n)}, {words}"
+    n = Layer(case, seen)
+    most, off = int(np.abs(n.sums).max()), n.off.max() if n.fits else 0.0
+    if 0.5 < off <= most / 2**20 and most >= 2**24 and not n.kind and n.out.dtype.kind == "f":
+        yield (
+            f"{n.worst()}, which is {off:.2g} steps off: the sums reach {most:,}, where float32 "
+            "has no room for every whole number, and nearly all of it is taken away again. Take "
+            "x_zero · Σ q_w away from Σ q_w q_x while both are whole, and multiply by the scales "
+            "afterwards."
+        )
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    deepest = max(cases, key=lambda case: case.args[0][0].shape[1])
+    deepest = Layer(cases[2], seen[2])
     return (
-        f"Passed: whole numbers were multiplied, up to {deepest.args[0][0].shape[1]} of them in a "
-        f"sum, and sums as large as {np.abs(Exact(deepest).sums).max():,} came out to the step."
+        f"Passed: whole numbers were multiplied, up to {cases[2].args[0][0].shape[1]} of them in a "
+        f"sum, and sums as large as {np.abs(deepest.sums).max():,} came out to the step."
     )
 
+
+WRONG = """
+no zero point
+    | - x_zero * weight.sum(1) =>
+    {worst}: the zero point is left out. A code stands for x_scale · (q − x_zero), so x_zero · Σ q_w
+    is to be taken away from each sum.
+correction added
+    | - x_zero * => + x_zero *
+    {worst}: x_zero · Σ q_w is taken away, not added: Σ q_w (q_x − x_zero).
+weights summed along the outputs
+    | weight.sum(1) => weight.sum(0)
+    {worst}: you summed each input's weights. The correction has one number for each output: sum
+    each row of `weight`, along dimension 1.
+codes of the inputs summed
+    | weight.sum(1) => x.sum(1, keepdim=True)
+    ! sums_of_codes
+codes of the inputs as a row
+    | weight.sum(1) => x.sum(1)
+    ! sums_of_codes
+correction along the rows
+    | weight.sum(1) => weight.sum(1)[:, None]
+    {worst}: x_zero · Σ q_w was taken away row by row; an output is a column.
+zero point taken away once
+    | x_zero * weight.sum(1) => x_zero
+    ! zero_once
+zero point once for each input
+    | weight.sum(1) => x.shape[1]
+    ! zero_once
+no bias
+    | values + bias => values
+    {worst}: the bias is missing.
+bias multiplied by scales
+    | values + bias => x_scale * w_scale * (sums + bias)
+    ! bias_scaled
+bias multiplied by x_scale
+    | values + bias => (sums * w_scale + bias) * x_scale
+    ! bias_scaled
+bias multiplied by w_scale
+    | values + bias => (sums * x_scale + bias) * w_scale
+    ! bias_scaled
+bias cut off
+    | values + bias => (sums + (bias / (x_scale * w_scale)).int()) * (x_scale * w_scale)
+    {worst}: the bias in steps was cut off instead of rounded, which is up to a whole step off: use
+    `torch.round` in front of the conversion.
+scales along the rows
+    | x_scale * w_scale => x_scale * w_scale[:, None]
+    ! scales_by_row
+bias along the rows
+    | values + bias => values + bias[:, None]
+    ! scales_by_row
+scales and bias along the rows
+    | x_scale * w_scale => x_scale * w_scale[:, None]
+    | values + bias => values + bias[:, None]
+    ! scales_by_row
+no x_scale
+    | x_scale * w_scale => w_scale
+    {worst}: `x_scale` is left out: a step is x_scale · w_scale.
+no w_scale
+    | x_scale * w_scale => x_scale
+    {worst}: `w_scale` is left out: a step is x_scale · w_scale.
+no scales
+    | sums * (x_scale * w_scale) => sums
+    {worst}: both scales are left out: a step is x_scale · w_scale.
+w_scale twice
+    | x_scale * w_scale => x_scale * w_scale**2
+    {worst}: the sums were taken times `w_scale` twice: a step is x_scale · w_scale.
+one scale for all, the mean
+    | x_scale * w_scale => x_scale * w_scale.mean()
+    ! mean_scale
+one scale for all, the largest
+    | x_scale * w_scale => x_scale * w_scale.max()
+    ! mean_scale
+one scale for all, the first
+    | x_scale * w_scale => x_scale * w_scale[0]
+    ! mean_scale
+correction not scaled
+    | - x_zero * weight.sum(1) =>
+    | values + bias => values - x_zero * weight.sum(1) + bias
+    ! correction_unscaled
+correction by x_scale alone
+    | - x_zero * weight.sum(1) =>
+    | values + bias => values - x_scale * (x_zero * weight.sum(1)) + bias
+    ! correction_unscaled
+correction by w_scale alone
+    | - x_zero * weight.sum(1) =>
+    | values + bias => values - w_scale * (x_zero * weight.sum(1)) + bias
+    ! correction_unscaled
+codes wrapped round
+    | int_matmul(x, weight.t()) - x_zero * weight.sum(1) => int_matmul(x - x_zero, weight.t())
+    {worst}: x − x_zero has nine bits and wrapped round in int8: take x_zero · Σ q_w away from the
+    sums instead.
+codes cut off
+    | - x_zero * weight.sum(1) =>
+    | int_matmul(x, => int_matmul((x.int() - x_zero).clamp(-128, 127).to(torch.int8),
+    {worst}: x − x_zero has nine bits and was cut off in int8: take x_zero · Σ q_w away from the
+    sums instead.
+sums in 8 bits
+    | int_matmul(x, weight.t()) => x @ weight.t()
+    ! in_8_bits
+sums in 8 bits, corrected
+    | sums * => sums.to(torch.int8) *
+    ! in_8_bits
+sums in 16 bits
+    | int_matmul(x, weight.t()) - x_zero * weight.sum(1)
+        => (x.short() - x_zero) @ weight.short().t()
+    ! in_16_bits
+sums in 16 bits, corrected
+    | int_matmul(x, weight.t()) => x.short() @ weight.short().t()
+    ! in_16_bits
+weights summed in few bits
+    | weight.sum(1) => weight.sum(1, dtype=torch.int8).int()
+    ! weights_in_8_bits
+correction in few bits
+    | x_zero * weight.sum(1) => (x_zero * weight.sum(1)).to(torch.int8)
+    ! weights_in_8_bits
+transposed
+    | int_matmul(x, weight.t()) => int_matmul(weight, x.t())
+    ! transposed
+transposed at the end
+    | sums * => sums.t() *
+    ! transposed
+weight not transposed
+    | weight.t() => weight
+    ! other_weight
+nor its sums transposed
+    | weight.t() => weight
+    | weight.sum(1) => weight.sum(0)
+    ! other_weight
+left as whole numbers
+    | values + bias => sums + (bias / (x_scale * w_scale)).round().int()
+    you returned whole numbers ({type}). These are still steps, or values cut off: times x_scale ·
+    w_scale they become values, which are floats.
+writes into what it is given
+    | x_scale * w_scale => w_scale.mul_(x_scale)
+    ! in_place
+dequantized
+    | sums * (x_scale * w_scale) => x_scale * (x.float() - x_zero) @ (weight * w_scale[:, None]).t()
+    ? turned into values first
+float32
+    | int_matmul(x, weight.t()) => x.float() @ weight.float().t()
+    ? up to 2^24 only
+float16
+    | int_matmul(x, weight.t()) => (x.half() @ weight.half().t()).float()
+    ? up to 2^11 only
+float64
+    | int_matmul(x, weight.t()) => x.double() @ weight.double().t()
+    ? eight bytes where a code has one
+late
+    | - x_zero * weight.sum(1) =>
+    | values + bias => values - x_scale * w_scale * (x_zero * weight.sum(1)) + bias
+    ? while both are whole
+"""
 
 EXERCISE = Exercise(
     number="11.3",
@@ -219,52 +364,32 @@ EXERCISE = Exercise(
     reference=reference,
     numbers=numbers,
     compared=compared,
-    wrong=(
-        WrongAnswer("no zero point", wrong.no_zero_point, wrong.NO_ZERO_POINT),
-        WrongAnswer("correction added", wrong.added, wrong.ADDED),
-        WrongAnswer("weights summed along the outputs", wrong.other_sums, wrong.OTHER_SUMS),
-        WrongAnswer("codes of the inputs summed", wrong.sums_of_codes, wrong.SUMS_OF_CODES),
-        WrongAnswer("codes of the inputs as a row", wrong.sums_as_a_row, wrong.SUMS_OF_CODES),
-        WrongAnswer("correction along the rows", wrong.weights_by_row, wrong.WEIGHTS_BY_ROW),
-        WrongAnswer("zero point taken away once", wrong.zero_once, wrong.ZERO_ONCE),
-        WrongAnswer("zero point once for each input", wrong.zero_for_each_input, wrong.ZERO_ONCE),
-        WrongAnswer("no bias", wrong.no_bias, wrong.NO_BIAS),
-        WrongAnswer("bias multiplied by scales", wrong.bias_scaled, wrong.BIAS_SCALED),
-        WrongAnswer("bias multiplied by x_scale", wrong.bias_by_x_scale, wrong.BIAS_SCALED),
-        WrongAnswer("bias multiplied by w_scale", wrong.bias_by_w_scale, wrong.BIAS_SCALED),
-        WrongAnswer("bias cut off", wrong.bias_cut, wrong.BIAS_CUT),
-        WrongAnswer("scales along the rows", wrong.scales_by_row, wrong.SCALES_BY_ROW),
-        WrongAnswer("bias along the rows", wrong.bias_by_row, wrong.SCALES_BY_ROW),
-        WrongAnswer("scales and bias along the rows", wrong.both_by_row, wrong.SCALES_BY_ROW),
-        WrongAnswer("no x_scale", wrong.no_x_scale, wrong.NO_X_SCALE),
-        WrongAnswer("no w_scale", wrong.no_w_scale, wrong.NO_W_SCALE),
-        WrongAnswer("no scales", wrong.no_scales, wrong.NO_SCALES),
-        WrongAnswer("w_scale twice", wrong.w_scale_twice, wrong.W_SCALE_TWICE),
-        WrongAnswer("one scale for all, the mean", wrong.mean_scale, wrong.MEAN_SCALE),
-        WrongAnswer("one scale for all, the largest", wrong.largest_scale, wrong.MEAN_SCALE),
-        WrongAnswer("one scale for all, the first", wrong.first_scale, wrong.MEAN_SCALE),
-        WrongAnswer("correction not scaled", wrong.correction_unscaled, wrong.CORRECTION_UNSCALED),
-        WrongAnswer("correction by x_scale alone", wrong.by_x_scale, wrong.CORRECTION_UNSCALED),
-        WrongAnswer("correction by w_scale alone", wrong.by_w_scale, wrong.CORRECTION_UNSCALED),
-        WrongAnswer("codes wrapped round", wrong.wraps, wrong.WRAPS),
-        WrongAnswer("codes cut off", wrong.cuts_codes_off, wrong.CUTS_CODES_OFF),
-        WrongAnswer("sums in 8 bits", wrong.in_8_bits, wrong.IN_8_BITS),
-        WrongAnswer("sums in 8 bits, corrected", wrong.all_in_8_bits, wrong.IN_8_BITS),
-        WrongAnswer("sums in 16 bits", wrong.in_16_bits, wrong.IN_16_BITS),
-        WrongAnswer("sums in 16 bits, corrected", wrong.all_in_16_bits, wrong.IN_16_BITS),
-        WrongAnswer("weights summed in few bits", wrong.weights_in_8_bits, wrong.WEIGHTS_IN_8_BITS),
-        WrongAnswer("correction in few bits", wrong.correction_in_8_bits, wrong.WEIGHTS_IN_8_BITS),
-        WrongAnswer("transposed", wrong.transposed, wrong.TRANSPOSED),
-        WrongAnswer("transposed at the end", wrong.transposed_at_the_end, wrong.TRANSPOSED),
-        WrongAnswer("weight not transposed", wrong.other_weight, wrong.OTHER_WEIGHT),
-        WrongAnswer("nor its sums transposed", wrong.other_weight_and_sums, wrong.OTHER_WEIGHT),
-        WrongAnswer("left as whole numbers", wrong.left_whole, wrong.LEFT_WHOLE),
-        WrongAnswer("writes into what it is given", wrong.in_place, wrong.IN_PLACE),
-        WrongAnswer("dequantized", wrong.dequantized, hint="turned into values first"),
-        WrongAnswer("float32", wrong.in_float32, hint="up to 2^24 only"),
-        WrongAnswer("float16", wrong.in_float16, hint="up to 2^11 only"),
-        WrongAnswer("float64", wrong.in_float64, hint="eight bytes where a code has one"),
-        WrongAnswer("late", wrong.corrected_in_floats, hint="while both are whole"),
+    wrong=wrong_answers(
+        "11.3",
+        WRONG,
+        reference,
+        sums_of_codes="{worst}: you summed the inputs' codes in place of the weights': the "
+        "weights' zero point is 0, so Σ q_x is not needed; x's zero point goes with Σ q_w.",
+        zero_once="{worst}: x_zero was taken away once, without the weights. It is in every "
+        "product of the sum: q_w (q_x − x_zero) summed up is Σ q_w q_x − x_zero · Σ q_w.",
+        bias_scaled="{worst}: the bias was multiplied by a scale. The bias is a value already: add "
+        "it behind the scales, or divide it by x_scale · w_scale first.",
+        scales_by_row="{worst}: a scale or a bias was used row by row. There is one for each "
+        "output, and so a column: `w_scale` and `bias` fit the last dimension as they are.",
+        mean_scale="{worst}: there is one scale for all outputs, such as the mean; each has its "
+        "own.",
+        correction_unscaled="{worst}: x_zero · Σ q_w counts in steps too: take it from the sums.",
+        in_8_bits="{worst}: only 8 bits were kept of the sums, and they wrapped round. A product "
+        "of two codes takes 15 bits and a sign, a sum more: sum in 32, by `int_matmul`.",
+        in_16_bits="{worst}: only 16 bits were kept of the sums, and they wrapped round. A product "
+        "of two codes takes 15 bits and a sign, a sum more: sum in 32, by `int_matmul`.",
+        weights_in_8_bits="{worst}: the sum of the weights' codes, or x_zero times it, wrapped "
+        "round: it is no code and takes 32 bits. Try `weight.sum(1, dtype=torch.int32)`.",
+        transposed="{worst}: rows and outputs have changed places: x is (rows, in) and weight "
+        "(out, in), so the product is x times `weight.t()`.",
+        other_weight="{worst}: the weight was used as if it were (in, out): multiply by "
+        "`weight.t()`.",
+        in_place=IN_PLACE,
     ),
     ranked=False,
     unseen={

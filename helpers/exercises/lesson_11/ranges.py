@@ -5,7 +5,7 @@ For exercise 11.4.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -58,8 +58,8 @@ def best_bound(values: Array, bits: int, kind: str = "squared") -> tuple[float, 
     return float(best), error(best)
 
 
-def cut(values: Array, bound: float) -> tuple[float, float]:
-    """The range of some values and 0, cut at −bound and bound."""
+def cut(values: Any, bound: float) -> tuple[float, float]:
+    """The range of some values, an array or a tensor, and 0, cut at −bound and bound."""
     return max(min(float(values.min()), 0.0), -bound), min(max(float(values.max()), 0.0), bound)
 
 
@@ -166,3 +166,31 @@ class Named:
             for where in ("linear", "lower", "higher")
             for part in np.quantile(of, _PARTS, method=where)
         )
+
+
+# Ways to be wrong that a range tells, whatever the candidates were.
+WAYS: dict[str, Callable[[Named], bool]] = {
+    "the high end first": lambda n: n.low > n.high and n.is_good(n.high, n.low),
+    "the last batch alone": lambda n: n.is_of("last"),
+    "the largest of each batch's": lambda n: n.is_inside and n.is_largest_of_each(),
+    "kept and not copied": lambda n: n.is_of("no copies"),
+    "shared with another": lambda n: n.is_of("another's"),
+    "both ends alike": lambda n: not n.is_inside and n.low == -n.high < 0 and n.bound <= n.top,
+    "beyond what was seen": lambda n: n.low < n.high and not n.is_inside,
+    "another end": lambda n: n.is_good(*cut(n.values, n.bound)),
+    "bounds of a fixed size": lambda n: n.top <= 0.01 and n.bound >= n.top * (1 - 1e-5),
+    "too far out": lambda n: n.bound > 5 * n.best,
+    "nothing is ever cut": lambda n: n.bound >= n.top * (1 - 1e-5),
+    "the largest value, not magnitude": lambda n: n.ends_early(),
+    "the largest magnitude is no candidate": lambda n: (
+        0.965 * n.top < n.bound < n.best and n.is_good(*cut(n.values, n.top))
+    ),
+    "a fixed number of standard deviations": lambda n: n.deviations() >= 1,
+    "a fixed percentile": lambda n: n.is_quantile(),
+    "what is cut off costs nothing": lambda n: n.bound < 0.5 * n.best and n.beyond() >= 0.4,
+    "steps on both sides of 0": lambda n: n.is_least("both sides"),
+    "always 8 bits": lambda n: n.bits != 8 and n.is_least("8 bits"),
+    "least absolute error": lambda n: n.is_least("absolute"),
+    "least largest error": lambda n: n.is_least("largest"),
+    "near the best": lambda n: n.best / 2 < n.bound < 2 * n.best,
+}

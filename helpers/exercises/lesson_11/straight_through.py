@@ -3,25 +3,28 @@
 `fake_quantize(x, scale, zero_point, lowest, highest)`: x's values, each the nearest one on the
 grid. The claim: forward scale · (q − zero_point) with q = round(x / scale) + zero_point, clamped;
 backward the gradient from above where q lay in lowest … highest before it was clamped, 0 elsewhere,
-whatever was called in between; neither x nor the gradient from above is written into; and it is
-not torch's own, which a learner's check sees and a grader does not. Sources:
-Bengio, Léonard and Courville (2013), section 2.3; Jacob et al. (2018), section 3.
+whatever was called in between; neither x nor the gradient from above is written into; and it is not
+torch's own, which a learner's check sees and a grader does not. Sources: Bengio, Léonard and
+Courville (2013), section 2.3; Jacob et al. (2018), section 3. What makes this file long are 41
+wrong answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
+from helpers.algorithms.quantization.fake_quantization import _StraightThrough
 from helpers.algorithms.quantization.fake_quantization import fake_quantize as reference
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import close, describe, is_array
 from helpers.exercises.drives_quantization import there_and_back
-from helpers.exercises.lesson_11 import straight_through_wrong as wrong
 from helpers.exercises.lesson_11.figures import Array, said, said_apart, single, what
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -71,7 +74,6 @@ class Exact:
 
     def __init__(self, case: Case) -> None:
         x, scale, zero, lowest, highest, above = case.args[0]
-        self.name = case.name
         self.x: Array = x.astype(np.float64)
         self.above: Array = above.astype(np.float64)
         codes = np.round(self.x / scale) + zero
@@ -83,19 +85,18 @@ class Exact:
         """The value that is farthest off, in words."""
         place = _farthest(out, self.out)
         got, right = said_apart(float(out.flat[place]), float(self.out.flat[place]))
-        return f"{self.name}, {said(float(self.x.flat[place]))} became {got} and should be {right}"
+        return f"{said(float(self.x.flat[place]))} became {got} and should be {right}"
 
     def gradient_at_worst(self, gradient: Any) -> str:
         """The gradient that is farthest off, in words."""
         if not is_array(gradient, self.back.shape):
-            return f"{self.name}, x's gradient is {describe(gradient)}"
+            return f"x's gradient is {describe(gradient)}"
         place = _farthest(gradient, self.back)
         x, above, *pair = (  # no −0
             float(each.flat[place]) + 0.0 for each in (self.x, self.above, gradient, self.back)
         )
         got, right = said_apart(*pair)
-        gave = f"the gradient {said(above)} came back as {got}, not as {right}"
-        return f"{self.name}, where x is {said(x)} {gave}"
+        return f"where x is {said(x)} the gradient {said(above)} came back as {got}, not as {right}"
 
 
 def _farthest(got: Array, want: Array) -> int:
@@ -103,23 +104,34 @@ def _farthest(got: Array, want: Array) -> int:
         return int(np.argmax(np.nan_to_num(np.abs(got - want), nan=np.inf)))
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+IN_PLACE = (
+    "you wrote into x, which other layers may use and autograd may have kept: work on a new "
+    "tensor, without `_` at the end of a method's name."
+)
+SPOILS = (
+    "your backward wrote into the gradient that it was given, which another branch of the model "
+    "may be given too: make a new one, such as gradient * inside."
+)
+BY_TORCH = (
+    "the values and the gradient are right, and they are torch's: its own function for this was "
+    "called. Here you write what that does: an `autograd.Function` out of round, clamp and a mask."
+)
+
+
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The values, the gradient, and nothing written into."""
     got, n = seen.values[0], Exact(case)
     out = got["out"]
     if not is_array(out, n.x.shape) or out.dtype.kind != "f":
-        return f"{case.name}, you returned {describe(out)}; wanted are floats, one for each of x."
+        yield f"you returned {describe(out)}; wanted are floats, one for each of x."
     if not close(out, n.out):
-        return n.value_at_worst(out) + "."
+        yield n.value_at_worst(out) + "."
     if not got["linked"]:
-        return f"{case.name}, no way leads back from what you returned."
+        yield "no way leads back from what you returned."
     if not close(got["gradient"], n.back):
-        return n.gradient_at_worst(got["gradient"]) + "."
-    if got["changed"]:
-        return f"{case.name}, {wrong.IN_PLACE}"
-    if got["spoiled"]:
-        return f"{case.name}, {wrong.SPOILS}"
-    return f"{case.name}, {wrong.BY_TORCH}" if got["torch"] else None
+        yield n.gradient_at_worst(got["gradient"]) + "."
+    for key, words in (("changed", IN_PLACE), ("spoiled", SPOILS), ("torch", BY_TORCH)):
+        yield words if got[key] else None
 
 
 def _gradient(case: Case, seen: Observation) -> Any:
@@ -168,8 +180,8 @@ def _kept_as_a_tuple(case: Case, seen: Observation) -> str | None:
     if seen.trouble != "failed" or not any(words in seen.text for words in both):
         return None
     return (
-        f"{case.name}, a tuple was taken for a tensor. ctx.saved_tensors is always "
-        "a tuple, however few were kept: `(inside,) = ctx.saved_tensors` takes one out."
+        "a tuple was taken for a tensor. ctx.saved_tensors is always a tuple, however few were "
+        "kept: `(inside,) = ctx.saved_tensors` takes one out."
     )
 
 
@@ -182,6 +194,151 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"and the gradient came back to the {inside} that were not clipped, and to no other."
     )
 
+
+def without_a_way(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
+    codes = torch.round(x / scale) + zero_point
+    return (codes.clamp(lowest, highest) - zero_point) * scale
+
+
+WRONG = """
+codes
+    | (codes.clamp(lowest, highest) - zero_point) * scale => codes.clamp(lowest, highest)
+    ! gives_codes
+codes, not clamped
+    | (codes.clamp(lowest, highest) - zero_point) * scale => codes
+    ! gives_codes
+steps
+    | - zero_point) * scale => - zero_point)
+    ! gives_codes
+not clamped
+    | codes.clamp(lowest, highest) => codes
+    {value}: q is not clamped: beyond lowest and highest there are no codes.
+ends taken for values
+    | (codes.clamp(lowest, highest) - zero_point) * scale
+        => torch.round(x.clamp(lowest, highest) / scale) * scale
+    ! ends_as_values
+ends taken for values late
+    | (codes.clamp(lowest, highest) - zero_point) * scale
+        => ((codes - zero_point) * scale).clamp(lowest, highest)
+    ! ends_as_values
+no zero point
+    | codes.clamp(lowest, highest) - zero_point => (codes - zero_point).clamp(lowest, highest)
+    {value}: the zero point is left out, and the grid lies elsewhere: add it before you clamp, and
+    take it away again afterwards.
+zero point stays
+    | - zero_point) * scale => ) * scale
+    {value}: the zero point was never taken away again: scale · (q − zero_point).
+zero point only taken away
+    | codes.clamp => (codes - zero_point).clamp
+    ! zero_point_leaves
+zero point negated
+    | codes.clamp(lowest, highest) - zero_point
+        => (codes - 2 * zero_point).clamp(lowest, highest) + zero_point
+    ! zero_point_leaves
+cut off
+    | torch.round => torch.trunc
+    ! truncates
+cut off, with the zero point
+    | torch.round(wide / scale) + zero_point => torch.trunc(wide / scale + zero_point)
+    ! truncates
+rounded down
+    | torch.round => torch.floor
+    ! truncates
+rounded up
+    | torch.round => torch.ceil
+    ! truncates
+not rounded
+    | (codes.clamp(lowest, highest) - zero_point) * scale => x.clone()
+    ! not_rounded
+clamped and not rounded
+    | torch.round(wide / scale) => wide / scale
+    ! not_rounded
+no way back
+    | return _StraightThrough.apply(x, => return _StraightThrough.apply(x.detach(),
+    the values are right, but what you returned has no `grad_fn`. No way leads back to x: that is
+    what `detach`, `no_grad` and whole numbers do. Take x's own way round the rounding.
+rounding's own gradient
+    = without_a_way
+    {gradient}: nothing comes back at all. Rounding has the gradient 0: say what backward does, in
+    an `autograd.Function`, or by x + (rounded − x).detach() where x may learn.
+everywhere
+    | gradient * inside => gradient
+    {gradient}: the gradient is 1 everywhere. A value beyond the grid is cut off: moving it a little
+    changes nothing: its gradient is 0. Codes tell which, before they are clamped.
+times scale
+    | (codes >= lowest) & (codes <= highest) => scale * ((codes >= lowest) & (codes <= highest))
+    ! times_scale
+times scale, everywhere
+    | (codes >= lowest) & (codes <= highest) => scale * torch.ones_like(x)
+    ! times_scale
+over scale
+    | (codes >= lowest) & (codes <= highest) => ((codes >= lowest) & (codes <= highest)) / scale
+    ! over_scale
+over scale, everywhere
+    | (codes >= lowest) & (codes <= highest) => torch.ones_like(x) / scale
+    ! over_scale
+inside by values
+    | (codes >= lowest) => (x / scale + zero_point >= lowest)
+    | (codes <= highest) => (x / scale + zero_point <= highest)
+    {gradient}: x lies beyond the end value by less than half a step and still rounds to the last
+    code, so nothing is cut off. Compare codes with lowest and highest, not x with end values.
+one end
+    | (codes >= lowest) & (codes <= highest) => codes <= highest
+    ! one_end
+the other end
+    | (codes >= lowest) & (codes <= highest) => codes >= lowest
+    ! one_end
+without the ends
+    | codes >= lowest => codes > lowest
+    | codes <= highest => codes < highest
+    ! without_ends
+without the upper end
+    | codes <= highest => codes < highest
+    ! without_ends
+without the lower end
+    | codes >= lowest => codes > lowest
+    ! without_ends
+inside, without zero point
+    | (codes >= lowest) => (codes - zero_point >= lowest)
+    | (codes <= highest) => (codes - zero_point <= highest)
+    {gradient}: round(x / scale) was compared without the zero point.
+x taken for codes
+    | (codes >= lowest) & (codes <= highest) => (x >= lowest) & (x <= highest)
+    {gradient}: x itself was compared, and lowest and highest are codes.
+turned round
+    | gradient * inside => gradient * ~inside
+    {gradient}: it came back where values were cut off: the other way round.
+the mask alone
+    | gradient * inside => inside.to(gradient.dtype)
+    ! mask_alone
+ones
+    | gradient * inside => torch.ones_like(gradient)
+    ! mask_alone
+the last call's
+    | ctx.save_for_backward( => _StraightThrough.inside = (
+    | (inside,) = ctx.saved_tensors => inside = _StraightThrough.inside
+    {gradient}: `fake_quantize` was called once more before backward, as in a model with two layers,
+    and backward used what the later call had left. Keep it in `ctx`, by `save_for_backward`, which
+    each call has for itself.
+writes into x
+    | torch.round(wide / scale) => wide.div_(scale).round_()
+    ! in_place
+writes into the gradient
+    | return gradient * inside => gradient[~inside] = 0; return gradient
+    ! spoils
+torch's own
+    | _StraightThrough.apply => torch.fake_quantize_per_tensor_affine
+    ! by_torch
+no backward
+    | def backward => def sideways
+    your Function has no backward: write `backward(ctx, gradient)` too.
+one gradient
+    | gradient * inside, None, None, None, None => gradient * inside
+    ? and None for
+saved tuple
+    | (inside,) = => inside =
+    ? ctx.saved_tensors is always a tuple
+"""
 
 EXERCISE = Exercise(
     number="11.6",
@@ -205,48 +362,31 @@ EXERCISE = Exercise(
     reference=reference,
     numbers=numbers,
     compared=compared,
-    wrong=(
-        WrongAnswer("codes", wrong.gives_codes, wrong.GIVES_CODES),
-        WrongAnswer("codes, not clamped", wrong.gives_all_codes, wrong.GIVES_CODES),
-        WrongAnswer("steps", wrong.gives_steps, wrong.GIVES_CODES),
-        WrongAnswer("not clamped", wrong.no_clamp, wrong.NO_CLAMP),
-        WrongAnswer("ends taken for values", wrong.ends_as_values, wrong.ENDS_AS_VALUES),
-        WrongAnswer("ends taken for values late", wrong.ends_as_values_late, wrong.ENDS_AS_VALUES),
-        WrongAnswer("no zero point", wrong.no_zero_point, wrong.NO_ZERO_POINT),
-        WrongAnswer("zero point stays", wrong.zero_point_stays, wrong.ZERO_POINT_STAYS),
-        WrongAnswer("zero point only taken away", wrong.zero_point_leaves, wrong.ZERO_POINT_LEAVES),
-        WrongAnswer("zero point negated", wrong.zero_point_negated, wrong.ZERO_POINT_LEAVES),
-        WrongAnswer("cut off", wrong.truncates, wrong.TRUNCATES),
-        WrongAnswer("cut off, with the zero point", wrong.cuts_codes, wrong.TRUNCATES),
-        WrongAnswer("rounded down", wrong.rounds_down, wrong.TRUNCATES),
-        WrongAnswer("rounded up", wrong.rounds_up, wrong.TRUNCATES),
-        WrongAnswer("not rounded", wrong.not_rounded, wrong.NOT_ROUNDED),
-        WrongAnswer("clamped and not rounded", wrong.only_clamped, wrong.NOT_ROUNDED),
-        WrongAnswer("no way back", wrong.detached, wrong.DETACHED),
-        WrongAnswer("rounding's own gradient", wrong.rounds, wrong.ROUNDS),
-        WrongAnswer("everywhere", wrong.everywhere, wrong.EVERYWHERE),
-        WrongAnswer("times scale", wrong.times_scale, wrong.TIMES_SCALE),
-        WrongAnswer("times scale, everywhere", wrong.times_scale_everywhere, wrong.TIMES_SCALE),
-        WrongAnswer("over scale", wrong.over_scale, wrong.OVER_SCALE),
-        WrongAnswer("over scale, everywhere", wrong.over_scale_everywhere, wrong.OVER_SCALE),
-        WrongAnswer("inside by values", wrong.inside_by_values, wrong.INSIDE_BY_VALUES),
-        WrongAnswer("one end", wrong.one_end, wrong.ONE_END),
-        WrongAnswer("the other end", wrong.other_end, wrong.ONE_END),
-        WrongAnswer("without the ends", wrong.without_ends, wrong.WITHOUT_ENDS),
-        WrongAnswer("without the upper end", wrong.without_upper_end, wrong.WITHOUT_ENDS),
-        WrongAnswer("without the lower end", wrong.without_lower_end, wrong.WITHOUT_ENDS),
-        WrongAnswer("inside, without zero point", wrong.mask_without_zero, wrong.MASK_WITHOUT_ZERO),
-        WrongAnswer("x taken for codes", wrong.x_as_codes, wrong.X_AS_CODES),
-        WrongAnswer("turned round", wrong.turned_round, wrong.TURNED_ROUND),
-        WrongAnswer("the mask alone", wrong.mask_alone, wrong.MASK_ALONE),
-        WrongAnswer("ones", wrong.ones, wrong.MASK_ALONE),
-        WrongAnswer("the last call's", wrong.last_call, wrong.LAST_CALL),
-        WrongAnswer("writes into x", wrong.in_place, wrong.IN_PLACE),
-        WrongAnswer("writes into the gradient", wrong.spoils, wrong.SPOILS),
-        WrongAnswer("torch's own", wrong.by_torch, wrong.BY_TORCH),
-        WrongAnswer("no backward", wrong.no_backward, wrong.NO_BACKWARD),
-        WrongAnswer("one gradient", wrong.one_gradient, hint="and None for"),
-        WrongAnswer("saved tuple", wrong.saved_tuple, hint="ctx.saved_tensors is always a tuple"),
+    wrong=wrong_answers(
+        "11.6",
+        WRONG,
+        (reference, _StraightThrough),
+        without_a_way,
+        gives_codes="{value}: these are codes, or steps; values are scale · (q − zero_point).",
+        ends_as_values="{value}: lowest and highest are codes: clamp round(x / scale) + "
+        "zero_point.",
+        zero_point_leaves="{value}: the zero point has to be added: round(x / scale) + zero_point.",
+        truncates="{value}: the fraction was cut off and not rounded: up to a whole step is lost, "
+        "where `torch.round` loses half a step at most.",
+        not_rounded="{value}: x was not rounded: only whole codes q are there.",
+        times_scale="{gradient}: it was multiplied by scale. Forward divides by it too: they "
+        "cancel.",
+        over_scale="{gradient}: it was divided by scale. Forward multiplies by it too: they "
+        "cancel.",
+        one_end="{gradient}: one end alone was looked at: a code is at least lowest and at most "
+        "highest.",
+        without_ends="{gradient}: the last codes are codes as well: lowest ≤ q ≤ highest, with "
+        "both ends.",
+        mask_alone="{gradient}: backward returned 1 and 0: multiply its argument, the gradient, by "
+        "them.",
+        in_place=IN_PLACE,
+        spoils=SPOILS,
+        by_torch=BY_TORCH,
     ),
     ranked=False,
     unseen={"torch": "whether the way back is torch's own"},

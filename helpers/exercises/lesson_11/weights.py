@@ -5,11 +5,12 @@ layer's weight (out, in) and of a convolution's (out, in, kh, kw). A channel's s
 magnitude over 2^(bits−1) − 1, and the codes lie around 0. The claim: scales (out,) are these and
 every weight has the nearest code, as int8; a channel of zeros has the codes 0 and a scale that is
 finite and above 0. Source: Jacob et al. (2018), 2.1; Krishnamoorthi (2018), 3.1.2, for channels.
+What makes this file long are 25 wrong answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,9 @@ from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import describe, is_array
 from helpers.exercises.drives_kept import call_with_tensors
 from helpers.exercises.drives_split import changed, returned
-from helpers.exercises.lesson_11 import weights_wrong as wrong
 from helpers.exercises.lesson_11.figures import Array, alike, items, other_type, said, single, what
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 _TINY = 2e-6  # with 8 bits, the scale is below what float32 tells from 1
 
@@ -101,47 +102,53 @@ def _off(scale: Array, facts: Any) -> Array:
         return ~(np.abs(scale - facts["scale"]) <= 1e-4 * facts["scale"]) & facts["full"]
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+SMALL = (
+    "channel {at} has the scale {scale}, where {right} was asked for: its weights reach {largest}, "
+    "which is small and not 0. Only a channel of zeros needs another scale; set no least one, and "
+    "add nothing to all of them."
+)
+IN_PLACE = (
+    "`quantize_weight` wrote into `weight`, which the model still computes with. Functions whose "
+    "names end in `_`, and `out=`, change their tensor."
+)
+
+
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """One scale a channel, the nearest codes, and nothing odd for a channel of zeros."""
-    facts = case.facts
-    codes, scale = parts(seen)
+    facts, (codes, scale) = case.facts, parts(seen)
     if not is_array(codes, facts["codes"].shape) or not is_array(scale, facts["scale"].shape):
-        return (
-            f"{case.name}, `quantize_weight` gave {describe(returned(seen.values[0]))}: "
-            "return codes of the weight's shape, and a scale for each channel."
+        yield (
+            f"`quantize_weight` gave {describe(returned(seen.values[0]))}: return codes of the "
+            "weight's shape, and a scale for each channel."
         )
     if scale.dtype.kind not in "fiu":
-        return f"{case.name}, the scales are of the type {scale.dtype.name}."
+        yield f"the scales are of the type {scale.dtype.name}."
     if _off(scale, facts).any():
         told = numbers(case, seen)
         tiny = np.abs(facts["weight"][told["at"]]).max() < 2 * _TINY
-        words = wrong.SMALL if tiny else "channel {at} has the scale {scale}; it should be {right}."
-        return f"{case.name}, {words.format(**told)}"
-    if empty := _empty_channel(case, seen):
-        return empty
+        words = SMALL if tiny else "channel {at} has the scale {scale}; it should be {right}."
+        yield words.format(**told)
+    yield empty_channel(case, seen)
     if not alike(codes, facts["codes"]):
-        return _first_wrong(case, codes)
+        yield _first_wrong(case, codes)
     if codes.dtype != np.int8:
-        return other_type(case, seen)
-    return f"{case.name}, {wrong.IN_PLACE}" if changed(seen.values[0]) is not None else None
+        yield other_type(case, seen)
+    if changed(seen.values[0]) is not None:
+        yield IN_PLACE
 
 
-def _empty_channel(case: Case, seen: Observation) -> str | None:
+def empty_channel(case: Case, seen: Observation) -> str | None:
     """What is wrong with a channel of zeros."""
     codes, scale = parts(seen)
     for at in np.flatnonzero(~case.facts["full"]):
-        figure = float(scale[at])
+        figure, what_it_holds = float(scale[at]), f"channel {at} holds nothing but zeros"
         if not np.isfinite(figure) or figure <= 0:
             return (
-                f"{case.name}, channel {at} holds nothing but zeros and has the scale "
-                f"{said(figure)}: a weight by it is 0/0, not a number. Give such a channel a scale "
-                "above 0, 1 for one; its codes are 0."
+                f"{what_it_holds} and has the scale {said(figure)}: a weight by it is 0/0, not a "
+                "number. Give such a channel a scale above 0, 1 for one; its codes are 0."
             )
         if (codes[at] != 0).any():
-            return (
-                f"{case.name}, channel {at} holds nothing but zeros; the code of 0 is 0, not "
-                f"{said(float(codes[at].flat[0]))}."
-            )
+            return f"{what_it_holds}; the code of 0 is 0, not {said(float(codes[at].flat[0]))}."
     return None
 
 
@@ -151,9 +158,8 @@ def _first_wrong(case: Case, codes: Any) -> str:
     at = tuple(int(i) for i in np.argwhere(codes != facts["codes"])[0])
     weight, steps = float(facts["weight"][at]), float(facts["steps"][at])
     return (
-        f"{case.name}, the weight {said(weight)} of channel {at[0]} got the code "
-        f"{said(float(codes[at]))}. It is {said(steps)} steps from 0, so that "
-        f"{said(int(facts['codes'][at]))} is nearest."
+        f"the weight {said(weight)} of channel {at[0]} got the code {said(float(codes[at]))}. It "
+        f"is {said(steps)} steps from 0, so that {said(int(facts['codes'][at]))} is nearest."
     )
 
 
@@ -165,7 +171,7 @@ def compared(case: Case, seen: Observation) -> Any:
         return what(returned(seen.values[0]))
     if _off(scale, facts).any():
         return {"scale": single(scale[facts["full"]])}
-    if _empty_channel(case, seen):
+    if empty_channel(case, seen):
         return "a channel of zeros"
     if not alike(codes, facts["codes"]):
         # A whole number of steps may come out as a little less, and be cut to one less.
@@ -237,6 +243,98 @@ def reference(weight: Any, bits: int = 8) -> Any:
     return codes.to(torch.int8), scale
 
 
+WRONG = """
+for convolutions alone
+    | flatten(1).amax(1) => amax((1, 2, 3))
+    ? layer's has two
+one scale for all
+    | flatten(1).amax(1) => max().repeat(len(weight))
+    ! one_for_all
+one scale alone
+    | flatten(1).amax(1) => max().view(1)
+    ! one_for_all
+one scale as a number
+    | flatten(1).amax(1) => max().view(1)
+    | int8), scale => int8), float(scale) if len(weight) > 1 else scale
+    ! one_for_all
+maximum without abs
+    | .abs() =>
+    | scale > 0 => scale != 0
+    channel {at} has the scale {scale}: it comes from the largest value and not from the largest
+    magnitude. Its weights go from {bottom} to {top}: take `abs()` first.
+divides by 2^(bits−1)
+    | (2 ** (bits - 1) - 1) => 2 ** (bits - 1)
+    channel {at} has the scale {scale}: that is its largest magnitude by {one_more}, so that
+    {largest} would need the code {one_more}, and the highest is {highest}. Divide by that.
+half a code too many
+    | (2 ** (bits - 1) - 1) => (2**bits - 1) * 2
+    channel {at} has the scale {scale}: that is twice the magnitude by all steps of {bits} bits,
+    which reach further below 0 than above. A grid around 0 ends at {highest}: divide by it.
+all codes on one side
+    | (2 ** (bits - 1) - 1) => (2**bits - 1)
+    ! all_steps
+all codes on one side, and one more
+    | (2 ** (bits - 1) - 1) => 2**bits
+    ! all_steps
+always 8 bits
+    | (2 ** (bits - 1) - 1) => 127
+    channel {at} has the scale {scale}: it was divided by 127 whatever the bits are. With {bits}
+    bits the highest code is 2^(bits−1) − 1 = {highest}.
+smallest to largest
+    | weight.abs().flatten(1).amax(1) => (weight.flatten(1).amax(1) - weight.flatten(1).amin(1))
+    | (2 ** (bits - 1) - 1) => (2**bits - 1)
+    channel {at} has the scale {scale}: that is the way from the smallest to the largest weight by
+    all steps. Around 0 it is the largest magnitude, {largest}, by {highest}.
+the scale upside down
+    | = weight.abs().flatten(1).amax(1) / => = 1 / weight.abs().flatten(1).amax(1) *
+    channel {at} has the scale {scale}: that is how many steps a unit has. The scale is how much a
+    step is worth, the largest magnitude by {highest}, {right}.
+along another dimension
+    | flatten(1) => transpose(0, 1).flatten(1)
+    | view(-1, *[1] * (weight.dim() - 1)) => view(1, -1, *[1] * (weight.dim() - 2))
+    the scales have the shape {shape}, one for each input. Channels lie along dimension 0, of which
+    there are {out}: take the largest over the others.
+scales with kept dimensions
+    | int8), scale => int8), scale.view(-1, *[1] * (weight.dim() - 1))
+    the scales have the shape {shape}: they kept their dimensions, which helps to divide the weight
+    by them. Give them back as ({out},), by `flatten()`.
+largest over the inputs only
+    | .flatten(1) =>
+    | scale.view(-1, *[1] * (weight.dim() - 1)) => scale.unsqueeze(1)
+    ! over_the_inputs
+largest over the kernel only
+    | flatten(1).amax(1) => amax(tuple(range(weight.dim() // 2, weight.dim())))
+    | view(-1, *[1] * (weight.dim() - 1)) => view(*scale.shape, *[1] * (weight.dim() - scale.dim()))
+    ! over_the_inputs
+another order
+    | codes.to(torch.int8), scale => scale, codes.to(torch.int8)
+    the order is another: `codes, scale` was asked for.
+a channel of zeros
+    | torch.where(scale > 0, scale, torch.ones_like(scale)) => scale
+    ! empty_channel
+weights instead of codes
+    | codes.to(torch.int8) => codes * scale.view(-1, *[1] * (weight.dim() - 1))
+    you gave what the codes stand for, code · scale, and not the codes themselves.
+codes cut
+    | torch.round => torch.trunc
+    {first} Turning to int8 cuts off what comes after the point: `round` first.
+codes rounded down
+    | torch.round => torch.floor
+    {first} Take `round`, where `floor` goes down always.
+codes from 0 on
+    | codes.to(torch.int8) => codes.int() + 2 ** (bits - 1) - 1
+    {first} All codes are moved up, above 0; on a grid around 0 the zero point is 0.
+a least scale
+    | torch.where(scale > 0, scale, torch.ones_like(scale)) => scale.clamp(min=1.2e-7)
+    ! small
+codes of another type
+    | .to(torch.int8) =>
+    ! other_type
+the weight written into
+    | codes = => codes = weight[:] =
+    ! in_place
+"""
+
 EXERCISE = Exercise(
     number="11.2",
     title="A scale for each channel",
@@ -256,32 +354,23 @@ EXERCISE = Exercise(
     reference=reference,
     numbers=numbers,
     compared=compared,
-    wrong=(
-        WrongAnswer("for convolutions alone", wrong.for_convolutions_alone, hint="layer's has two"),
-        WrongAnswer("one scale for all", wrong.one_for_all, wrong.ONE_FOR_ALL),
-        WrongAnswer("one scale alone", wrong.one_alone, wrong.ONE_FOR_ALL),
-        WrongAnswer("one scale as a number", wrong.one_number, wrong.ONE_FOR_ALL),
-        WrongAnswer("maximum without abs", wrong.without_abs, wrong.WITHOUT_ABS),
-        WrongAnswer("divides by 2^(bits−1)", wrong.one_code_too_many, wrong.ONE_CODE_TOO_MANY),
-        WrongAnswer("half a code too many", wrong.half_a_code, wrong.HALF_A_CODE),
-        WrongAnswer("all codes on one side", wrong.all_steps, wrong.ALL_STEPS),
-        WrongAnswer("all codes on one side, and one more", wrong.all_codes, wrong.ALL_STEPS),
-        WrongAnswer("always 8 bits", wrong.eight_bits, wrong.EIGHT_BITS),
-        WrongAnswer("smallest to largest", wrong.from_end_to_end, wrong.FROM_END_TO_END),
-        WrongAnswer("the scale upside down", wrong.upside_down, wrong.UPSIDE_DOWN),
-        WrongAnswer("along another dimension", wrong.other_dimension, wrong.OTHER_DIMENSION),
-        WrongAnswer("scales with kept dimensions", wrong.kept_dimensions, wrong.KEPT_DIMENSIONS),
-        WrongAnswer("largest over the inputs only", wrong.over_the_inputs, wrong.OVER_THE_INPUTS),
-        WrongAnswer("largest over the kernel only", wrong.over_the_kernel, wrong.OVER_THE_INPUTS),
-        WrongAnswer("another order", wrong.scale_first, wrong.SCALE_FIRST),
-        WrongAnswer("a channel of zeros", wrong.by_zero, _empty_channel),
-        WrongAnswer("weights instead of codes", wrong.weights_back, wrong.WEIGHTS_BACK),
-        WrongAnswer("codes cut", wrong.cut, wrong.CUT),
-        WrongAnswer("codes rounded down", wrong.rounded_down, wrong.ROUNDED_DOWN),
-        WrongAnswer("codes from 0 on", wrong.from_0_on, wrong.FROM_0_ON),
-        WrongAnswer("a least scale", wrong.least_scale, wrong.SMALL),
-        WrongAnswer("codes of another type", wrong.floats, other_type),
-        WrongAnswer("the weight written into", wrong.in_place, wrong.IN_PLACE),
+    wrong=wrong_answers(
+        "11.2",
+        WRONG,
+        reference,
+        empty_channel,
+        other_type,
+        one_for_all="there is one scale for all, {scale}. The smallest channel has weights up to "
+        "{least_top} only and would need steps of {least}: take a largest magnitude for each "
+        "channel.",
+        all_steps="channel {at} has the scale {scale}: its magnitude was divided by all codes of "
+        "{bits} bits, but they lie on both sides of 0, {highest} on each: such a scale reaches "
+        "only half as far as the weights. Divide by {highest}.",
+        over_the_inputs="the scales have the shape {shape}: a channel of a convolution is "
+        "{channel_shape} weights, and has one scale. Take the largest over all dimensions but the "
+        "first.",
+        small=SMALL,
+        in_place=IN_PLACE,
     ),
     ranked=False,
 )
