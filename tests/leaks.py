@@ -23,7 +23,7 @@ from helpers.worker.encoding import encode
 
 ROOT = Path(__file__).parents[1]
 # Called by answers, but by what the lesson shows as well.
-SHOWN = {"flat_view", "check_bits", "check_values", "naive"}
+SHOWN = {"flat_view", "check_bits", "check_values"}
 FEW_NODES = 25  # smaller functions, such as `return rate * times`, tell nothing
 
 
