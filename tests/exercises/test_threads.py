@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from helpers.exercises import drives_four_ways_threads as drives
-from helpers.exercises.lesson_08.threads_wrong import never_joins, right
+from helpers.exercises import find
 from helpers.exercises.spec import Case
 from helpers.instructor.judge.meeting import _ALONE, _RETURN, Meeting
+
+EXERCISE = find("08.3")
+WRONG: dict[str, Any] = {answer.name: answer.function for answer in EXERCISE.wrong}
 
 
 def seen(fn: Any) -> dict[str, Any]:
@@ -21,7 +24,7 @@ def seen(fn: Any) -> dict[str, Any]:
 
 def returns_late(session: Any, updates: Any, step: Any, last: int) -> None:
     """Waits for nobody, and gets the processor back when all that there is to run was run."""
-    never_joins(session, updates, step, last)
+    WRONG["threads go on"](session, updates, step, last)
     while session.run(step) < last:
         time.sleep(0.001)
 
@@ -30,7 +33,7 @@ def test_threads_are_seen_to_go_on_where_all_is_run_before_the_function_returns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = {*threading.enumerate()}
-    told = seen(right)
+    told = seen(EXERCISE.reference)
     assert told["open"] == 0 and told["runs"] == [3, 3, 3] and told["alone"] == 0
     monkeypatch.setattr(drives, "_RETURN", 100)
     told = seen(returns_late)

@@ -8,17 +8,17 @@ version ahead of the reading of the weights, after the one behind the update.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from helpers.algorithms.devices.four_ways import between_graph_async as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing
 from helpers.exercises.drives_four_ways_between import between_async
-from helpers.exercises.lesson_08 import between_wrong as wrong
 from helpers.exercises.lesson_08 import graph_facts as facts
 from helpers.exercises.lesson_08 import line
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -56,24 +56,22 @@ def _updates(
     return want
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Shared, in the container; each update its own; versions in order; all in its place."""
     got = seen.values[0]
     runs, want = got["runs"], case.facts["want"]
     if len(runs) != len(want) or len(got["clients"]) != len(case.args[0][1]):
         given = describe(got["clients"][-1]["kinds"])
-        return f"{case.name}, it gave {given} instead of `(before, update, after)`."
+        yield f"it gave {given} instead of `(before, update, after)`."
     for look in (_container, _server, facts.client_misplaced, _before, _after):
-        if hint := look(case, seen):
-            return hint
+        yield from look(case, seen)
     for run, right in zip(runs, want, strict=True):
-        who = f"{case.name}, a run of worker {run['client']}"
+        who, version = f"a run of worker {run['client']}", right["before"]
         if not line.same(run["weights"], right["weights"]):
-            return f"{who} does not leave the weights that its gradient makes."
+            yield f"{who} does not leave the weights that its gradient makes."
         told = (run["before"], run["after"], run["step"])
-        if told != (right["before"], right["before"] + 1, right["before"] + 1):
-            return f"{who} at version {right['before']} says before {told[0]} and after {told[1]}."
-    return None
+        if told != (version, version + 1, version + 1):
+            yield f"{who} at version {version} says before {told[0]} and after {told[1]}."
 
 
 def _where(case: Case, seen: Observation) -> list[tuple[int, str, str, str]]:
@@ -87,81 +85,73 @@ def _where(case: Case, seen: Observation) -> list[tuple[int, str, str, str]]:
     return found
 
 
-def _container(case: Case, seen: Observation) -> str | None:
+def _container(case: Case, seen: Observation) -> Iterator[str]:
     names = case.args[0][1]
     wrong_ones = [v for v in _where(case, seen) if v[3] != names[v[0]]]
-    if not wrong_ones:
-        return None
-    client, name, _, container = wrong_ones[0]
-    if container:
-        return (
-            f"{case.name}, `{name}` of worker {client} is in a container of its own, "
-            f'"{container}", so nobody shares it. All of a job take the name that they are given, '
-            f'"{names[client]}".'
+    for client, name, _, container in wrong_ones:
+        if container:
+            yield (
+                f'`{name}` of worker {client} is in a container of its own, "{container}", so '
+                "nobody shares it. All of a job take the name that they are given, "
+                f'"{names[client]}".'
+            )
+        if any(v[0] == client and v not in wrong_ones for v in _where(case, seen)):
+            yield (
+                f"`{name}` is left outside the container. The global step is shared state too: "
+                "make everything within `with v1.container(container)`."
+            )
+        yield (
+            f"`{name}` is in no container, and so shared with every other job on these servers "
+            "that has a variable of this name. Make it within `with v1.container(container)`."
         )
-    mine = [v for v in _where(case, seen) if v[0] == client]
-    if len([v for v in wrong_ones if v[0] == client]) < len(mine):
-        return (
-            f"{case.name}, `{name}` is left outside the container. The global step is shared state "
-            "too: make everything within `with v1.container(container)`."
-        )
-    return (
-        f"{case.name}, `{name}` is in no container, and so shared with every other job on these "
-        "servers that has a variable of this name. Make it within `with v1.container(container)`."
-    )
 
 
-def _server(case: Case, seen: Observation) -> str | None:
+def _server(case: Case, seen: Observation) -> Iterator[str]:
     servers, there = case.args[0][0], _where(case, seen)
     for client, name, where, _ in there:
         if not where.startswith("/job:ps"):
-            return (
-                f"{case.name}, `{name}` of worker {client} lies {facts.on_device(where)}, where no "
-                "other client sees it. `v1.device(task.placement())` puts variables on the servers."
+            yield (
+                f"`{name}` of worker {client} lies {facts.on_device(where)}, where no other client "
+                "sees it. `v1.device(task.placement())` puts variables on the servers."
             )
     used = {where for client, _, where, _ in there if client == 0}
     if servers > 1 and len(used) == 1:
-        return (
-            f"{case.name}, all variables lie on `{used.pop()}`, and the other server has nothing. "
+        yield (
+            f"all variables lie on `{used.pop()}`, and the other server has nothing. "
             "`task.placement()` gives them to the servers in turn."
         )
-    return None
 
 
-def _before(case: Case, seen: Observation) -> str | None:
+def _before(case: Case, seen: Observation) -> Iterator[str]:
     for client in seen.values[0]["clients"]:
         nodes, (before, update, _) = client["nodes"], client["ops"]
-        if facts.needs(nodes, before) & {
-            n for n in _applies(nodes, update) if "Grad" in nodes[n][0]
-        }:
-            return f"{case.name}, what stands first waits for the update: `before, update, after`."
+        if any("Grad" in nodes[n][0] for n in facts.needs(nodes, before) & _applies(nodes, update)):
+            yield "what stands first waits for the update: `before, update, after`."
         computed = [name for name, node in nodes.items() if node[0] == "MatMul"]
         if not all(before in facts.needs(nodes, name) for name in computed):
-            return (
-                f"{case.name}, nothing makes the worker read `before` ahead of the weights. It may "
-                "be read late, and the gradient look fresher than it is. Build the loss within "
-                "`with tf.control_dependencies([before])`."
+            yield (
+                "nothing makes the worker read `before` ahead of the weights. It may be read late, "
+                "and the gradient look fresher than it is. Build the loss within `with "
+                "tf.control_dependencies([before])`."
             )
-    return None
 
 
-def _after(case: Case, seen: Observation) -> str | None:
+def _after(case: Case, seen: Observation) -> Iterator[str]:
     for client in seen.values[0]["clients"]:
         nodes, update, after = client["nodes"], client["ops"][1], client["ops"][2]
-        if not {n for n in facts.needs(nodes, update) if "Apply" in nodes[n][0]}:
-            return f"{case.name}, the second of the three is no update: give what `minimize` gives."
+        if not any("Apply" in nodes[n][0] for n in facts.needs(nodes, update)):
+            yield "the second of the three is no update: give what `minimize` gives."
         if not _applies(nodes, update) <= facts.needs(nodes, after):
-            return (
-                f"{case.name}, nothing makes `after` wait for the update, and it may be the old "
-                "version. Read the step again within `with tf.control_dependencies([update])`."
+            yield (
+                "nothing makes `after` wait for the update, and it may be the old version. Read "
+                "the step again within `with tf.control_dependencies([update])`."
             )
         if not _reads_behind(nodes, client["counter"], _applies(nodes, update), after):
-            return (
-                f"{case.name}, `after` waits for the update, but no step is read there: others may "
-                "have made updates in between, and only a new reading sees them. Call "
-                "`step.read_value()` within `with tf.control_dependencies([update])`."
+            yield (
+                "`after` waits for the update, but no step is read there: others may have made "
+                "updates in between, and only a new reading sees them. Call `step.read_value()` "
+                "within `with tf.control_dependencies([update])`."
             )
-    return None
 
 
 def _reads_behind(nodes: facts.Nodes, step: str, updates: set[str], after: str) -> bool:
@@ -189,7 +179,8 @@ def compared(case: Case, seen: Observation) -> Any:
     if counter is None:
         return "no global step"
     update = [any("Apply" in nodes[each][0] for each in facts.needs(nodes, op)) for op in ops]
-    amiss = [look(case, seen) for look in (_container, _server, facts.client_misplaced)]
+    looks = (_container, _server, facts.client_misplaced)
+    amiss = [first_said(look, case, seen) for look in looks]
     return [update, ops[0] == ops[2], [run["step"] for run in got["runs"]], *amiss]
 
 
@@ -213,6 +204,59 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         "container; another job's update left them alone."
     )
 
+
+WRONG = """
+no container
+    | v1.container(container) => v1.container("")
+    ? is in no container
+a container each
+    | v1.container(container) => v1.container(f"{container}_{task.index}")
+    ? in a container of its own
+the step outside
+    | step, variables = v1.train.get_or_create_global_step(), make_variables()
+        => with v1.container(""): step = v1.train.get_or_create_global_step()
+    | before = => variables = make_variables(); before =
+    ? is left outside the container
+all on the worker
+    | task.placement() => task.device
+    ? where no other client sees it
+all on one server
+    | task.placement() => lambda op: "/job:ps/task:0" if op.type == "VarHandleOp" else task.device
+    ? the other server has nothing
+loss outside
+    | mine = loss => with v1.device(None): mine = loss
+    | update = optimizer => with v1.device(None): update = optimizer
+    ? computes on no device
+before at any time
+    | [before] => []
+    ? ahead of the weights. It
+after at any time
+    | [update] => []
+    ? wait for the update
+counts itself
+    | after = step.read_value() => after = before + 1
+    ? no step is read there
+no global step
+    | v1.train.get_or_create_global_step() => v1.get_variable("steps", (), tf.int64)
+    the graph has no global step. Make it with `v1.train.get_or_create_global_step()`: the version
+    that all clients share.
+no step
+    | mine, step, => mine,
+    after {runs} the global step is still 0: hand it to `minimize` as `global_step`.
+version after is the one before
+    | update, after => update, before
+    `before` and `after` are one and the same reading. The version after the update is one higher:
+    read the step anew, `step.read_value()`.
+one
+    | return before, update, after => return update
+    it gave {gave}, not `before, update, after`.
+update first
+    | return before, update => return update, before
+    the order is `before, update, after`.
+a placement for tf.device
+    | v1.device( => tf.device(
+    `tf.device` takes the name of a device and no placement. `v1.device(task.placement())` takes it.
+"""
 
 EXERCISE = Exercise(
     number="08.4",
@@ -240,42 +284,7 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer("no container", wrong.no_container, hint="is in no container"),
-        WrongAnswer("a container each", wrong.own_container, hint="in a container of its own"),
-        WrongAnswer("the step outside", wrong.step_outside, hint="is left outside the container"),
-        WrongAnswer("all on the worker", wrong.on_the_worker, hint="where no other client sees it"),
-        WrongAnswer("all on one server", wrong.one_server, hint="the other server has nothing"),
-        WrongAnswer("loss outside", wrong.loss_outside, hint="computes on no device"),
-        WrongAnswer("before at any time", wrong.before_any_time, hint="ahead of the weights. It"),
-        WrongAnswer("after at any time", wrong.after_any_time, hint="wait for the update"),
-        WrongAnswer("counts itself", wrong.counts_itself, hint="no step is read there"),
-        WrongAnswer(
-            "no global step",
-            wrong.steps_of_its_own,
-            "the graph has no global step. Make it with `v1.train.get_or_create_global_step()`: "
-            "the version that all clients share.",
-        ),
-        WrongAnswer(
-            "no step",
-            wrong.no_step,
-            "after {runs} the global step is still 0: hand it to `minimize` as `global_step`.",
-        ),
-        WrongAnswer(
-            "version after is the one before",
-            wrong.reads_once,
-            "`before` and `after` are one and the same reading. The version after the update is "
-            "one higher: read the step anew, `step.read_value()`.",
-        ),
-        WrongAnswer("one", wrong.update_alone, "it gave {gave}, not `before, update, after`."),
-        WrongAnswer("update first", wrong.update_first, "the order is `before, update, after`."),
-        WrongAnswer(
-            "a placement for tf.device",
-            wrong.names_alone,
-            "`tf.device` takes the name of a device and no placement. "
-            "`v1.device(task.placement())` takes it.",
-        ),
-    ),
+    wrong=wrong_answers("08.4", WRONG, reference),
     ranked=False,
     framework="tensorflow",
 )

@@ -8,16 +8,17 @@ one client, worker 0, is the chief.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from helpers.algorithms.devices.four_ways import between_graph_sync
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing
 from helpers.exercises.drives_four_ways_sync import between_sync
-from helpers.exercises.lesson_08 import between_wrong as wrong
 from helpers.exercises.lesson_08 import graph_facts as facts
 from helpers.exercises.lesson_08 import line
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
+from helpers.exercises.table import wrong_answers
 
 # aggregate, workers, servers, and for each round the workers that make a step in it. A round is
 # either `aggregate` workers on the current version, or one worker that comes too late.
@@ -73,58 +74,53 @@ def _after_each(
     return want
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str]:
     """One chief, no token at the start, and every round as it should be, all in its place."""
     got = seen.values[0]
     if got["chiefs"] != [0]:
-        return f"{case.name}, the chiefs are {describe(got['chiefs'])}; worker 0 should be."
+        yield f"the chiefs are {describe(got['chiefs'])}; worker 0 should be."
     for look in (_shape, facts.client_misplaced, _server):
-        if hint := look(case, seen):
-            return hint
+        yield from look(case, seen)
     if got["tokens"] != 0:
-        return f"{case.name}, {describe(got['tokens'])} tokens are there at the start."
+        yield f"{describe(got['tokens'])} tokens are there at the start."
     rounds, want = got["rounds"], case.facts["want"]
     if rounds and rounds[-1]["stuck"]:
-        return "{case}, {stuck} wait{s} for ever.".format(case=case.name, **numbers(case, seen))
+        yield "{stuck} wait{s} for ever.".format(**numbers(case, seen))
     if len(rounds) != len(want):
-        return f"{case.name}, there are {len(rounds)} rounds instead of {len(want)}."
-    for number, (run, right) in enumerate(zip(rounds, want, strict=True)):
-        workers = case.args[0][5][number]
-        who = f"{case.name}, after a step of worker{'s' * (len(workers) > 1)} {listing(workers)}"
+        yield f"there are {len(rounds)} rounds instead of {len(want)}."
+    for workers, run, right in zip(case.args[0][5], rounds, want, strict=True):
+        who = f"after a step of worker{'s' * (len(workers) > 1)} {listing(workers)}"
         if (run["step"], run["tokens"]) != (right["step"], right["tokens"]):
-            return (
+            yield (
                 f"{who} the step is {run['step']} and {run['tokens']} tokens are left, not step "
                 f"{right['step']} and {right['tokens']}."
             )
         if not line.same(run["weights"], right["weights"]):
-            return f"{who} the weights are not what they should be."
-    return None
+            yield f"{who} the weights are not what they should be."
 
 
-def _shape(case: Case, seen: Observation) -> str | None:
+def _shape(case: Case, seen: Observation) -> Iterator[str]:
     client = seen.values[0]["clients"][0]
     kinds = client["kinds"]
-    if isinstance(kinds, list) and len(kinds) == 2:
-        if client["good"]:
-            return None
-        return (
-            f"{case.name}, it gave {describe(kinds)}. The second of the two is a hook: "
-            "`make_session_run_hook` of the SyncReplicasOptimizer."
+    if not isinstance(kinds, list) or len(kinds) != 2:
+        what = "one op" if kinds in ("operation", "tensor", "variable") else f"a {describe(kinds)}"
+        yield f"it gave {what}. Give both: `update, hook`."
+    if not client["good"]:
+        yield (
+            f"it gave {describe(kinds)}. The second of the two is a hook: `make_session_run_hook` "
+            "of the SyncReplicasOptimizer."
         )
-    what = "one op" if kinds in ("operation", "tensor", "variable") else f"a {describe(kinds)}"
-    return f"{case.name}, it gave {what}. Give both: `update, hook`."
 
 
-def _server(case: Case, seen: Observation) -> str | None:
+def _server(case: Case, seen: Observation) -> Iterator[str]:
     for number, client in enumerate(seen.values[0]["clients"]):
         for name in client["made"]:
             where = client["nodes"][name][1]
             if not where.startswith("/job:ps"):
-                return (
-                    f"{case.name}, `{name}` of worker {number} lies on `{where or 'no device'}`, "
-                    "where no other client sees it: `v1.device(task.placement())`."
+                yield (
+                    f"`{name}` of worker {number} lies on `{where or 'no device'}`, where no other "
+                    "client sees it: `v1.device(task.placement())`."
                 )
-    return None
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -137,7 +133,8 @@ def compared(case: Case, seen: Observation) -> Any:
     if got["tokens"]:
         return "tokens at the start"
     rounds = [[run["step"], run["tokens"], len(run["stuck"])] for run in got["rounds"]]
-    return [rounds, facts.client_misplaced(case, seen), _server(case, seen)]
+    looks = (facts.client_misplaced, _server)
+    return [rounds, *(first_said(look, case, seen) for look in looks)]
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -167,10 +164,57 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 def reference(task: Any, variables: Any, batch: Any, loss: Any, optimizer: Any, *many: int) -> Any:
     """The course's own."""
-    from helpers.algorithms.devices.four_ways import between_graph_sync
-
     return between_graph_sync(task, variables, batch, loss, optimizer, *many)
 
+
+WRONG = """
+waits for all
+    | (optimizer, aggregate, total) => (optimizer, total, total)
+    {aggregate} gradients of this step are there, and {stuck} still wait{s} for more.
+    `replicas_to_aggregate` is how many make a step, {aggregate}; all {total} are
+    `total_num_replicas`.
+too few tokens
+    | (optimizer, aggregate, total) => (optimizer, aggregate, aggregate)
+    the step is made, but {stuck} get{s} no token: there are too few. `total_num_replicas` says how
+    many each step makes, and has to be {total}.
+everybody is chief
+    | task.is_chief => True
+    workers {chiefs} are all chiefs, and take each other's gradients. There is one:
+    `make_session_run_hook(task.is_chief, …)`.
+nobody is chief
+    | task.is_chief => False
+    nobody is chief: nobody takes the mean or makes a token, and all wait for ever.
+    `make_session_run_hook(task.is_chief, …)`.
+tokens at the start
+    | , num_tokens=0 =>
+    {tokens} of step 0 are there before anybody has computed, as without `num_tokens`. A quick
+    worker takes one and gives a second gradient for the same step. `make_session_run_hook(…,
+    num_tokens=0)`.
+minimises with the plain optimizer
+    | together.apply_gradients => optimizer.apply_gradients
+    the hook belongs to an optimizer that applies nothing: the update is the plain optimizer's. Call
+    `minimize` of the SyncReplicasOptimizer.
+no global step
+    | , global_step=step =>
+    the SyncReplicasOptimizer was given no global step, by which it tells late gradients from those
+    in time: `minimize(…, global_step=step)`.
+more gradients than workers
+    | (optimizer, aggregate, total) => (optimizer, total, aggregate)
+    more gradients are to make a step than there are workers. The first of the two numbers is how
+    many make a step, {aggregate}, the second all workers, {total}.
+no hook
+    | return update, => return update;
+    ? Give both
+no real hook
+    | together.make_session_run_hook(task.is_chief, num_tokens=0) => update
+    ? second of the two is a hook
+on a worker
+    | task.placement() => task.device
+    ? no other client sees it
+loss outside
+    | gradients = together => with v1.device(None): gradients = together
+    ? computes on no device
+"""
 
 EXERCISE = Exercise(
     number="08.5",
@@ -195,62 +239,7 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        WrongAnswer(
-            "waits for all",
-            wrong.sync_aggregates_all,
-            "{aggregate} gradients of this step are there, and {stuck} still wait{s} for more. "
-            "`replicas_to_aggregate` is how many make a step, {aggregate}; all {total} are "
-            "`total_num_replicas`.",
-        ),
-        WrongAnswer(
-            "too few tokens",
-            wrong.sync_too_few_tokens,
-            "the step is made, but {stuck} get{s} no token: there are too few. "
-            "`total_num_replicas` says how many each step makes, and has to be {total}.",
-        ),
-        WrongAnswer(
-            "everybody is chief",
-            wrong.sync_all_chiefs,
-            "workers {chiefs} are all chiefs, and take each other's gradients. There is one: "
-            "`make_session_run_hook(task.is_chief, …)`.",
-        ),
-        WrongAnswer(
-            "nobody is chief",
-            wrong.sync_no_chief,
-            "nobody is chief: nobody takes the mean or makes a token, and all wait for ever. "
-            "`make_session_run_hook(task.is_chief, …)`.",
-        ),
-        WrongAnswer(
-            "tokens at the start",
-            wrong.sync_default_tokens,
-            "{tokens} of step 0 are there before anybody has computed, as without `num_tokens`. A "
-            "quick worker takes one and gives a second gradient for the same step. "
-            "`make_session_run_hook(…, num_tokens=0)`.",
-        ),
-        WrongAnswer(
-            "minimises with the plain optimizer",
-            wrong.sync_plain_update,
-            "the hook belongs to an optimizer that applies nothing: the update is the plain "
-            "optimizer's. Call `minimize` of the SyncReplicasOptimizer.",
-        ),
-        WrongAnswer(
-            "no global step",
-            wrong.sync_no_step,
-            "the SyncReplicasOptimizer was given no global step, by which it tells late gradients "
-            "from those in time: `minimize(…, global_step=step)`.",
-        ),
-        WrongAnswer(
-            "more gradients than workers",
-            wrong.sync_swapped,
-            "more gradients are to make a step than there are workers. The first of the two "
-            "numbers is how many make a step, {aggregate}, the second all workers, {total}.",
-        ),
-        WrongAnswer("no hook", wrong.sync_no_hook, hint="Give both"),
-        WrongAnswer("no real hook", wrong.sync_no_real_hook, hint="second of the two is a hook"),
-        WrongAnswer("on a worker", wrong.sync_on_the_worker, hint="no other client sees it"),
-        WrongAnswer("loss outside", wrong.sync_loss_outside, hint="computes on no device"),
-    ),
+    wrong=wrong_answers("08.5", WRONG, between_graph_sync),
     ranked=False,
     framework="tensorflow",
 )

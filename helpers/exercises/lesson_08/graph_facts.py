@@ -7,7 +7,7 @@ it failed, there is what TensorFlow said.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from helpers.exercises.spec import Case, Observation
@@ -73,36 +73,32 @@ def on_device(where: str) -> str:
     return f"on `{where}`" if where else "on no device that you named"
 
 
-def replica_misplaced(case: Case, seen: Observation) -> str | None:
+def replica_misplaced(case: Case, seen: Observation) -> Iterator[str]:
     """The hint for a replica of a graph of several that does not compute on its own task."""
     for replica in range(len(case.args[0][0])):
         found = misplaced(seen.values[0]["nodes"], replica)
         if found and found[1]:
-            return (
-                f"{case.name}, the loss of replica {replica} is computed on its own device, but "
-                f"its gradient lies {found[0]}. The gradient's ops are made where you ask for the "
-                "gradient: ask within the same `with`."
+            yield (
+                f"the loss of replica {replica} is computed on its own device, but its gradient "
+                f"lies {found[0]}. The gradient's ops are made where you ask for the gradient: ask "
+                "within the same `with`."
             )
         if found:
-            return (
-                f"{case.name}, replica {replica} computes {found[0]}, and should on "
-                f"`{task(replica)}`. Build its loss and its gradients within `with tf.device(...)` "
-                "of its own device."
+            yield (
+                f"replica {replica} computes {found[0]}, and should on `{task(replica)}`. Build "
+                "its loss and its gradients within `with tf.device(...)` of its own device."
             )
-    return None
 
 
-def client_misplaced(case: Case, seen: Observation) -> str | None:
+def client_misplaced(case: Case, seen: Observation) -> Iterator[str]:
     """The hint for a worker with a graph of its own that computes elsewhere."""
     for number, client in enumerate(seen.values[0]["clients"]):
         found = misplaced(client["nodes"], number)
         if found:
-            return (
-                f"{case.name}, worker {number} computes {found[0]}. With "
-                "`v1.device(task.placement())` all but the variables is on the worker itself, its "
-                "loss too."
+            yield (
+                f"worker {number} computes {found[0]}. With `v1.device(task.placement())` all but "
+                "the variables is on the worker itself, its loss too."
             )
-    return None
 
 
 def mixed(nodes: Nodes) -> list[tuple[str, str]]:

@@ -7,15 +7,17 @@ thread goes on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from helpers.algorithms.devices.four_ways import run_threads as reference
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import count, listing
 from helpers.exercises.drives_four_ways_threads import thread_runs
-from helpers.exercises.lesson_08 import threads_wrong as wrong
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation, WrongAnswer
+from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -43,18 +45,19 @@ TURNS = (
 )
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str]:
     """Together, often enough, and all ended."""
     got = seen.values[0]
     if got["alone"]:
-        return f"{case.name}, {count(got['alone'], 'run')} had no other under way: {TURNS}"
+        yield f"{count(got['alone'], 'run')} had no other under way: {TURNS}"
     if not _often_enough(case, got):
-        return f"{case.name}, the ops were run {listing(got['runs'])} times."
+        yield f"the ops were run {listing(got['runs'])} times."
     if got["here"] or max(got["threads"] or [0]) > 1:  # the grader sees no threads, but runs
-        return f"{case.name}, not every op has one thread of its own."
+        yield "not every op has one thread of its own."
     if got["looks"] < sum(got["runs"]):
-        return f"{case.name}, the step was not looked at before each run."
-    return f"{case.name}, threads go on after it has returned." if got["open"] else None
+        yield "the step was not looked at before each run."
+    if got["open"]:
+        yield "threads go on after it has returned."
 
 
 def _often_enough(case: Case, got: dict[str, Any]) -> bool:
@@ -74,8 +77,6 @@ _no_tuple = fails_with(
     "a thread's `args` are a tuple of arguments, with a comma even for one: `args=(update,)`.",
     ours=True,
 )
-
-
 _not_read = fails_with(
     "not supported between instances",
     "`step` is a variable of the graph: `session.run(step)` reads its number.",
@@ -134,6 +135,107 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+def no_thread(session: Any, updates: Any, step: Any, last: int) -> None:
+    while session.run(step) < last:
+        for update in updates:
+            session.run(update)
+
+
+def in_turns(session: Any, updates: Any, step: Any, last: int) -> None:
+    """A word goes round, and only who has it looks at the step and runs its op."""
+    words = [threading.Semaphore(update == updates[0]) for update in updates]
+
+    def work(mine: int) -> None:
+        below = True
+        while below:
+            words[mine].acquire()
+            below = session.run(step) < last
+            if below:
+                session.run(updates[mine])
+            words[(mine + 1) % len(words)].release()
+
+    with ThreadPoolExecutor(len(updates)) as pool:
+        pool.map(work, range(len(updates)))
+
+
+def calls_for_a_pool(session: Any, updates: Any, step: Any, last: int) -> None:
+    """Hands a pool what the work gives, in place of the work."""
+    with ThreadPoolExecutor(len(updates)) as pool:
+        for update in updates:
+            pool.submit(no_thread(session, [update], step, last))  # type: ignore
+
+
+WRONG = """
+# First, for where op 0 is slow the answers without threads of their own wait, too.
+waits for the slow one
+    | work(update: Any) => work(update: Any, gate: Any = threading.Barrier(len(updates)))
+    | session.run(update) => session.run(update); gate.wait()
+    op 0 was under way, and the others waited for it: with a barrier the slowest sets the pace. Each
+    thread goes on at its own, and looks at nothing but the step.
+all in one thread
+    = no_thread
+    ! turns
+takes turns
+    = in_turns
+    ! turns
+# Ahead of the next, which a grader that sees no threads cannot tell from it.
+joins
+    | thread.start() => thread.start(); thread.join()
+    op 0 makes all {first} updates, no other has run. {begin}
+calls the work
+    | target=work, args=(update,) => target=work(update)
+    op 0 makes all {first} updates in no thread at all. `work(update)` runs at once, and so does
+    `thread.run()`: hand both over, `Thread(target=work, args=(update,))`, and call `start`.
+calls the work for a pool
+    = calls_for_a_pool
+    `work(update)` runs at once, and the pool is given None, which it cannot run: hand both over,
+    `pool.submit(work, update)`. A pool tells of an error by `result()` alone.
+threads go on
+    | thread.join() => pass
+    it returns while {open} still run, whose session would be closed: `join` each first.
+all threads run one op
+    | target=work, args=(update,) => target=lambda: work(update)
+    all threads run the last op. A `lambda` in a loop looks `update` up when it runs, and then the
+    loop is over: hand it over by `args=(update,)`.
+run once
+    | while session.run(step) < last: => if True:
+    each ran once: go on while the step is below {last}.
+one more
+    | < last => <= last
+    all ran once more at step {last}: compare with `<`.
+run too often
+    | while session.run(step) < last: => for _ in range(last):
+    the step is {step} and the ops still went on: read it before each run, as it counts the updates
+    of all threads.
+nothing is run
+    | thread.start() => pass
+    | thread.join() => pass
+    no op was run: call `thread.start()`.
+no tuple
+    | (update,) => update
+    ? with a comma even for one
+the variable itself
+    | session.run(step) < last => step < last
+    ? a variable of the graph
+never looks at the step
+    | while session.run(step) < last: => for _ in range(-(-last // len(updates))):
+    nobody asks for the step, and each op has its share of runs, though one may be slow: go on while
+    `session.run(step)` is below `last`.
+# Ahead of the next, for the same reason.
+looks at the step once
+    | while session.run(step) < last: => for _ in range(session.run(step), last, len(updates)):
+    the step was read {looks} for {runs} runs: who counts its own leaves the rest to a slow one.
+    Each thread reads the step before *every* run.
+a thread a run
+    | while session.run(step) < last: => if True:
+    | threads = => updates = updates if session.run(step) < last else []; threads =
+    | for thread in threads: thread.join()
+        => [thread.join() for thread in threads];
+        updates and run_threads(session, updates, step, last)
+    {threads} threads ran an op one after the other, a new one for each run, and who joins them
+    between waits for the slowest. The loop belongs into the thread.
+"""
+
 EXERCISE = Exercise(
     number="08.3",
     title="A thread a replica",
@@ -156,78 +258,14 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=(
-        # First, for where op 0 is slow the answers without threads of their own wait, too.
-        WrongAnswer(
-            "waits for the slow one",
-            wrong.a_barrier,
-            "op 0 was under way, and the others waited for it: with a barrier the slowest sets the "
-            "pace. Each thread goes on at its own, and looks at nothing but the step.",
-        ),
-        WrongAnswer("all in one thread", wrong.no_thread, f"the ops run one at a time: {TURNS}"),
-        WrongAnswer("takes turns", wrong.in_turns, f"the ops run one at a time: {TURNS}"),
-        # Ahead of the next, which a grader that sees no threads cannot tell from it.
-        WrongAnswer(
-            "joins",
-            wrong.joins_at_once,
-            "op 0 makes all {first} updates, no other has run. {begin}",
-        ),
-        WrongAnswer(
-            "calls the work",
-            wrong.calls_at_once,
-            "op 0 makes all {first} updates in no thread at all. `work(update)` runs at once, and "
-            "so does `thread.run()`: hand both over, `Thread(target=work, args=(update,))`, and "
-            "call `start`.",
-        ),
-        WrongAnswer(
-            "calls the work for a pool",
-            wrong.calls_for_a_pool,
-            "`work(update)` runs at once, and the pool is given None, which it cannot run: hand "
-            "both over, `pool.submit(work, update)`. A pool tells of an error by `result()` alone.",
-        ),
-        WrongAnswer(
-            "threads go on",
-            wrong.never_joins,
-            "it returns while {open} still run, whose session would be closed: `join` each first.",
-        ),
-        WrongAnswer(
-            "all threads run one op",
-            wrong.late_binding,
-            "all threads run the last op. A `lambda` in a loop looks `update` up when it runs, and "
-            "then the loop is over: hand it over by `args=(update,)`.",
-        ),
-        WrongAnswer("run once", wrong.once, "each ran once: go on while the step is below {last}."),
-        WrongAnswer(
-            "one more", wrong.one_more, "all ran once more at step {last}: compare with `<`."
-        ),
-        WrongAnswer(
-            "run too often",
-            wrong.last_each,
-            "the step is {step} and the ops still went on: read it before each run, as it counts "
-            "the updates of all threads.",
-        ),
-        WrongAnswer("nothing is run", wrong.never_starts, "no op was run: call `thread.start()`."),
-        WrongAnswer("no tuple", wrong.no_tuple, hint="with a comma even for one"),
-        WrongAnswer("the variable itself", wrong.the_variable, hint="a variable of the graph"),
-        WrongAnswer(
-            "never looks at the step",
-            wrong.a_share_each,
-            "nobody asks for the step, and each op has its share of runs, though one may be slow: "
-            "go on while `session.run(step)` is below `last`.",
-        ),
-        # Ahead of the next, for the same reason.
-        WrongAnswer(
-            "looks at the step once",
-            wrong.looks_once,
-            "the step was read {looks} for {runs} runs: who counts its own leaves the rest to a "
-            "slow one. Each thread reads the step before *every* run.",
-        ),
-        WrongAnswer(
-            "a thread a run",
-            wrong.rounds,
-            "{threads} threads ran an op one after the other, a new one for each run, and who "
-            "joins them between waits for the slowest. The loop belongs into the thread.",
-        ),
+    wrong=wrong_answers(
+        "08.3",
+        WRONG,
+        reference,
+        no_thread,
+        in_turns,
+        calls_for_a_pool,
+        turns=f"the ops run one at a time: {TURNS}",
     ),
     ranked=False,
     unseen={
