@@ -256,7 +256,8 @@ class Recipe:
 
 def best(values: Any, bits: int) -> float:
     """Of many bounds that which errs least."""
-    bounds = [float(values.abs().max()) * 0.98**n for n in range(500)]
+    top = float(values.abs().max())
+    bounds = [top * 0.98**n for n in range(500)]
     return min(bounds, key=lambda bound: error(values, *cut(values, bound), bits))
 
 
@@ -314,11 +315,10 @@ up to the largest value
     | values.abs().max() => values.max()
     ? the largest value, and
 without the top
-    | range(500) => range(1, 500)
+    | 0.98**n for n in range(500) => n / 300 for n in range(1, 299)
     ? among the candidates
 bounds from 0.01
-    | [float(values.abs().max()) * 0.98**n for n in range(500)]
-        => torch.linspace(0.01, float(values.abs().max()), 300).tolist()
+    | [top * 0.98**n for n in range(500)] => torch.linspace(0.01, top, 300).tolist()
     ? as small as a weight's may be
 a little more than all
     | cut(values, best(values, self.bits)) => (1.1 * values.min(), 1.1 * values.max())
