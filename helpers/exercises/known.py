@@ -20,7 +20,7 @@ from typing import Any
 from helpers.exercises.apart import Run, observe_each
 from helpers.exercises.compare import agree
 from helpers.exercises.released import OUTCOMES, is_left_out
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer, first_said
+from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer, behind, first_said
 from helpers.worker.encoding import decode, encode
 
 _HERE = Path(__file__).parent
@@ -64,7 +64,7 @@ def said(exercise: Exercise, answer: WrongAnswer, case: Case, seen: Observation)
     if callable(answer.says):
         return first_said(answer.says, case, seen)
     words = answer.says.format(**{"case": case.name, **exercise.numbers(case, seen)})
-    return first_said(lambda case, seen: words, case, seen)
+    return behind(case, words)
 
 
 def of_case(exercise: Exercise, case: Case, run: Run = observe_each) -> dict[str, Outcome]:

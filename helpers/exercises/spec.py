@@ -91,7 +91,12 @@ def first_said(look: Look, case: Case, seen: Observation) -> str | None:
     said = look(case, seen)
     if isinstance(said, Iterator):
         said = next(filter(None, said), None)
-    alone = not said or said[0].isupper() or said.startswith(f"{case.name}, ")
+    return behind(case, said) if said else None
+
+
+def behind(case: Case, said: str) -> str:
+    """A sentence behind the case's name, unless it stands for itself."""
+    alone = said[0].isupper() or said.startswith(f"{case.name}, ")
     return said if alone else f"{case.name}, {said}"
 
 

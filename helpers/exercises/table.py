@@ -160,8 +160,9 @@ def patched(number: str, entry: Entry, base: tuple[Function, ...]) -> Function:
     Its attribute `patched` holds the texts of what was patched, each with its module's name.
     """
     texts = [textwrap.dedent(inspect.getsource(part)) for part in base]
+    where = ", ".join(f"`{part.__name__}` of {part.__module__}" for part in base)
     for patch, at in entry.marked["|"]:
-        texts = _exchanged(number, entry, at, patch, texts)
+        texts = _exchanged(number, entry, at, patch, texts, where)
     names = {part.__module__: dict(vars(import_module(part.__module__))) for part in base}
     own = names[base[0].__module__]
     for part, text in zip(reversed(base), reversed(texts), strict=True):
@@ -187,8 +188,10 @@ def _run(number: str, entry: Entry, name: str, text: str, names: dict[str, Any])
         raise _error(number, entry, entry.marked["|"][-1][1], why) from None
 
 
-def _exchanged(number: str, entry: Entry, at: int, patch: str, texts: Sequence[str]) -> list[str]:
-    """Texts with one patch. Raises TableError where it does not fit."""
+def _exchanged(
+    number: str, entry: Entry, at: int, patch: str, texts: Sequence[str], where: str
+) -> list[str]:
+    """Texts with one patch. where: whose they are. Raises TableError where it does not fit."""
     old, arrow, new = patch.partition("=>")
     if not arrow or not old.strip(" *"):
         raise _error(number, entry, at, f"`{patch}` is no patch: write `old => new`.")
@@ -199,7 +202,7 @@ def _exchanged(number: str, entry: Entry, at: int, patch: str, texts: Sequence[s
     if found != 1 and not (everywhere and found):
         times = "does not occur" if not found else f"occurs {found} times"
         instead = "" if not found else " Take more of its line, or `*=>` for all of them."
-        raise _error(number, entry, at, f"`{' '.join(pieces)}` {times} in the answer.{instead}")
+        raise _error(number, entry, at, f"`{' '.join(pieces)}` {times} in {where}.{instead}")
     return [re.sub(pattern, lambda match: new.strip(), text) for text in texts]
 
 

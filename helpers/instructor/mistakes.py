@@ -21,7 +21,7 @@ from helpers.exercises.apart import observe_apart
 from helpers.exercises.judging import judge_all
 from helpers.exercises.known import said
 from helpers.exercises.spec import Exercise, WrongAnswer
-from helpers.exercises.table import Answers, TableError, entries, wrong_answers
+from helpers.exercises.table import Answers, Function, TableError, entries, wrong_answers
 from helpers.instructor.grading import GradingError
 
 _HEAD = re.compile(r"\[(\d\d\.\d+)\]\s*")
@@ -49,11 +49,14 @@ def read(path: Path, lesson: str) -> str:
 def learned(exercises: Sequence[Exercise], text: str) -> list[Exercise]:
     """Exercises with the class's wrong answers behind their own. Raises TableError."""
     known = {exercise.number: exercise for exercise in exercises}
+    bases = {one.number: getattr(one.wrong, "base", (one.reference,)) for one in exercises}
     for number, table in parts(text):
         exercise = known.get(number)
         if exercise is None:
+            if number[:2] in {one[:2] for one in known}:
+                raise TableError(f"[{number}]: lesson {number[:2]} has no such exercise.")
             continue  # of another lesson: one file may serve all of them
-        more = _answers(exercise, table)
+        more = _answers(exercise, table, bases[number])
         names = {answer.name for answer in exercise.wrong}
         for answer in more:
             if answer.name in names:
@@ -79,7 +82,7 @@ def parts(text: str) -> Iterator[tuple[str, str]]:
         yield found[1], "\n" * (at + 1) + "\n".join(lines[at + 1 : end])
 
 
-def _answers(exercise: Exercise, table: str) -> Answers:
+def _answers(exercise: Exercise, table: str, base: Sequence[Function]) -> Answers:
     for entry in entries(exercise.number, table):
         for mark in "=?!":
             for _, at in entry.marked[mark]:
@@ -88,7 +91,6 @@ def _answers(exercise: Exercise, table: str) -> Answers:
                     "course's own tables. Here an answer is patches, `| old => new`, and a "
                     "sentence."
                 )
-    base = getattr(exercise.wrong, "base", None) or (exercise.reference,)
     return wrong_answers(exercise.number, table, base)
 
 

@@ -113,7 +113,7 @@ def test_a_traceback_shows_the_changed_line() -> None:
     ("table", "words"),
     [
         ("a\n    | height * width => 1\n    b", "“a”, line 2 of its table: `height * width`"),
-        ("a\n    | doubled => 1\n    b", "`doubled` occurs 4 times in the answer. Take more"),
+        ("a\n    | doubled => 1\n    b", "`doubled` occurs 4 times in `area` of"),
         ("a\n    | nothing *=> 1\n    b", "`nothing` does not occur"),
         ("a\n    | width\n    b", "`width` is no patch: write `old => new`"),
         ("a\n    | => width\n    b", "`=> width` is no patch"),

@@ -12,7 +12,7 @@ from hostile.submission import Attack, probe
 def reading_solutions():
     import os
 
-    words = ("BEGIN SOLUTION", "BEGIN HIDDEN TESTS", "def claim(", "WrongAnswer(")
+    words = ("BEGIN SOLUTION", "BEGIN HIDDEN TESTS", "def claim(", "wrong_answers(")
     skip = ("/proc", "/sys", "/usr")
     for folder, folders, files in os.walk("/"):
         if folder.startswith(skip) or "site-packages" in folder or "/lib/python3" in folder:

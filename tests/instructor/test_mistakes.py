@@ -71,6 +71,7 @@ def test_lines_have_the_numbers_of_the_file() -> None:
     ("table", "words"),
     [
         ("a mistake\n    | x => y\n", "line 1, `a mistake`: write the exercise's number, [02.2]."),
+        ("[02.9]\na\n    | x => y\n    b\n", "[02.9]: lesson 02 has no such exercise"),
         ("[02.2]\na\n    = other\n    b\n", "line 3: `=` is for the course's own tables"),
         ("[02.2]\na\n    | have *= 2 => have += 1\n    ? b\n", "line 4: `?` is for the course's"),
         ("[02.2]\na\n    | have *= 2 => have += 1\n", "nothing says what it is told"),

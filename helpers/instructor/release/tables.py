@@ -13,28 +13,21 @@ _IN = "    "
 
 
 def without_functions(module: Module, wrong: ast.expr) -> str:
-    """A spec's `wrong`, of those answers that are their own oracle; families need no answers."""
-    if isinstance(wrong, ast.Call):
-        return _of_table(module, wrong)
-    kept: list[ast.expr] = []
-    for call in wrong.elts if isinstance(wrong, ast.Tuple) else []:
-        assert isinstance(call, ast.Call)
-        if not any(word.arg == "hint" for word in call.keywords):
-            call.args[1] = ast.parse('left_out("wrong answer")', mode="eval").body
-            kept.append(call)
-    return ast.unparse(ast.Tuple(kept))
+    """A spec's call of `wrong_answers`, with a table in which nobody says what an answer does.
 
-
-def _of_table(module: Module, call: ast.Call) -> str:
-    """A call of `wrong_answers`, with a table in which nobody says what an answer does."""
-    number, table, _, *named = call.args
+    Only those stay that are their own oracle: families need no answers.
+    """
+    assert isinstance(wrong, ast.Call)
+    number, table, _, *named = wrong.args
     if isinstance(table, ast.Name):
         table = getattr(module.body[module.defines[table.id]], "value", table)
     held = entries(ast.literal_eval(number), ast.literal_eval(table))
     kept = [entry for entry in held if not entry.marked["?"]]
     looks = {look for one in kept for look, _ in one.marked["!"]}
     functions = [ast.unparse(one) for one in named if getattr(one, "id", "") in looks]
-    texts = [f"{word.arg}={ast.unparse(word.value)}" for word in call.keywords if word.arg in looks]
+    texts = [
+        f"{word.arg}={ast.unparse(word.value)}" for word in wrong.keywords if word.arg in looks
+    ]
     text = "\n".join(line for one in kept for line in _lines(one))
     arguments = [
         ast.unparse(number),
