@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from helpers.engines.hosts import namespaces
-from helpers.exercises import drives_tf
+from helpers.exercises.drives import tf
 from helpers.exercises.record import SWITCH
 from helpers.setup import state, system
 from tests import kernel_ports, kinds, parts, selection
@@ -84,7 +84,7 @@ def tensorflow() -> Any:
     Their tests may come later in the same process, and once anything was computed it is too late.
     """
     found = pytest.importorskip("tensorflow")
-    drives_tf.split_cpu()
+    tf.split_cpu()
     return found
 
 

@@ -32,7 +32,7 @@ import torch
 from ways_to_call import Several, is_array, ways
 
 from helpers.engines.comm import Comm
-from helpers.exercises.drives import plain
+from helpers.exercises.drives.values import plain
 from helpers.exercises.judging import is_right
 from helpers.exercises.observe import observe
 from helpers.exercises.spec import Exercise

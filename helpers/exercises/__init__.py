@@ -14,17 +14,19 @@ their `EXERCISE`; the package says what the lesson builds. A file holds, in this
    order), not only the values.
 3. `Mistake(name, look)` only for families that no single function stands for: deadlocks, time,
    missing waits, memory kept. They see what the answer did, never its source text.
-4. The reference, with the name and the arguments that `helpers.algorithms` gives it.
-5. `WRONG`, the wrong answers that people really write, as a table of text (`table.py`): most are
+4. The driver, where no other lesson's exercise has the same. A grader's sandbox gets it and what it
+   names, cut out of the file, and nothing else of it.
+5. The reference, with the name and the arguments that `helpers.algorithms` gives it.
+6. `WRONG`, the wrong answers that people really write, as a table of text (`table.py`): most are
    patches of the reference, one thing exchanged. Each is its own oracle (`known.py`): who does in a
    case what it does is told what it says. The name is shown without a case (by the grader), so it
    holds no numbers of the case.
-6. `EXERCISE = Exercise(...)`, with `wrong=wrong_answers("NN.k", WRONG, reference, …)`.
+7. `EXERCISE = Exercise(...)`, with `wrong=wrong_answers("NN.k", WRONG, reference, …)`.
 
 `./course verdicts` records what all answers are told, before a change, and compares after it.
 
-The learner's function runs elsewhere: a driver (`drives.py`) calls it for a case and hands back
-an `Observation`, plain values without behaviour. Drivers import nothing from the specs.
+The learner's function runs elsewhere: a driver calls it for a case and hands back an
+`Observation`, plain values without behaviour. It names nothing that is an answer or a case.
 """
 
 from __future__ import annotations

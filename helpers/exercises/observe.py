@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 from helpers.engines.own_time import LOOK_SECONDS, Late, Limit, Undecided, of_others_here
-from helpers.exercises.drives import source_file
+from helpers.exercises.drives.calling import source_file
 from helpers.exercises.spec import Case, Driver, Observation, Place
 
 

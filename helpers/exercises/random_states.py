@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from helpers.exercises.drives import Function, Remote
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.values import Remote
 
 if TYPE_CHECKING:  # a grader's slot reads states, and need not load torch for that
     import torch

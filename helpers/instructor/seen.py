@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterable
 
 from helpers.exercises import everything, of_lesson
-from helpers.exercises.drives import Ranked
-from helpers.exercises.drives_built import Built
+from helpers.exercises.drives.built import Built
+from helpers.exercises.drives.ranks import Ranked
 from helpers.exercises.spec import Exercise
 
 _MEMORY = "whether an argument is written into, in the memory that it lies in"

@@ -51,7 +51,7 @@ class Calls:
 
     def answer(self, message: dict[str, Any]) -> None:
         """Do one thing and say what came of it."""
-        from helpers.exercises.drives import failed
+        from helpers.exercises.drives.calling import failed
 
         for number in message.get("forget", ()):
             self.linked.pop(number, None)
@@ -78,7 +78,7 @@ class Calls:
 
     def do_invoke(self, message: dict[str, Any]) -> Any:
         """Call the function, an object or its method; read an attribute; list items."""
-        from helpers.exercises.drives import wrong_signature
+        from helpers.exercises.drives.calling import wrong_signature
 
         self.handed.entries = []
         args = self.handed.take(message["args"])

@@ -23,15 +23,15 @@ def preload(frameworks: Sequence[str]) -> None:
     import torch.nn.functional
 
     import helpers
-    import helpers.exercises.drives
-    import helpers.exercises.drives_shared
-    import helpers.exercises.drives_training
+    import helpers.exercises.drives.calling
+    import helpers.exercises.drives.shared
+    import helpers.exercises.drives.training
     import helpers.worker.calls
     import helpers.worker.remote_comm
 
     torch.set_num_threads(1)
     if "tensorflow" in frameworks:
-        from helpers.exercises.drives_tf import split_cpu
+        from helpers.exercises.drives.tf import split_cpu
 
         split_cpu()  # nothing is computed yet, and a submission's cells may do so
         # Loaded at the first use of an optimizer: seconds, for every rank of a run.
@@ -160,7 +160,7 @@ class Child:
 
     def _rank(self, message: dict[str, Any]) -> None:
         """One rank of a run: its requests go out as they come, and at last its value."""
-        from helpers.exercises.drives import failed
+        from helpers.exercises.drives.calling import failed
         from helpers.worker.remote_comm import Line, RemoteComm, take_fds
 
         drive, fn = _driver(message["drive"]), self._copy(message["function"])

@@ -37,7 +37,7 @@ class Malformed(ValueError):
 
 
 def encode(value: Any) -> Any:
-    """A plain value, as `drives.plain` gives it, as JSON data. Anything else becomes its name."""
+    """A value as `drives.values.plain` gives it, as JSON data. Anything else becomes its name."""
     kind = type(value)
     if value is None or kind is bool or kind is str:
         return value

@@ -27,7 +27,7 @@ from helpers.engines.tensors import memory_of
 from helpers.worker.encoding import decode, encode
 from helpers.worker.stand_ins import ANCHOR, Elsewhere, Enter, Entry, stand_in
 
-_DEEPEST = 8  # as `drives.plain`
+_DEEPEST = 8  # as `drives.values.plain`
 _RULES, _STAGES = "helpers.algorithms.servers.rule", "helpers.algorithms.pipeline.instructions"
 _INSTRUCTIONS = {"F": "Forward", "B": "Backward", "I": "BackwardInput", "W": "BackwardWeights"}
 
@@ -161,7 +161,7 @@ class Handed:
         number, ours, parameters, training = inner
         made = self._value(parameters)
         if ours:
-            from helpers.exercises.drives_training import network_of
+            from helpers.exercises.drives.training import network_of
 
             module: nn.Module = network_of(made)
         else:
@@ -231,7 +231,7 @@ class Handed:
             if _is_a(value, _STAGES, name):
                 parts = (short, value.microbatch, value.chunk)
                 return {"instruction": [self.tell(part, linked, depth + 1) for part in parts]}
-        if isinstance(value, tuple) and hasattr(type(value), "_fields"):  # as `drives.plain`
+        if isinstance(value, tuple) and hasattr(type(value), "_fields"):  # as `drives.values.plain`
             return {"tuple": [self.tell(part, linked, depth + 1) for part in value]}
         if isinstance(value, Fraction):
             return {"fraction": [encode(value.numerator), encode(value.denominator)]}

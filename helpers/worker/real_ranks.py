@@ -21,7 +21,8 @@ from helpers.engines.processes import LocalRun, environment, pack_function
 from helpers.engines.rank import Plan
 from helpers.engines.server import Server, adopt_orphans, end_descendants
 from helpers.engines.trace import Results
-from helpers.exercises.drives import Function, Ranked
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.ranks import Ranked
 from helpers.exercises.spec import Observation
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from helpers.exercises import apart, drives_four_ways_sync, drives_four_ways_threads
+from helpers.exercises import apart
+from helpers.exercises.drives import four_ways_sync, threads
 from helpers.exercises.spec import Exercise
 from tests import kinds
 
@@ -22,5 +23,5 @@ def observed_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     if not kinds.is_real(request.node):
         monkeypatch.setattr(apart, "_run", here)
         # Who waits until everybody sleeps looks more often: it is so many looks, and no time.
-        for drives in (drives_four_ways_sync, drives_four_ways_threads):
+        for drives in (four_ways_sync, threads):
             monkeypatch.setattr(drives, "LOOK_SECONDS", 0.01)

@@ -12,7 +12,7 @@ import pytest
 from helpers.algorithms.checkpoints.crashes import OUTCOMES, Disk, crashes
 from helpers.algorithms.checkpoints.files import RealFolder
 from helpers.exercises import find
-from helpers.exercises.drives_crashes import Folder, Noted, crashed, files_on, stops, text_of
+from helpers.exercises.drives.crashes import Folder, Noted, crashed, files_on, stops, text_of
 from helpers.exercises.judging import judge_all
 from helpers.exercises.spec import Case, Observation, Verdict
 

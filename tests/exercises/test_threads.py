@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from helpers.exercises import drives_four_ways_threads as drives
 from helpers.exercises import find
+from helpers.exercises.drives import threads as drives
 from helpers.exercises.spec import Case
 from helpers.instructor.judge.meeting import _ALONE, _RETURN, Meeting
 

@@ -66,14 +66,15 @@ def json_is_broken():
 
 def helpers_pass_everything():
     import helpers
-    from helpers.exercises import drives, spec
+    from helpers.exercises import spec
+    from helpers.exercises.drives import calling
     from helpers.worker import encoding
 
     passed = spec.Verdict("passed")
     helpers.check = lambda *args: passed
     spec.Exercise.judge = spec.Exercise.judge_all = lambda *args: passed
     spec.Observation.__eq__ = lambda *args: True
-    drives.failed = drives.wrong_signature = lambda *args: None
+    calling.failed = calling.wrong_signature = lambda *args: None
     encoding.MAX_DEPTH = encoding.MAX_BYTES = encoding.MAX_ITEMS = 10**12
     try:
         from helpers.exercises import compare

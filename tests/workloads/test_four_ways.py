@@ -12,7 +12,7 @@ import pytest
 
 import helpers
 from helpers.engines.errors import RankFailed, RunTimeout
-from helpers.exercises.drives_tf_graphs import stands_for, task_of, together
+from helpers.exercises.drives.tf_graphs import stands_for, task_of, together
 from helpers.notebook.views.four_ways_view import four_alt, four_figure, loss_figure
 from helpers.workloads.four_ways import WAYS, WayRun, model, train_way
 from helpers.workloads.four_ways.record import Gradient
@@ -220,7 +220,7 @@ def shared(comm: Any) -> tuple[list[int], list[int]]:
     """Two clients count on a server together, and each on its own device alone."""
     import tensorflow as tf
 
-    from helpers.exercises.drives_tf import settings
+    from helpers.exercises.drives.tf import settings
 
     v1, made = tf.compat.v1, []
     for index in range(2):

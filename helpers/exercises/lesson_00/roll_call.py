@@ -11,8 +11,8 @@ from typing import Any
 
 from helpers.exercises.common import self_hint
 from helpers.exercises.compare import count, describe, listing, number
-from helpers.exercises.drives import in_a_row
-from helpers.exercises.drives_requests import not_waited
+from helpers.exercises.drives.ranks import in_a_row
+from helpers.exercises.drives.requests import not_waited
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

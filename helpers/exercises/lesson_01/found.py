@@ -14,7 +14,7 @@ import numpy as np
 from helpers.algorithms.devices.device_graphs import find_model as reference
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import close, count, describe
-from helpers.exercises.drives_devices import looks_for_a_model
+from helpers.exercises.drives.devices import looks_for_a_model
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

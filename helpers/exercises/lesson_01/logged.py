@@ -13,7 +13,7 @@ import numpy as np
 from helpers.algorithms.devices.device_graphs import log_then_assign as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe
-from helpers.exercises.drives_devices import logs_and_assigns
+from helpers.exercises.drives.devices import logs_and_assigns
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 

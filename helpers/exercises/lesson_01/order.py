@@ -14,7 +14,7 @@ import numpy as np
 from helpers.algorithms.devices.device_memory import least_peak as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array, number
-from helpers.exercises.drives import plain_call
+from helpers.exercises.drives.calling import plain_call
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 

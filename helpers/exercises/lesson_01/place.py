@@ -15,7 +15,7 @@ import numpy as np
 from helpers.algorithms.devices.placement import place as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe
-from helpers.exercises.drives import plain_call
+from helpers.exercises.drives.calling import plain_call
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

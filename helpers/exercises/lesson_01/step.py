@@ -12,7 +12,7 @@ from typing import Any
 from helpers.algorithms.devices.device_memory import step_memory as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number
-from helpers.exercises.drives_devices import counts_a_step
+from helpers.exercises.drives.devices import counts_a_step
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -13,8 +13,8 @@ import numpy as np
 from helpers.algorithms.messages.collectives import broadcast_tree as reference
 from helpers.exercises.common import after, compared_in_place, rng, self_hint, sends_to_itself
 from helpers.exercises.compare import close, count, worlds
-from helpers.exercises.drives import in_place
-from helpers.exercises.drives_requests import not_waited
+from helpers.exercises.drives.ranks import in_place
+from helpers.exercises.drives.requests import not_waited
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

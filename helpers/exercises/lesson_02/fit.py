@@ -14,7 +14,7 @@ import numpy as np
 from helpers.algorithms.messages.cost_model import fit_latency_bandwidth
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, number, short
-from helpers.exercises.drives import plain_call
+from helpers.exercises.drives.calling import plain_call
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 

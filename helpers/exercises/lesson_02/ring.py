@@ -15,8 +15,8 @@ import numpy as np
 from helpers.algorithms.messages.collectives import all_reduce_ring, chunk_bounds
 from helpers.exercises.common import after, compared_in_place, rng, self_hint
 from helpers.exercises.compare import close, count, times, worlds
-from helpers.exercises.drives import in_place
-from helpers.exercises.drives_requests import not_waited
+from helpers.exercises.drives.ranks import in_place
+from helpers.exercises.drives.requests import not_waited
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

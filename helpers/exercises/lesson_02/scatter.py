@@ -12,8 +12,8 @@ import numpy as np
 
 from helpers.exercises.common import WORLDS, rng, self_hint
 from helpers.exercises.compare import close, count, describe, is_array, listing, times, worlds
-from helpers.exercises.drives_requests import not_waited
-from helpers.exercises.drives_split import left_alone, returned
+from helpers.exercises.drives.arguments import left_alone, returned
+from helpers.exercises.drives.requests import not_waited
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -16,7 +16,7 @@ from helpers.algorithms.messages.collectives import all_reduce_shared, chunk_bou
 from helpers.engines.deadlock import rank_words
 from helpers.exercises.common import after, rng
 from helpers.exercises.compare import close, count, listing, worlds
-from helpers.exercises.drives_shared import on_buffers
+from helpers.exercises.drives.shared import on_buffers
 from helpers.exercises.lesson_02.ring import sum_of
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

@@ -14,7 +14,7 @@ from helpers.algorithms.data_parallel.data_parallel import average_gradients as 
 from helpers.algorithms.messages.collectives import reduce_naive
 from helpers.exercises.common import random_weights, rng
 from helpers.exercises.compare import all_close, close, count, listing, rounded, worlds
-from helpers.exercises.drives_training import on_gradients
+from helpers.exercises.drives.training import on_gradients
 from helpers.exercises.lesson_03 import replicas as nets
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

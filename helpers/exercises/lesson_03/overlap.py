@@ -16,7 +16,7 @@ import torch
 
 from helpers.exercises.common import random_weights, rng
 from helpers.exercises.compare import all_close, count, in_single_precision, worlds
-from helpers.exercises.drives_training import on_hooks
+from helpers.exercises.drives.training import on_hooks
 from helpers.exercises.lesson_03 import overlap_timing as timing
 from helpers.exercises.lesson_03.replicas import descend
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said

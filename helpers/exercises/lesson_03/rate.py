@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import describe, number, short
-from helpers.exercises.drives_training import over_steps
+from helpers.exercises.drives.training import over_steps
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

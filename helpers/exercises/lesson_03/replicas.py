@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from helpers.exercises.compare import listing
-from helpers.exercises.drives_training import network
+from helpers.exercises.drives.training import network
 from helpers.exercises.spec import Case, Observation
 from helpers.exercises.trouble import waits
 

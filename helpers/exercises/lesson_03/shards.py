@@ -14,7 +14,7 @@ from typing import Any
 from helpers.algorithms.data_parallel.data_parallel import shard as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array, listing
-from helpers.exercises.drives_training import over_epochs
+from helpers.exercises.drives.training import over_epochs
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -12,7 +12,7 @@ from typing import Any
 from helpers.algorithms.devices.framework_steps import average_metric as reference
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import count, describe, is_array, listing, number, worlds
-from helpers.exercises.drives_frameworks_runs import on_metric
+from helpers.exercises.drives.frameworks_runs import on_metric
 from helpers.exercises.lesson_04.replicas import not_all_come
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

@@ -15,7 +15,7 @@ import numpy as np
 from helpers.algorithms.devices.framework_steps import prepare as reference
 from helpers.exercises.common import random_weights, rng
 from helpers.exercises.compare import all_close, close, count, describe, rounded
-from helpers.exercises.drives_frameworks_runs import on_prepare
+from helpers.exercises.drives.frameworks_runs import on_prepare
 from helpers.exercises.lesson_04 import replicas
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

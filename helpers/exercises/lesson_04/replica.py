@@ -14,7 +14,7 @@ import numpy as np
 from helpers.algorithms.devices.framework_steps import replica_step as reference
 from helpers.exercises.common import WORLDS, random_weights, rng
 from helpers.exercises.compare import all_close, close, count, describe, listing, number
-from helpers.exercises.drives_frameworks_keras import mirrored_steps
+from helpers.exercises.drives.frameworks_keras import mirrored_steps
 from helpers.exercises.lesson_04 import replicas
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers

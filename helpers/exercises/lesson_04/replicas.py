@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from helpers.exercises.drives_frameworks_runs import element_losses
-from helpers.exercises.drives_training import network
+from helpers.exercises.drives.frameworks_runs import element_losses
+from helpers.exercises.drives.training import network
 from helpers.exercises.spec import Case, Observation
 
 KERAS_2 = (

@@ -14,7 +14,7 @@ import numpy as np
 from helpers.algorithms.devices.framework_steps import resume as reference
 from helpers.exercises.common import WORLDS, random_weights, rng
 from helpers.exercises.compare import all_close, close, count, describe, number, worlds
-from helpers.exercises.drives_frameworks_runs import on_resume
+from helpers.exercises.drives.frameworks_runs import on_resume
 from helpers.exercises.lesson_04 import replicas
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

@@ -13,7 +13,7 @@ from typing import Any
 from helpers.algorithms.devices.framework_steps import tape_step as reference
 from helpers.exercises.common import random_weights, rng
 from helpers.exercises.compare import all_close, count, number, rounded
-from helpers.exercises.drives_frameworks_keras import on_tape
+from helpers.exercises.drives.frameworks_keras import on_tape
 from helpers.exercises.lesson_04 import replicas
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

@@ -14,7 +14,7 @@ from typing import Any
 from helpers.algorithms.devices.framework_steps import who_am_i as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, number
-from helpers.exercises.drives import plain_call
+from helpers.exercises.drives.calling import plain_call
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

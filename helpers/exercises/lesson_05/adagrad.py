@@ -13,7 +13,7 @@ import numpy as np
 from helpers.algorithms.servers.server_optimizers import Adagrad as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, is_array, short
-from helpers.exercises.drives_servers import optimizer_steps
+from helpers.exercises.drives.servers import optimizer_steps
 from helpers.exercises.nine_digits import instead, near
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

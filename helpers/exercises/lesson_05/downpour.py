@@ -11,7 +11,7 @@ from typing import Any
 from helpers.algorithms.servers.clients import DownpourClient as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe
-from helpers.exercises.drives_servers import client_turns
+from helpers.exercises.drives.servers import client_turns
 from helpers.exercises.nine_digits import instead, near
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

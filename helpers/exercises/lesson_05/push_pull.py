@@ -12,8 +12,8 @@ from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array, rounded, worlds
-from helpers.exercises.drives_requests import not_waited
-from helpers.exercises.drives_servers import push_and_pull
+from helpers.exercises.drives.requests import not_waited
+from helpers.exercises.drives.servers import push_and_pull
 from helpers.exercises.nine_digits import near
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

@@ -7,7 +7,7 @@ from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number, short
-from helpers.exercises.drives_kept import call_also
+from helpers.exercises.drives.arguments import call_also
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -12,7 +12,7 @@ from helpers.algorithms.servers.rule import Decision, Rule, mean
 from helpers.algorithms.servers.update_rules import Averaging as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array, listing
-from helpers.exercises.drives_servers import supervisor_turns
+from helpers.exercises.drives.servers import supervisor_turns
 from helpers.exercises.nine_digits import instead, near
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

@@ -13,7 +13,7 @@ from typing import Any
 from helpers.algorithms.servers.rule import Decision, Push, Rule, mean
 from helpers.algorithms.servers.update_rules import Asynchronous as reference
 from helpers.exercises.common import WORLDS, rng
-from helpers.exercises.drives_rules import own_rule_turns
+from helpers.exercises.drives.rules import own_rule_turns
 from helpers.exercises.lesson_06 import turns
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers

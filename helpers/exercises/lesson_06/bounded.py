@@ -18,8 +18,8 @@ from helpers.algorithms.servers.rule import Decision
 from helpers.algorithms.servers.update_rules import BoundedStaleness as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count
-from helpers.exercises.drives_rules import rules_in_a_row
-from helpers.exercises.drives_rules_inside import PlainSgd
+from helpers.exercises.drives.rules import rules_in_a_row
+from helpers.exercises.drives.rules_inside import PlainSgd
 from helpers.exercises.lesson_06 import turns
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

@@ -15,8 +15,7 @@ import numpy as np
 from helpers.algorithms.servers.stale_descent import delayed_descent as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array, number, short, told_apart
-from helpers.exercises.drives_kept import call_with_tensors
-from helpers.exercises.drives_split import CHANGED
+from helpers.exercises.drives.arguments import CHANGED, call_with_tensors
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -12,7 +12,7 @@ from helpers.algorithms.servers.stale_cures import DropStale as reference
 from helpers.algorithms.servers.update_rules import Asynchronous
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import count
-from helpers.exercises.drives_rules import handing_turns
+from helpers.exercises.drives.rules import handing_turns
 from helpers.exercises.lesson_06 import cures, turns
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers

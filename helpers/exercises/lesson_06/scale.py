@@ -15,7 +15,7 @@ from helpers.algorithms.servers.stale_cures import ScaleByStaleness as reference
 from helpers.algorithms.servers.update_rules import Asynchronous
 from helpers.exercises.common import WORLDS, fails_with, rng
 from helpers.exercises.compare import short
-from helpers.exercises.drives_rules import handing_turns
+from helpers.exercises.drives.rules import handing_turns
 from helpers.exercises.lesson_06 import cures, turns
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

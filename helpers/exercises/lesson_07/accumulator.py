@@ -17,7 +17,7 @@ import numpy as np
 from helpers.algorithms.servers.accumulators import ConditionalAccumulator as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import close, count, describe, is_array, listing, rounded
-from helpers.exercises.drives_sync import accumulator_moves
+from helpers.exercises.drives.sync import accumulator_moves
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import close, count, describe, rounded
-from helpers.exercises.drives_sync import LEFT, chief_turns
+from helpers.exercises.drives.sync import LEFT, chief_turns
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

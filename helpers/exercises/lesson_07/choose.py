@@ -15,8 +15,7 @@ import numpy as np
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing, number, short, told_apart
-from helpers.exercises.drives_kept import call_with_tensors
-from helpers.exercises.drives_split import changed
+from helpers.exercises.drives.arguments import call_with_tensors, changed
 from helpers.exercises.lesson_07.kth import step_times
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

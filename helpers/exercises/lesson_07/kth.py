@@ -14,7 +14,7 @@ import numpy as np
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number, told_apart
-from helpers.exercises.drives import plain_call
+from helpers.exercises.drives.calling import plain_call
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

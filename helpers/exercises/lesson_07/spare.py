@@ -17,7 +17,7 @@ from helpers.algorithms.servers.rule import Decision, Push, Rule, mean
 from helpers.algorithms.servers.update_rules import SpareReplicas as reference
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import close, count, describe, listing, rounded
-from helpers.exercises.drives_sync import rule_turns_handed
+from helpers.exercises.drives.sync import rule_turns_handed
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

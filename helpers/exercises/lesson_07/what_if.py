@@ -17,8 +17,7 @@ from helpers.algorithms.servers.what_if import fix, operations, usual
 from helpers.algorithms.servers.what_if import what_if as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import close, count, describe, is_array, listing, number, short
-from helpers.exercises.drives_kept import call_with_tensors
-from helpers.exercises.drives_split import changed
+from helpers.exercises.drives.arguments import call_with_tensors, changed
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -14,7 +14,7 @@ from typing import Any
 from helpers.algorithms.devices.four_ways import between_graph_async as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing
-from helpers.exercises.drives_four_ways_between import between_async
+from helpers.exercises.drives.four_ways_between import between_async
 from helpers.exercises.lesson_08 import graph_facts as facts
 from helpers.exercises.lesson_08 import line
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said

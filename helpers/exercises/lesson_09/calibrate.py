@@ -17,7 +17,7 @@ import numpy as np
 from helpers.algorithms.data_parallel.scaling import _least_squares_above_zero, fit_steps
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import describe, number, short
-from helpers.exercises.drives import plain_call
+from helpers.exercises.drives.calling import plain_call
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

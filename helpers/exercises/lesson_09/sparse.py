@@ -21,8 +21,8 @@ from helpers.algorithms.messages.sparse import sum_sparse as reference
 from helpers.exercises import compare
 from helpers.exercises.common import rng, self_hint
 from helpers.exercises.compare import close, count, describe, is_array, short, times
-from helpers.exercises.drives_requests import not_waited
-from helpers.exercises.drives_split import changed, left_alone, returned
+from helpers.exercises.drives.arguments import changed, left_alone, returned
+from helpers.exercises.drives.requests import not_waited
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

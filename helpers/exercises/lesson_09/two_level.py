@@ -17,8 +17,8 @@ from helpers.algorithms.messages.collectives import all_reduce_naive
 from helpers.algorithms.messages.two_level import all_reduce_two_level as reference
 from helpers.exercises.common import after, compared_in_place, rng, self_hint
 from helpers.exercises.compare import close, count, listing, times, told_apart, worlds
-from helpers.exercises.drives import in_place
-from helpers.exercises.drives_requests import not_waited
+from helpers.exercises.drives.ranks import in_place
+from helpers.exercises.drives.requests import not_waited
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -13,7 +13,7 @@ from typing import Any
 from helpers.algorithms.compression.pays import break_even as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import number, short, told_apart
-from helpers.exercises.drives import plain_call
+from helpers.exercises.drives.calling import plain_call
 from helpers.exercises.formula import wrong_number
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

@@ -21,8 +21,8 @@ from helpers.algorithms.messages.collectives import (
 )
 from helpers.exercises.common import after, rng
 from helpers.exercises.compare import count, is_array, short, times, worlds
-from helpers.exercises.drives_half import in_its_memory
-from helpers.exercises.drives_requests import not_waited
+from helpers.exercises.drives.half import in_its_memory
+from helpers.exercises.drives.requests import not_waited
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

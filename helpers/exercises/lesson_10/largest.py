@@ -18,8 +18,8 @@ import numpy as np
 from helpers.algorithms.compression.feedback import send_largest as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array, rounded, told_apart
-from helpers.exercises.drives_feedback import step_by_step
-from helpers.exercises.drives_split import changed, returned
+from helpers.exercises.drives.arguments import changed, returned
+from helpers.exercises.drives.feedback import step_by_step
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -19,8 +19,8 @@ from helpers.algorithms.compression.power_sgd import low_rank_sum as reference
 from helpers.algorithms.messages.collectives import all_reduce_ring, broadcast_naive
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import close, count, describe, is_array, rounded, told_apart, worlds
-from helpers.exercises.drives_requests import not_waited
-from helpers.exercises.drives_split import changed, left_alone, returned
+from helpers.exercises.drives.arguments import changed, left_alone, returned
+from helpers.exercises.drives.requests import not_waited
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

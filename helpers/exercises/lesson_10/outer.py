@@ -15,7 +15,7 @@ from helpers.algorithms.servers.rule import Rule
 from helpers.algorithms.servers.update_rules import Averaging
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import count, describe
-from helpers.exercises.drives_outer import outer_turns
+from helpers.exercises.drives.outer import outer_turns
 from helpers.exercises.nine_digits import instead, near
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

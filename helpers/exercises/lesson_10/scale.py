@@ -13,7 +13,7 @@ from typing import Any
 from helpers.algorithms.compression.loss_scale import next_scale as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import agree, count, describe, is_array, listing, number
-from helpers.exercises.drives_kept import call_also
+from helpers.exercises.drives.arguments import call_also
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -19,7 +19,7 @@ import torch
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe
-from helpers.exercises.drives_quantization import batch_by_batch
+from helpers.exercises.drives.quantization import batch_by_batch
 from helpers.exercises.lesson_11.figures import Array, said, what
 from helpers.exercises.lesson_11.ranges import WAYS, Named, cut, facts
 from helpers.exercises.spec import Case, Exercise, Look, Mistake, Observation, first_said

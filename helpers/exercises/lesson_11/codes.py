@@ -18,8 +18,7 @@ import torch
 from helpers.algorithms.quantization.quantization import quantize as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, is_array, number
-from helpers.exercises.drives_kept import call_with_tensors
-from helpers.exercises.drives_split import changed, returned
+from helpers.exercises.drives.arguments import call_with_tensors, changed, returned
 from helpers.exercises.lesson_11.figures import (
     Array,
     alike,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from helpers.exercises.compare import is_array, number, told_apart
-from helpers.exercises.drives_split import returned
+from helpers.exercises.drives.arguments import returned
 from helpers.exercises.spec import Case, Observation
 
 Array = NDArray[Any]

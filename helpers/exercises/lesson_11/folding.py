@@ -17,8 +17,7 @@ import torch
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import close, describe, is_array, listing
-from helpers.exercises.drives_kept import call_with_tensors
-from helpers.exercises.drives_split import changed, returned
+from helpers.exercises.drives.arguments import call_with_tensors, changed, returned
 from helpers.exercises.lesson_11.figures import Array, items, said_apart, single, what
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

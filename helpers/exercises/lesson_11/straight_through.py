@@ -21,7 +21,7 @@ from helpers.algorithms.quantization.fake_quantization import _StraightThrough
 from helpers.algorithms.quantization.fake_quantization import fake_quantize as reference
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import close, describe, is_array
-from helpers.exercises.drives_quantization import there_and_back
+from helpers.exercises.drives.quantization import there_and_back
 from helpers.exercises.lesson_11.figures import Array, said, said_apart, single, what
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

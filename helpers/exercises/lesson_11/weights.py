@@ -17,8 +17,7 @@ import numpy as np
 
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import describe, is_array
-from helpers.exercises.drives_kept import call_with_tensors
-from helpers.exercises.drives_split import changed, returned
+from helpers.exercises.drives.arguments import call_with_tensors, changed, returned
 from helpers.exercises.lesson_11.figures import Array, alike, items, other_type, said, single, what
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

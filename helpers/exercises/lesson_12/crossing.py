@@ -12,7 +12,7 @@ from typing import Any
 from helpers.algorithms.splitting.partly_connected import crossings as reference
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import count, describe, number
-from helpers.exercises.drives import plain_call
+from helpers.exercises.drives.calling import plain_call
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

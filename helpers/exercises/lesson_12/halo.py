@@ -18,8 +18,8 @@ import torch
 
 from helpers.exercises.common import WORLDS, rng, self_hint
 from helpers.exercises.compare import close, count, describe, is_array, rounded, short, worlds
-from helpers.exercises.drives_requests import not_waited
-from helpers.exercises.drives_split import changed, left_alone
+from helpers.exercises.drives.arguments import changed, left_alone
+from helpers.exercises.drives.requests import not_waited
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -14,8 +14,7 @@ from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number, told_apart
-from helpers.exercises.drives_kept import call_with_tensors
-from helpers.exercises.drives_split import changed
+from helpers.exercises.drives.arguments import call_with_tensors, changed
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 

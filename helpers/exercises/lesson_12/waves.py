@@ -10,12 +10,13 @@ because a wave may stand still, fail or come late in eleven ways, each with a lo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from helpers.exercises.common import WORLDS, rng, self_hint
 from helpers.exercises.compare import (
@@ -28,8 +29,9 @@ from helpers.exercises.compare import (
     short,
     worlds,
 )
-from helpers.exercises.drives_requests import not_waited
-from helpers.exercises.drives_split import on_wave
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.drives.requests import Requests, all_waited, not_waited
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -38,6 +40,58 @@ _SECONDS = 1e-3  # of a layer for one time step
 # Which the chunks do not divide. Pieces of ⌈steps/m⌉, as torch.chunk cuts, are fewer than m of 9.
 _STEPS = {1: 9, 2: 9, 3: 22, 5: 33}
 _CHUNKS = {1: 4, 2: 4, 3: 5, 5: 6}
+
+
+State = tuple[Tensor, Tensor]
+
+
+def recurrent(
+    comm: Any, inward: float, onward: float, seconds: float
+) -> Callable[[Tensor, State | None], tuple[Tensor, State]]:
+    """A layer c = inward · x + onward · c, h = tanh(c) over the steps of x, in `seconds` a step.
+
+    Called as layer(x, state): x (steps, rows, width), state None at the start. Gives the outputs h
+    of all steps, and the state after the last one, (h, c) as an LSTM's.
+    Raises TypeError for a state that is none of these.
+    """
+
+    called = False
+
+    def layer(x: Tensor, state: State | None) -> tuple[Tensor, State]:
+        nonlocal called
+        when, called = "later" if called else "at its first call", True
+        if state is not None and not (isinstance(state, list | tuple) and len(state) == 2):
+            raise TypeError(
+                f"`layer` was given a {type(state).__name__} as its state {when}: it takes None at "
+                "the start, and then the second value of its own call for the chunk before."
+            )
+        cell = torch.zeros_like(x[0]) if state is None else state[1]
+        outputs = []
+        for step in x:
+            cell = inward * step + onward * cell
+            outputs.append(torch.tanh(cell))
+        comm.compute(seconds * len(x))
+        return torch.stack(outputs), (outputs[-1], cell)
+
+    return layer
+
+
+def _on_wave(
+    fn: Function,
+    comm: Any,
+    inward: float,
+    onward: float,
+    seconds: float,
+    inputs: Tensor | None,
+    chunks: int,
+) -> Any:
+    """Call `fn(comm, layer, inputs, chunks)`, with this rank's layer; then as `all_waited`."""
+    requests = Requests(comm)
+    value = fn(comm, recurrent(comm, inward, onward, seconds), inputs, chunks)
+    return all_waited(requests, value)
+
+
+on_wave = Ranked(_on_wave, arguments=4)
 
 
 def cases(seed: int) -> list[Case]:

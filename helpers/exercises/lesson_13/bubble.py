@@ -14,7 +14,7 @@ from typing import Any
 from helpers.algorithms.pipeline.schedules import bubble as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number, short, told_apart
-from helpers.exercises.drives_pipeline import one_number
+from helpers.exercises.drives.pipeline import one_number
 from helpers.exercises.lesson_13.schedule import seconds
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

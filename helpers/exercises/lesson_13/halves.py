@@ -16,7 +16,7 @@ from helpers.algorithms.pipeline.timetable import Span, makespan, own_idle
 from helpers.algorithms.pipeline.zero_bubble import zero_bubble as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count
-from helpers.exercises.drives_pipeline import halves
+from helpers.exercises.drives.pipeline import halves
 from helpers.exercises.lesson_13 import schedule
 from helpers.exercises.lesson_13.schedule import held, lists, written
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation

@@ -20,7 +20,7 @@ import torch
 from helpers.algorithms.pipeline.recompute import recompute as reference
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import all_close, close, count, describe, rounded
-from helpers.exercises.drives_recompute import recomputed
+from helpers.exercises.drives.recompute import recomputed
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

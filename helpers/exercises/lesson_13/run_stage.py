@@ -34,7 +34,7 @@ from helpers.exercises.compare import (
     told_apart,
     worlds,
 )
-from helpers.exercises.drives_pipeline import on_stages
+from helpers.exercises.drives.pipeline import on_stages
 from helpers.exercises.lesson_13 import schedule
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
 from helpers.exercises.table import Entry, entries, wrong_answers

@@ -20,8 +20,8 @@ from helpers.algorithms.messages.collectives import chunk_bounds
 from helpers.algorithms.splitting.tensor_parallel import sum_over_ranks
 from helpers.exercises.common import rng
 from helpers.exercises.compare import close, count, describe, is_array, listing, rounded, worlds
-from helpers.exercises.drives_requests import not_waited
-from helpers.exercises.drives_tensor_parallel import counting
+from helpers.exercises.drives.requests import not_waited
+from helpers.exercises.drives.tensor_parallel import counting
 from helpers.exercises.lesson_14.shared import stayed_away, told_by_all
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

@@ -20,8 +20,8 @@ import torch
 from helpers.algorithms.messages.all_to_all import all_to_all, all_to_all_direct
 from helpers.exercises.common import rng
 from helpers.exercises.compare import close, count, describe, is_array, rounded, worlds
-from helpers.exercises.drives_requests import not_waited
-from helpers.exercises.drives_sequence import on_tokens
+from helpers.exercises.drives.requests import not_waited
+from helpers.exercises.drives.sequence import on_tokens
 from helpers.exercises.lesson_14.one_rank import (
     dense_of,
     kept_of,

@@ -23,8 +23,8 @@ from helpers.algorithms.splitting.tensor_parallel import (
 )
 from helpers.exercises.common import rng
 from helpers.exercises.compare import all_close, close, count, rounded, worlds
-from helpers.exercises.drives_requests import not_waited
-from helpers.exercises.drives_tensor_parallel import on_f_and_g
+from helpers.exercises.drives.requests import not_waited
+from helpers.exercises.drives.tensor_parallel import on_f_and_g
 from helpers.exercises.lesson_14.shared import stayed_away, told_by_all
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

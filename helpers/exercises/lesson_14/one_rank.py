@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from helpers.exercises.compare import all_close, close, is_array
-from helpers.exercises.drives_sequence import BIAS
+from helpers.exercises.drives.sequence import BIAS
 from helpers.exercises.spec import Case, Observation
 
 

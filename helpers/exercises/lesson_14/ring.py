@@ -19,8 +19,8 @@ import numpy as np
 from helpers.algorithms.splitting.ring_attention import _scores, _with_more, ring_attention
 from helpers.exercises.common import rng
 from helpers.exercises.compare import all_close, close, count, is_array, listing, rounded, worlds
-from helpers.exercises.drives_requests import not_waited
-from helpers.exercises.drives_sequence import on_sequence
+from helpers.exercises.drives.requests import not_waited
+from helpers.exercises.drives.sequence import on_sequence
 from helpers.exercises.lesson_14 import ring_messages as messages
 from helpers.exercises.lesson_14.shared import no_pair, returned, told_by_all
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation

@@ -22,8 +22,8 @@ from helpers.algorithms.messages.collectives import (
 )
 from helpers.exercises.common import rng, self_hint
 from helpers.exercises.compare import close, count, listing, rounded, times, worlds
-from helpers.exercises.drives_requests import not_waited
-from helpers.exercises.drives_sharding import on_steps
+from helpers.exercises.drives.requests import not_waited
+from helpers.exercises.drives.sharding import on_steps
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -28,8 +28,8 @@ from helpers.exercises.compare import (
     told_apart,
     worlds,
 )
-from helpers.exercises.drives_requests import not_waited
-from helpers.exercises.drives_tensor_parallel import on_scores
+from helpers.exercises.drives.requests import not_waited
+from helpers.exercises.drives.tensor_parallel import on_scores
 from helpers.exercises.lesson_14.shared import no_pair, returned, told_by_all
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

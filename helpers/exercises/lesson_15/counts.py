@@ -12,8 +12,8 @@ from typing import Any
 import helpers
 from helpers.exercises.common import rng
 from helpers.exercises.compare import listing
-from helpers.exercises.drives_under_test import Run, on_counts
-from helpers.exercises.drives_watched import Counted
+from helpers.exercises.drives.under_test import Run, on_counts
+from helpers.exercises.drives.watched import Counted
 from helpers.exercises.lesson_15 import under_test
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers

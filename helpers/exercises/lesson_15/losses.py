@@ -18,7 +18,7 @@ import numpy as np
 from helpers.algorithms.actors.losses import actor_critic_losses as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import close, count, describe, is_array, told_apart
-from helpers.exercises.drives_actors import FLOATS, LOSSES, losses_there_and_back
+from helpers.exercises.drives.actors import FLOATS, LOSSES, losses_there_and_back
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -15,8 +15,7 @@ import numpy as np
 from helpers.algorithms.actors.returns import n_step_returns as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import close, count, describe, is_array, told_apart
-from helpers.exercises.drives_kept import call_with_tensors
-from helpers.exercises.drives_split import changed, returned
+from helpers.exercises.drives.arguments import call_with_tensors, changed, returned
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import listing, short, told_apart
-from helpers.exercises.drives_under_test import Run, on_rollouts
-from helpers.exercises.drives_watched import Rolled
+from helpers.exercises.drives.under_test import Run, on_rollouts
+from helpers.exercises.drives.watched import Rolled
 from helpers.exercises.lesson_15 import under_test
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers

@@ -13,8 +13,8 @@ from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, listing
-from helpers.exercises.drives_under_test import Run, on_starts
-from helpers.exercises.drives_watched import Started
+from helpers.exercises.drives.under_test import Run, on_starts
+from helpers.exercises.drives.watched import Started
 from helpers.exercises.lesson_15 import under_test
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from helpers.exercises.compare import count
-from helpers.exercises.drives_under_test import Run
+from helpers.exercises.drives.under_test import Run
 from helpers.exercises.spec import Case, Observation, Place
 from helpers.exercises.table import entries, patched
 from helpers.exercises.trouble import place

@@ -16,7 +16,7 @@ import numpy as np
 from helpers.algorithms.actors.v_trace import v_trace as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import close, count, describe, is_array, told_apart
-from helpers.exercises.drives_actors import corrected_steps
+from helpers.exercises.drives.actors import corrected_steps
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

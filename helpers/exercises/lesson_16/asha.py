@@ -15,7 +15,7 @@ from helpers.algorithms.search.asha import Asha as reference
 from helpers.algorithms.search.rungs import rungs
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing, short
-from helpers.exercises.drives_search import decisions
+from helpers.exercises.drives.search import decisions
 from helpers.exercises.lesson_16.promoted import reference as ranked
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, number, told_apart
-from helpers.exercises.drives_search import call_kept
-from helpers.exercises.drives_split import changed, returned
+from helpers.exercises.drives.arguments import changed, returned
+from helpers.exercises.drives.search import call_kept
 from helpers.exercises.formula import wrong_number
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

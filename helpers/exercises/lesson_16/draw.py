@@ -17,7 +17,7 @@ import numpy as np
 from helpers.algorithms.search.space import draw as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number, short
-from helpers.exercises.drives_search import draws, far
+from helpers.exercises.drives.search import draws, far
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import count, describe, short
-from helpers.exercises.drives_search import ledger_turns
+from helpers.exercises.drives.search import ledger_turns
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -13,8 +13,8 @@ from typing import Any
 from helpers.algorithms.search.validation import paired_p_value as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, number, told_apart
-from helpers.exercises.drives_search import call_kept
-from helpers.exercises.drives_split import changed, returned
+from helpers.exercises.drives.arguments import changed, returned
+from helpers.exercises.drives.search import call_kept
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array
-from helpers.exercises.drives_search import call_rung
-from helpers.exercises.drives_split import CHANGED
+from helpers.exercises.drives.arguments import CHANGED
+from helpers.exercises.drives.search import call_rung
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

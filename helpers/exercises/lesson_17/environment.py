@@ -14,8 +14,8 @@ from typing import Any
 from helpers.algorithms.launching.environment import rank_in as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, is_array, listing, number
-from helpers.exercises.drives_launching import in_environment
-from helpers.exercises.drives_split import changed, returned
+from helpers.exercises.drives.arguments import changed, returned
+from helpers.exercises.drives.launching import in_environment
 from helpers.exercises.lesson_17.launchers import (
     NAMES,
     batch,

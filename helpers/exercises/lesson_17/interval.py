@@ -14,7 +14,7 @@ from helpers.algorithms.failures.interval import best_interval, daly_interval, j
 from helpers.algorithms.failures.interval import checkpoint_interval as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, number, told_apart
-from helpers.exercises.drives import plain_call
+from helpers.exercises.drives.calling import plain_call
 from helpers.exercises.formula import compared, wrong_number
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

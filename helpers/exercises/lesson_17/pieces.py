@@ -14,7 +14,7 @@ from typing import Any
 from helpers.algorithms.checkpoints.resharding import pieces as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array, number
-from helpers.exercises.drives_pieces import on_each_rank
+from helpers.exercises.drives.pieces import on_each_rank
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

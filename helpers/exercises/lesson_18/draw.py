@@ -15,7 +15,7 @@ from statistics import mean, median, stdev
 from typing import Any
 
 from helpers.exercises.common import rng
-from helpers.exercises.drives_racing import draws_panel
+from helpers.exercises.drives.racing import draws_panel
 from helpers.exercises.lesson_18.figure import (
     Calls,
     labels,

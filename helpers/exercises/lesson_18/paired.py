@@ -15,7 +15,7 @@ from typing import Any
 from helpers.algorithms.racing.paired import compare as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, number, told_apart
-from helpers.exercises.drives_racing import tries_lists
+from helpers.exercises.drives.racing import tries_lists
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -15,7 +15,7 @@ from typing import Any
 from helpers.algorithms.racing.rates import best_rate as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing, number
-from helpers.exercises.drives_racing import searches
+from helpers.exercises.drives.racing import searches
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
 from helpers.exercises.table import wrong_answers
 

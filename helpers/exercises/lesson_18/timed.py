@@ -18,7 +18,7 @@ from helpers.algorithms.racing.runs import Look, Run
 from helpers.algorithms.racing.timing import timed as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, number, told_apart
-from helpers.exercises.drives_racing import times_a_run
+from helpers.exercises.drives.racing import times_a_run
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from helpers.exercises.spec import Exercise, Observation
+from helpers.instructor.drivers import driver_name
 from helpers.instructor.judge.channel import Channel, Violation
-from helpers.instructor.judge.drivers import driver_name
 from helpers.instructor.judge.replies import observed, without_end
 from helpers.worker.frames import Closed, Late
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from helpers.exercises.compare import Other
-from helpers.exercises.drives_built import Built
+from helpers.exercises.drives.built import Built
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.instructor.judge.asking import ask
 from helpers.instructor.judge.session import Session

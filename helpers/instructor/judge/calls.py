@@ -8,9 +8,10 @@ from typing import Any
 
 from helpers.engines.own_time import PATIENCE
 from helpers.exercises.compare import Other
-from helpers.exercises.drives import Apart, Ranked, clock_of, failed, is_inside
-from helpers.exercises.drives_built import Built
-from helpers.exercises.drives_four_ways_threads import Threaded
+from helpers.exercises.drives.built import Built
+from helpers.exercises.drives.calling import failed, is_inside
+from helpers.exercises.drives.ranks import Apart, Ranked, clock_of
+from helpers.exercises.drives.threads import Threaded
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.instructor.judge.asking import ask
 from helpers.instructor.judge.budgets import Clock

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from helpers.engines.tensors import memory_of
-from helpers.exercises.drives import Made, Offered, Remote
+from helpers.exercises.drives.values import Made, Offered, Remote
 from helpers.instructor.judge.shared_memory import Buffers, memory
 from helpers.instructor.judge.taken import Taken
 from helpers.worker.encoding import Malformed, encode

@@ -10,7 +10,7 @@ from typing import Any
 
 from helpers.exercises import of_lesson
 from helpers.exercises.apart import observe_here
-from helpers.exercises.drives_built import Built
+from helpers.exercises.drives.built import Built
 from helpers.exercises.judging import judge
 from helpers.exercises.report import parts_of
 from helpers.exercises.spec import Case, Exercise, Observation, Verdict

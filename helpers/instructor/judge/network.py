@@ -15,10 +15,11 @@ from typing import Any
 from helpers.engines.errors import Deadlock, RankFailed
 from helpers.engines.virtual import run_virtual
 from helpers.exercises.compare import Other
-from helpers.exercises.drives import Ranked, clock_of, failed, returned
+from helpers.exercises.drives.calling import failed
+from helpers.exercises.drives.ranks import Ranked, clock_of, returned
 from helpers.exercises.spec import Case, Observation
+from helpers.instructor.drivers import driver_name
 from helpers.instructor.judge.channel import Channel, Violation
-from helpers.instructor.judge.drivers import driver_name
 from helpers.instructor.judge.exchange import Exchange, Record
 from helpers.instructor.judge.handing import Handing
 from helpers.instructor.judge.messages import Packed, header_of, whole

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from helpers.exercises.compare import agree
-from helpers.exercises.drives import Ranked
+from helpers.exercises.drives.ranks import Ranked
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.instructor.judge.budgets import Clock
 from helpers.instructor.judge.calls import observe_on_real_ranks

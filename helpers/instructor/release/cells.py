@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 from helpers.exercises import find
 from helpers.instructor.build_lesson import CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells
-from helpers.instructor.release.prune import Name, imported, scope
+from helpers.instructor.prune import Name, imported, scope
 from helpers.notebook.recorded import digest
 
 # What was said of the machine that ran a cell is not said of the one that shows its outputs.

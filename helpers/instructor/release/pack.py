@@ -22,9 +22,17 @@ from helpers.exercises.released import CASES, OUTCOMES
 from helpers.exercises.spec import Exercise
 from helpers.instructor.build import ROOT, notebooks
 from helpers.instructor.build_notebook import read
+from helpers.instructor.prune import (
+    Module,
+    Modules,
+    Name,
+    always,
+    file_of,
+    package_file,
+    sources,
+)
 from helpers.instructor.release.cells import direct_uses, recorded
 from helpers.instructor.release.outcomes import outcomes
-from helpers.instructor.release.prune import Module, Modules, Name, always
 from helpers.instructor.release.tables import without_functions
 from helpers.notebook.recorded import RECORDED
 from helpers.worker.encoding import decode, encode
@@ -123,15 +131,6 @@ def agents(text: str) -> str:
     return text.partition(MAINTAINERS)[0].replace("`solutions/`, ", "")
 
 
-def sources(folder: Path, package: str) -> dict[str, str]:
-    """The text of each module in a folder and those inside it, by its dotted name."""
-    found = {}
-    for path in sorted(folder.rglob("*.py")):
-        inner = path.relative_to(folder).with_suffix("").parts
-        found[".".join((package, *inner)).removesuffix(".__init__")] = path.read_text("utf-8")
-    return found
-
-
 def _json(data: object) -> bytes:
     return (json.dumps(data, ensure_ascii=False, sort_keys=True) + "\n").encode()
 
@@ -140,6 +139,7 @@ def _helpers(root: Path) -> dict[str, bytes]:
     """What is there as it is: commands, engines, set-up, figures, scripts, how checks work."""
     home = root / "helpers"
     paths = [home / name for name in SINGLE] + sorted((home / "exercises").glob("*.py"))
+    paths += sorted((home / "exercises" / "drives").glob("*.py"))
     scripts = [p for folder in SCRIPTS for p in sorted((root / folder).iterdir())]
     paths += [p for p in scripts if p.suffix in SUFFIXES and p.name != INSTRUCTORS]
     for package in PACKAGES:
@@ -205,10 +205,10 @@ def _algorithms(
             continue
         if stubbed:
             text = with_import(text, LEFT_OUT)
-        found[_file(name)] = text.encode()
+        found[file_of(name)] = text.encode()
         for package in (ALGORITHMS, name.rpartition(".")[0]):
-            found[_package(package)] = modules.modules[package].text.encode()
-    found.setdefault(_package(ALGORITHMS), modules.modules[ALGORITHMS].text.encode())
+            found[package_file(package)] = modules.modules[package].text.encode()
+    found.setdefault(package_file(ALGORITHMS), modules.modules[ALGORITHMS].text.encode())
     return found
 
 
@@ -227,15 +227,6 @@ def with_import(text: str, line: str) -> str:
     return "".join([*lines[:at], f"\n{line}\n", *lines[at:]])
 
 
-def _file(module: str) -> str:
-    is_lesson = module.rpartition(".")[2].startswith("lesson_")
-    return _package(module) if is_lesson else module.replace(".", "/") + ".py"
-
-
-def _package(name: str) -> str:
-    return name.replace(".", "/") + "/__init__.py"
-
-
 # --- the exercises' specs -------------------------------------------------------------------------
 
 
@@ -248,7 +239,7 @@ def _specs(lesson: str, root: Path) -> dict[str, bytes]:
     roots = [(one.name, n) for one in modules.modules.values() for n in named if n in one.defines]
     kept = modules.reached(roots)
     found = {
-        _file(name): modules.cut(name, kept).encode()
+        file_of(name): modules.cut(name, kept).encode()
         for name in modules.modules
         if any(where == name for where, _ in kept)
     }

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator
 
 from helpers.exercises.table import Entry, entries
-from helpers.instructor.release.prune import Module
+from helpers.instructor.prune import Module
 
 _IN = "    "
 

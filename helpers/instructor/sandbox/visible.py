@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import helpers
 from helpers.exercises import of_lesson, provided
+from helpers.instructor.drivers import driver_name
+from helpers.instructor.prune import Modules, file_of, sources
 
 PACKAGE = Path(helpers.__file__).resolve().parent
 _FOLDERS = ("engines", "frameworks", "notebook", "workloads", "worker")
@@ -19,7 +22,19 @@ def course_files(lesson: str) -> dict[str, bytes]:
     Of the exercises only the drivers' side, and of the algorithms only those that earlier lessons
     have built: no case, no reference, no solution of this lesson.
     """
-    return {str(Path("helpers") / p.relative_to(PACKAGE)): p.read_bytes() for p in _chosen(lesson)}
+    files = {str(Path("helpers") / p.relative_to(PACKAGE)): p.read_bytes() for p in _chosen(lesson)}
+    return files | _drivers(lesson)
+
+
+@cache
+def _drivers(lesson: str) -> dict[str, bytes]:
+    """Of a lesson's own modules the drivers, and what these name."""
+    package = f"helpers.exercises.lesson_{lesson}"
+    modules = Modules(sources(PACKAGE / "exercises" / f"lesson_{lesson}", package))
+    homes = [driver_name(exercise.drive).split(":") for exercise in of_lesson(lesson)]
+    kept = modules.reached((module, name) for module, name in homes)
+    found = {name: modules.cut(name, kept) for name in dict.fromkeys(where for where, _ in kept)}
+    return {file_of(name): text.encode() for name, text in {package: "", **found}.items()}
 
 
 def frameworks(lesson: str) -> list[str]:
@@ -33,7 +48,8 @@ def _chosen(lesson: str) -> Iterator[Path]:
         for path in sorted((PACKAGE / folder).rglob("*")):
             if path.suffix in _SUFFIXES and path.is_file():
                 yield path
-    yield from sorted((PACKAGE / "exercises").glob("*.py"))
+    for folder in ("", "drives"):
+        yield from sorted((PACKAGE / "exercises" / folder).glob("*.py"))
     subjects = PACKAGE / "algorithms"
     homes = [subjects.joinpath(*module.split(".")) for module in provided(lesson)]
     for subject in dict.fromkeys([subjects, *(home.parent for home in homes)]):

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from helpers.algorithms.quantization.quantized_model import quantize_dynamic, quantize_static
-from helpers.exercises.drives_tf import split_cpu
+from helpers.exercises.drives.tf import split_cpu
 from helpers.frameworks.litert_model import LiteRT, to_litert
 from helpers.frameworks.torchao_model import torchao_dynamic
 from helpers.workloads.patients import agreement, reader, separable

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from helpers.exercises import find
-from helpers.exercises.drives_built import Built
+from helpers.exercises.drives.built import Built
 from helpers.exercises.spec import Observation
 from helpers.instructor.judge import built
 

@@ -10,7 +10,7 @@ import pytest
 from submissions import as_cell, write
 
 from helpers.exercises import everything
-from helpers.exercises.drives import Ranked
+from helpers.exercises.drives.ranks import Ranked
 from helpers.exercises.observe import observe as observe_here
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.instructor.judge import Judge

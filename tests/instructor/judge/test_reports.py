@@ -58,33 +58,34 @@ def lie(answer):
     yes, no, nothing = (lambda *a, **k: True), (lambda *a, **k: False), (lambda *a, **k: None)
     zero = lambda *a, **k: 0
     patches = {
-        "helpers.exercises.drives_servers": {"_equal": yes},
-        "helpers.exercises.drives_kept": {"_same": yes, "agree": yes},
-        "helpers.exercises.drives_training": {"states_there": zero, "seed_there": nothing},
-        "helpers.exercises.drives_recompute": {"states_there": lambda fn: {"torch": b""}},
+        "helpers.exercises.drives.servers": {"_equal": yes},
+        "helpers.exercises.drives.arguments": {
+            **{"_same": yes, "agree": yes, "changed": nothing, "returned": lambda v: v}
+        },
+        "helpers.exercises.drives.training": {"states_there": zero, "seed_there": nothing},
+        "helpers.exercises.drives.recompute": {"states_there": lambda fn: {"torch": b""}},
         "helpers.exercises.random_states": {"here": dict, "seed_all": nothing},
-        "helpers.exercises.drives_tensor_parallel": {"_same": yes},
-        "helpers.exercises.drives_sequence": {"_same": yes},
-        "helpers.exercises.drives_requests": {"still_open": zero, "all_waited": lambda r, v: v},
-        "helpers.exercises.drives_split": {"changed": nothing, "returned": lambda v: v},
+        "helpers.exercises.drives.tensor_parallel": {"_same": yes},
+        "helpers.exercises.drives.sequence": {"_same": yes},
+        "helpers.exercises.drives.requests": {"still_open": zero, "all_waited": lambda r, v: v},
         "helpers.exercises.compare": {"agree": yes},
     }
     classes = {
-        "helpers.exercises.drives_requests": {"Requests": {"end": zero}},
-        "helpers.exercises.drives_recompute": {
+        "helpers.exercises.drives.requests": {"Requests": {"end": zero}},
+        "helpers.exercises.drives.recompute": {
             "Block": {"kept": zero, "result_kept": no, "drew": lambda b: ""},
             "_Made": {"held": zero},
         },
-        "helpers.exercises.drives_sharding": {
+        "helpers.exercises.drives.sharding": {
             "_Held": {"largest": zero},
             "Watch": {"take": zero, "with_slice": zero},
         },
-        "helpers.exercises.drives_rules_inside": {"Given": {"use": lambda *a: "as decided"}},
-        "helpers.exercises.drives_quantization": {"_FloatProducts": {"look": nothing}},
-        "helpers.exercises.drives_shared": {
+        "helpers.exercises.drives.rules_inside": {"Given": {"use": lambda *a: "as decided"}},
+        "helpers.exercises.drives.quantization": {"_FloatProducts": {"look": nothing}},
+        "helpers.exercises.drives.shared": {
             "Counter": {"__torch_function__": lambda self, f, t, a=(), k=None: f(*a, **(k or {}))}
         },
-        "helpers.exercises.drives_pipeline": {"_Layers": {"note": nothing}},
+        "helpers.exercises.drives.pipeline": {"_Layers": {"note": nothing}},
         "helpers.worker.remote_comm": {"RemoteComm": {"compute": nothing}},
         "helpers.worker.calls": {
             "Calls": {

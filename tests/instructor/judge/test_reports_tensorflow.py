@@ -16,11 +16,11 @@ from submissions import as_cell, write
 
 from helpers.exercises import of_lesson
 from helpers.exercises.spec import Exercise
+from helpers.instructor.drivers import driver_name
 from helpers.instructor.grades import ExerciseGrade
 from helpers.instructor.judge import Judge
 from helpers.instructor.judge.budgets import BUDGETS, Clock
 from helpers.instructor.judge.calls import observe
-from helpers.instructor.judge.drivers import driver_name
 from helpers.instructor.judge.session import Session
 from helpers.instructor.sandbox import missing
 from helpers.worker.encoding import encode
@@ -97,10 +97,10 @@ for home, cases in json.loads({told!r}).items():
 """
 PATCHES = '''
 import helpers.exercises as here
-from helpers.exercises import drives_devices as devices, drives_four_ways as ways
-from helpers.exercises import drives_four_ways_between as between, drives_four_ways_sync as sync
-from helpers.exercises import drives_four_ways_threads as threads, drives_tf_given as given
-from helpers.exercises import drives_frameworks_keras as keras, drives_frameworks_runs as runs
+from helpers.exercises.drives import devices, four_ways as ways
+from helpers.exercises.drives import four_ways_between as between, four_ways_sync as sync
+from helpers.exercises.drives import tf_given as given, threads
+from helpers.exercises.drives import frameworks_keras as keras, frameworks_runs as runs
 from helpers.worker import remote_session
 
 for module in (devices, ways, between, sync, given, keras, runs):
@@ -209,15 +209,15 @@ def test_a_graph_is_run_alone_and_does_nothing_else(
 
 
 NAMES = """
-from helpers.exercises import drives_devices
-build = drives_devices.logs_and_assigns.build
+from helpers.exercises.drives import devices
+build = devices.logs_and_assigns.build
 
 def built(fn, case):
     found = build(fn, case)
     found.values[0].update({told})
     return found
 
-drives_devices.logs_and_assigns.build = built
+devices.logs_and_assigns.build = built
 """
 TOLD = {
     "run='it'": "there is no 'it' in the graph",

@@ -22,11 +22,11 @@ from helpers import cli
 from helpers.exercises import check, find, known, lessons, of_lesson
 from helpers.exercises.apart import observe_here
 from helpers.exercises.released import OUTCOMES, LeftOut, is_left_out, left_out
+from helpers.instructor.prune import Modules, scope
 from helpers.instructor.release import outcomes, pack
 from helpers.instructor.release.cells import answers
 from helpers.instructor.release.cells import recorded as recorded_cells
 from helpers.instructor.release.pack import answers_in, blind, sources
-from helpers.instructor.release.prune import Modules, scope
 from helpers.notebook import recorded
 from helpers.notebook.predict import again, predict
 

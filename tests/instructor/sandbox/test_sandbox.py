@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import socket
 import sys
@@ -13,6 +14,9 @@ import pytest
 from in_sandbox import says
 
 import helpers
+from helpers.exercises import lessons, of_lesson
+from helpers.instructor.drivers import driver_name
+from helpers.instructor.prune import made
 from helpers.instructor.sandbox import Sandbox, SandboxError
 from helpers.instructor.sandbox.command import ENVIRONMENT, inside
 from helpers.instructor.sandbox.visible import course_files
@@ -38,8 +42,28 @@ def test_the_course_folder_holds_what_is_listed_and_nothing_else(sandbox: Sandbo
     assert sorted(says(sandbox, body)) == sorted(f"/course/{name}" for name in files)
     assert "helpers/worker/zygote.py" in files
     assert "helpers/algorithms/messages/collectives.py" in files
-    for secret in ("instructor", "exercises/lesson_", "data_parallel", "bucket", "learning_rate"):
+    for secret in ("instructor", "data_parallel", "bucket", "learning_rate"):
         assert not any(secret in name for name in files)
+
+
+@pytest.mark.parametrize("lesson", lessons())
+def test_of_an_exercise_its_driver_is_there_and_no_case_claim_or_answer(lesson: str) -> None:
+    files = {name: text for name, text in course_files(lesson).items() if "/lesson_" in name}
+    homes = {driver_name(exercise.drive).partition(":")[0] for exercise in of_lesson(lesson)}
+    assert {home.replace(".", "/") + ".py" for home in homes if ".lesson_" in home} <= set(files)
+    for text in files.values():
+        names = {name for one in ast.parse(text).body for name in made(one)}
+        secret = {
+            "EXERCISE",
+            "WRONG",
+            "BUILDS",
+            "cases",
+            "claim",
+            "compared",
+            "praise",
+            "reference",
+        }
+        assert not names & secret
 
 
 def test_the_first_lesson_is_given_no_algorithm() -> None:
@@ -64,7 +88,7 @@ def test_hidden_modules_cannot_be_imported(sandbox: Sandbox) -> None:
         import importlib
         found = []
         bucket = "algorithms.data_parallel.bucket"
-        for name in ("instructor", "exercises.lesson_03", bucket, "commands", "setup"):
+        for name in ("instructor", "exercises.lesson_02", bucket, "commands", "setup"):
             try:
                 importlib.import_module("helpers." + name)
                 found.append(name)

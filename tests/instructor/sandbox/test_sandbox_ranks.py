@@ -13,7 +13,7 @@ from helpers.engines import wire
 from helpers.instructor.sandbox import Sandbox
 
 RUN = """
-    from helpers.exercises.drives import in_place, on_ranks
+    from helpers.exercises.drives.ranks import in_place, on_ranks
     from helpers.worker.real_ranks import run_on_real_ranks
     import torch
 

@@ -17,7 +17,7 @@ from helpers.algorithms.servers.cure import Cure
 from helpers.algorithms.servers.rule import Decision, Rule
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import agree, count, describe
-from helpers.exercises.drives_rules import cure_turns
+from helpers.exercises.drives.rules import cure_turns
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 

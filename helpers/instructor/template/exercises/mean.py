@@ -11,7 +11,7 @@ from typing import Any
 
 from helpers.exercises.common import WORLDS, rng, self_hint
 from helpers.exercises.compare import close, count, describe
-from helpers.exercises.drives import on_ranks
+from helpers.exercises.drives.ranks import on_ranks
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

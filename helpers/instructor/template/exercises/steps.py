@@ -11,7 +11,7 @@ from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe
-from helpers.exercises.drives import plain_call
+from helpers.exercises.drives.calling import plain_call
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -1,0 +1,203 @@
+"""Driver for recomputation: what an answer keeps, how often it computes, what comes out."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.memory import LARGE, Kept, Watching
+from helpers.exercises.drives.values import Remote, plain, tensors
+from helpers.exercises.random_states import rand_there, seed_there, states_there
+from helpers.exercises.spec import Case, Observation
+
+_CALLS = 20
+
+
+class _Layer(torch.autograd.Function):
+    """tanh(input · weight), times what else it is given; like any layer, it keeps its output.
+
+    The output lies in an array of numpy's, which is there as long as anything refers to it.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, weight: Tensor, mask: Tensor, block: Block) -> Tensor:
+        held = np.empty((len(tensor), weight.shape[1]))
+        block.arrays.append(weakref.ref(held))
+        out = torch.from_numpy(held)
+        torch.tanh(tensor @ weight, out=out)
+        out *= mask
+        ctx.save_for_backward(tensor, weight, mask, out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        tensor, weight, mask, out = ctx.saved_tensors
+        inner = gradients[0] * (mask - out * out / mask.clamp(min=1e-300))
+        return inner @ weight.T, tensor.T @ inner, None, None
+
+
+class Block(nn.Module):
+    """Some layers, for an answer to run. drop: the share of outputs that are set to 0, drawn where
+    the answer is. fn: the answer.
+
+    rows: of its inputs. It takes no others, and not without end: to a grader, who calls it is a
+    stranger, and what it makes is large. lent: where the answer is in another process, whether what
+    each run gave is held there.
+    """
+
+    def __init__(self, weights: list[nn.Parameter], drop: float, fn: Function, rows: int) -> None:
+        super().__init__()
+        self.weights, self.drop, self.fn = nn.ParameterList(weights), drop, fn
+        self.shape = rows, len(weights[0])
+        self.lent: list[Callable[[], bool]] = []
+        self.arrays: list[weakref.ref[np.ndarray]] = []
+        self.calls, self.busy, self.asked, self.tracked = 0, False, True, True
+        self.states: list[list[bytes]] = []  # of each run, before and after it
+
+    def forward(self, tensor: Tensor) -> Tensor:
+        """The layers, one after the other."""
+        if tuple(tensor.shape) != self.shape:
+            raise ValueError(f"fn takes a tensor of {self.shape}, not of {tuple(tensor.shape)}.")
+        if self.calls == _CALLS:
+            raise RuntimeError(f"fn ran {_CALLS} times already.")
+        self.calls, self.busy, self.asked = self.calls + 1, True, tensor.requires_grad
+        self.tracked = torch.is_grad_enabled()
+        self.states.append([states_there(self.fn)["torch"]] * 2)
+        for weight in self.weights:
+            mask = torch.ones(len(tensor), weight.shape[1], dtype=tensor.dtype)
+            if self.drop:
+                mask *= rand_there(self.fn, *mask.shape) >= self.drop
+                mask /= 1 - self.drop
+            tensor = _Layer.apply(tensor, weight, mask, self)
+        self.states[-1][1] = states_there(self.fn)["torch"]
+        self.busy = False
+        return tensor
+
+    def drew(self) -> str:
+        """Which random numbers the last run drew: "" where none, or those of the first one; "late"
+        where those that come after them; else "other"."""
+        (begun, left), again = self.states[0], self.states[-1][0]
+        return "" if left == begun or again == begun else "late" if again == left else "other"
+
+    def kept(self) -> int:
+        """How many outputs inside this block are still held; the last one is its result."""
+        return sum(array() is not None for array in self.arrays[: len(self.weights) - 1])
+
+    def result_kept(self) -> bool:
+        """Whether what the first run gave is still held."""
+        if self.lent:
+            return self.lent[0]()
+        last = len(self.weights) - 1
+        return any(array() is not None for array in self.arrays[last : last + 1])
+
+
+class _Made(Watching):
+    """Notes the numbers that an answer itself makes while a block does not run."""
+
+    def __init__(self, block: Block) -> None:
+        super().__init__()
+        self.block, self.made = block, dict[int, tuple[StorageWeakRef, int]]()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for tensor in result if isinstance(result, list | tuple) else [result]:
+            if isinstance(tensor, Tensor) and tensor.is_floating_point() and not self.block.busy:
+                storage = tensor.untyped_storage()
+                self.made[storage._cdata] = StorageWeakRef(storage), storage.nbytes()
+        return result
+
+    def held(self, *others: Tensor) -> int:
+        """Bytes of it that are still there, but for the storages of other tensors."""
+        known = {other.untyped_storage()._cdata for other in others}
+        return sum(
+            nbytes
+            for storage, (made, nbytes) in self.made.items()
+            if storage not in known and not made.expired()
+        )
+
+
+def recomputed(fn: Function, case: Case) -> Observation:
+    """Call `fn(block, x)` for one block of layers after the other, and go back through all.
+
+    A case's arguments: the input; for each block its weights; the gradient of the last output; the
+    share that is dropped; a seed. x is no leaf: the input goes through tanh before. `values[0]`:
+    "out", "input" and "weights" (the gradients), "kept" (outputs inside the blocks that are held
+    after forward), "results" (what the blocks gave, held by the answer after the driver has let it
+    go), "copies" (blocks after which the answer holds more of its own than their input
+    takes), "asked" (whether the blocks' last inputs asked for a gradient), "late" (as `drew` of all
+    blocks, "other" where they differ), "calls" (of the blocks in forward, and in backward),
+    "linked", whether there is a way back from the output, and "drawn", whether backward
+    left other random numbers to come than there were before it. Where the answer is in another
+    process, "copies" is None where outputs are small: large ones are kept where that process then
+    holds a third of one more than before. `{"gave": value}` where a block's
+    output is no tensor.
+    """
+    trouble = wrong_signature(fn, 2)
+    if trouble:
+        return trouble
+    start, blocks, gradient, *more = case.args[0]
+    if gradient.nbytes >= LARGE:  # first a small one of the kind: what libraries load, stays
+        few = [*blocks[:-1], [*blocks[-1][:-1], blocks[-1][-1][:, :2]]]
+        _recomputed(fn, (start, few, gradient[:, :2], *more))
+    return _recomputed(fn, case.args[0])
+
+
+def _recomputed(fn: Function, args: tuple[Any, ...]) -> Observation:
+    start, weights, gradient, drop, seed = tensors(args)
+    start.requires_grad_()
+    weights = [[nn.Parameter(weight) for weight in group] for group in weights]
+    blocks = [Block(group, drop, fn, len(start)) for group in weights]
+    seed_there(fn, seed)
+    try:
+        out, process, copies = torch.tanh(start), Kept(fn, gradient.nbytes), 0
+        for block in blocks:
+            given = out
+            with _Made(block) as made:
+                out = fn(block, given)
+            if not isinstance(out, Tensor):
+                return Observation(values=[{"gave": plain(out)}])
+            copies += made.held(given, out) > given.nbytes
+            out = out.clone()  # so that the block's own is there only where the answer holds it
+        del given
+        if any(block.kept() or block.result_kept() for block in blocks):
+            getattr(fn, "collect", gc.collect)()  # what only a cycle holds is nobody's
+        kept = sum(block.kept() for block in blocks)
+        results = sum(block.result_kept() for block in blocks)
+        more = process.more()
+        if more is not None:
+            copies = int(more > start.nbytes + gradient.nbytes / 3)
+        calls = sum(block.calls for block in blocks)
+        left = states_there(fn)["torch"]
+        if out.requires_grad:
+            out.backward(gradient)
+        drawn = states_there(fn)["torch"] != left
+    except Exception as error:
+        seen = failed(error, fn)
+        again = [block.tracked for block in blocks if block.calls > 1]
+        if again and "does not require grad" in seen.text:
+            mode = "on" if all(again) else "off"
+            seen.text = f"{seen.text.rstrip('. ')}, and fn ran again with autograd {mode}"
+        return seen
+    drew = {block.drew() for block in blocks if block.states}
+    found = {
+        "out": out,
+        "input": start.grad,
+        "weights": [[w.grad for w in group] for group in weights],
+        "kept": kept,
+        "calls": [calls, sum(block.calls for block in blocks) - calls],
+        "linked": out.requires_grad,
+        "copies": None if isinstance(fn, Remote) and more is None else copies,
+        "results": results,
+        "asked": all(block.asked for block in blocks),
+        "late": drew.pop() if len(drew) == 1 else "other" if drew else "",
+        "drawn": drawn,
+    }
+    return Observation(values=[plain(found)])
