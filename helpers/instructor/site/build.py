@@ -15,7 +15,7 @@ from helpers.instructor.site.exercises_page import exercises_page
 from helpers.instructor.site.lesson_page import page
 from helpers.instructor.site.links import mended
 from helpers.instructor.site.settings import settings
-from helpers.instructor.site.start import handbook, parts, start
+from helpers.instructor.site.start import parts, start
 
 MARK = ".course-site"  # in a folder that this made, and that it may replace
 CSS = Path(__file__).with_name("site.css")
@@ -52,7 +52,6 @@ def write_sources(folder: Path, root: Path) -> int:
     lessons = notebooks(root / "lessons")
     texts = {
         contents.START: start(readme, listed),
-        contents.HANDBOOK: handbook(readme),
         contents.EXERCISES: exercises_page(lessons),
     }
     for name in (name for names in listed.values() for name in names):

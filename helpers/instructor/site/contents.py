@@ -9,12 +9,14 @@ from helpers.instructor.build import notebooks
 
 # The texts, by the captions that they stand under in the sidebar. What is not there is left out.
 TEXTS: Mapping[str, tuple[str, ...]] = {
-    "Beside the lessons": ("docs/glossary.md", "docs/benchmarks.md"),
+    "Beside the lessons": (
+        *("docs/glossary.md", "docs/running.md", "docs/missing.md", "docs/benchmarks.md"),
+    ),
     "For instructors": ("docs/instructors.md", "docs/hubs.md", "docs/sandbox.md"),
-    "For maintainers": ("CONTRIBUTING.md", "docs/tests.md"),
+    "For maintainers": ("docs/maintainers.md", "CONTRIBUTING.md", "docs/tests.md"),
 }
-# Pages made of parts of others: the start page and the rest of README.md, and all exercises.
-START, HANDBOOK, EXERCISES = "index.md", "README.md", "exercises.md"
+# Pages made of others: the start page of README.md, and all exercises.
+START, EXERCISES = "index.md", "exercises.md"
 FILES = ("LICENSE", "LICENSE-text", "CITATION.cff")  # to download
 PICTURES = (".png", ".svg", ".jpg")
 
@@ -36,7 +38,7 @@ def sections(root: Path) -> dict[str, list[str]]:
         for caption, names in TEXTS.items()
     }
     lessons = [f"lessons/{path.name}" for path in notebooks(root / "lessons")]
-    found["Beside the lessons"] = [EXERCISES, *found["Beside the lessons"], HANDBOOK]
+    found["Beside the lessons"] = [EXERCISES, *found["Beside the lessons"]]
     return {"Lessons": lessons, **found}
 
 

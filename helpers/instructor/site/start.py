@@ -1,4 +1,4 @@
-"""The start page and the handbook, from README.md's own words."""
+"""The start page, from README.md's own words."""
 
 from __future__ import annotations
 
@@ -6,16 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-# What the start page takes of README's sections; the handbook has the others.
-SHOWN = ("What a lesson looks like", "A function on several ranks")
+# What the start page does not take of README's sections: its sidebar is that.
+LEFT_OUT = "Where to go on"
 _ROW = re.compile(r"\| \[(\d\d) ([^\]]+)\]\(([^)]+)\) \| (.+) \| (.+) \|")
-_HANDBOOK = """\
-# The course in use
-
-What there is besides the lessons: other engines for the same function, help with the
-installation, grading, measurements, and what maintainers type.
-
-"""
 
 
 class Readme(NamedTuple):
@@ -43,8 +36,6 @@ def parts(text: str) -> Readme:
     need = next((at for at, block in enumerate(behind) if block.startswith("You need")), None)
     if need is None:
         raise ValueError('README.md says nowhere behind its table what "You need" to have.')
-    if missing := [name for name in SHOWN if name not in sections]:
-        raise ValueError(f'README.md has no section "{missing[0]}", which the site begins with.')
     rows = [found.groups() for found in map(_ROW.match, blocks[tables[0]].splitlines()) if found]
     lessons = [(row[0], row[1], row[2], row[3], row[4]) for row in rows]
     opening = blocks[: tables[0]]
@@ -70,18 +61,12 @@ def start(readme: Readme, contents: Mapping[str, list[str]]) -> str:
         *(_card(*row) for row in readme.lessons),
         "::::",
         *readme.after,
-        *(f"## {name}\n\n{readme.sections[name]}" for name in SHOWN),
+        *(f"## {name}\n\n{words}" for name, words in readme.sections.items() if name != LEFT_OUT),
         "## What you need",
         *readme.needs,
         *(_toctree(caption, names) for caption, names in contents.items()),
     ]
     return "\n\n".join(blocks) + "\n"
-
-
-def handbook(readme: Readme) -> str:
-    """What else README.md says, section by section."""
-    kept = [f"## {name}\n\n{text}\n" for name, text in readme.sections.items() if name not in SHOWN]
-    return _HANDBOOK + "\n".join(kept)
 
 
 def _card(number: str, title: str, link: str, builds: str, beside: str) -> str:
