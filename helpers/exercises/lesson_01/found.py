@@ -13,8 +13,13 @@ import numpy as np
 
 from helpers.algorithms.devices.device_graphs import find_model as reference
 from helpers.exercises.common import fails_with, rng
-from helpers.exercises.compare import close, count, describe
-from helpers.exercises.drives.devices import looks_for_a_model
+from helpers.exercises.compare import Other, close, count, describe
+from helpers.exercises.drives.built import Built
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.tf import settings
+from helpers.exercises.drives.tf_given import as_bytes, definition_of, named, shared_name
+from helpers.exercises.drives.tf_graphs import Together, together
+from helpers.exercises.drives.values import plain
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -194,6 +199,157 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed: {count(len(model), 'variable')} found in the container {container!r} on {where}, "
         "and nothing was overwritten."
     )
+
+
+VARIABLES = ("VarHandleOp", "VariableV2")
+
+
+def _builds_a_search(fn: Function, case: Case) -> Observation:
+    """Build `fn(container, model)` as a new client: its graph, and what of it was given.
+
+    The case's arguments: the container, and the model as {name: (shape, device)}. It is asked twice
+    with one model, and the second graph counts: who uses the model up has nothing to find then.
+    """
+    trouble = wrong_signature(fn, 2)
+    if trouble:
+        return trouble
+    import tensorflow as tf
+
+    container, model = case.args[0]
+    mine = dict(model)
+    try:
+        for _ in range(2):
+            with tf.Graph().as_default() as graph:
+                given = fn(container, mine)
+        found = given if isinstance(given, dict) else {}
+        parts = {str(name): _part(each) for name, each in found.items()}
+    except Exception as error:
+        return failed(error, fn)
+    built = {"kind": type(given).__name__, "found": parts, "graph": as_bytes(graph)}
+    return Observation(values=[{**built, "changed": mine != dict(model)}])
+
+
+def _part(each: Any) -> list[str]:
+    """What something of a graph is, and its name: a variable's is that of its op."""
+    import tensorflow as tf
+
+    if isinstance(each, tf.Variable):
+        return ["variable", str(getattr(each, "handle", each).op.name)]
+    if isinstance(each, tf.Tensor | tf.Operation):
+        return ["element", str(each.name)]
+    return ["other", type(each).__name__]
+
+
+def _looks_for_the_model(case: Case, built: Any) -> Observation:
+    """Let other clients leave models behind, and then the new one look.
+
+    The case's arguments: the container, the model, the names of the tasks, and what the others
+    leave: a list of (container, {name: device}, {name: value}). `values[0]` is {"kind", "changed":
+    whether the dictionary of the model was, "found": for each name its value or the kind of an
+    error, "after": the values of the first model that was left, when all is over, "handles":
+    (container, name, device) of each variable that the graph names, "shapes": for each name its
+    shape, None for what is no variable}.
+    """
+    import tensorflow as tf
+
+    _, _, tasks, left = case.args[0]
+    definition = definition_of(built["graph"])
+    found = {str(name): (str(kind), str(of)) for name, (kind, of) in built["found"].items()}
+    seen: dict[str, Any] = {"kind": str(built["kind"]), "handles": handles(definition)}
+    seen["changed"] = bool(built["changed"])
+    seen["shapes"] = {name: _shape(definition, *each) for name, each in found.items()}
+    graphs, inits, variables = [], [], []
+    for other in left:
+        graphs.append(tf.Graph())
+        init, held = _leave(graphs[-1], *other)
+        inits.append(init)
+        variables.append(held)
+    seen |= _look([*graphs, definition], inits, variables, found, tasks)
+    return Observation(values=[plain(seen)])
+
+
+looks_for_a_model = Built(_builds_a_search, _looks_for_the_model, told=2)
+
+
+def _shape(definition: Any, kind: str, name: str) -> list[int] | str | None:
+    """A variable's shape, "unknown" where it has none; None for what is no variable."""
+    if kind != "variable":
+        return None
+    shape = named(definition, name, *VARIABLES).attr["shape"].shape
+    known = not shape.unknown_rank and all(size.size >= 0 for size in shape.dim)
+    return [int(size.size) for size in shape.dim] if known else "unknown"
+
+
+def _leave(graph: Any, container: str, devices: dict[str, str], values: dict[str, Any]) -> Any:
+    """One client's model: the op that gives it its values, and its variables."""
+    import tensorflow as tf
+
+    v1 = tf.compat.v1
+    held: dict[str, Any] = {}
+    with graph.as_default(), v1.container(container):
+        for name, device in devices.items():
+            with tf.device(device):
+                initial = np.asarray(values[name], np.float32)
+                held[name] = v1.get_variable(name, initializer=initial, use_resource=True)
+        return tf.group(*[variable.initializer for variable in held.values()]), held
+
+
+def handles(definition: Any) -> list[tuple[str, str, str]]:
+    """The variables that a graph names: container, name and device."""
+    return [
+        (node.attr["container"].s.decode(), shared_name(node), node.device)
+        for node in definition.node
+        if node.op in VARIABLES
+    ]
+
+
+def _look(
+    graphs: list[Any],
+    inits: list[Any],
+    variables: list[Any],
+    found: dict[str, tuple[str, str]],
+    tasks: Any,
+) -> dict[str, Any]:
+    """Run them in one session, as if on the servers: the others first, then the new client."""
+    import tensorflow as tf
+
+    places = {task: f"/CPU:{number}" for number, task in enumerate(tasks)}
+    common = together(graphs, places)
+    new = len(graphs) - 1
+    asked = {name: _value_of(common, new, *each) for name, each in found.items()}
+    seen: dict[str, Any] = {"found": {}}
+    with tf.compat.v1.Session(graph=common.graph, config=settings(len(tasks))) as session:
+        for client, init in enumerate(inits):
+            session.run(common.of(client, init))
+        for name, each in asked.items():
+            seen["found"][name] = _value(session, each)
+        first = variables[0]
+        seen["after"] = {k: session.run(common.of(0, v)) for k, v in first.items()}
+    return seen
+
+
+def _value_of(common: Together, client: int, kind: str, name: str) -> Any:
+    """What to ask for: a variable is read by an op that is made here."""
+    import tensorflow as tf
+
+    if kind == "other":
+        return Other(name)
+    there = common.of(client, name)
+    if kind == "variable" and there.type == "VarHandleOp":
+        with common.graph.as_default(), tf.compat.v1.colocate_with(there):
+            read = tf.raw_ops.ReadVariableOp
+            return read(resource=there.outputs[0], dtype=there.get_attr("dtype"))
+    return there.outputs[0] if kind == "variable" else there
+
+
+def _value(session: Any, each: Any) -> Any:
+    """What a variable or tensor of the new client holds, or the kind of the error."""
+    import tensorflow as tf
+
+    try:
+        return each if isinstance(each, Other) else session.run(each)
+    except tf.errors.OpError as error:
+        return type(error).__name__
 
 
 WRONG = """

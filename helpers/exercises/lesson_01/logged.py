@@ -13,7 +13,18 @@ import numpy as np
 from helpers.algorithms.devices.device_graphs import log_then_assign as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe
-from helpers.exercises.drives.devices import logs_and_assigns
+from helpers.exercises.drives.built import Built
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.tf import settings
+from helpers.exercises.drives.tf_given import (
+    as_bytes,
+    definition_of,
+    flat,
+    named,
+    nodes_in,
+    shared_name,
+)
+from helpers.exercises.drives.values import plain
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -113,6 +124,113 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed: over {count(len(log), 'run')} the log holds {describe(log)}, and in the graph "
         "every assignment waits for it."
     )
+
+
+SIZE, PRODUCTS = 96, 6  # what a log does before it writes
+LINES = 1000
+
+
+def _builds_a_log(fn: Function, case: Case) -> Observation:
+    """Build `fn(weight, value, log)` in a graph: that graph, and the name of the op that was given.
+
+    The case's argument is the weight at the start.
+    """
+    trouble = wrong_signature(fn, 3)
+    if trouble:
+        return trouble
+    import tensorflow as tf
+
+    v1, start = tf.compat.v1, float(case.args[0][0])
+    try:
+        with tf.Graph().as_default() as graph:
+            weight = v1.get_variable("weight", initializer=start, use_resource=True)
+            value = v1.placeholder(tf.float32, (), name="value")
+            matrix = v1.placeholder(tf.float32, (SIZE, SIZE), name="matrix")
+            lines = v1.FIFOQueue(LINES, tf.float32, shapes=[()], shared_name="lines", name="lines")
+
+            def log(tensor: Any) -> Any:
+                product = matrix
+                for _ in range(PRODUCTS):
+                    product = tf.matmul(product, matrix)
+                return lines.enqueue(tf.convert_to_tensor(tensor) + 0.0 * product[0, 0])
+
+            given = fn(weight, value, log)
+        run = operation(given)
+    except Exception as error:
+        return failed(error, fn)
+    name = run.name if run is not None else ""
+    built = {"kind": type(given).__name__, "run": name, "graph": as_bytes(graph)}
+    return Observation(values=[built])
+
+
+def _looks_at_the_log(case: Case, built: Any) -> Observation:
+    """Run what was built, once for each value.
+
+    The case's arguments: the weight at the start and the values. `values[0]` is {"kind": what was
+    given, "nodes": (name, kind of op, inputs) of the graph in the order in which they were made,
+    "run": the name of the op that was given, "logs": the names of the ops that write,
+    "log": what was written, "weight": after each run}.
+    """
+    definition = definition_of(built["graph"])
+    seen = {"kind": str(built["kind"]), "run": "", **described(definition)}
+    if run := str(built["run"]):
+        seen["run"] = named(definition, run).name
+        seen |= _runs(definition, seen["run"], *case.args[0])
+    return Observation(values=[plain(seen)])
+
+
+logs_and_assigns = Built(_builds_a_log, _looks_at_the_log, told=1)
+
+
+def operation(given: Any) -> Any:
+    """What was given, as an op that can be run; None where it is none."""
+    import tensorflow as tf
+
+    if isinstance(given, tf.Operation):
+        return given
+    found = None if isinstance(given, list | tuple | dict) else getattr(given, "op", None)
+    return found if isinstance(found, tf.Operation) else None
+
+
+def described(definition: Any) -> dict[str, Any]:
+    """The graph as text, and which of its ops write into the queue of the log."""
+    nodes = flat(definition)
+    queues = {
+        each.name
+        for each in nodes_in(definition)
+        if each.op == "FIFOQueueV2" and shared_name(each) == "lines"
+    }
+    plainly = [[n.name, n.op, [each.lstrip("^") for each in n.needs]] for n in nodes]
+    writes = [n for n in nodes if n.op in ("QueueEnqueueV2", "QueueEnqueueManyV2")]
+    logs = [n.name for n in writes if not queues.isdisjoint(n.needs)]
+    return {"nodes": plainly, "logs": logs}
+
+
+def _runs(definition: Any, run: str, start: float, values: Any) -> dict[str, Any]:
+    """Run the op once for each value; the weight and the log are looked at by ops made here."""
+    import tensorflow as tf
+
+    raw, v1 = tf.raw_ops, tf.compat.v1
+    eye = np.eye(SIZE, dtype=np.float32)
+    written: list[float] = []
+    after: list[float] = []
+    with tf.Graph().as_default() as graph:
+        tf.graph_util.import_graph_def(definition, name="built")
+        weight = raw.VarHandleOp(dtype=tf.float32, shape=(), shared_name="weight")
+        lines = v1.FIFOQueue(LINES, tf.float32, shapes=[()], shared_name="lines")
+        init = raw.AssignVariableOp(resource=weight, value=tf.constant(start, tf.float32))
+        read = raw.ReadVariableOp(resource=weight, dtype=tf.float32)
+        drain = lines.dequeue_many(lines.size())
+    value, matrix = (
+        f"built/{named(definition, name, 'Placeholder').name}:0" for name in ("value", "matrix")
+    )
+    with v1.Session(graph=graph, config=settings(1)) as session:
+        session.run(init)
+        for each in values:
+            session.run(f"built/{run}", {value: each, matrix: eye})
+            after.append(float(session.run(read)))
+            written += [float(one) for one in session.run(drain)]
+    return {"log": written, "weight": after}
 
 
 WRONG = """

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from helpers.algorithms.compression.two_way import average_half as reference
 from helpers.algorithms.messages.collectives import (
@@ -21,8 +23,10 @@ from helpers.algorithms.messages.collectives import (
 )
 from helpers.exercises.common import after, rng
 from helpers.exercises.compare import count, is_array, short, times, worlds
-from helpers.exercises.drives.half import in_its_memory
-from helpers.exercises.drives.requests import not_waited
+from helpers.exercises.drives.calling import Function, made
+from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.drives.requests import OPEN, Requests, not_waited
+from helpers.exercises.drives.values import Remote
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -165,6 +169,31 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"it would be twice as much. Beside the largest number the mean was off by up to "
         f"{off[_BF16]:.1%} in bfloat16, and by {off[_FP16]:.2%} in float16."
     )
+
+
+def type_of(name: str) -> torch.dtype:
+    """torch's type of that name, such as "bfloat16"."""
+    found = getattr(torch, name)
+    assert isinstance(found, torch.dtype)
+    return found
+
+
+def _in_its_memory(fn: Function, comm: Any, tensor: Tensor, kind: str) -> Any:
+    """Call `fn(comm, tensor, torch's type of that name)`.
+
+    What the memory holds afterwards in which the tensor lay, what was returned in its place, and
+    how many messages were left open. Who gives the tensor other memory, as `tensor.data = …` does,
+    has not written into this.
+    """
+    # Only in the learner's own process can a tensor be given other memory; and the grader moves it.
+    memory = tensor if isinstance(fn, Remote) else tensor.detach()
+    requests = Requests(comm)
+    returned = fn(comm, tensor, made(fn, type_of, kind))
+    given = None if returned is tensor else returned
+    return {"after": memory, "returned": given, OPEN: requests.end()}
+
+
+in_its_memory = Ranked(_in_its_memory)
 
 
 def average_half(comm: Any, gradient: Any, dtype: Any) -> Any:
