@@ -16,17 +16,14 @@ from helpers.exercises.compare import count, describe
 from helpers.exercises.drives.built import Built
 from helpers.exercises.drives.calling import Function, failed, wrong_signature
 from helpers.exercises.drives.tf import settings
-from helpers.exercises.drives.tf_given import (
-    as_bytes,
-    definition_of,
-    flat,
-    named,
-    nodes_in,
-    shared_name,
-)
+from helpers.exercises.drives.tf_given import as_bytes, definition_of, flat, named, shared_name
 from helpers.exercises.drives.values import plain
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
+
+Graph = dict[str, tuple[str, list[str]]]  # by name: an op's kind, and what it waits for
+SIZE, PRODUCTS = 96, 6  # what a log does before it writes
+LINES = 1000  # that a log can hold
 
 
 def cases(seed: int) -> list[Case]:
@@ -39,14 +36,6 @@ def cases(seed: int) -> list[Case]:
     start, *values = numbers
     name = f"For a weight of {start:g} and {count(len(values), 'run')}"
     return [Case(name, ((start, values),), facts={"log": numbers[:-1]})]
-
-
-Graph = dict[str, tuple[str, list[str]]]
-
-
-def _graph(seen: Observation) -> Graph:
-    """The graph by name: the kind of each op and what it waits for."""
-    return {name: (kind, list(inputs)) for name, kind, inputs in seen.values[0]["nodes"]}
 
 
 def _before(graph: Graph, name: str) -> set[str]:
@@ -77,11 +66,11 @@ def claim(case: Case, seen: Observation) -> Iterator[str]:
     answer, want = seen.values[0], case.facts["log"]
     if not answer["run"]:
         yield f"your function gave a {answer['kind']}; return one op."
-    if list(answer["weight"]) != list(case.args[0][1]):
-        yield f"the weight was {describe(list(answer['weight']))} after the runs."
-    if list(answer["log"]) != list(want):
-        yield f"the log holds {describe(list(answer['log']))}, not {describe(want)}."
-    graph = _graph(seen)
+    if answer["weight"] != case.args[0][1]:
+        yield f"the weight was {describe(answer['weight'])} after the runs."
+    if answer["log"] != want:
+        yield f"the log holds {describe(answer['log'])}, not {describe(want)}."
+    graph = answer["nodes"]
     for name in _assigns(graph, _before(graph, answer["run"])):
         if not _before(graph, name) & set(answer["logs"]):
             yield f"`{name}` does not wait for the log."
@@ -89,7 +78,7 @@ def claim(case: Case, seen: Observation) -> Iterator[str]:
 
 def compared(case: Case, seen: Observation) -> str:
     """The first thing that is not as asked, by what runs and what waits for what."""
-    answer, graph = seen.values[0], _graph(seen)
+    answer, graph = seen.values[0], seen.values[0]["nodes"]
     ran = _before(graph, answer["run"])
     logs, assigns = ran & set(answer["logs"]), _assigns(graph, ran)
     if not answer["run"] or not answer["logs"]:
@@ -114,20 +103,16 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What was given, and what was written to the log."""
     if seen.trouble:
         return {}
-    return {"kind": seen.values[0]["kind"], "log": describe(list(seen.values[0].get("log", ())))}
+    return {"kind": seen.values[0]["kind"], "log": describe(seen.values[0].get("log", []))}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    log = list(seen[0].values[0]["log"])
+    log = seen[0].values[0]["log"]
     return (
         f"Passed: over {count(len(log), 'run')} the log holds {describe(log)}, and in the graph "
         "every assignment waits for it."
     )
-
-
-SIZE, PRODUCTS = 96, 6  # what a log does before it writes
-LINES = 1000
 
 
 def _builds_a_log(fn: Function, case: Case) -> Observation:
@@ -135,8 +120,7 @@ def _builds_a_log(fn: Function, case: Case) -> Observation:
 
     The case's argument is the weight at the start.
     """
-    trouble = wrong_signature(fn, 3)
-    if trouble:
+    if trouble := wrong_signature(fn, 3):
         return trouble
     import tensorflow as tf
 
@@ -155,10 +139,10 @@ def _builds_a_log(fn: Function, case: Case) -> Observation:
                 return lines.enqueue(tf.convert_to_tensor(tensor) + 0.0 * product[0, 0])
 
             given = fn(weight, value, log)
-        run = operation(given)
+        run = getattr(given, "op", given)  # a tensor's, or an assignment's
     except Exception as error:
         return failed(error, fn)
-    name = run.name if run is not None else ""
+    name = run.name if isinstance(run, tf.Operation) else ""
     built = {"kind": type(given).__name__, "run": name, "graph": as_bytes(graph)}
     return Observation(values=[built])
 
@@ -167,12 +151,20 @@ def _looks_at_the_log(case: Case, built: Any) -> Observation:
     """Run what was built, once for each value.
 
     The case's arguments: the weight at the start and the values. `values[0]` is {"kind": what was
-    given, "nodes": (name, kind of op, inputs) of the graph in the order in which they were made,
-    "run": the name of the op that was given, "logs": the names of the ops that write,
-    "log": what was written, "weight": after each run}.
+    given, "nodes": the Graph, in the order in which its ops were made, "run": the name of the op
+    that was given, "logs": the names of the ops that write, "log": what was written, "weight":
+    after each run}.
     """
     definition = definition_of(built["graph"])
-    seen = {"kind": str(built["kind"]), "run": "", **described(definition)}
+    nodes = flat(definition)
+    own = {n.name for n in definition.node if n.op == "FIFOQueueV2" and shared_name(n) == "lines"}
+    writes = [n for n in nodes if n.op in ("QueueEnqueueV2", "QueueEnqueueManyV2")]
+    seen: dict[str, Any] = {
+        "kind": str(built["kind"]),
+        "nodes": {n.name: (n.op, [each.lstrip("^") for each in n.needs]) for n in nodes},
+        "run": "",
+        "logs": [n.name for n in writes if not own.isdisjoint(n.needs)],
+    }
     if run := str(built["run"]):
         seen["run"] = named(definition, run).name
         seen |= _runs(definition, seen["run"], *case.args[0])
@@ -182,38 +174,12 @@ def _looks_at_the_log(case: Case, built: Any) -> Observation:
 logs_and_assigns = Built(_builds_a_log, _looks_at_the_log, told=1)
 
 
-def operation(given: Any) -> Any:
-    """What was given, as an op that can be run; None where it is none."""
-    import tensorflow as tf
-
-    if isinstance(given, tf.Operation):
-        return given
-    found = None if isinstance(given, list | tuple | dict) else getattr(given, "op", None)
-    return found if isinstance(found, tf.Operation) else None
-
-
-def described(definition: Any) -> dict[str, Any]:
-    """The graph as text, and which of its ops write into the queue of the log."""
-    nodes = flat(definition)
-    queues = {
-        each.name
-        for each in nodes_in(definition)
-        if each.op == "FIFOQueueV2" and shared_name(each) == "lines"
-    }
-    plainly = [[n.name, n.op, [each.lstrip("^") for each in n.needs]] for n in nodes]
-    writes = [n for n in nodes if n.op in ("QueueEnqueueV2", "QueueEnqueueManyV2")]
-    logs = [n.name for n in writes if not queues.isdisjoint(n.needs)]
-    return {"nodes": plainly, "logs": logs}
-
-
 def _runs(definition: Any, run: str, start: float, values: Any) -> dict[str, Any]:
     """Run the op once for each value; the weight and the log are looked at by ops made here."""
     import tensorflow as tf
 
     raw, v1 = tf.raw_ops, tf.compat.v1
-    eye = np.eye(SIZE, dtype=np.float32)
-    written: list[float] = []
-    after: list[float] = []
+    written, after = list[float](), list[float]()
     with tf.Graph().as_default() as graph:
         tf.graph_util.import_graph_def(definition, name="built")
         weight = raw.VarHandleOp(dtype=tf.float32, shape=(), shared_name="weight")
@@ -221,13 +187,11 @@ def _runs(definition: Any, run: str, start: float, values: Any) -> dict[str, Any
         init = raw.AssignVariableOp(resource=weight, value=tf.constant(start, tf.float32))
         read = raw.ReadVariableOp(resource=weight, dtype=tf.float32)
         drain = lines.dequeue_many(lines.size())
-    value, matrix = (
-        f"built/{named(definition, name, 'Placeholder').name}:0" for name in ("value", "matrix")
-    )
+    eye = np.eye(SIZE, dtype=np.float32)
     with v1.Session(graph=graph, config=settings(1)) as session:
         session.run(init)
         for each in values:
-            session.run(f"built/{run}", {value: each, matrix: eye})
+            session.run(f"built/{run}", {"built/value:0": each, "built/matrix:0": eye})
             after.append(float(session.run(read)))
             written += [float(one) for one in session.run(drain)]
     return {"log": written, "weight": after}

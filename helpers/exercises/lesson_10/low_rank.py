@@ -122,14 +122,11 @@ def wrote(case: Case, seen: Observation) -> Iterator[str]:
 
 def compared(case: Case, seen: Observation) -> Any:
     """The approximation, and Q′·Q′ᵀ for whatever is in Q′'s place, times 1, 2, 3, …"""
-    pairs = [pair_of(value) for value in seen.values]
-    if not all(pair and all(is_array(one) and one.ndim == 2 for one in pair) for pair in pairs):
-        return [returned(returned(value)) for value in seen.values]
 
     def probe(given: np.ndarray) -> np.ndarray:
         return np.arange(1, len(given) + 1, dtype=given.dtype)
 
-    return [(a @ probe(a.T), b @ (b.T @ probe(b))) for a, b in pairs]
+    return [(a @ probe(a.T), b @ (b.T @ probe(b))) for a, b in map(pair_of, seen.values)]
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
