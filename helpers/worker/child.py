@@ -23,8 +23,8 @@ def preload(frameworks: Sequence[str]) -> None:
     import torch.nn.functional
 
     import helpers
+    import helpers.exercises.drives.arguments
     import helpers.exercises.drives.calling
-    import helpers.exercises.drives.shared
     import helpers.exercises.drives.training
     import helpers.worker.calls
     import helpers.worker.remote_comm

@@ -38,8 +38,8 @@ def importing_specs():
 
     found = []
     for name in (
-        "helpers.exercises.lesson_02",
-        "helpers.exercises.lesson_02.fit",
+        "helpers.exercises.lesson_02.fit",  # of lesson_02 there is what drives 02.5
+        "helpers.exercises.lesson_02.ring",
         "helpers.exercises.lesson_02.scatter",
         "helpers.exercises.lesson_03",
         "helpers.instructor",
@@ -82,7 +82,8 @@ def looking_through_memory():
                 return True
             if kind == "Case" and (thing.facts or thing.name):
                 return True
-            if kind == "function" and thing.__module__.startswith("helpers.exercises.lesson"):
+            lesson = getattr(thing, "__module__", "").startswith("helpers.exercises.lesson")
+            if kind == "function" and lesson and thing.__name__ in suspicious:  # and no driver
                 return True
         except Exception:
             continue
@@ -92,7 +93,7 @@ def looking_through_memory():
         if "exercise" in names or ("cases" in frame.f_locals and "seed" in frame.f_locals):
             return True
         frame = frame.f_back
-    return any(name.startswith("helpers.exercises.lesson") for name in sys.modules) and suspicious
+    return any(hasattr(module, "EXERCISE") for module in list(sys.modules.values()))
 
 
 def looking_at_the_callers_frames():

@@ -32,7 +32,7 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     for call in range(calls):
         got, *others = (value["gave"][call] for value in seen.values)
         if type(got) is not list or got != want or any(type(v) is not int for v in got):
-            yield _again(case, seen)
+            yield from _again(case, seen)
             yield f"rank 0 returned {describe(got, 100)}; it should be {want}, plain whole numbers."
         for rank, value in enumerate(others, 1):
             if value is not None:
@@ -42,31 +42,30 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
             f"the ranks sent {listing(seen.messages)} messages in {count(calls, 'call')}: every "
             "rank but rank 0 sends one in each, and rank 0 none."
         )
-    yield _elsewhere(case, seen)
-    yield _no_square(case, seen)
+    yield from _elsewhere(case, seen)
+    yield from _no_square(case, seen)
     yield not_waited(case, seen)
 
 
-def _again(case: Case, seen: Observation) -> str | None:
+def _again(case: Case, seen: Observation) -> Iterator[str]:
     """Another list when it is called again."""
     gave = seen.values[0]["gave"]
-    if len(gave) < 2 or gave[0] == gave[1]:
-        return None
-    return (
-        f"rank 0 returned {describe(gave[0])} and, called again, {describe(gave[1])}: something is "
-        "kept from the first call. Make the list inside the function, anew each time."
-    )
+    if len(gave) > 1 and gave[0] != gave[1]:
+        yield (
+            f"rank 0 returned {describe(gave[0])} and, called again, {describe(gave[1])}: "
+            "something is kept from the first call. Make the list inside the function, anew each "
+            "time."
+        )
 
 
-def _no_square(case: Case, seen: Observation) -> str | None:
+def _no_square(case: Case, seen: Observation) -> Iterator[str]:
     """A message that holds something else than its sender's square."""
     for rank, told in enumerate(_told(seen)):
         if any(each != rank * rank for each in told):
-            return (
+            yield (
                 f"the list is right, but rank {rank} sent {describe(told[0])}: it sends its rank "
                 f"squared, {rank * rank}, and rank 0 only collects."
             )
-    return None
 
 
 def _told(seen: Observation) -> list[list[Any]]:
@@ -75,16 +74,15 @@ def _told(seen: Observation) -> list[list[Any]]:
     return [[float(a.item()) if a.size == 1 else describe(a) for a in told] for told in values]
 
 
-def _elsewhere(case: Case, seen: Observation) -> str | None:
+def _elsewhere(case: Case, seen: Observation) -> Iterator[str]:
     """A message to another rank than 0."""
     for rank, to in enumerate(seen.sent):
-        others = [other for other in to if other != 0]
-        if others:
-            return (
-                f"rank {rank} sends to rank {others[0]}: its square is for rank 0, which can "
-                "receive from every rank, not only from its neighbour."
-            )
-    return None
+        for other in to:
+            if other != 0:
+                yield (
+                    f"rank {rank} sends to rank {other}: its square is for rank 0, which can "
+                    "receive from every rank, not only from its neighbour."
+                )
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -95,35 +93,26 @@ def compared(case: Case, seen: Observation) -> Any:
     return [found, right and all(type(v) is int for got in gave for v in got), _told(seen)]
 
 
-def numbers(case: Case, seen: Observation) -> dict[str, Any]:
-    """What rank 0 returned, in words."""
-    return {"got": describe(seen.values[0]["gave"][0])}
+def _nobody_sends(case: Case, seen: Observation) -> Iterator[str]:
+    if sum("receive" in words for words in seen.waiting.values()) == case.ranks:
+        yield (
+            f"every rank waits to receive and nobody sends: rank 0 {seen.waiting[0]}. Ask "
+            "`comm.rank`: rank 0 receives, the others send."
+        )
 
 
-def _nobody_sends(case: Case, seen: Observation) -> str | None:
-    receives = [rank for rank, words in seen.waiting.items() if "receive" in words]
-    if len(receives) < case.ranks:
-        return None
-    return (
-        f"every rank waits to receive and nobody sends: rank 0 {seen.waiting[0]}. Ask `comm.rank`: "
-        "rank 0 receives, the others send."
-    )
+def _nobody_receives(case: Case, seen: Observation) -> Iterator[str]:
+    for rank, words in seen.waiting.items():
+        if "send" in words and "receive" not in str(seen.waiting):
+            yield (
+                f"rank {rank} {words}, which never comes to receive it. Rank 0 calls `comm.recv` "
+                "once for every other rank."
+            )
 
 
-def _nobody_receives(case: Case, seen: Observation) -> str | None:
-    sends = [r for r, words in seen.waiting.items() if "send" in words]
-    if not sends or any("receive" in words for words in seen.waiting.values()):
-        return None
-    return (
-        f"rank {sends[0]} {seen.waiting[sends[0]]}, which never comes to receive it. Rank 0 calls "
-        "`comm.recv` once for every other rank."
-    )
-
-
-def _own_only(case: Case, seen: Observation) -> str | None:
-    if case.ranks == 1 or any(seen.messages) or seen.trouble:
-        return None
-    return "no rank sent anything: ranks share no variables, rank 0 has to be told."
+def _own_only(case: Case, seen: Observation) -> Iterator[str]:
+    if case.ranks > 1 and not any(seen.messages):
+        yield "no rank sent anything: ranks share no variables, rank 0 has to be told."
 
 
 def reference(comm: Any) -> list[int] | None:
@@ -134,18 +123,6 @@ def reference(comm: Any) -> list[int] | None:
         comm.send(torch.tensor(comm.rank**2), 0)
         return None
     return [0] + [comm.recv(other).item() for other in range(1, comm.size)]
-
-
-def hand_to_hand(comm: Any) -> Any:
-    import torch
-
-    squares = torch.tensor([comm.rank**2])
-    if comm.rank < comm.size - 1:
-        squares = torch.cat([squares, comm.recv(comm.rank + 1)])
-    if comm.rank > 0:
-        comm.send(squares, comm.rank - 1)
-        return None
-    return squares.tolist()
 
 
 WRONG = """
@@ -188,7 +165,10 @@ sends nothing
     | range(1, comm.size) => ()
     ? no rank sent anything
 passes it on
-    = hand_to_hand
+    | import torch => import torch; last = comm.rank == comm.size - 1;
+        squares = [comm.rank**2] + ([] if last else comm.recv(comm.rank + 1).tolist())
+    | torch.tensor(comm.rank**2), 0 => torch.tensor(squares), comm.rank - 1
+    | [0] + [comm.recv(other).item() for other in range(1, comm.size)] => squares
     ? is for rank 0
 never waits
     | comm.send( => comm.isend(
@@ -217,10 +197,10 @@ EXERCISE = Exercise(
         Mistake("hand to hand", _elsewhere),
         Mistake("messages not waited for", not_waited),
     ),
-    numbers=numbers,
+    numbers=lambda case, seen: {"got": describe(seen.values[0]["gave"][0])},
     compared=compared,
     praise="Passed on {worlds}; every rank but rank 0 sent one message.",
     reference=reference,
-    wrong=wrong_answers("00.1", WRONG, reference, hand_to_hand, _no_square, _again),
+    wrong=wrong_answers("00.1", WRONG, reference, _no_square, _again),
     figure=0,
 )

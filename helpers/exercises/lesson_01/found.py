@@ -1,7 +1,7 @@
 """Exercise 01.5, a model that another client has left on the servers.
 
 The claim: a session reads the values that were left in that container, on these devices, and they
-are still there afterwards.
+are still there afterwards. The driver, which stands for the servers, makes this file long.
 """
 
 from __future__ import annotations
@@ -13,65 +13,57 @@ import numpy as np
 
 from helpers.algorithms.devices.device_graphs import find_model as reference
 from helpers.exercises.common import fails_with, rng
-from helpers.exercises.compare import close, count, describe
-from helpers.exercises.drives.devices import looks_for_a_model
+from helpers.exercises.compare import Other, close, count, describe
+from helpers.exercises.drives.built import Built
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.tf import settings
+from helpers.exercises.drives.tf_given import as_bytes, definition_of, named, shared_name
+from helpers.exercises.drives.tf_graphs import Together, task_of, together
+from helpers.exercises.drives.values import plain
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
 TASKS = ("/job:worker/task:0", "/job:ps/task:0", "/job:ps/task:1")
 NAMES = ("weights", "bias", "scale", "table", "gain", "offset")
+VARIABLES = ("VarHandleOp", "VariableV2")  # kinds of ops
+Model = dict[str, tuple[tuple[int, ...], str]]  # by name: a variable's shape and its device
 
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: two models in two containers; else others, some of them on one server."""
     random = rng(seed, "01.5")
     if not seed:
-        return [
-            _case(random, "spring", [("weights", (2,), 1), ("bias", (), 2)]),
-            _case(random, "autumn", [("scale", (3,), 2)]),
-        ]
+        spring: Model = {"weights": ((2,), TASKS[1]), "bias": ((), TASKS[2])}
+        autumn: Model = {"scale": ((3,), TASKS[2])}
+        return [_case(random, "spring", spring), _case(random, "autumn", autumn)]
     made = []
     for container in ("experiment_7", "autumn"):
-        names = random.permutation(NAMES)[: int(random.integers(2, 5))]
-        shapes: tuple[tuple[int, ...], ...] = ((), (3,), (2, 2))
-        model = [
-            (str(name), shapes[int(random.integers(3))], 1 + (place % 2))
-            for place, name in enumerate(names)
-        ]
+        model: Model = {}
+        for place, name in enumerate(random.permutation(NAMES)[: int(random.integers(2, 5))]):
+            shape = ((), (3,), (2, 2))[int(random.integers(3))]
+            model[str(name)] = shape, TASKS[1 + place % 2]
         made.append(_case(random, container, model))
     return made
 
 
-def _case(
-    random: np.random.Generator, container: str, model: list[tuple[str, tuple[int, ...], int]]
-) -> Case:
+def _case(random: np.random.Generator, container: str, model: Model) -> Case:
     """A model in its container, and others of the same names elsewhere, with other values."""
-    devices = {name: TASKS[task] for name, _, task in model}
-    here = {name: TASKS[0] for name in devices}
+    devices = {name: device for name, (_, device) in model.items()}
+    here = dict.fromkeys(model, TASKS[0])
     left = []
     for where, places in ((container, devices), ("", devices), (container, here), ("", here)):
-        values = {n: _some(random, s) for n, s, _ in model}
-        left.append((where, places, values))
-    asked = {name: (shape, TASKS[task]) for name, shape, task in model}
+        drawn = {n: np.round(random.uniform(1, 9, shape), 2) for n, (shape, _) in model.items()}
+        left.append((where, places, {n: np.asarray(v, np.float32) for n, v in drawn.items()}))
     name = f"For {count(len(model), 'variable')} in the container {container!r}"
-    return Case(name, ((container, asked, list(TASKS), left),), facts={"want": left[0][2]})
-
-
-def _some(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    return np.asarray(np.round(random.uniform(1, 9, shape), 2), np.float32)
+    return Case(name, ((container, model, list(TASKS), left),), facts={"want": left[0][2]})
 
 
 def _differs(case: Case, values: Mapping[str, Any]) -> str | None:
     """The first variable that has not the value that was left, where there is one."""
     for name, want in case.facts["want"].items():
-        if name not in values or not close(_array(values[name]), want, 1e-6):
+        if name not in values or not close(values[name], want, 1e-6):
             return name
     return None
-
-
-def _array(value: Any) -> Any:
-    """A number as an array; anything else as it is."""
-    return np.asarray(value) if type(value) is float else value
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
@@ -81,27 +73,20 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
         yield "the dictionary `model` has changed: whoever called needs it still."
     if answer["kind"] != "dict":
         yield f"your function gave a {answer['kind']} instead of a dictionary."
-    wrong = _differs(case, answer["found"])
-    if wrong is not None:
+    if wrong := _differs(case, answer["found"]):
         there = describe(answer["found"].get(wrong))
         yield f"`{wrong}` is {there}; {describe(want[wrong])} was left."
-    extra = set(answer["found"]) - set(want)
-    if extra:
-        yield f"{sorted(extra)[0]!r} is no variable of the model."
-    changed = _differs(case, answer["after"])
-    if changed is not None:
+    for extra in sorted(set(answer["found"]) - set(want)):
+        yield f"{extra!r} is no variable of the model."
+    if changed := _differs(case, answer["after"]):
         yield f"`{changed}` was changed on the server."
-    yield _only_read(case, seen)
-    yield _other_shape(case, seen)
-
-
-def _handles(seen: Observation) -> list[tuple[str, str, str]]:
-    return [(str(c), str(n), str(d)) for c, n, d in seen.values[0]["handles"]]
+    yield from _only_read(case, seen)
+    yield from _other_shape(case, seen)
 
 
 def compared(case: Case, seen: Observation) -> str:
     """The first thing that is not as asked."""
-    answer, handles, container = seen.values[0], _handles(seen), case.args[0][0]
+    answer, handles, container = seen.values[0], seen.values[0]["handles"], case.args[0][0]
     wrong = _differs(case, answer["found"])
     there = {name: device for _, name, device in handles}
     faults = {
@@ -113,11 +98,11 @@ def compared(case: Case, seen: Observation) -> str:
         "other name": wrong and wrong not in there,
         "fixed container": wrong and {c for c, _, _ in handles} - {container, ""},
         "default container": wrong and any(c != container for c, _, _ in handles),
-        "other device": wrong and _task(there.get(wrong, "")) != case.args[0][1][wrong][1],
+        "other device": wrong and task_of(there.get(wrong, "")) != case.args[0][1][wrong][1],
         "other type": str(answer["found"].get(wrong)) == "InvalidArgumentError",
         "other value": wrong,
-        "only read": _only_read(case, seen),
-        "other shape": _other_shape(case, seen),
+        "only read": list(_only_read(case, seen)),
+        "other shape": list(_other_shape(case, seen)),
     }
     return next((fault for fault, found in faults.items() if found), "")
 
@@ -127,63 +112,46 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     answer, (container, model, *_) = seen.values[0], case.args[0]
     changed = _differs(case, answer["after"])
     name = changed or _differs(case, answer["found"])
-    at = next((d for _, n, d in _handles(seen) if n == name), "")
+    was, now = case.facts["want"], answer["after"] if changed else answer["found"]
+    at = next((d for _, n, d in answer["handles"] if n == name), "")
+    used = [*sorted({c for c, _, _ in answer["handles"]} - {container, ""}), ""][0]
     return {
-        "name": name,
-        "was": describe(case.facts["want"].get(name)),
-        "now": describe(_array((answer["after"] if changed else answer["found"]).get(name))),
-        "missing": next((n for n in case.facts["want"] if n not in answer["found"]), ""),
-        "container": repr(container),
-        "used": repr(next(iter(sorted({c for c, _, _ in _handles(seen)} - {container, ""})), "")),
-        "where": f"on {_task(at)}" if at else "wherever the session likes",
+        **{"name": name, "was": describe(was.get(name)), "now": describe(now.get(name))},
+        "missing": next((n for n in was if n not in answer["found"]), ""),
+        "named": ", ".join(name for _, name, _ in answer["handles"]),
+        **{"container": repr(container), "used": repr(used)},
+        "where": f"on {task_of(at)}" if at else "wherever the session likes",
         "device": model[name][1] if name else "",
     }
 
 
-def _other_name(case: Case, seen: Observation) -> str | None:
-    if compared(case, seen) != "other name":
-        return None
-    named = ", ".join(name for _, name, _ in _handles(seen))
-    return (
-        f"no variable of your graph is called `{_differs(case, seen.values[0]['found'])}`; there "
-        f"are {named}."
-    )
+def _only_read(case: Case, seen: Observation) -> Iterator[str]:
+    answer = seen.values[0]
+    for name in case.facts["want"]:
+        if answer["handles"] and answer["shapes"].get(name, "missing") is None:
+            yield (
+                f"`{name}` is no variable but something that reads one, and nobody could train it "
+                "further: nothing assigns to it. Return what `get_variable` gives."
+            )
 
 
-def _only_read(case: Case, seen: Observation) -> str | None:
-    shapes = seen.values[0]["shapes"]
-    name = next((n for n in case.facts["want"] if n in shapes and shapes[n] is None), None)
-    if name is None or not _handles(seen):
-        return None
-    return (
-        f"`{name}` is no variable but something that reads one, and nobody could train it further: "
-        "nothing assigns to it. Return what `get_variable` gives."
-    )
-
-
-def _other_shape(case: Case, seen: Observation) -> str | None:
-    shapes = seen.values[0]["shapes"]
+def _other_shape(case: Case, seen: Observation) -> Iterator[str]:
     for name, want in case.facts["want"].items():
-        if shapes.get(name) not in (None, list(want.shape)):
-            said = shapes[name] if type(shapes[name]) is str else tuple(shapes[name])
-            return (
+        shape = seen.values[0]["shapes"].get(name)
+        if shape not in (None, list(want.shape)):
+            said = shape if type(shape) is str else tuple(shape)
+            yield (
                 f"the shape of `{name}` is {said} in your graph and {want.shape} on the server: "
                 "the model says which shape each variable has."
             )
-    return None
 
 
-_other_graph = fails_with(
+_OTHER_GRAPH = fails_with(
     "in the graph.",
     "what you return is not in the default graph, where it was asked for: it was made in another, "
     "such as one of your own (`tf.Graph().as_default()`), or at an earlier call.",
     ours=True,
 )
-
-
-def _task(device: str) -> str:
-    parts = [part for part in device.split("/") if part.startswith(("job:", "task:"))]
-    return "/" + "/".join(parts)
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -194,6 +162,114 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed: {count(len(model), 'variable')} found in the container {container!r} on {where}, "
         "and nothing was overwritten."
     )
+
+
+def _builds_a_search(fn: Function, case: Case) -> Observation:
+    """Build `fn(container, model)` as a new client: its graph, and what of it was given.
+
+    The case's arguments: the container, and the model as {name: (shape, device)}. It is asked twice
+    with one model, and the second graph counts: who uses the model up has nothing to find then.
+    """
+    if trouble := wrong_signature(fn, 2):
+        return trouble
+    import tensorflow as tf
+
+    container, model = case.args[0]
+    mine = dict(model)
+    try:
+        for _ in range(2):
+            with tf.Graph().as_default() as graph:
+                given = fn(container, mine)
+        found = given if isinstance(given, dict) else {}
+        parts = {str(name): _part(each) for name, each in found.items()}
+    except Exception as error:
+        return failed(error, fn)
+    built = {"kind": type(given).__name__, "found": parts, "graph": as_bytes(graph)}
+    return Observation(values=[{**built, "changed": mine != dict(model)}])
+
+
+def _part(each: Any) -> list[str]:
+    """What something of a graph is, and its name: a variable's is that of its op."""
+    import tensorflow as tf
+
+    if isinstance(each, tf.Variable):
+        return ["variable", str(each.op.name)]
+    is_there = isinstance(each, tf.Tensor | tf.Operation)
+    return ["element", str(each.name)] if is_there else ["other", type(each).__name__]
+
+
+def _looks_for_the_model(case: Case, built: Any) -> Observation:
+    """Let other clients leave models behind, and then the new one look, all in one session.
+
+    The case's arguments: the container, the model, the names of the tasks, and what the others
+    leave: a list of (container, {name: device}, {name: value}). `values[0]` is {"kind", "changed":
+    whether the dictionary of the model was, "found": for each name its value or the kind of an
+    error, "after": the values of the first model that was left, when all is over, "handles":
+    (container, name, device) of each variable that the graph names, "shapes": for each name its
+    shape, "unknown" where it has none, None for what is no variable}.
+    """
+    import tensorflow as tf
+
+    _, _, tasks, left = case.args[0]
+    definition = definition_of(built["graph"])
+    found = {str(name): (str(kind), str(of)) for name, (kind, of) in built["found"].items()}
+    shapes: dict[str, list[int] | str | None] = dict.fromkeys(found)
+    for name, (kind, of) in found.items():
+        if kind == "variable":
+            shape = tf.TensorShape(named(definition, of, *VARIABLES).attr["shape"].shape)
+            shapes[name] = shape.as_list() if shape.is_fully_defined() else "unknown"
+    places = {task: f"/CPU:{number}" for number, task in enumerate(tasks)}
+    common = together([*(_left_behind(*model) for model in left), definition], places)
+    with tf.compat.v1.Session(graph=common.graph, config=settings(len(tasks))) as session:
+        for client in range(len(left)):
+            session.run(common.of(client, "init"))
+        new = len(left)
+        values = {name: _value(session, common, new, *each) for name, each in found.items()}
+        after = {n: _value(session, common, 0, "variable", n) for n in left[0][2]}
+    handles = [
+        (node.attr["container"].s.decode(), shared_name(node), node.device)
+        for node in definition.node
+        if node.op in VARIABLES
+    ]
+    told = {"kind": str(built["kind"]), "changed": bool(built["changed"])}
+    seen = {**told, "found": values, "after": after, "handles": handles, "shapes": shapes}
+    return Observation(values=[plain(seen)])
+
+
+looks_for_a_model = Built(_builds_a_search, _looks_for_the_model, told=2)
+
+
+def _left_behind(container: str, devices: dict[str, str], values: dict[str, Any]) -> Any:
+    """The graph of a client that leaves a model; its op "init" gives the variables their values."""
+    import tensorflow as tf
+
+    v1 = tf.compat.v1
+    with tf.Graph().as_default() as graph, v1.container(container):
+        for name, device in devices.items():
+            with tf.device(device):
+                initial = np.asarray(values[name], np.float32)
+                v1.get_variable(name, initializer=initial, use_resource=True)
+        v1.global_variables_initializer()
+    return graph
+
+
+def _value(session: Any, common: Together, client: int, kind: str, name: str) -> Any:
+    """What a variable or tensor of a client holds, or the kind of the error; a variable is read by
+    an op that is made here."""
+    import tensorflow as tf
+
+    if kind == "other":
+        return Other(name)
+    asked = common.of(client, name)
+    if kind == "variable":
+        op, asked = asked, asked.outputs[0]
+        if op.type == "VarHandleOp":
+            with common.graph.as_default(), tf.compat.v1.colocate_with(op):
+                asked = tf.raw_ops.ReadVariableOp(resource=asked, dtype=op.get_attr("dtype"))
+    try:
+        return session.run(asked)
+    except tf.errors.OpError as error:
+        return type(error).__name__
 
 
 WRONG = """
@@ -212,15 +288,12 @@ no variables
     | tf.compat.v1.get_variable(name, shape) => tf.zeros(shape)
     there is no variable in your graph. Numbers alone find nothing: `tf.compat.v1.get_variable`
     names a variable, and the server knows it by that name.
-unnamed
+other names
     | tf.compat.v1.get_variable(name, shape) => tf.Variable(tf.zeros(shape))
-    ? there are Variable
+    no variable of your graph is called `{name}`; there are {named}.
 a graph of its own
     | with tf.compat.v1.container => with tf.Graph().as_default(), tf.compat.v1.container
     ? not in the default graph
-a scope
-    | v1.container(container) => v1.variable_scope(container)
-    ? `weights`; there are spring/weights
 a fixed container
     | v1.container(container) => v1.container("spring")
     you looked into the container {used}. Which one it is your function is told: use the argument
@@ -259,10 +332,7 @@ EXERCISE = Exercise(
     cases=cases,
     drive=looks_for_a_model,
     claim=claim,
-    mistakes=(
-        Mistake("other names", _other_name),
-        Mistake("another graph", _other_graph, unfinished=True),
-    ),
+    mistakes=(Mistake("another graph", _OTHER_GRAPH, unfinished=True),),
     numbers=numbers,
     compared=compared,
     praise=praise,

@@ -13,9 +13,17 @@ import numpy as np
 from helpers.algorithms.devices.device_graphs import log_then_assign as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe
-from helpers.exercises.drives.devices import logs_and_assigns
+from helpers.exercises.drives.built import Built
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.tf import settings
+from helpers.exercises.drives.tf_given import as_bytes, definition_of, flat, named, shared_name
+from helpers.exercises.drives.values import plain
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
+
+Graph = dict[str, tuple[str, list[str]]]  # by name: an op's kind, and what it waits for
+SIZE, PRODUCTS = 96, 6  # what a log does before it writes
+LINES = 1000  # that a log can hold
 
 
 def cases(seed: int) -> list[Case]:
@@ -28,14 +36,6 @@ def cases(seed: int) -> list[Case]:
     start, *values = numbers
     name = f"For a weight of {start:g} and {count(len(values), 'run')}"
     return [Case(name, ((start, values),), facts={"log": numbers[:-1]})]
-
-
-Graph = dict[str, tuple[str, list[str]]]
-
-
-def _graph(seen: Observation) -> Graph:
-    """The graph by name: the kind of each op and what it waits for."""
-    return {name: (kind, list(inputs)) for name, kind, inputs in seen.values[0]["nodes"]}
 
 
 def _before(graph: Graph, name: str) -> set[str]:
@@ -66,11 +66,11 @@ def claim(case: Case, seen: Observation) -> Iterator[str]:
     answer, want = seen.values[0], case.facts["log"]
     if not answer["run"]:
         yield f"your function gave a {answer['kind']}; return one op."
-    if list(answer["weight"]) != list(case.args[0][1]):
-        yield f"the weight was {describe(list(answer['weight']))} after the runs."
-    if list(answer["log"]) != list(want):
-        yield f"the log holds {describe(list(answer['log']))}, not {describe(want)}."
-    graph = _graph(seen)
+    if answer["weight"] != case.args[0][1]:
+        yield f"the weight was {describe(answer['weight'])} after the runs."
+    if answer["log"] != want:
+        yield f"the log holds {describe(answer['log'])}, not {describe(want)}."
+    graph = answer["nodes"]
     for name in _assigns(graph, _before(graph, answer["run"])):
         if not _before(graph, name) & set(answer["logs"]):
             yield f"`{name}` does not wait for the log."
@@ -78,7 +78,7 @@ def claim(case: Case, seen: Observation) -> Iterator[str]:
 
 def compared(case: Case, seen: Observation) -> str:
     """The first thing that is not as asked, by what runs and what waits for what."""
-    answer, graph = seen.values[0], _graph(seen)
+    answer, graph = seen.values[0], seen.values[0]["nodes"]
     ran = _before(graph, answer["run"])
     logs, assigns = ran & set(answer["logs"]), _assigns(graph, ran)
     if not answer["run"] or not answer["logs"]:
@@ -103,16 +103,98 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What was given, and what was written to the log."""
     if seen.trouble:
         return {}
-    return {"kind": seen.values[0]["kind"], "log": describe(list(seen.values[0].get("log", ())))}
+    return {"kind": seen.values[0]["kind"], "log": describe(seen.values[0].get("log", []))}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    log = list(seen[0].values[0]["log"])
+    log = seen[0].values[0]["log"]
     return (
         f"Passed: over {count(len(log), 'run')} the log holds {describe(log)}, and in the graph "
         "every assignment waits for it."
     )
+
+
+def _builds_a_log(fn: Function, case: Case) -> Observation:
+    """Build `fn(weight, value, log)` in a graph: that graph, and the name of the op that was given.
+
+    The case's argument is the weight at the start.
+    """
+    if trouble := wrong_signature(fn, 3):
+        return trouble
+    import tensorflow as tf
+
+    v1, start = tf.compat.v1, float(case.args[0][0])
+    try:
+        with tf.Graph().as_default() as graph:
+            weight = v1.get_variable("weight", initializer=start, use_resource=True)
+            value = v1.placeholder(tf.float32, (), name="value")
+            matrix = v1.placeholder(tf.float32, (SIZE, SIZE), name="matrix")
+            lines = v1.FIFOQueue(LINES, tf.float32, shapes=[()], shared_name="lines", name="lines")
+
+            def log(tensor: Any) -> Any:
+                product = matrix
+                for _ in range(PRODUCTS):
+                    product = tf.matmul(product, matrix)
+                return lines.enqueue(tf.convert_to_tensor(tensor) + 0.0 * product[0, 0])
+
+            given = fn(weight, value, log)
+        run = getattr(given, "op", given)  # a tensor's, or an assignment's
+    except Exception as error:
+        return failed(error, fn)
+    name = run.name if isinstance(run, tf.Operation) else ""
+    built = {"kind": type(given).__name__, "run": name, "graph": as_bytes(graph)}
+    return Observation(values=[built])
+
+
+def _looks_at_the_log(case: Case, built: Any) -> Observation:
+    """Run what was built, once for each value.
+
+    The case's arguments: the weight at the start and the values. `values[0]` is {"kind": what was
+    given, "nodes": the Graph, in the order in which its ops were made, "run": the name of the op
+    that was given, "logs": the names of the ops that write, "log": what was written, "weight":
+    after each run}.
+    """
+    definition = definition_of(built["graph"])
+    nodes = flat(definition)
+    own = {n.name for n in definition.node if n.op == "FIFOQueueV2" and shared_name(n) == "lines"}
+    writes = [n for n in nodes if n.op in ("QueueEnqueueV2", "QueueEnqueueManyV2")]
+    seen: dict[str, Any] = {
+        "kind": str(built["kind"]),
+        "nodes": {n.name: (n.op, [each.lstrip("^") for each in n.needs]) for n in nodes},
+        "run": "",
+        "logs": [n.name for n in writes if not own.isdisjoint(n.needs)],
+    }
+    if run := str(built["run"]):
+        seen["run"] = named(definition, run).name
+        seen |= _runs(definition, seen["run"], *case.args[0])
+    return Observation(values=[plain(seen)])
+
+
+logs_and_assigns = Built(_builds_a_log, _looks_at_the_log, told=1)
+
+
+def _runs(definition: Any, run: str, start: float, values: Any) -> dict[str, Any]:
+    """Run the op once for each value; the weight and the log are looked at by ops made here."""
+    import tensorflow as tf
+
+    raw, v1 = tf.raw_ops, tf.compat.v1
+    written, after = list[float](), list[float]()
+    with tf.Graph().as_default() as graph:
+        tf.graph_util.import_graph_def(definition, name="built")
+        weight = raw.VarHandleOp(dtype=tf.float32, shape=(), shared_name="weight")
+        lines = v1.FIFOQueue(LINES, tf.float32, shapes=[()], shared_name="lines")
+        init = raw.AssignVariableOp(resource=weight, value=tf.constant(start, tf.float32))
+        read = raw.ReadVariableOp(resource=weight, dtype=tf.float32)
+        drain = lines.dequeue_many(lines.size())
+    eye = np.eye(SIZE, dtype=np.float32)
+    with v1.Session(graph=graph, config=settings(1)) as session:
+        session.run(init)
+        for each in values:
+            session.run(f"built/{run}", {"built/value:0": each, "built/matrix:0": eye})
+            after.append(float(session.run(read)))
+            written += [float(one) for one in session.run(drain)]
+    return {"log": written, "weight": after}
 
 
 WRONG = """

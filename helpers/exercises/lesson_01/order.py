@@ -5,7 +5,7 @@ Branches are (work, result) in MiB. The claim: each is there once, and no order 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -32,17 +32,18 @@ def peak_of(branches: Sequence[tuple[int, int]], order: Sequence[int]) -> int:
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: the lesson's five branches, then 1, 2 and 4; else others."""
-    random = rng(seed, "01.3")
-    if not seed:
-        shown = [SHOWN, [(5, 5)], [(4, 3), (9, 1)], _telling(random, 4)]
-        return [_case(branches) for branches in (*shown, TWINS)]
-    others = [_telling(random, n) for n in (6, 5, 8)]
-    return [_case(branches) for branches in (*others, [(7, 2)], TWINS)]
+    random, made = rng(seed, "01.3"), []
+    drawn = [_telling(random, size) for size in ((6, 5, 8) if seed else (4,))]
+    given = [*drawn, [(7, 2)]] if seed else [SHOWN, [(5, 5)], [(4, 3), (9, 1)], *drawn]
+    for branches in (*given, TWINS):
+        shown = ", ".join(map(str, branches))
+        name = f"For the branches {shown}" if len(branches) < 6 else f"For {len(branches)} branches"
+        made.append(Case(name, ((branches,),), facts={"best": _best(branches)}))
+    return made
 
 
 def _telling(random: np.random.Generator, size: int) -> Branches:
     """Branches whose wrong orders are all different, each with a higher peak than the best."""
-    branches = SHOWN
     for _ in range(20_000):
         work = random.choice(np.arange(5, 64), size, replace=False)
         drawn = [(int(w), int(random.integers(1, w))) for w in work]
@@ -52,18 +53,12 @@ def _telling(random: np.random.Generator, size: int) -> Branches:
         told_apart = len({tuple(order) for order in orders}) == len(orders)
         if told_apart and min(peak_of(drawn, order) for order in orders) > _best(drawn):
             return drawn
-    return branches
+    return SHOWN
 
 
 def _best(branches: Branches) -> int:
     """The least peak of all orders: who gives back most goes first."""
     return peak_of(branches, reference(branches))
-
-
-def _case(branches: Branches) -> Case:
-    shown = ", ".join(f"({work}, {result})" for work, result in branches)
-    name = f"For the branches {shown}" if len(branches) < 6 else f"For {len(branches)} branches"
-    return Case(name, ((branches,),), facts={"best": _best(branches)})
 
 
 def _given(seen: Observation) -> list[float | None]:
@@ -79,17 +74,14 @@ def _order(case: Case, seen: Observation) -> list[int] | None:
     return [int(each) for each in found if each is not None]
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str]:
     """Each branch once, and the least peak."""
-    order, branches = _order(case, seen), case.args[0][0]
+    order, branches, best = _order(case, seen), case.args[0][0], case.facts["best"]
     if order is None:
-        said = describe(seen.values[0])
-        last = len(branches) - 1
-        return f"{case.name}, {said} is not an order: each number from 0 to {last} once."
-    got, best = peak_of(branches, order), case.facts["best"]
-    if got == best:
-        return None
-    return f"your order {order} needs {got} MiB at its peak; {best} MiB are enough."
+        once = f"each number from 0 to {len(branches) - 1} once"
+        yield f"{case.name}, {describe(seen.values[0])} is not an order: {once}."
+    elif (got := peak_of(branches, order)) != best:
+        yield f"your order {order} needs {got} MiB at its peak; {best} MiB are enough."
 
 
 def compared(case: Case, seen: Observation) -> Any:

@@ -38,21 +38,22 @@ SHOWN: tuple[Op, ...] = (
 )
 # Its variable's pin is a device that is there and that the variable cannot be on, but the op can.
 _USES_TEXT: Op = ("use_text", "CPU:0", BOTH, "text_on_gpu")
-MACHINES = (["CPU:0", "CPU:1", "GPU:0"], ["CPU:0", "CPU:1", "CPU:2"])
 
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: the lesson's ops, on a machine with a GPU and without; else other ops as well."""
-    random = rng(seed, "01.2")
-    made = []
-    for devices in MACHINES:
+    random, made = rng(seed, "01.2"), []
+    for third in ("GPU:0", "CPU:2"):
+        devices = ["CPU:0", "CPU:1", third]
         for soft in (False, True):
-            gpu = [_USES_TEXT] if "GPU:0" in devices else []
-            ops = [*SHOWN, *gpu]
+            ops = list(SHOWN)
             if seed:
                 ops = _others(random, devices) + [ops[i] for i in random.permutation([0, 1, 4, 5])]
-                ops += [SHOWN[i] for i in (6, 7, 8, 9, 2, 3, 10, 11)] + gpu
-            made.append(_case(ops, devices, soft))
+                ops += [SHOWN[i] for i in (6, 7, 8, 9, 2, 3, 10, 11)]
+            ops += [_USES_TEXT] if third == "GPU:0" else []
+            name = f"On {', '.join(devices)} {'with' if soft else 'without'} soft placement"
+            facts = {"want": reference(ops, devices, soft)}
+            made.append(Case(name, ((ops, devices, soft),), facts=facts))
     return made
 
 
@@ -68,18 +69,12 @@ def _others(random: np.random.Generator, devices: list[str]) -> list[Op]:
     return ops
 
 
-def _case(ops: list[Op], devices: list[str], soft: bool) -> Case:
-    name = f"On {', '.join(devices)} {'with' if soft else 'without'} soft placement"
-    return Case(name, ((ops, devices, soft),), facts={"want": reference(ops, devices, soft)})
-
-
-def _first(case: Case, seen: Observation) -> tuple[Op, Any, str | None] | None:
-    """The first op that is not where it should be, where it is, where it should be."""
-    (answer,) = seen.values
+def _first(case: Case, seen: Observation) -> tuple[Op, Any] | None:
+    """The first op that is not where it should be, and where it is."""
     for op in case.args[0][0]:
-        got, want = answer[op[0]], case.facts["want"][op[0]]
-        if got != want or type(got) not in (str, type(None)):
-            return op, got, want
+        got = seen.values[0][op[0]]
+        if got != case.facts["want"][op[0]] or type(got) not in (str, type(None)):
+            return op, got
     return None
 
 
@@ -97,19 +92,16 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     for op in case.args[0][0]:
         if op[0] not in answer:
             yield f"`{op[0]}` is missing in the dictionary."
-    yield _not_asked(case, seen)
-    found = _first(case, seen)
-    if found is not None:
-        op, got, want = found
+    yield from _not_asked(case, seen)
+    if found := _first(case, seen):
+        op, got = found
         told = describe(got) or "an empty text"
-        yield f"{_named(op)} goes to {describe(want)}; you gave {told}."
+        yield f"{_named(op)} goes to {describe(case.facts['want'][op[0]])}; you gave {told}."
 
 
-def _not_asked(case: Case, seen: Observation) -> str | None:
-    more = sorted(set(seen.values[0]) - {op[0] for op in case.args[0][0]})
-    if not more:
-        return None
-    return f"the dictionary has `{more[0]}`, which is no op of this call: make it anew."
+def _not_asked(case: Case, seen: Observation) -> Iterator[str]:
+    for name in sorted(set(seen.values[0]) - {op[0] for op in case.args[0][0]}):
+        yield f"the dictionary has `{name}`, which is no op of this call: make it anew."
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -121,21 +113,15 @@ def compared(case: Case, seen: Observation) -> Any:
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """The same in words, and what its variable is pinned on."""
-    ops, want = case.args[0][0], case.facts["want"]
-    first = compared(case, seen)
-    if len(first) == 1:
-        return {"missing": first[0]}
-    name, got = first
-    op, device = next(op for op in ops if op[0] == name), want[name]
+    name, *rest = compared(case, seen)
+    if not rest:
+        return {"missing": name}
+    op = next(op for op in case.args[0][0] if op[0] == name)
+    device = case.facts["want"][name]
+    told = {"op": _named(op), "got": describe(rest[0]), "want": device, "variable": op[3]}
     soft = f"Soft placement takes the first device with a kernel, {device}."
-    return {
-        "op": _named(op),
-        "got": describe(got),
-        "want": device,
-        "variable": op[3],
-        "goes": f"goes to {device}" if device else "is refused (None)",
-        "instead": soft if device else "It cannot be placed: give None.",
-    }
+    told["instead"] = soft if device else "It cannot be placed: give None."
+    return {**told, "goes": f"goes to {device}" if device else "is refused (None)"}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:

@@ -5,14 +5,14 @@ The claim: exactly what a step of torch holds, tensor by tensor, in bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from helpers.algorithms.devices.device_memory import step_memory as reference
 from helpers.exercises.common import rng
-from helpers.exercises.compare import count, describe, number
-from helpers.exercises.drives.devices import counts_a_step
+from helpers.exercises.compare import agree, count, describe, number
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.values import Remote, plain
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -21,33 +21,21 @@ ITEMS = ("parameters", "gradients", "optimizer state", "activations")
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: the lesson's network with Adam, then one layer, then two; else other networks."""
-    random = rng(seed, "01.1")
-    shapes: list[tuple[tuple[int, ...], int, int]] = [
-        ((64, 512, 512, 10), 100, 2),
-        ((10, 3), 1, 0),
-        ((5, 7, 2), 4, 1),
-    ]
+    random, made = rng(seed, "01.1"), []
+    shapes = [([64, 512, 512, 10], 100, 2), ([10, 3], 1, 0), ([5, 7, 2], 4, 1)]
     if seed:
         shapes = []
         for layers, slots in ((3, 2), (1, 0), (2, 1), (5, 3)):
             widths = [int(w) for w in random.integers(3, 700, layers + 1)]
             if layers == 3:
                 widths[2] = widths[1]
-            shapes.append((tuple(widths), int(random.integers(2, 3000)), slots))
-    return [_case(*shape) for shape in shapes]
-
-
-def _case(widths: tuple[int, ...], batch: int, slots: int) -> Case:
-    parameters = 4 * _numbers_in(widths)
-    want = (parameters, parameters, slots * parameters, 4 * batch * sum(widths[:-1]))
-    shape = "–".join(map(str, widths))
-    name = f"For widths {shape}, {count(batch, 'row')} and {count(slots, 'slot')}"
-    return Case(name, ((list(widths), batch, slots),), facts={"want": want})
-
-
-def _numbers_in(widths: Sequence[int]) -> int:
-    """Weights and biases of all layers."""
-    return sum((inside + 1) * out for inside, out in pairwise(widths))
+            shapes.append((widths, int(random.integers(2, 3000)), slots))
+    for widths, batch, slots in shapes:
+        shape = "–".join(map(str, widths))
+        name = f"For widths {shape}, {count(batch, 'row')} and {count(slots, 'slot')}"
+        facts = {"want": reference(widths, batch, slots)}
+        made.append(Case(name, ((widths, batch, slots),), facts=facts))
+    return made
 
 
 def _first(case: Case, seen: Observation) -> tuple[int, float] | None:
@@ -63,25 +51,22 @@ def _first(case: Case, seen: Observation) -> tuple[int, float] | None:
     return None
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str]:
     """All four, to the byte."""
-    found = _first(case, seen)
-    if found is None:
-        return _changed(case, seen)
-    item, got = found
-    want = case.facts["want"][item]
-    return f"you gave {got:,.10g} bytes of {ITEMS[item]}; there are {want:,}."
+    if found := _first(case, seen):
+        want = case.facts["want"][found[0]]
+        yield f"you gave {numbers(case, seen)['got']}; there are {want:,}."
+    yield from _changed(case, seen)
 
 
-def _changed(case: Case, seen: Observation) -> str | None:
+def _changed(case: Case, seen: Observation) -> Iterator[str]:
     """Where the list that was given is another one afterwards."""
-    if seen.values[0]["widths"] == case.args[0][0]:
-        return None
-    now = describe(seen.values[0]["widths"])
-    return (
-        f"your function changes the list `widths` that it is given: it is {now} afterwards, and "
-        "whoever called still needs it. Slice or copy."
-    )
+    now = seen.values[0]["widths"]
+    if now != case.args[0][0]:
+        yield (
+            f"your function changes the list `widths` that it is given: it is {describe(now)} "
+            "afterwards, and whoever called still needs it. Slice or copy."
+        )
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -96,22 +81,19 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     return {"got": f"{got:,.10g} bytes of {ITEMS[item]}"}
 
 
-def _not_four(case: Case, seen: Observation) -> str | None:
+def _not_four(case: Case, seen: Observation) -> Iterator[str]:
     value = seen.values[0]["given"]
-    if type(value) in (list, tuple) and len(value) == 4:
-        return None
-    return (
-        f"your function gave {describe(value)}; return four numbers of bytes: parameters, "
-        "gradients, optimizer state and activations."
-    )
+    if type(value) not in (list, tuple) or len(value) != 4:
+        yield (
+            f"your function gave {describe(value)}; return four numbers of bytes: parameters, "
+            "gradients, optimizer state and activations."
+        )
 
 
-def _not_bytes(case: Case, seen: Observation) -> str | None:
-    found = _first(case, seen)
-    if found is None or 4 * found[1] != case.facts["want"][found[0]]:
-        return None
-    what = f"{found[1]:,.10g} numbers of {ITEMS[found[0]]}"
-    return f"you gave {what}. A float32 takes 4 bytes."
+def _not_bytes(case: Case, seen: Observation) -> Iterator[str]:
+    item, got = _first(case, seen) or (0, 0)
+    if 4 * got == case.facts["want"][item]:
+        yield f"you gave {got:,.10g} numbers of {ITEMS[item]}. A float32 takes 4 bytes."
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -124,13 +106,21 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-_BIASES_TOO = (
-    "you gave {got}: the weights' alone. A bias is trained as well: it has a gradient, and its "
-    "slots."
-)
-_A_SLOT = (
-    "you gave {got}: `slots` is how many numbers it keeps for each parameter, not for all of them."
-)
+def counts_a_step(fn: Function, case: Case) -> Observation:
+    """Call `fn(widths, batch, slots)`; `values[0]` is {"given", "widths": as it left them}."""
+    if trouble := wrong_signature(fn, 3):
+        return trouble
+    widths, batch, slots = case.args[0]
+    mine = list(widths)
+    try:
+        given = plain(fn(mine, batch, slots))
+        if isinstance(fn, Remote) and not agree(given, plain(fn(mine, batch, slots))):
+            mine = []  # what has become of the list shows in the second call alone
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[plain({"given": given, "widths": mine})])
+
+
 WRONG = """
 the sum
     | parameters, parameters, slots * parameters, activations
@@ -144,28 +134,19 @@ not bytes
     ? A float32 takes 4 bytes
 slots alone
     | slots * parameters => FLOAT32 * slots
-    ! a_slot
-slots alone, not in bytes
-    | slots * parameters => slots
-    ! a_slot
+    you gave {got}: `slots` is how many numbers it keeps for each parameter, not for all of them.
 no bias
     | return parameters => return parameters - FLOAT32 * sum(widths[1:])
     you gave {got}: that is the weights alone. Each layer has a bias as well, a number an output.
-no bias's gradient
-    | return parameters, parameters => return parameters, parameters - FLOAT32 * sum(widths[1:])
-    ! biases_too
 no bias's slots
     | slots * parameters => slots * (parameters - FLOAT32 * sum(widths[1:]))
-    ! biases_too
+    you gave {got}: the weights' alone. A bias is trained as well: it has a gradient, and its slots.
 a bias a layer
     | return parameters => return parameters - FLOAT32 * sum(out - 1 for out in widths[1:])
     you gave {got}: a bias is for each output.
 float64
     | FLOAT32 *=> 8
     you gave {got}: a float32 takes 4 bytes, not 8.
-bias of the input
-    | return parameters => return parameters + FLOAT32 * (widths[0] - widths[-1])
-    you gave {got}: a bias is for an output.
 a gradient a row
     | return parameters, parameters => return parameters, batch * parameters
     you gave {got}: the gradient of a batch is one sum over its rows, as large as the parameters,
@@ -223,6 +204,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=wrong_answers("01.1", WRONG, reference, a_slot=_A_SLOT, biases_too=_BIASES_TOO),
+    wrong=wrong_answers("01.1", WRONG, reference),
     ranked=False,
 )

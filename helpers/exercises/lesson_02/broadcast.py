@@ -12,7 +12,7 @@ import numpy as np
 
 from helpers.algorithms.messages.collectives import broadcast_tree as reference
 from helpers.exercises.common import after, compared_in_place, rng, self_hint, sends_to_itself
-from helpers.exercises.compare import close, count, worlds
+from helpers.exercises.compare import close, count
 from helpers.exercises.drives.ranks import in_place
 from helpers.exercises.drives.requests import not_waited
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
@@ -24,10 +24,10 @@ _LATENCY, _BANDWIDTH = 50e-6, 1e7
 def cases(seed: int) -> list[Case]:
     """Seed 0: 5, 1, 2, 3 and 8 ranks, from rank 0 and from others; else also larger worlds."""
     random, made = rng(seed, "02.2"), []
-    worlds_here = [(5, 0), (1, 0), (2, 1), (3, 1), (8, 0), (5, 3)]
+    worlds = [(5, 0), (1, 0), (2, 1), (3, 1), (8, 0), (5, 3)]
     if seed:
-        worlds_here = [(n, int(random.integers(n))) for n in (1, 2, 3, 5, 7, 8, 12)]
-    for ranks, root in worlds_here:
+        worlds = [(n, int(random.integers(n))) for n in (1, 2, 3, 5, 7, 8, 12)]
+    for ranks, root in worlds:
         length = int(random.integers(1, 90)) if seed else 64
         held = random.standard_normal((ranks, length)).astype(np.float32)
         name = f"On {count(ranks, 'rank')}, from rank {root}"
@@ -72,32 +72,25 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name, counted in places from the root."""
     n, root = case.ranks, case.facts["root"]
-    rank = min(seen.waiting, default=0)
+    rank, first = min(seen.waiting, default=0), next((r for r in range(n) if r != root), root)
     last = 1 << max(rounds(n) - 1, 0)  # how far the messages of the last round go
-    return {
-        "n": n,
-        "others": n - 1,
-        "rounds": rounds(n),
-        "first": next((r for r in range(n) if r != root), root),
-        "waits": f"rank {rank} {seen.waiting.get(rank)}",
-        "other": -root % n,
-        "beyond": (rank - root) % n + last,
-    }
+    waits = {"waits": f"rank {rank} {seen.waiting.get(rank)}", "beyond": (rank - root) % n + last}
+    world = {"n": n, "others": n - 1, "rounds": rounds(n), "other": -root % n, "first": first}
+    return {**world, **waits}
 
 
-def _no_partner(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or "the ranks are 0 to" not in seen.text:
-        return None
+def _no_partner(case: Case, seen: Observation) -> Iterator[str]:
     why = (
         "where N is no power of two, some partners of the last round are missing. Ask whether "
         "place + distance < N."
     )
-    if case.ranks & (case.ranks - 1) == 0:
+    if case.ranks == 2 ** rounds(case.ranks):
         why = (
             "from a root in the middle, ranks are counted round the circle. Take the partner's "
             "number `% N`."
         )
-    return f"rank {seen.rank} asks for a rank that does not exist: {why}"
+    if seen.trouble == "failed" and "the ranks are 0 to" in seen.text:
+        yield f"rank {seen.rank} asks for a rank that does not exist: {why}"
 
 
 def _all_wait(case: Case, seen: Observation) -> Iterator[str]:
@@ -109,44 +102,31 @@ def _all_wait(case: Case, seen: Observation) -> Iterator[str]:
             )
 
 
-def _place_for_rank(case: Case, seen: Observation) -> str | None:
+def _place_for_rank(case: Case, seen: Observation) -> Iterator[str]:
     """A message to oneself in a tree that does not begin at rank 0."""
     rank, root = sends_to_itself(case, seen), case.facts["root"]
-    if rank is None or root == 0:
-        return None
-    return (
-        f"rank {rank} sends to itself, or waits for a message of its own: a place in the tree was "
-        f"taken for a rank. Place p is rank (p + {root}) % {case.ranks}."
-    )
-
-
-def naive(comm: Any, tensor: Any, root: int) -> None:
-    if comm.rank != root:
-        comm.recv(root, into=tensor)
-        return
-    for other in range(comm.size):
-        if other != root:
-            comm.send(tensor, other)
-
-
-def chain(comm: Any, tensor: Any, root: int) -> None:
-    place = (comm.rank - root) % comm.size
-    if place > 0:
-        comm.recv((comm.rank - 1) % comm.size, into=tensor)
-    if place < comm.size - 1:
-        comm.send(tensor, (comm.rank + 1) % comm.size)
+    if rank is not None and root != 0:
+        yield (
+            f"rank {rank} sends to itself, or waits for a message of its own: a place in the tree "
+            f"was taken for a rank. Place p is rank (p + {root}) % {case.ranks}."
+        )
 
 
 WRONG = """
 the root sends to everybody
-    = naive
+    | place < have and place + have < comm.size => place == 0
+    | have <= place < 2 * have => place == have
+    | have *= 2 => have += 1
     every rank has the tensor, but the root sent all {others} messages itself; ⌈log₂ {n}⌉ =
     {rounds} are its part. Let those that have the tensor send it on.
 hand to hand along a chain
-    = chain
-    every rank has the tensor, but it went hand to hand through {others} rounds instead of
-    {rounds}: whoever has it sends again in the next round, so the number of ranks that have it
-    doubles.
+    | place < have and place + have < comm.size => place == have - 1
+    | comm.rank + have => comm.rank + 1
+    | have <= place < 2 * have => place == have
+    | comm.rank - have => comm.rank - 1
+    | have *= 2 => have += 1
+    every rank has the tensor, but it went hand to hand through {others} rounds instead of {rounds}:
+    whoever has it sends again in the next round, so the number of ranks that have it doubles.
 ignores the root
     | flat = flat_view(tensor) => flat, root = flat_view(tensor), 0
     every rank ended with rank 0's tensor. Count places from the root: place = (rank − root) % N,
@@ -214,11 +194,11 @@ EXERCISE = Exercise(
     ),
     numbers=numbers,
     compared=compared_in_place,
-    praise=lambda cases, seen: (
-        f"Passed on {worlds(cases)}, from any root; on 8 ranks it took 3 rounds and the root sent "
-        "3 messages."
+    praise=(
+        "Passed on {worlds}, from any root; on 8 ranks it took 3 rounds and the root sent 3 "
+        "messages."
     ),
     reference=reference,
-    wrong=wrong_answers("02.2", WRONG, reference, naive, chain),
+    wrong=wrong_answers("02.2", WRONG, reference),
     figure=0,
 )

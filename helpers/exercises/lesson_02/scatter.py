@@ -11,35 +11,33 @@ from typing import Any
 import numpy as np
 
 from helpers.exercises.common import WORLDS, rng, self_hint
-from helpers.exercises.compare import close, count, describe, is_array, listing, times, worlds
+from helpers.exercises.compare import close, count, describe, is_array, listing, times
 from helpers.exercises.drives.arguments import left_alone, returned
 from helpers.exercises.drives.requests import not_waited
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
-
-_ROWS = {1: 4, 2: 4, 3: 5, 5: 7}
-_WIDTH = 8
 
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: 3, 1, 2 and 5 ranks; other seeds also have fewer rows than ranks."""
     random, made = rng(seed, "02.1"), []
     for ranks in WORLDS:
-        rows = _ROWS[ranks]
+        rows, width = {1: 4, 2: 4, 3: 5, 5: 7}[ranks], 8
         if seed:  # a remainder of 2 or more tells the ways to cut apart
             rest = int(random.integers(2, ranks)) if ranks > 2 else 1
             rows = ranks * int(random.integers(0, 4)) + rest
-        width = int(random.integers(1, 12)) if seed else _WIDTH
+            width = int(random.integers(1, 12))
         batch = random.standard_normal((rows, width)).astype(np.float32)
         args = tuple((batch if r == 0 else None, rows, width) for r in range(ranks))
         name = f"On {count(ranks, 'rank')} with {count(rows, 'row')}"
-        made.append(Case(name, args, ranks, {"bandwidth": 1e6}, {"batch": batch, "rows": rows}))
+        made.append(Case(name, args, ranks, {"bandwidth": 1e6}, {"batch": batch}))
     return made
 
 
-def bounds(rows: int, ranks: int) -> list[tuple[int, int]]:
+def bounds(case: Case) -> list[tuple[int, int]]:
     """First and last row (exclusive) of each rank."""
-    return [(r * rows // ranks, (r + 1) * rows // ranks) for r in range(ranks)]
+    rows, n = len(case.facts["batch"]), case.ranks
+    return [(r * rows // n, (r + 1) * rows // n) for r in range(n)]
 
 
 def _values(case: Case, seen: Observation) -> list[Any]:
@@ -48,15 +46,15 @@ def _values(case: Case, seen: Observation) -> list[Any]:
 
 
 def _needed(case: Case) -> int:
-    batch = case.facts["batch"]
-    return int(batch.nbytes - batch[: bounds(case.facts["rows"], case.ranks)[0][1]].nbytes)
+    """Bytes of all slices but rank 0's."""
+    return int(case.facts["batch"][bounds(case)[0][1] :].nbytes)
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Every rank has its slice; rank 0 sent the others' rows once, the others sent nothing."""
-    for rank, (low, high) in enumerate(bounds(case.facts["rows"], case.ranks)):
-        want, got = case.facts["batch"][low:high], returned(seen.values[rank])
-        if not close(got, want, 0.0):
+    for rank, (low, high) in enumerate(bounds(case)):
+        got = returned(seen.values[rank])
+        if not close(got, case.facts["batch"][low:high], 0.0):
             wanted = f"{count(high - low, 'row')}, from row {low} on"
             yield f"rank {rank} returned {describe(got)}; it should get {wanted}."
     needed, sent = _needed(case), sum(seen.bytes)
@@ -80,22 +78,16 @@ def more_messages(case: Case, seen: Observation) -> Iterator[str]:
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: how the rows were cut, and what rank 0 sent."""
-    rows, n = case.facts["rows"], case.ranks
+    rows, n = len(case.facts["batch"]), case.ranks
     sizes = [len(v) if is_array(v) and v.ndim else 0 for v in _values(case, seen)]
-    wanted = [high - low for low, high in bounds(rows, n)]
-    lost = range(n * (rows // n), rows)
+    wanted = [high - low for low, high in bounds(case)]
+    first = {"first_got": count(sizes[0], "row"), "first_wanted": wanted[0]}
+    last = {"last": n - 1, "last_got": count(sizes[-1], "row"), "last_wanted": wanted[-1]}
+    rest = range(n * (rows // n), rows)
+    lost = f"{'Row' if len(rest) == 1 else 'Rows'} {listing(rest)}"
     sent, needed = seen.bytes[0], _needed(case)
-    return {
-        "last": n - 1,
-        "last_got": count(sizes[-1], "row"),
-        "last_wanted": wanted[-1],
-        "first_got": count(sizes[0], "row"),
-        "first_wanted": wanted[0],
-        "lost": f"{'Row' if len(lost) == 1 else 'Rows'} {listing(lost)}",
-        "times": times(sent, needed) if needed else "",
-        "sent": sent,
-        "needed": needed,
-    }
+    more = {"sent": sent, "needed": needed, "times": times(sent, needed) if needed else ""}
+    return {**first, **last, **more, "lost": lost}
 
 
 def _wrong_source(case: Case, seen: Observation) -> Iterator[str]:
@@ -112,19 +104,6 @@ def reference(comm: Any, batch: Any, rows: int, width: int) -> Any:
     for rank in range(1, comm.size):
         comm.send(batch[cuts[rank] : cuts[rank + 1]], rank)
     return batch[: cuts[1]]
-
-
-def row_by_row(comm: Any, batch: Any, rows: int, width: int) -> Any:
-    import torch
-
-    cuts = bounds(rows, comm.size)
-    low, high = cuts[comm.rank]
-    if comm.rank != 0:
-        return torch.stack([comm.recv(0) for _ in range(low, high)] or [torch.empty(0)])
-    for rank in range(1, comm.size):
-        for row in range(*cuts[rank]):
-            comm.send(batch[row], rank)
-    return batch[low:high]
 
 
 WRONG = """
@@ -156,7 +135,10 @@ rank 0 returns the whole batch
     | return batch[: cuts[1]] => return batch
     rank 0 returned the whole batch; it should return its own slice.
 row by row
-    = row_by_row
+    | return comm.recv(0) => import torch; mine = range(cuts[comm.rank], cuts[comm.rank + 1]);
+        return torch.stack([comm.recv(0) for _ in mine] or [torch.empty(0)])
+    | comm.send(batch[cuts[rank] : cuts[rank + 1]], rank)
+        => [comm.send(row, rank) for row in batch[cuts[rank] : cuts[rank + 1]]]
     ! more_messages
 never waits
     | comm.send( => comm.isend(
@@ -190,8 +172,8 @@ EXERCISE = Exercise(
     ),
     numbers=numbers,
     compared=_values,
-    praise=lambda cases, seen: f"Passed on {worlds(cases)}; rank 0 sent exactly what it had to.",
+    praise="Passed on {worlds}; rank 0 sent exactly what it had to.",
     reference=reference,
-    wrong=wrong_answers("02.1", WRONG, reference, row_by_row, more_messages),
+    wrong=wrong_answers("02.1", WRONG, reference, more_messages),
     figure=0,
 )

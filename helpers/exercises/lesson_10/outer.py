@@ -10,12 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import torch
+from torch import Tensor
+
+from helpers.algorithms.servers import server_optimizers
 from helpers.algorithms.servers.diloco import DiLoCo as reference
-from helpers.algorithms.servers.rule import Rule
+from helpers.algorithms.servers.rule import Decision, Rule
 from helpers.algorithms.servers.update_rules import Averaging
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import count, describe
-from helpers.exercises.drives.outer import outer_turns
+from helpers.exercises.drives.calling import Function, failed, inside, wrong_signature
+from helpers.exercises.drives.values import plain, tensors
 from helpers.exercises.nine_digits import instead, near
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
@@ -27,30 +32,23 @@ def cases(seed: int) -> list[Case]:
     random, made = rng(seed, "10.5"), []
     few, most, fall, adam = random.uniform(0.3, 0.9, 4).round(2).tolist() if seed else [0.7] * 4
     first, second = random.uniform(0.3, 0.9, 2).round(2).tolist() if seed else [0.9, 0.9]
-    outers: list[tuple[int, tuple[str, dict[str, Any]]]] = [
-        (3, ("Sgd", {"rate": few, "momentum": first, "nesterov": True})),
-        (1, ("Sgd", {"rate": few, "momentum": second})),
-        (2, ("Sgd", {"rate": most})),
-        (5, ("Sgd", {"rate": 1.0})),
-        (3, ("Sgd", {"rate": fall, "momentum": second, "updates": 6})),
-        (2, ("AdamW", {"rate": round(adam / 10, 3)})),
+    outers = [
+        (3, f"Sgd({few}, momentum={first}, nesterov=True)"),
+        (1, f"Sgd({few}, momentum={second})"),
+        (2, f"Sgd({most})"),
+        (5, "Sgd(1.0)"),
+        (3, f"Sgd(cosine({fall}, 6), momentum={second})"),
+        (2, f"AdamW({round(adam / 10, 3)})"),
     ]
     for workers, outer in outers:
         weights, goals = random.standard_normal(3), random.standard_normal((workers, 3))
         goals += [2.0, -2.0, 1.0]  # some weights go up and some down
         order = [int(w) for _ in range(3) for w in random.permutation(workers)]
         args = (weights, goals, float(random.uniform(0.2, 0.6)), outer, order)
-        name = f"With {count(workers, 'worker')} and {_written(*outer)}"
+        name = f"With {count(workers, 'worker')} and {outer}"
         want = outer_turns(reference, Case(name, (args,))).values[0]
         made.append(Case(name, (args,), facts={"want": want}))
     return made
-
-
-def _written(name: str, given: dict[str, Any]) -> str:
-    """An optimizer as one writes it."""
-    rate = f"cosine({given['rate']}, {given['updates']})" if "updates" in given else given["rate"]
-    more = (f", {k}={v}" for k, v in given.items() if k not in ("rate", "updates"))
-    return f"{name}({rate}{''.join(more)})"
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str]:
@@ -58,23 +56,23 @@ def claim(case: Case, seen: Observation) -> Iterator[str]:
     for number, (turns, wants) in enumerate(zip(seen.values[0], case.facts["want"], strict=True)):
         begin = "the second supervisor with this `outer`, " if number else ""
         for turn, (got, want) in enumerate(zip(turns, wants, strict=False)):
-            if fault := _fault(got, want):
-                yield f"{begin}at push {turn + 1} (worker {want['worker']}'s), {fault}"
+            for fault in _faults(got, want):
+                yield f"{begin}at push {turn + 1} (worker {want['worker']}'s), {fault}."
         if len(turns) != len(wants):
             yield f"{begin}{len(turns)} of {len(wants)} pushes were taken up."
 
 
-def _fault(got: dict[str, Any], want: dict[str, Any]) -> str | None:
+def _faults(got: dict[str, Any], want: dict[str, Any]) -> Iterator[str]:
+    if "stuck" in got:
+        yield "nobody comes: all wait to be released"
     if "release" not in got:
-        gave = f"`arrive` returned {describe(got.get('decision'))}"
-        return "nobody comes: all wait to be released." if "stuck" in got else f"{gave}."
+        yield f"`arrive` returned {describe(got.get('decision'))}"
     if not near(got["weights"], want["weights"]):
-        return f"the weights are {instead(got['weights'], want['weights'])}."
+        yield f"the weights are {instead(got['weights'], want['weights'])}"
     if got["made"] != want["made"]:
-        return f"the version is {got['made']}; one a round makes it {want['made']}."
+        yield f"the version is {got['made']}; one a round makes it {want['made']}"
     if sorted(got["release"]) != sorted(want["release"]):
-        return f"workers {got['release']} were released; it should be {want['release']}."
-    return None
+        yield f"workers {got['release']} were released; it should be {want['release']}"
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -82,52 +80,24 @@ def compared(case: Case, seen: Observation) -> Any:
     return [[turn | {"release": sorted(turn["release"])} for turn in t] for t in seen.values[0]]
 
 
-def _not_made(case: Case, seen: Observation) -> str | None:
-    if seen.kind != "AttributeError" or not seen.text.endswith(("'workers'", "'held'")):
-        return None
-    return (
-        f"{case.name}, {seen.text}: Averaging's own `__init__` makes it. Call that first, "
-        "`super().__init__(weights, workers)`."
-    )
-
-
-FAMILIES = (
-    Mistake("Averaging is not made", _not_made, unfinished=True),
-    *(
-        Mistake(name, fails_with(piece, hint), unfinished=True)
-        for name, piece, hint in (
-            (
-                "writes into weights",
-                "were written into",
-                "weights that workers had pulled were written into (`-=`, or a method with `_`), "
-                "and somebody may hold them still. `step` gives new ones: `self.weights = …`.",
-            ),
-            (
-                "no optimizer",
-                "'NoneType' object has no attribute 'step'",
-                "there is None in place of the optimizer: Averaging's `__init__` leaves "
-                "`self.optimizer` so. Keep a copy of `outer` in it, behind that call.",
-            ),
-            (
-                "hides a method",
-                "' object is not callable",
-                "one of your attributes has the name of a method, such as `start`, `pull` or "
-                "`arrive`, and stands before it: give it another name.",
-            ),
-            (
-                "reads the optimizer",
-                "'AdamW' object has no attribute",
-                "`outer` has no momentum that you could read. It may be any optimizer: call its "
-                "`step(weights, gradient, version)`, and leave to it how that is made.",
-            ),
+def _not_made(case: Case, seen: Observation) -> Iterator[str]:
+    if seen.kind == "AttributeError" and seen.text.endswith(("'workers'", "'held'")):
+        yield (
+            f"{seen.text}: Averaging's own `__init__` makes it. Call that first, "
+            "`super().__init__(weights, workers)`."
         )
-    ),
+
+
+_hides_a_method = fails_with(
+    "' object is not callable",
+    "one of your attributes has the name of a method, such as `start`, `pull` or `arrive`, and "
+    "stands before it: give it another name.",
 )
-
-
-def numbers(case: Case, seen: Observation) -> dict[str, Any]:
-    """What the hints name."""
-    return {"workers": len(case.args[0][1]), "outer": _written(*case.args[0][3])}
+_reads_the_optimizer = fails_with(
+    "'AdamW' object has no attribute",
+    "`outer` has no momentum that you could read. It may be any optimizer: call its "
+    "`step(weights, gradient, version)`, and leave to it how that is made.",
+)
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -135,9 +105,56 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     end = describe(seen[0].values[0][1][-1]["weights"])
     return (
         "Passed with 1, 2, 3 and 5 workers: with Sgd(1.0) it is lesson 05's supervisor; with "
-        f"{numbers(cases[0], seen[0])['outer']} two of them end at {end} after three rounds, and "
-        "share no momentum."
+        f"{cases[0].args[0][3]} two of them end at {end} after three rounds, and share no momentum."
     )
+
+
+@inside
+def outer_turns(fn: Function, case: Case) -> Observation:
+    """Make `fn(weights, workers, outer)` twice, of the same three, and drive one, then the other.
+
+    The case's arguments: weights, goals (workers, weights), rate, outer, order. outer: one of
+    `server_optimizers`, as one writes it. Worker w goes from the weights p that it pulled to
+    p − rate·(p − goal) and pushes that. order: workers' numbers; at each turn the next one that has
+    pulled and not yet pushed comes. `values[0]` holds both lists of turns. A turn is `{"worker",
+    "weights", "made", "release"}`; where all workers wait, the list ends with `{"stuck"}`. It fails
+    where weights that a worker had pulled are written into.
+    """
+    if trouble := wrong_signature(fn, 3):
+        return trouble
+    weights, goals, rate, outer, order = (tensors(a) for a in case.args[0])
+    given = [(weights, weights.clone())]
+    try:
+        made = eval(outer, vars(server_optimizers))
+        rules = [fn(weights, len(goals), made) for _ in range(2)]
+        turns = [_turns(rule, goals, rate, order, given) for rule in rules]
+        return Observation(values=[plain(turns)])  # here, so that they are what they are by now
+    except Exception as error:
+        return failed(error, fn)
+
+
+def _turns(
+    rule: Any, goals: Tensor, rate: float, order: Sequence[int], given: list[tuple[Any, Any]]
+) -> list[Any]:
+    """given: the weights that anybody has pulled, each with what it was then."""
+    pulled = {w: rule.pull(w) for w in rule.start()}
+    turns, left = list[Any](), list(order)
+    while left:
+        worker = next((w for w in left if w in pulled), None)
+        if worker is None:
+            return [*turns, {"stuck": True}]
+        left.remove(worker)
+        weights, version = pulled.pop(worker)
+        given.append((weights, weights.clone()))
+        decision = rule.arrive(worker, weights - rate * (weights - goals[worker]), version)
+        if not isinstance(decision, Decision):
+            return [*turns, {"worker": worker, "decision": decision}]
+        if not all(torch.equal(held, before) for held, before in given):
+            raise ValueError("weights that a worker had pulled were written into")
+        turn = {"worker": worker, "weights": rule.weights, "made": int(rule.version)}
+        turns.append({**turn, "release": [int(w) for w in decision.release]})
+        pulled |= {int(w): rule.pull(int(w)) for w in decision.release}
+    return turns
 
 
 class RuleAlone(Averaging):
@@ -148,14 +165,16 @@ class RuleAlone(Averaging):
 WRONG = """
 writes into weights
     | self.weights = => self.weights[:] =
-    ? were written into
+    weights that workers had pulled were written into (`-=`, or a method with `_`), and somebody may
+    hold them still. `step` gives new ones: `self.weights = …`.
 Rule's own __init__
     = RuleAlone
     ? Call that first
-keeps no optimizer
+no optimizer
     | copy.copy(outer) or Sgd(0.7, momentum=0.9, nesterov=True) => None
     | assert self.optimizer is not None =>
-    ? None in place of the optimizer
+    there is None in place of the optimizer: Averaging's `__init__` leaves `self.optimizer` so. Keep
+    a copy of `outer` in it, behind that call.
 named like a method
     | super().__init__(weights, workers) => super().__init__(weights, workers); self.start = weights
     ? has the name of a method
@@ -191,10 +210,6 @@ steps from the mean
 taken off
     | self.weights = => self.weights = self.weights -
     `step` returns the new weights: do not take them off.
-a sum of differences
-    | self.weights - gradient => (self.weights - gradient) * len(self.workers)
-    the gradient is {workers} times too large: `apply` is handed the mean, so one difference,
-    `self.weights - mean`, is the mean of all {workers}.
 divided once more
     | self.weights - gradient => (self.weights - gradient) / len(self.workers)
     the gradient is divided by {workers}, but what `apply` is handed is a mean already.
@@ -249,8 +264,12 @@ EXERCISE = Exercise(
     drive=outer_turns,
     claim=claim,
     compared=compared,
-    mistakes=FAMILIES,
-    numbers=numbers,
+    mistakes=(
+        Mistake("Averaging is not made", _not_made, unfinished=True),
+        Mistake("hides a method", _hides_a_method, unfinished=True),
+        Mistake("reads the optimizer", _reads_the_optimizer, unfinished=True),
+    ),
+    numbers=lambda case, seen: {"workers": len(case.args[0][1]), "outer": case.args[0][3]},
     praise=praise,
     reference=reference,
     wrong=wrong_answers("10.5", WRONG, reference, RuleAlone),

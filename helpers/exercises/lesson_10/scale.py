@@ -17,8 +17,6 @@ from helpers.exercises.drives.arguments import call_also
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
-State = tuple[float, int]
-
 
 def cases(seed: int) -> list[Case]:
     """Steps one after the other, and some by themselves. Seed 0: every 3 steps; else others."""
@@ -31,11 +29,11 @@ def cases(seed: int) -> list[Case]:
     for finite in [*row, *row[1:], False, False, *row[1:], False, *row]:
         made.append(_case(*state, finite, interval, in_a_row=True))
         state = reference(*state, finite, interval)
-    alone = [(1.0, 1, False), (2.0**-20, 0, False), (0.5, 0, True)]
-    alone += [(65536.0, interval - 1, True), (2.0**40, interval - 1, True)]
-    made += [_case(*each, interval) for each in alone]
-    made += [_case(start, large - more, True, large) for more in (1, 2)]
-    return made + [_case(start, 0, finite, 1) for finite in (True, False)]
+    alone = [(1.0, 1, False, interval), (2.0**-20, 0, False, interval), (0.5, 0, True, interval)]
+    alone += [(scale, interval - 1, True, interval) for scale in (65536.0, 2.0**40)]
+    alone += [(start, large - more, True, large) for more in (1, 2)]
+    alone += [(start, 0, True, 1), (start, 0, False, 1)]
+    return made + [_case(*each) for each in alone]
 
 
 def _case(scale: float, good: int, finite: bool, interval: int, in_a_row: bool = False) -> Case:
@@ -67,18 +65,17 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
         yield f"your function gave {gave}. {asked}"
     if not agree(_pair(got), want):
         yield f"you say {describe(got)}; it should be {describe(want)}."
-    yield _remembers(case, seen)
+    yield from _remembers(case, seen)
 
 
-def _remembers(case: Case, seen: Observation) -> str | None:
+def _remembers(case: Case, seen: Observation) -> Iterator[str]:
     got, *_, again = seen.values[0]
-    if _pair(got) == _pair(again) or _pair(got) is None:
-        return None
-    return (
-        f"you say {describe(got)} first, and {describe(again)} when asked once more: something is "
-        "kept between the calls. What counts is in the arguments, and what the next step needs is "
-        "in what you return."
-    )
+    if _pair(got) not in (None, _pair(again)):
+        yield (
+            f"you say {describe(got)} first, and {describe(again)} when asked once more: something "
+            "is kept between the calls. What counts is in the arguments, and what the next step "
+            "needs is in what you return."
+        )
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -108,19 +105,11 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def own_count(scale: float, good: int, finite: bool, interval: int, kept: Any = [0]) -> State:  # noqa: B006
+def own_count(scale: Any, good: Any, finite: Any, interval: Any, kept: Any = [0]) -> Any:  # noqa: B006
     scale, kept[0] = reference(scale, kept[0], finite, interval)
     return scale, kept[0]
 
 
-_EACH = (
-    "you double after this step already: only {step} of {interval} good steps in a row are there. "
-    "Until then the scale stays, and the count goes up by one."
-)
-_AT_0 = (
-    "you double, though no good step came before this one: 0 can be divided by every interval. "
-    "Count this step first, and compare that count with `interval`."
-)
 WRONG = """
 one step late
     | good + 1 == interval => good >= interval
@@ -136,18 +125,12 @@ never doubles
     after {interval} it doubles.
 doubles at every good step
     | good + 1 == interval => True
-    ! each
-doubles at every good step, and counts
-    | good + 1 == interval => True
-    | scale * 2, 0 => scale * 2, good + 1
-    ! each
+    you double after this step already: only {step} of {interval} good steps in a row are there.
+    Until then the scale stays, and the count goes up by one.
 doubles at a count of 0
     | good + 1 == interval => good % interval == 0
-    ! at_0
-doubles at a count of 0, and counts
-    | good + 1 == interval => good % interval == 0
-    | scale * 2, 0 => scale * 2, good + 1
-    ! at_0
+    you double, though no good step came before this one: 0 can be divided by every interval. Count
+    this step first, and compare that count with `interval`.
 counts on after doubling
     | scale * 2, 0 => scale * 2, good + 1
     the scale doubles, and your count goes on to {step}. It is of the good steps since the scale
@@ -156,9 +139,6 @@ counts the step that doubled
     | scale * 2, 0 => scale * 2, 1
     your count begins at 1 after doubling. This step belongs to the {interval} that are over; none
     has been made with {twice} yet, so it is 0.
-adds in place of doubling
-    | scale * 2 => scale + 2
-    you add 2 to the scale. It is multiplied by 2, and goes to {twice}.
 a largest scale
     | good + 1 == interval => good + 1 >= interval
     | scale * 2 => min(scale * 2, 65536.0)
@@ -236,6 +216,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=wrong_answers("10.2", WRONG, reference, own_count, each=_EACH, at_0=_AT_0),
+    wrong=wrong_answers("10.2", WRONG, reference, own_count),
     ranked=False,
 )

@@ -82,7 +82,7 @@ def lie(answer):
         },
         "helpers.exercises.drives.rules_inside": {"Given": {"use": lambda *a: "as decided"}},
         "helpers.exercises.drives.quantization": {"_FloatProducts": {"look": nothing}},
-        "helpers.exercises.drives.shared": {
+        "helpers.exercises.lesson_02.shared": {
             "Counter": {"__torch_function__": lambda self, f, t, a=(), k=None: f(*a, **(k or {}))}
         },
         "helpers.exercises.drives.pipeline": {"_Layers": {"note": nothing}},
