@@ -9,18 +9,38 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from torch import Tensor, nn
 
 from helpers.algorithms.data_parallel.data_parallel import average_gradients as reference
 from helpers.algorithms.messages.collectives import reduce_naive
 from helpers.exercises.common import random_weights, rng
 from helpers.exercises.compare import all_close, close, count, listing, rounded, worlds
-from helpers.exercises.drives.training import on_gradients
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.drives.training import network
 from helpers.exercises.lesson_03 import replicas as nets
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-12
 _LAYERS = (4, 6, 3)
+
+
+def _on_gradients(
+    fn: Function, comm: Any, weights: list[Tensor], inputs: Tensor, targets: Tensor, total: int
+) -> Any:
+    """One backward on each rank's rows, then `fn(comm, model, rows, total)`.
+
+    A rank's arguments: weights, inputs, targets, total. `values[rank]` is `{"gradients",
+    "weights"}` afterwards.
+    """
+    model = network(weights)
+    nn.functional.mse_loss(model(inputs), targets).backward()
+    fn(comm, model, len(inputs), total)
+    return {"gradients": [p.grad for p in model.parameters()], "weights": list(model.parameters())}
+
+
+on_gradients = Ranked(_on_gradients, arguments=4)
 
 
 def cases(seed: int) -> list[Case]:

@@ -16,8 +16,8 @@ import torch
 
 from helpers.exercises.common import random_weights, rng
 from helpers.exercises.compare import all_close, count, in_single_precision, worlds
-from helpers.exercises.drives.training import on_hooks
 from helpers.exercises.lesson_03 import overlap_timing as timing
+from helpers.exercises.lesson_03.hooks import on_hooks
 from helpers.exercises.lesson_03.replicas import descend
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
 from helpers.exercises.table import wrong_answers

@@ -6,11 +6,24 @@ from collections.abc import Iterator
 
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import describe, number, short
-from helpers.exercises.drives.training import over_steps
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.values import plain
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-6
+
+
+def over_steps(fn: Function, case: Case) -> Observation:
+    """Call `fn(step, *the case's other arguments)` for every step; `values[0]` is the list."""
+    trouble = wrong_signature(fn, len(case.args[0]))
+    if trouble:
+        return trouble
+    steps, *others = case.args[0]
+    try:
+        return Observation(values=[[plain(fn(step, *others)) for step in steps]])
+    except Exception as error:
+        return failed(error, fn)
 
 
 def cases(seed: int) -> list[Case]:
@@ -56,7 +69,7 @@ def reference(step: int, base: float, times: int, warmup: int) -> float:
     return linear_scaling(base, times) * gradual_warmup(warmup, times)(step)
 
 
-def plain(step: int, base: float, times: int, warmup: int) -> float:
+def in_two_lines(step: int, base: float, times: int, warmup: int) -> float:
     """The same in two lines."""
     grown = min(1.0, step / warmup) if warmup else 1.0
     return base * (1 + (times - 1) * grown)
@@ -134,7 +147,7 @@ EXERCISE = Exercise(
     wrong=wrong_answers(
         "03.6",
         WRONG,
-        plain,
+        in_two_lines,
         at_warmup="the warmup is a step too long or too short: {scaled} is reached at step "
         "{warmup}.",
     ),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from helpers.algorithms.data_parallel.data_parallel import (
     average_gradients,
@@ -18,13 +18,28 @@ from helpers.algorithms.data_parallel.data_parallel import (
 )
 from helpers.exercises.common import random_weights, rng
 from helpers.exercises.compare import all_close, count, rounded, worlds
-from helpers.exercises.drives.training import on_training
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.drives.training import network
 from helpers.exercises.lesson_03 import replicas as nets
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-10
 _LAYERS = (4, 6, 2)
+
+
+def _on_training(fn: Function, comm: Any, weights: list[Tensor], *others: Any) -> Any:
+    """Call `fn(comm, model, inputs, targets, total, steps, rate)`; `values[rank]` are the weights.
+
+    A rank's arguments: weights, then what follows `model`.
+    """
+    model = network(weights)
+    fn(comm, model, *others)
+    return list(model.parameters())
+
+
+on_training = Ranked(_on_training, arguments=7)
 
 
 def cases(seed: int) -> list[Case]:

@@ -12,12 +12,22 @@ from typing import Any
 from helpers.algorithms.devices.framework_steps import average_metric as reference
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import count, describe, is_array, listing, number, worlds
-from helpers.exercises.drives.frameworks_runs import on_metric
+from helpers.exercises.drives.calling import Function, made
+from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.lesson_04.horovod import OfTorch
 from helpers.exercises.lesson_04.replicas import not_all_come
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-6
+
+
+def _on_metric(fn: Function, comm: Any, value: float, rows: int) -> Any:
+    """`fn(hvd, value, rows)`; `values[rank]` is what it gave."""
+    return fn(made(fn, OfTorch, comm), value, rows)
+
+
+on_metric = Ranked(_on_metric, arguments=3)
 
 
 def cases(seed: int) -> list[Case]:

@@ -11,17 +11,80 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from helpers.algorithms.devices.framework_steps import prepare as reference
 from helpers.exercises.common import random_weights, rng
 from helpers.exercises.compare import all_close, close, count, describe, rounded
-from helpers.exercises.drives.frameworks_runs import on_prepare
+from helpers.exercises.drives.calling import Elsewhere, Function, at_hand, made, there
+from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.drives.training import network
+from helpers.exercises.drives.values import Made, Remote
 from helpers.exercises.lesson_04 import replicas
+from helpers.exercises.lesson_04.horovod import OfTorch
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-10
 _LAYERS = (6, 16, 3)
+
+
+def _on_prepare(
+    fn: Function,
+    comm: Any,
+    weights: list[Tensor],
+    buffer: Tensor,
+    rate: float,
+    momentum: float,
+    inputs: Tensor,
+    targets: Tensor,
+) -> Any:
+    """`fn(hvd, model, optimizer)`, then a step for each of this rank's batches.
+
+    A rank's arguments: its weights, its model's buffer, learning rate and momentum, inputs (steps,
+    rows, width) and targets. `values[rank]`: start and buffer, weights after each step; and what is
+    only read for a hint, returned, rates and momentum after the call. The gradients are computed by
+    who drives; the weights are its own, too.
+    """
+    replicas.differ(fn, comm.rank)
+    model = network(weights)
+    there(fn, replicas.give_buffer, model, buffer)
+    optimizer = at_hand(fn, made(fn, replicas.sgd, model, rate, momentum))
+    given = fn(made(fn, OfTorch, comm), model, optimizer)
+    used = optimizer if isinstance(given, Made) else given  # elsewhere, this is what was made there
+    if isinstance(fn, Remote):
+        fn.follow(list(model.parameters()))  # hooks may be there
+    steps = _is_optimizer(used)
+    seen: dict[str, Any] = {
+        "returned": "an optimizer" if steps else kind_of(used),
+        "start": replicas.copies(model),
+        "buffer": buffer.clone(),
+        "rates": [float(group["lr"]) for group in used.param_groups] if steps else [],
+        "momentum": [group.get("momentum") for group in used.param_groups] if steps else [],
+        "weights": [],
+    }
+    for batch, wanted in zip(inputs, targets, strict=True) if steps else ():
+        used.zero_grad()
+        replicas.element_losses(model(batch), wanted).mean().backward()
+        comm.compute(replicas.BACKWARD)
+        used.step()
+        seen["weights"].append(replicas.copies(model))
+    return seen
+
+
+def _is_optimizer(used: Any) -> bool:
+    try:
+        return callable(getattr(used, "step", None)) and callable(getattr(used, "zero_grad", None))
+    except Elsewhere:  # something in another process that has no such thing
+        return False
+
+
+def kind_of(value: Any) -> str:
+    """The name of a value's type, where it is."""
+    return value.kind if isinstance(value, Remote) else type(value).__name__
+
+
+on_prepare = Ranked(_on_prepare, arguments=3)
 
 
 def cases(seed: int) -> list[Case]:

@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import torch
 
 from helpers.algorithms.devices.framework_steps import replica_step as reference
 from helpers.exercises.common import WORLDS, random_weights, rng
 from helpers.exercises.compare import all_close, close, count, describe, listing, number
-from helpers.exercises.drives.frameworks_keras import mirrored_steps
+from helpers.exercises.drives.calling import Function, failed, inside, wrong_signature
+from helpers.exercises.drives.values import plain
 from helpers.exercises.lesson_04 import replicas
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
@@ -22,6 +24,80 @@ from helpers.exercises.table import wrong_answers
 _TOLERANCE = 1e-10
 _NEAR = 1e-8
 _LAYERS = (4, 6, 2)
+
+
+@inside
+def mirrored_steps(fn: Function, case: Case) -> Observation:
+    """`fn(model, optimizer, losses, inputs, targets, global_batch)` on every replica.
+
+    The case's arguments: weights, rate, a list of steps, each a list of (inputs, targets), one for
+    each replica. `values[0]`: parts (what each replica returned, a list a step, at last for the
+    first one again), weights of every replica after each step, reduced (the gradients that were
+    summed over the replicas in these steps). Only parts is more than this process's own word.
+    """
+    trouble = wrong_signature(fn, 6)
+    if trouble:
+        return trouble
+    try:
+        return Observation(values=[_mirrored(fn, *case.args[0])])
+    except Exception as error:
+        return failed(error, fn)
+
+
+def _mirrored(fn: Function, weights: Any, rate: float, steps: Any) -> dict[str, Any]:
+    import tensorflow as tf
+    import tf_keras
+
+    from helpers.exercises.drives.tf import cpus
+
+    tf.get_logger().setLevel("ERROR")  # that there are quicker ways than one op at a time
+    counted = _counting(tf)()
+    n = len(steps[0])
+    strategy = tf.distribute.MirroredStrategy(cpus(n), cross_device_ops=counted)
+    with strategy.scope():
+        model = replicas.keras_network([torch.from_numpy(w) for w in weights])
+        optimizer = tf_keras.optimizers.SGD(rate)
+        optimizer.build(model.trainable_variables)
+    seen: dict[str, Any] = {"parts": [], "weights": []}
+    begun = counted.reduced
+    for at, step in enumerate([*steps, steps[0]]):
+        batch = sum(len(inputs) for inputs, _ in step)
+
+        def take(which: int, step: Any = step) -> Any:
+            return strategy.experimental_distribute_values_from_function(
+                lambda context: tf.constant(step[context.replica_id_in_sync_group][which])
+            )
+
+        args = (model, optimizer, _row_losses, take(0), take(1), batch)
+        parts = strategy.run(fn, args=args)
+        seen["parts"].append(
+            [replicas.plain_number(p) for p in strategy.experimental_local_results(parts)]
+        )
+        if at == len(steps):
+            break
+        seen["reduced"] = counted.reduced - begun
+        own = [strategy.experimental_local_results(v) for v in model.variables]
+        seen["weights"].append([replicas.torch_layout([v[r] for v in own]) for r in range(n)])
+    return plain(seen)
+
+
+def _counting(tf: Any) -> Any:
+    """A class of cross-device operations that counts the values that it is given."""
+
+    class Counting(tf.distribute.ReductionToOneDevice):
+        reduced = 0
+
+        def reduce_implementation(self, *args: Any, **options: Any) -> Any:
+            self.reduced += 1
+            return super().reduce_implementation(*args, **options)
+
+    return Counting
+
+
+def _row_losses(targets: Any, outputs: Any) -> Any:
+    import tensorflow as tf
+
+    return tf.reduce_mean(replicas.element_losses(outputs, targets), axis=-1)
 
 
 def cases(seed: int) -> list[Case]:

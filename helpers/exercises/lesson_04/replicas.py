@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from helpers.exercises.drives.frameworks_runs import element_losses
+from helpers.exercises.drives.calling import Function
 from helpers.exercises.drives.training import network
+from helpers.exercises.drives.values import plain
+from helpers.exercises.random_states import seed_there
 from helpers.exercises.spec import Case, Observation
 
 KERAS_2 = (
@@ -19,6 +22,73 @@ KERAS_2 = (
 )
 Arrays = list[np.ndarray]
 Rows = tuple[np.ndarray, np.ndarray]
+
+
+BACKWARD = 2e-4  # seconds of a forward and a backward on the virtual clock
+
+
+def give_buffer(model: Any, buffer: Tensor) -> None:
+    """A tensor that belongs to a model's state and is not trained."""
+    model.register_buffer("mean", buffer)
+
+
+def sgd(model: Any, rate: float, momentum: float) -> Any:
+    """A model's optimizer."""
+    return torch.optim.SGD(model.parameters(), lr=rate, momentum=momentum)
+
+
+def copies(model: Any) -> list[Tensor]:
+    return [parameter.detach().clone() for parameter in model.parameters()]
+
+
+def element_losses(outputs: Any, targets: Any) -> Any:
+    """For each element (1 + t²) · (y − t)² / 2, which changes where the two are exchanged."""
+    return 0.5 * (1 + targets * targets) * (outputs - targets) ** 2
+
+
+def differ(fn: Function, rank: int) -> None:
+    """Every rank's global random state differs, as it does on real ranks."""
+    seed_there(fn, rank)
+
+
+def keras_network(weights: list[Tensor], frozen: Tensor | None = None) -> Any:
+    """As `network`, a Keras model that Horovod and `tf.distribute` can use.
+
+    frozen: a matrix that the inputs are multiplied by first, and that is not trained.
+    """
+    import tf_keras
+
+    shapes = [tuple(weight.shape) for weight in weights[::2]]
+    layers = [
+        tf_keras.layers.Dense(
+            rows, activation="tanh" if number < len(shapes) - 1 else None, dtype="float64"
+        )
+        for number, (rows, _) in enumerate(shapes)
+    ]
+    if frozen is not None:
+        first = tf_keras.layers.Dense(len(frozen), use_bias=False, trainable=False, dtype="float64")
+        layers = [first, *layers]
+    model = tf_keras.Sequential([tf_keras.Input((shapes[0][1],), dtype="float64"), *layers])
+    for variable, value in zip(model.trainable_variables, keras_layout(weights), strict=True):
+        variable.assign(value)
+    if frozen is not None:
+        first.kernel.assign(frozen.numpy())
+    return model
+
+
+def keras_layout(weights: list[Tensor]) -> list[np.ndarray]:
+    """Torch's weights as Keras keeps them: (inputs, outputs)."""
+    return [weight.numpy().T if weight.dim() == 2 else weight.numpy() for weight in weights]
+
+
+def torch_layout(variables: Any) -> list[np.ndarray]:
+    """Keras's variables as torch keeps them."""
+    return [np.array(variable.numpy().T) for variable in variables]
+
+
+def plain_number(value: Any) -> Any:
+    """A loss as a plain number, where it is one."""
+    return plain(np.asarray(value.numpy()) if hasattr(value, "numpy") else value)
 
 
 def loss_and_gradients(weights: Arrays, rows: Rows) -> tuple[float, Arrays]:

@@ -6,21 +6,103 @@ and buffer, its optimizer's momenta and learning rate, and knows the step.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from helpers.algorithms.devices.framework_steps import resume as reference
 from helpers.exercises.common import WORLDS, random_weights, rng
 from helpers.exercises.compare import all_close, close, count, describe, number, worlds
-from helpers.exercises.drives.frameworks_runs import on_resume
+from helpers.exercises.drives.calling import Function, at_hand, made, there
+from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.drives.training import network
 from helpers.exercises.lesson_04 import replicas
+from helpers.exercises.lesson_04.horovod import OfTorch
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
 _LAYERS = (4, 6, 2)
 _NEAR = 1e-9  # of what is known by two steps of the optimizer
+
+
+MOMENTUM = 0.9  # of the optimizer that a checkpoint is of
+
+
+class Load:
+    """Reads a checkpoint. read: gives its tensors and numbers in one list."""
+
+    def __init__(self, read: Callable[[], list[Any]]) -> None:
+        self.read = read
+
+    def __call__(self) -> dict[str, Any]:
+        weights, buffer, momenta, rate, step = self.read()
+        other = network(weights)
+        replicas.give_buffer(other, buffer)
+        optimizer = replicas.sgd(other, rate, MOMENTUM)
+        for parameter, momentum in zip(other.parameters(), momenta, strict=True):
+            optimizer.state[parameter]["momentum_buffer"] = momentum
+        held = {"model": other.state_dict(), "optimizer": optimizer.state_dict()}
+        return {**held, "step": step}
+
+
+def _on_resume(
+    fn: Function, comm: Any, weights: list[Tensor], buffer: Tensor, rate: float, saved: Any
+) -> Any:
+    """`fn(hvd, model, optimizer, load)` where rank 0 alone has the file.
+
+    A rank's arguments: its weights, buffer and learning rate, and what it can load, a dictionary or
+    None. `values[rank]`: step (what was returned), weights, buffer, loads (how often `load` was
+    called), and momenta and rates, by what two steps of the optimizer do then.
+    """
+    replicas.differ(fn, comm.rank)
+    model, loads = network(weights), 0
+    there(fn, replicas.give_buffer, model, buffer)
+    optimizer = at_hand(fn, made(fn, replicas.sgd, model, rate, MOMENTUM))
+
+    def read() -> list[Any]:
+        nonlocal loads
+        loads += 1
+        if saved is None:
+            raise FileNotFoundError(f"There is no checkpoint.pt on rank {comm.rank}'s disk.")
+        return [saved[key] for key in ("weights", "buffer", "momenta", "rate", "step")]
+
+    step = fn(made(fn, OfTorch, comm), model, optimizer, made(fn, Load, read))
+    seen = {
+        "step": step,
+        "weights": replicas.copies(model),
+        "buffer": buffer.clone(),
+        "loads": loads,
+    }
+    momenta, rates = _by_two_steps(model, optimizer)
+    return {**seen, "momenta": momenta, "rates": rates}
+
+
+def _by_two_steps(model: Any, optimizer: Any) -> tuple[list[Tensor], list[float]]:
+    """The momenta m and the learning rates r of an optimizer, as its steps show them.
+
+    Without a gradient the first one goes r · μm down; with ones everywhere the second goes
+    r · (μ²m + 1). r: of the first number of each tensor that has not the r of the one before.
+    """
+    at = [replicas.copies(model)]
+    for gradient in (0.0, 1.0):
+        for parameter in model.parameters():
+            parameter.grad = torch.full_like(parameter, gradient)
+        optimizer.step()
+        at.append(replicas.copies(model))
+    momenta, rates = list[Tensor](), list[float]()
+    for before, between, after in zip(*at, strict=True):
+        first, second = before - between, between - after
+        rate = second - MOMENTUM * first
+        momenta.append(first / (MOMENTUM * rate))
+        rates.append(float(rate.flatten()[0]))
+    same = all(abs(rate - rates[0]) <= 1e-9 * abs(rates[0]) for rate in rates)
+    return momenta, rates[:1] if same else rates
+
+
+on_resume = Ranked(_on_resume, arguments=4)
 
 
 def cases(seed: int) -> list[Case]:

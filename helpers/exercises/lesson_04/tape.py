@@ -10,17 +10,91 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from torch import Tensor
+
 from helpers.algorithms.devices.framework_steps import tape_step as reference
 from helpers.exercises.common import random_weights, rng
 from helpers.exercises.compare import all_close, count, number, rounded
-from helpers.exercises.drives.frameworks_keras import on_tape
+from helpers.exercises.drives.calling import Function, at_hand, made
+from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.drives.values import Remote
 from helpers.exercises.lesson_04 import replicas
+from helpers.exercises.lesson_04.horovod import StandIn
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-10
 _SMALL = 100  # bytes a step for counters, a loss and the like
 _LAYERS = (4, 8, 2)
+
+
+class Trained:
+    """A Keras model with its optimizer and its loss, for one rank."""
+
+    def __init__(
+        self,
+        weights: list[Tensor],
+        momenta: list[Tensor],
+        frozen: Tensor,
+        rate: float,
+        momentum: float,
+    ) -> None:
+        import tf_keras
+
+        from helpers.exercises.drives.tf import split_cpu
+
+        split_cpu()
+        self.model = replicas.keras_network(weights, frozen)
+        self.optimizer = tf_keras.optimizers.SGD(rate, momentum=momentum)
+        self.optimizer.build(self.model.trainable_variables)
+        for variable, value in zip(
+            self.optimizer.momentums, replicas.keras_layout(momenta), strict=True
+        ):
+            variable.assign(value)
+        self.loss = _mean_loss
+
+
+def _on_tape(
+    fn: Function,
+    comm: Any,
+    weights: list[Tensor],
+    momenta: list[Tensor],
+    frozen: Tensor,
+    rate: float,
+    momentum: float,
+    inputs: Tensor,
+    targets: Tensor,
+) -> Any:
+    """`fn(hvd, model, optimizer, loss, inputs, targets, first)` for each of this rank's batches.
+
+    A rank's arguments: its weights, momenta and frozen first layer, learning rate, momentum, inputs
+    and targets. `values[rank]`: losses (what was returned; at last for the first batch again), and
+    weights, momenta and the frozen layer after each step, None where they are elsewhere.
+    """
+    replicas.differ(fn, comm.rank)
+    mine = at_hand(fn, made(fn, Trained, weights, momenta, frozen, rate, momentum))
+    hvd = at_hand(fn, made(fn, StandIn, comm))
+    model, optimizer, loss = mine.model, mine.optimizer, mine.loss
+    batches = list(zip(inputs.numpy(), targets.numpy(), strict=True))
+    losses, held = list[Any](), {"weights": list[Any](), "momenta": [], "frozen": []}
+    for at, (batch, wanted) in enumerate([*batches, batches[0]]):
+        comm.compute(replicas.BACKWARD)
+        value = fn(hvd, model, optimizer, loss, batch, wanted, at == 0)
+        losses.append(replicas.plain_number(value))
+        if not isinstance(fn, Remote) and at < len(batches):
+            held["weights"].append(replicas.torch_layout(model.trainable_variables))
+            held["frozen"].append(model.layers[0].kernel.numpy())
+            held["momenta"].append(replicas.torch_layout(optimizer.momentums))
+    return {"losses": losses, **(dict.fromkeys(held) if isinstance(fn, Remote) else held)}
+
+
+on_tape = Ranked(_on_tape, arguments=7)
+
+
+def _mean_loss(targets: Any, outputs: Any) -> Any:
+    import tensorflow as tf
+
+    return tf.reduce_mean(replicas.element_losses(outputs, targets))
 
 
 def cases(seed: int) -> list[Case]:

@@ -11,14 +11,103 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from helpers.algorithms.devices.four_ways import between_graph_async as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing
-from helpers.exercises.drives.four_ways_between import between_async
+from helpers.exercises.drives.built import Built
+from helpers.exercises.drives.calling import Function, wrong_signature
+from helpers.exercises.drives.tf import settings
+from helpers.exercises.drives.tf_given import as_bytes, definition_of, element_name, named
+from helpers.exercises.drives.tf_graphs import together
 from helpers.exercises.lesson_08 import graph_facts as facts
-from helpers.exercises.lesson_08 import line
+from helpers.exercises.lesson_08 import graphs, line
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
 from helpers.exercises.table import wrong_answers
+
+
+def _builds(fn: Function, case: Case) -> Observation:
+    """`fn(task, container, make_variables, batch, loss, optimizer)` for each client, in its graph.
+
+    The case's arguments: servers, the container of each client, rows, start and rate. No client
+    follows one whose graph cannot be run.
+    """
+    return wrong_signature(fn, 6) or graphs.guarded(fn, lambda: _built(fn, case))
+
+
+def _built(fn: Function, case: Case) -> Observation:
+    import tensorflow as tf
+    from tensorflow.compat import v1
+
+    servers, containers, rows, start, rate = case.args[0]
+    line, clients = graphs.Line(start), list[dict[str, Any]]()
+    for number, container in enumerate(containers):
+        task = graphs.task_for(number, servers, len(containers))
+        with tf.Graph().as_default() as graph:
+            batch = graphs.batch_of(number, task.device, *rows[number])
+            optimizer = v1.train.GradientDescentOptimizer(rate)
+            given = fn(task, container, line.make, batch, line.loss, optimizer)
+        kinds, items = graphs.kind_of(given), given if isinstance(given, list | tuple) else [given]
+        good = len(items) == 3 and all(
+            map(graphs.runs_in, kinds if isinstance(kinds, list) else [])
+        )
+        run = list(map(element_name, items)) if good else []
+        clients.append({"kinds": kinds, "run": run, "graph": as_bytes(graph)})
+        if not good:
+            break
+    return Observation(values=[{"clients": clients}])
+
+
+def _looks(case: Case, built: Any) -> Observation:
+    """Run the clients on the same servers.
+
+    The case's arguments: as above, and which client runs when. `values[0]` is `{"clients":
+    [{"kinds", "ops", "nodes", "made", "counter", "missing"}], "runs": [{"client", "before",
+    "after", "step", "weights"}]}`. made, counter: the names of the variables' and of the step's
+    ops. missing: how many variables were not there for a client that is not its job's first.
+    """
+    from tensorflow.compat import v1
+
+    servers, containers, rows, _, _, order = case.args[0]
+    seen, definitions = list[dict[str, Any]](), list[Any]()
+    for client in built["clients"]:
+        definition = definition_of(client["graph"])
+        graphs.rows_are(definition, rows)
+        definitions.append(definition)
+        told = {"kinds": client["kinds"], "nodes": graphs.nodes_of(definition), "missing": 0}
+        ops = [named(definition, each).name for each in client["run"]]
+        seen.append({**told, "ops": ops, "made": graphs.made_in(definition)})
+        seen[-1]["counter"] = graphs.counter_in(definition)
+        if not ops or not seen[-1]["made"] or seen[-1]["counter"] is None:
+            return Observation(values=[{"clients": seen, "runs": []}])
+    if len(seen) != len(containers):
+        return Observation(values=[{"clients": seen, "runs": []}])
+    common = together(definitions, graphs.cpus_for(servers, len(containers)))
+    parts = [graphs.state_of(common, number, each) for number, each in enumerate(definitions)]
+    runs = list[dict[str, Any]]()
+    config = settings(servers + len(containers))
+    with v1.Session(graph=common.graph, config=config) as session:
+        for number, part in enumerate(parts):
+            first = containers.index(containers[number]) == number
+            absent = session.run(part["there"]).count(False)
+            if first or absent:
+                session.run(part["init_all"])
+            seen[number]["missing"] = 0 if first else absent
+        for number in order:
+            before, _, after = session.run(common.of(number, built["clients"][number]["run"]))
+            *weights, now = session.run(parts[number]["state"])
+            told = {"client": number, "before": _int(before), "after": _int(after)}
+            runs.append({**told, "step": int(now), "weights": weights})
+    return Observation(values=[{"clients": seen, "runs": runs}])
+
+
+def _int(value: Any) -> int | None:
+    number = np.asarray(value) if value is not None else np.asarray("")
+    return int(number) if number.ndim == 0 and number.dtype.kind in "iuf" else None
+
+
+between_async = Built(_builds, _looks, told=5)
 
 
 def cases(seed: int) -> list[Case]:

@@ -14,9 +14,9 @@ from typing import Any
 from helpers.algorithms.devices.four_ways import between_graph_sync
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing
-from helpers.exercises.drives.four_ways_sync import between_sync
 from helpers.exercises.lesson_08 import graph_facts as facts
 from helpers.exercises.lesson_08 import line
+from helpers.exercises.lesson_08.rounds import between_sync
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
 from helpers.exercises.table import wrong_answers
 

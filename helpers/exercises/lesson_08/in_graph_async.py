@@ -13,11 +13,29 @@ from typing import Any
 from helpers.algorithms.devices.four_ways import in_graph_async as reference
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import count, describe, listing
-from helpers.exercises.drives.four_ways import in_graph_async
+from helpers.exercises.drives.built import Built
+from helpers.exercises.drives.calling import Function, wrong_signature
 from helpers.exercises.lesson_08 import graph_facts as facts
-from helpers.exercises.lesson_08 import line
+from helpers.exercises.lesson_08 import graphs, line
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
 from helpers.exercises.table import wrong_answers
+
+
+def _builds_async(fn: Function, case: Case) -> Observation:
+    """`fn(devices, batches, loss, variables, step, make_optimizer)`, in a graph."""
+
+    def build(
+        devices: Any, server: str, batches: Any, line: graphs.Line, made: Any, rate: float
+    ) -> Any:
+        from tensorflow.compat import v1
+
+        make = lambda: v1.train.GradientDescentOptimizer(rate)  # noqa: E731
+        return fn(devices, batches, line.loss, *made, make)
+
+    return wrong_signature(fn, 6) or graphs.guarded(fn, lambda: graphs.builds_in_graph(build, case))
+
+
+in_graph_async = Built(_builds_async, graphs.looks_in_graph, told=3)
 
 
 def cases(seed: int) -> list[Case]:

@@ -13,13 +13,32 @@ from typing import Any
 from helpers.algorithms.devices.four_ways import in_graph_sync as reference
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import count, describe, listing
-from helpers.exercises.drives.four_ways import in_graph_sync
+from helpers.exercises.drives.built import Built
+from helpers.exercises.drives.calling import Function, wrong_signature
 from helpers.exercises.lesson_08 import graph_facts as facts
-from helpers.exercises.lesson_08 import line
+from helpers.exercises.lesson_08 import graphs, line
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
 from helpers.exercises.table import wrong_answers
 
 RUNS = 3
+
+
+def _builds_sync(fn: Function, case: Case) -> Observation:
+    """`fn(devices, server, batches, loss, variables, step, optimizer)`, in a graph."""
+
+    def build(
+        devices: Any, server: str, batches: Any, line: graphs.Line, made: Any, rate: float
+    ) -> Any:
+        from tensorflow.compat import v1
+
+        variables, step = made
+        optimizer = v1.train.GradientDescentOptimizer(rate)
+        return fn(devices, server, batches, line.loss, variables, step, optimizer)
+
+    return wrong_signature(fn, 7) or graphs.guarded(fn, lambda: graphs.builds_in_graph(build, case))
+
+
+in_graph_sync = Built(_builds_sync, graphs.looks_in_graph, told=3)  # one op, every run of number 0
 
 
 def cases(seed: int) -> list[Case]:

@@ -15,7 +15,7 @@ from typing import Any
 from helpers.algorithms.devices.four_ways import run_threads as reference
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import count, listing
-from helpers.exercises.drives.threads import thread_runs
+from helpers.exercises.lesson_08.meeting import thread_runs
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from helpers.engines.own_time import LOOK_SECONDS, of_others_here
-from helpers.exercises.drives import four_ways as ways
 from helpers.exercises.drives.built import Built
 from helpers.exercises.drives.calling import Function, wrong_signature
-from helpers.exercises.drives.four_ways_between import made_in, state_of, task_for
 from helpers.exercises.drives.tf import settings
 from helpers.exercises.drives.tf_given import (
     as_bytes,
@@ -20,6 +18,7 @@ from helpers.exercises.drives.tf_given import (
     shared_name,
 )
 from helpers.exercises.drives.tf_graphs import Together, hook_parts, together
+from helpers.exercises.lesson_08 import graphs
 from helpers.exercises.spec import Case, Observation
 
 STUCK = 10  # so many looks in a row at which every thread is asleep, and no step goes on any more
@@ -31,7 +30,7 @@ def _builds(fn: Function, case: Case) -> Observation:
 
     The case's arguments: servers, aggregate, rows, start and rate.
     """
-    return wrong_signature(fn, 7) or ways.guarded(fn, lambda: _built(fn, case))
+    return wrong_signature(fn, 7) or graphs.guarded(fn, lambda: _built(fn, case))
 
 
 def _built(fn: Function, case: Case) -> Observation:
@@ -39,14 +38,14 @@ def _built(fn: Function, case: Case) -> Observation:
     from tensorflow.compat import v1
 
     servers, aggregate, rows, start, rate = case.args[0]
-    clients, line, built = len(rows), ways.Line(start), list[dict[str, Any]]()
+    clients, line, built = len(rows), graphs.Line(start), list[dict[str, Any]]()
     for number in range(clients):
-        task = task_for(number, servers, clients)
+        task = graphs.task_for(number, servers, clients)
         with tf.Graph().as_default() as graph:
             given = fn(
                 task,
                 line.make,
-                ways.batch_of(number, task.device, *rows[number]),
+                graphs.batch_of(number, task.device, *rows[number]),
                 line.loss,
                 v1.train.GradientDescentOptimizer(rate),
                 aggregate,
@@ -55,9 +54,9 @@ def _built(fn: Function, case: Case) -> Observation:
         pair = given if isinstance(given, list | tuple) and len(given) == 2 else (given, None)
         hooked = hasattr(pair[1], "begin") and hasattr(pair[1], "after_create_session")
         parts = hook_parts(pair[1], graph) if hooked else {}
-        parts["update"] = pair[0] if ways.runs_in(ways.kind_of(pair[0])) else None
+        parts["update"] = pair[0] if graphs.runs_in(graphs.kind_of(pair[0])) else None
         there = {name: element_name(each) for name, each in parts.items() if each is not None}
-        told = {"kinds": ways.kind_of(given), "hooked": hooked, "graph": as_bytes(graph)}
+        told = {"kinds": graphs.kind_of(given), "hooked": hooked, "graph": as_bytes(graph)}
         built.append({**there, **told})
     return Observation(values=[{"clients": built}])
 
@@ -76,12 +75,12 @@ def _looks(case: Case, built: Any) -> Observation:
     definitions, parts, seen = list[Any](), list[dict[str, Any]](), list[dict[str, Any]]()
     for client in built["clients"]:
         definition = definition_of(client["graph"])
-        ways.rows_are(definition, rows)
+        graphs.rows_are(definition, rows)
         mine = {name: client.get(name) for name in _PARTS}
         for each in filter(None, mine.values()):
             named(definition, each)
-        made, hooked = made_in(definition), client["hooked"] is True
-        told = {"kinds": client["kinds"], "nodes": ways.nodes_of(definition), "hooked": hooked}
+        made, hooked = graphs.made_in(definition), client["hooked"] is True
+        told = {"kinds": client["kinds"], "nodes": graphs.nodes_of(definition), "hooked": hooked}
         told |= {"made": made, "good": bool(hooked and mine["update"] and made)}
         seen.append({**told, "chief": mine["sync"] is not None})
         definitions.append(definition)
@@ -90,10 +89,10 @@ def _looks(case: Case, built: Any) -> Observation:
     value: dict[str, Any] = {"clients": seen, "chiefs": chiefs, "tokens": None, "rounds": []}
     if len(chiefs) != 1 or len(seen) != len(rows) or not all(each["good"] for each in seen):
         return Observation(values=[value])
-    common = together(definitions, ways.cpus_for(servers, len(rows)))
+    common = together(definitions, graphs.cpus_for(servers, len(rows)))
     for number, mine in enumerate(parts):
         of = {name: each and common.of(number, each) for name, each in mine.items()}
-        mine |= {**of, **state_of(common, number, definitions[number])}
+        mine |= {**of, **graphs.state_of(common, number, definitions[number])}
     parts[chiefs[0]]["size"] = _queue_size(common, chiefs[0], definitions[chiefs[0]])
     with v1.Session(graph=common.graph, config=settings(servers + len(rows))) as session:
         return _run(session, parts, chiefs[0], rounds, value)

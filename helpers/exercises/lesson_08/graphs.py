@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from helpers.exercises.drives.built import Built
-from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.engines.tf_cluster import Task
+from helpers.exercises.drives.calling import Function, failed
 from helpers.exercises.drives.tf import settings
 from helpers.exercises.drives.tf_given import (
     as_bytes,
@@ -129,32 +129,7 @@ def rows_are(definition: Any, rows: Rows) -> None:
             raise ValueError(f"the constant {node.name!r} holds no rows of this case.")
 
 
-def _builds_sync(fn: Function, case: Case) -> Observation:
-    """`fn(devices, server, batches, loss, variables, step, optimizer)`, in a graph."""
-
-    def build(devices: Any, server: str, batches: Any, line: Line, made: Any, rate: float) -> Any:
-        from tensorflow.compat import v1
-
-        variables, step = made
-        optimizer = v1.train.GradientDescentOptimizer(rate)
-        return fn(devices, server, batches, line.loss, variables, step, optimizer)
-
-    return wrong_signature(fn, 7) or guarded(fn, lambda: _builds_in_graph(build, case))
-
-
-def _builds_async(fn: Function, case: Case) -> Observation:
-    """`fn(devices, batches, loss, variables, step, make_optimizer)`, in a graph."""
-
-    def build(devices: Any, server: str, batches: Any, line: Line, made: Any, rate: float) -> Any:
-        from tensorflow.compat import v1
-
-        make = lambda: v1.train.GradientDescentOptimizer(rate)  # noqa: E731
-        return fn(devices, batches, line.loss, *made, make)
-
-    return wrong_signature(fn, 6) or guarded(fn, lambda: _builds_in_graph(build, case))
-
-
-def _builds_in_graph(build: Callable[..., Any], case: Case) -> Observation:
+def builds_in_graph(build: Callable[..., Any], case: Case) -> Observation:
     """One client's graph. The case's arguments: rows, start and rate."""
     import tensorflow as tf
     from tensorflow.compat import v1
@@ -173,7 +148,7 @@ def _builds_in_graph(build: Callable[..., Any], case: Case) -> Observation:
     return Observation(values=[{**built, "graph": as_bytes(graph)}])
 
 
-def _looks_in_graph(case: Case, built: Any) -> Observation:
+def looks_in_graph(case: Case, built: Any) -> Observation:
     """Run the ops that were given, in some order, and read the variables after each run.
 
     The case's arguments: rows, start, rate, and which op to run when. `values[0]` is `{"kinds": of
@@ -217,5 +192,56 @@ def _server_state(common: Together, device: str, start: Sequence[np.ndarray]) ->
     return init, state
 
 
-in_graph_sync = Built(_builds_sync, _looks_in_graph, told=3)  # one op, every run of number 0
-in_graph_async = Built(_builds_async, _looks_in_graph, told=3)
+_MADE = re.compile(rf"(?:.*/)?({'|'.join(NAMES)})$")
+_COUNTER = re.compile(rf"(?:.*/)?{STEP}$")
+_LOCAL = "sync_rep_local_step"
+
+
+def task_for(number: int, servers: int, clients: int) -> Task:
+    """What a client is told of the cluster and of its place there."""
+    addresses = {"worker": ["here:0"] * clients, "ps": ["here:0"] * servers}
+    return Task("worker", number, addresses)
+
+
+def made_in(definition: Any) -> list[str]:
+    """The ops of the model's variables, in their order."""
+    found = [(_MADE.match(node.name), node) for node in definition.node if node.op == "VarHandleOp"]
+    mine = [(NAMES.index(match[1]), node.name) for match, node in found if match]
+    return [name for _, name in sorted(mine)]
+
+
+def counter_in(definition: Any) -> str | None:
+    """The op of the global step."""
+    nodes = (node for node in definition.node if node.op == "VarHandleOp")
+    return next((str(node.name) for node in nodes if _COUNTER.match(node.name)), None)
+
+
+def state_of(common: Together, client: int, definition: Any) -> dict[str, Any]:
+    """What is run of a client's variables: what initialises them, who has a value, the state.
+
+    The state is read by ops that are made here: the model's variables, and the step where there is
+    one. An optimizer's local step has its own initialiser.
+    """
+    import tensorflow as tf
+    from tensorflow.compat import v1
+
+    raw, there, state = tf.raw_ops, list[Any](), list[Any]()
+    names = {node.name for node in definition.node}
+    handles = [node.name for node in definition.node if node.op == "VarHandleOp"]
+    all_of_us = [
+        each for each in handles if f"{each}/Assign" in names and not each.endswith(_LOCAL)
+    ]
+    counter = counter_in(definition)
+
+    def on(name: str, make: Callable[[Any, Any], Any]) -> Any:
+        op = common.of(client, name)
+        with v1.device(None), v1.colocate_with(op, ignore_existing=True):
+            return make(op.outputs[0], op.get_attr("dtype"))
+
+    with common.graph.as_default():
+        for name in all_of_us:
+            there.append(on(name, lambda held, _: raw.VarIsInitializedOp(resource=held)))
+        for name in [*made_in(definition), *([] if counter is None else [counter])]:
+            state.append(on(name, lambda held, kind: raw.ReadVariableOp(resource=held, dtype=kind)))
+    init_all = [common.of(client, f"{name}/Assign") for name in all_of_us]
+    return {"state": state, "init_all": init_all, "there": there}

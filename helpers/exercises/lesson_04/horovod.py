@@ -16,10 +16,46 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.exercises.drives.frameworks_compression import Compression, travelling
-from helpers.exercises.drives.frameworks_tensors import as_before, as_torch, nbytes
-
 _ON_A_MACHINE = 2  # ranks
+
+
+class _None:
+    """As it is."""
+
+    @staticmethod
+    def compress(tensor: Tensor) -> tuple[Tensor, Any]:
+        return tensor, None
+
+    @staticmethod
+    def decompress(tensor: Tensor, context: Any) -> Tensor:
+        return tensor
+
+
+class _Half:
+    """In 16 bits, back in the type that it had; what is no floating point stays as it is."""
+
+    @staticmethod
+    def compress(tensor: Tensor) -> tuple[Tensor, Any]:
+        return (tensor.half() if tensor.is_floating_point() else tensor), tensor.dtype
+
+    @staticmethod
+    def decompress(tensor: Tensor, context: Any) -> Tensor:
+        return tensor if context is None else tensor.to(context)
+
+
+class Compression:
+    """What `hvd.Compression` offers."""
+
+    none, fp16 = _None, _Half
+
+
+def travelling(compression: Any) -> Any:
+    """The compression that was asked for, none where nothing was."""
+    if compression is None:
+        return Compression.none
+    if not hasattr(compression, "compress") or not hasattr(compression, "decompress"):
+        raise ValueError("compression is hvd.Compression.none or hvd.Compression.fp16.")
+    return compression
 
 
 class StandIn:
@@ -298,3 +334,28 @@ def _plan(value: Any) -> tuple[Any, bool]:
     """A value of an optimizer's state, or None for a tensor; and whether it is one."""
     is_tensor = isinstance(value, Tensor) and value.dim() > 0
     return (None if is_tensor else value), is_tensor
+
+
+def as_torch(value: Any, kind: type = object) -> Tensor:
+    """A tensor of torch or TensorFlow, or an array, as a torch tensor; TypeError for others, and
+    for what is not of this kind."""
+    if isinstance(value, Tensor):
+        return value.detach()
+    if not hasattr(value, "dtype") or not isinstance(value, kind):
+        raise TypeError(f"hvd sends tensors, and was given a {type(value).__name__}.")
+    held = value.numpy() if hasattr(value, "numpy") else value
+    return torch.as_tensor(held)
+
+
+def as_before(found: Tensor, given: Any) -> Any:
+    """A result as the kind of tensor that was given."""
+    if isinstance(given, Tensor):
+        return found.to(given.dtype) if given.is_floating_point() else found
+    import tensorflow as tf
+
+    return tf.convert_to_tensor(found.numpy())
+
+
+def nbytes(tensor: Tensor) -> int:
+    """The bytes of what a tensor holds."""
+    return tensor.numel() * tensor.element_size()
