@@ -39,41 +39,48 @@ def _on_hooks(
     """
     model = network(weights)
     parameters = list(model.parameters())
-    sums: list[Any] = []
-    ends: list[float] = []
-    done: list[int] = []
+    seen: dict[str, Any] = {"weights": parameters, "sums": [], "ends": [], "done": []}
     ended, step, held = 0, 0, _Steps(fn, parameters, len(inputs))
 
     def reduce(its_comm: Any, flat: Tensor) -> Tensor:
+        """A plain all-reduce through rank 0, so that what is judged is only when it starts."""
         nonlocal ended
-        held.note(step, flat)
-        sums.append((step, its_comm.time(), flat.numel()))
-        _sum_in_place(its_comm, flat)
+        held.memory[StorageWeakRef(flat.untyped_storage())] = step
+        seen["sums"].append((step, its_comm.time(), flat.numel()))
+        if its_comm.rank:
+            its_comm.send(flat, 0)
+            flat.copy_(its_comm.recv(0))
+        else:
+            for other in range(1, its_comm.size):
+                flat += its_comm.recv(other)
+            for other in range(1, its_comm.size):
+                its_comm.send(flat, other)
         ended += 1
         return flat
 
     finish = fn(comm, [[parameters[i] for i in group] for group in groups], reduce)
     if isinstance(fn, Remote):
         fn.follow(parameters)
-    if callable(finish):
-        for step, (batch, wanted) in enumerate(zip(inputs, targets, strict=True)):
-            model.zero_grad()
-            _slow_loss(model, batch, wanted, comm, seconds).backward()
-            ends.append(comm.time())
-            finish()
-            done.append(ended)
-            with torch.no_grad():
-                for parameter in parameters:
-                    parameter.sub_(rate * parameter.grad)  # type: ignore[operator]
-            held.end(step)
-    return {
-        "weights": parameters,
-        "sums": sums,
-        "ends": ends,
-        "done": done,
-        "finish": callable(finish),
-        **held.kept(),
-    }
+    for step, (out, wanted) in enumerate(zip(inputs, targets, strict=True)):
+        if not callable(finish):
+            break
+        model.zero_grad()
+        for layer in model:
+            out = layer(out)
+            if isinstance(layer, nn.Linear):
+                out = TakesTime.apply(out, comm, seconds)
+        nn.functional.mse_loss(out, wanted).backward()
+        seen["ends"].append(comm.time())
+        finish()
+        seen["done"].append(ended)
+        with torch.no_grad():
+            for parameter in parameters:
+                parameter.sub_(rate * parameter.grad)  # type: ignore[operator]
+        held.end(step)
+    return {**seen, "finish": callable(finish), **held.kept()}
+
+
+on_hooks = Ranked(_on_hooks, arguments=3, clocked=("sums", "ends", "done"))
 
 
 class _Steps:
@@ -88,55 +95,27 @@ class _Steps:
     """
 
     def __init__(self, fn: Function, parameters: Sequence[nn.Parameter], steps: int) -> None:
-        self.fn, self.parameters, self.steps = fn, parameters, steps
+        self.fn, self.parameters, self.early = fn, parameters, steps - 2
         self.nbytes = sum(parameter.nbytes for parameter in parameters)
         self.memory: dict[StorageWeakRef, int] = {}  # the step that summed there last
         self.references: list[int] = []
         self.process: Kept | None = None
 
-    def note(self, step: int, flat: Tensor) -> None:
-        """A tensor is summed in a step."""
-        self.memory[StorageWeakRef(flat.untyped_storage())] = step
-
     def end(self, step: int) -> None:
         """A step is over."""
         self.references.append(sum(map(sys.getrefcount, self.parameters)))
         if step == 1:
-            self.process = Kept(self.fn, (self.steps - 2) * self.nbytes)
+            self.process = Kept(self.fn, self.early * self.nbytes)
 
     def kept(self) -> dict[str, Any]:
         """What `values` tell of it."""
         if isinstance(self.fn, Remote):
             more = None if self.process is None else self.process.more()
             if more is not None:
-                stands_out = more >= (self.steps - 2) * self.nbytes / 3
-                more = round(more / self.nbytes) if stands_out else 0
+                times = more / self.nbytes
+                more = round(times) if times >= self.early / 3 else 0
             return {"kept": more, "grows": None}
         held = {step for memory, step in self.memory.items() if not memory.expired()}
         pairs = [*pairwise(self.references)]
         grows = len(pairs) > 1 and all(before < after for before, after in pairs)
-        return {"kept": len(held & set(range(self.steps - 2))), "grows": grows}
-
-
-def _slow_loss(model: nn.Sequential, batch: Tensor, wanted: Tensor, comm: Any, s: float) -> Tensor:
-    out = batch
-    for layer in model:
-        out = layer(out)
-        if isinstance(layer, nn.Linear):
-            out = TakesTime.apply(out, comm, s)
-    return nn.functional.mse_loss(out, wanted)
-
-
-def _sum_in_place(comm: Any, flat: Tensor) -> None:
-    """A plain all-reduce through rank 0, so that what is judged is only when it starts."""
-    if comm.rank:
-        comm.send(flat, 0)
-        flat.copy_(comm.recv(0))
-        return
-    for other in range(1, comm.size):
-        flat += comm.recv(other)
-    for other in range(1, comm.size):
-        comm.send(flat, other)
-
-
-on_hooks = Ranked(_on_hooks, arguments=3, clocked=("sums", "ends", "done"))
+        return {"kept": len(held & set(range(self.early))), "grows": grows}

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from helpers.exercises.common import fails_with, rng
+from helpers.exercises.common import raised, rng
 from helpers.exercises.compare import describe, number, short
-from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.calling import Function, driver
 from helpers.exercises.drives.values import plain
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-6
 
 
-def over_steps(fn: Function, case: Case) -> Observation:
-    """Call `fn(step, *the case's other arguments)` for every step; `values[0]` is the list."""
-    trouble = wrong_signature(fn, len(case.args[0]))
-    if trouble:
-        return trouble
-    steps, *others = case.args[0]
-    try:
-        return Observation(values=[[plain(fn(step, *others)) for step in steps]])
-    except Exception as error:
-        return failed(error, fn)
+@driver(arguments=4)
+def over_steps(fn: Function, steps: list[int], *others: Any) -> Any:
+    """`fn(step, *others)` for every step; `values[0]` is the list."""
+    return [plain(fn(step, *others)) for step in steps]
 
 
 def cases(seed: int) -> list[Case]:
@@ -53,13 +48,6 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
             yield f"step {step} gave {describe(got)}; a number was asked for."
         elif not abs(rate - want) <= _TOLERANCE * abs(want):  # so that NaN is wrong too
             yield f"the rate at step {step} is {short(rate)}; it should be {short(want)}."
-
-
-_no_division = fails_with(
-    "",
-    "there is nothing to divide by: without warmup the rate is base · times.",
-    kind="ZeroDivisionError",
-)
 
 
 def reference(step: int, base: float, times: int, warmup: int) -> float:
@@ -133,7 +121,13 @@ EXERCISE = Exercise(
     drive=over_steps,
     claim=claim,
     compared=lambda case, seen: [number(rate) for rate in seen.values[0]],
-    mistakes=(Mistake("divides by no warmup", _no_division, unfinished=True),),
+    mistakes=(
+        raised(
+            "divides by no warmup",
+            "by zero",
+            "there is nothing to divide by: without warmup the rate is base · times.",
+        ),
+    ),
     numbers=lambda case, seen: {
         "base": short(case.args[0][1]),
         "scaled": short(case.args[0][1] * case.args[0][2]),

@@ -30,19 +30,16 @@ def _over_epochs(fn: Function, rank: int, rows: int, size: int, epochs: int, oth
     Every rank's global random state differs, as it does on real ranks. What comes last is whether
     `fn` left it alone. To a function in another process every rank begins with another epoch.
     """
-    found: dict[int, Any] = {}
+    asked = [(rows, rank, size, epoch) for epoch in range(epochs)]
+    asked += [(rows, (rank + 1) % size, size, 1), (other, rank, size, 0)]
     first = rank % epochs if isinstance(fn, Remote) else 0
-    order = [*range(first, epochs), *range(first)]
-    left_alone = True
-    for call, epoch in enumerate([*order, epochs, epochs + 1]):
+    found, left_alone = dict[int, Any](), True
+    for call, at in enumerate([*range(first, epochs), *range(first), epochs, epochs + 1]):
         seed_there(fn, 1000 * rank + call)
         before = states_there(fn)
-        asked = (rows, rank, size, epoch)
-        if epoch >= epochs:
-            asked = (other, rank, size, 0) if epoch > epochs else (rows, (rank + 1) % size, size, 1)
-        found[epoch] = plain(fn(*asked))
+        found[at] = plain(fn(*asked[at]))
         left_alone = left_alone and states_there(fn) == before
-    return [*(found[epoch] for epoch in range(epochs + 2)), left_alone]
+    return [*(found[at] for at in range(len(asked))), left_alone]
 
 
 over_epochs = Apart(_over_epochs, arguments=4)  # `values[0][call][rank]` are row numbers
