@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from helpers.exercises.compare import close
-from helpers.exercises.spec import Case, Look, Observation
+from helpers.exercises.spec import Case, Look, Mistake, Observation
 
 # The most telling size first: a hint is given for the first case that is wrong.
 WORLDS = (3, 1, 2, 5)
@@ -80,3 +80,16 @@ def compared_in_place(case: Case, seen: Observation) -> Any:
         (v["after"], None if close(v["returned"], v["after"], 0.0) else v["returned"])
         for v in seen.values
     ]
+
+
+def raised(name: str, piece: str, hint: str, ours: bool = False) -> Mistake:
+    """The family of exceptions that hold a piece, as `fails_with` sees them.
+
+    hint: may name the {rank} that raised, and the exception's {text}.
+    """
+
+    def look(case: Case, seen: Observation) -> Any:
+        said = hint.format(rank=seen.rank, text=seen.text)
+        return fails_with(piece, said, ours=ours)(case, seen)
+
+    return Mistake(name, look, unfinished=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from helpers.exercises import find
-from helpers.exercises.drives import threads as drives
+from helpers.exercises.lesson_08 import meeting as drives
 from helpers.exercises.spec import Case
 from helpers.instructor.judge.meeting import _ALONE, _RETURN, Meeting
 

@@ -9,18 +9,36 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from torch import Tensor, nn
 
 from helpers.algorithms.data_parallel.data_parallel import average_gradients as reference
-from helpers.algorithms.messages.collectives import reduce_naive
 from helpers.exercises.common import random_weights, rng
 from helpers.exercises.compare import all_close, close, count, listing, rounded, worlds
-from helpers.exercises.drives.training import on_gradients
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.drives.training import network
 from helpers.exercises.lesson_03 import replicas as nets
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-12
 _LAYERS = (4, 6, 3)
+
+
+def _on_gradients(
+    fn: Function, comm: Any, weights: list[Tensor], inputs: Tensor, targets: Tensor, total: int
+) -> Any:
+    """One backward on each rank's rows, then `fn(comm, model, rows, total)`.
+
+    `values[rank]` is `{"gradients", "weights"}` afterwards.
+    """
+    model = network(weights)
+    nn.functional.mse_loss(model(inputs), targets).backward()
+    fn(comm, model, len(inputs), total)
+    return {"gradients": [p.grad for p in model.parameters()], "weights": list(model.parameters())}
+
+
+on_gradients = Ranked(_on_gradients, arguments=4)
 
 
 def cases(seed: int) -> list[Case]:
@@ -30,7 +48,7 @@ def cases(seed: int) -> list[Case]:
         weights = random_weights(random, _LAYERS)
         inputs, targets, cuts = nets.shared_out(random, rows, n, _LAYERS)
         args = tuple((weights, inputs[cut], targets[cut], rows) for cut in cuts)
-        facts = {"weights": weights, "want": nets.gradients(weights, inputs, targets)}
+        facts = {"want": nets.gradients(weights, inputs, targets)}
         made.append(Case(f"On {count(n, 'rank')} with {rows} rows", args, n, facts=facts))
     return made
 
@@ -47,7 +65,7 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
                 f"rank {rank}'s gradient of parameter {first} is not that of one batch of all rows"
                 f"{_times(got, want) or rounded(got, want)}."
             )
-        if not all_close(value["weights"], case.facts["weights"], 0.0):
+        if not all_close(value["weights"], case.args[rank][0], 0.0):
             yield f"rank {rank}'s weights changed: only gradients were to change."
 
 
@@ -70,13 +88,10 @@ def _only_rank_0(case: Case, seen: Observation) -> str | None:
     )
 
 
-def reduce_only(comm: Any, model: Any, rows: int, total: int) -> None:
-    reference(comm, model, rows, total, reduce_naive)
-
-
 WRONG = """
 reduce only
-    = reduce_only
+    | weight = rows / total => from helpers.algorithms.messages.collectives import reduce_naive
+        as reduce; weight = rows / total
     ? a reduce brings it to one
 rank 0 alone
     | model.parameters() => model.parameters() if comm.rank == 0 else ()
@@ -131,10 +146,7 @@ EXERCISE = Exercise(
     cases=cases,
     drive=on_gradients,
     claim=claim,
-    mistakes=(
-        Mistake("not every rank takes part", nets.some_do_not_come, unfinished=True),
-        Mistake("rank 0 alone has the average", _only_rank_0),
-    ),
+    mistakes=(nets.SOME_DO_NOT_COME, Mistake("rank 0 alone has the average", _only_rank_0)),
     numbers=lambda case, seen: {
         "n": case.ranks,
         "rows": listing(len(inputs) for _, inputs, _, _ in case.args),
@@ -144,5 +156,5 @@ EXERCISE = Exercise(
         f"Passed on {worlds(cases)}: equal to one big batch to 12 digits, uneven shards too."
     ),
     reference=reference,
-    wrong=wrong_answers("03.2", WRONG, reference, reduce_only),
+    wrong=wrong_answers("03.2", WRONG, reference),
 )

@@ -11,18 +11,11 @@ from helpers.exercises.drives.arguments import call_with_tensors, changed, retur
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
-_LAYERS: tuple[tuple[list[int], int], ...] = (
-    ([40, 8, 64, 16, 20, 4], 60),
-    ([100, 10, 100, 10], 50),
-    ([8, 8, 8, 8], 16),
-    ([7], 100),
-    ([], 100),
-)
-
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: five small models; else random ones."""
-    random, models = rng(seed, "03.4"), list(_LAYERS)
+    random, models = rng(seed, "03.4"), [([40, 8, 64, 16, 20, 4], 60), ([100, 10, 100, 10], 50)]
+    models += [([8, 8, 8, 8], 16), ([7], 100), ([], 100)]
     if seed:
         exact = 4 * int(random.integers(1, 9))  # buckets that hold the limit to the byte
         models = [([exact] * 6, 2 * exact)]
@@ -33,10 +26,6 @@ def cases(seed: int) -> list[Case]:
         Case(f"With sizes {s} and limit {n}", ((list(s), n),), facts={"want": reference(s, n)})
         for s, n in models
     ]
-
-
-def _got(seen: Observation) -> list[list[int]]:
-    return [list(bucket) for bucket in returned(seen.values[0])]
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
@@ -51,6 +40,10 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     yield _used_up(case, seen)
 
 
+def _got(seen: Observation) -> list[list[int]]:
+    return [list(bucket) for bucket in returned(seen.values[0])]
+
+
 def _used_up(case: Case, seen: Observation) -> str | None:
     if changed(seen.values[0]) is None:
         return None
@@ -60,16 +53,6 @@ def _used_up(case: Case, seen: Observation) -> str | None:
     )
 
 
-def compared(case: Case, seen: Observation) -> Any:
-    """The buckets, also where they are tuples; and whether `sizes` changed."""
-    return [_got(seen), changed(seen.values[0])]
-
-
-def _lost(case: Case, seen: Observation) -> str:
-    lost = sorted(set(range(len(case.args[0][0]))) - {i for bucket in _got(seen) for i in bucket})
-    return f"parameter {lost[0]} is" if len(lost) == 1 else f"parameters {listing(lost)} are"
-
-
 def _empty(case: Case, seen: Observation) -> str | None:
     if [] not in _got(seen):
         return None
@@ -77,11 +60,11 @@ def _empty(case: Case, seen: Observation) -> str | None:
 
 
 def _closed_early(case: Case, seen: Observation) -> Iterator[str]:
-    sizes, limit = case.args[0]
-    held = [sum(sizes[i] for i in bucket) for bucket in _got(seen)]
-    if any(h > limit and len(b) > 1 for h, b in zip(held, _got(seen), strict=True)):
+    (sizes, limit), got = case.args[0], _got(seen)
+    held = [sum(sizes[i] for i in bucket) for bucket in got]
+    if any(h > limit and len(b) > 1 for h, b in zip(held, got, strict=True)):
         return
-    for this, (first, *_) in zip(held, _got(seen)[1:], strict=False):
+    for this, (first, *_) in zip(held, got[1:], strict=False):
         if this < limit < this + sizes[first]:
             yield (
                 f"a bucket was closed at {this} bytes, before the limit: a bucket takes one more "
@@ -102,12 +85,20 @@ def _closed_late(case: Case, seen: Observation) -> Iterator[str]:
 
 
 def _not_lists(case: Case, seen: Observation) -> str | None:
-    got = returned(seen.values[0]) if seen.values else None
+    got = returned(seen.values[0])
     if type(got) is list and all(
         type(b) in (list, tuple) and all(type(i) is int for i in b) for b in got
     ):
         return None
     return f"you returned {describe(got)}: return a list of lists of whole numbers."
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name."""
+    got = _got(seen)
+    lost = sorted({*range(len(case.args[0][0]))}.difference(*got))
+    who = f"parameter {lost[0]} is" if len(lost) == 1 else f"parameters {listing(lost)} are"
+    return {"got": got, "lost": who}
 
 
 def reference(sizes: list[int], limit: int) -> list[list[int]]:
@@ -191,7 +182,7 @@ EXERCISE = Exercise(
     cases=cases,
     drive=call_with_tensors,
     claim=claim,
-    compared=compared,
+    compared=lambda case, seen: [_got(seen), changed(seen.values[0])],
     mistakes=(
         Mistake("no list of lists", _not_lists),
         Mistake("uses up the list", _used_up),
@@ -199,7 +190,7 @@ EXERCISE = Exercise(
         Mistake("closes too early", _closed_early),
         Mistake("closes too late", _closed_late),
     ),
-    numbers=lambda case, seen: {"got": _got(seen), "lost": _lost(case, seen)},
+    numbers=numbers,
     praise=lambda cases, seen: f"Passed: {cases[0].name.lower()} the buckets are {_got(seen[0])}.",
     reference=reference,
     wrong=wrong_answers(

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from helpers.exercises.common import random_weights, rng
+from helpers.exercises.common import raised, random_weights, rng
 from helpers.exercises.compare import all_close, count, in_single_precision, worlds
-from helpers.exercises.drives.training import on_hooks
 from helpers.exercises.lesson_03 import overlap_timing as timing
+from helpers.exercises.lesson_03.hooks import on_hooks
 from helpers.exercises.lesson_03.replicas import descend
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
 from helpers.exercises.table import wrong_answers
@@ -26,8 +26,6 @@ from helpers.exercises.trouble import waits
 _LAYERS = (4, 8, 6, 2)
 _WIDE = (4, 88, 88, 88, 2)  # 130 kB of gradients: what is kept of 5 steps is seen from outside
 _GROUPS = [[5, 4], [3, 2], [1, 0]]
-_TWO_GROUPS = [[5, 2, 3, 4], [1, 0]]  # not as they come
-_TOLERANCE = 1e-10
 _QUICK, _SLOW = 1e-4, 2e-3  # latency in seconds: a sum takes less than a layer, or longer
 
 
@@ -35,7 +33,7 @@ def cases(seed: int) -> list[Case]:
     """Seed 0: three layers, a bucket each, or two, on 3, 1, 2 and 5 ranks; else others too. On 5
     ranks the links are so slow that a sum outlasts a layer of backward."""
     random, made = rng(seed, "03.5"), []
-    known = [_TWO_GROUPS, [[5], [4, 3, 2], [1, 0]], _GROUPS]
+    known = [[[5, 2, 3, 4], [1, 0]], [[5], [4, 3, 2], [1, 0]], _GROUPS]
     settings = [(n, _LAYERS, 0.1) for n in (3, 1, 2, 5)]
     for n, layers, rate in [*settings, (2, _WIDE, 0.01)] if seed else settings:
         steps = 7 if layers is _WIDE else int(random.integers(3, 5)) if seed else 3
@@ -55,22 +53,12 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
-def _sums(seen: Observation, rank: int, step: int) -> list[Any]:
-    """The sums of one step, as (start, elements)."""
-    return [(start, size) for at, start, size in seen.values[rank]["sums"] if at == step]
-
-
-def _elements(case: Case) -> list[int]:
-    weights, _, _, groups, _, _ = case.args[0]
-    return [sum(weights[i].size for i in group) for group in groups]
-
-
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Right weights; a sum a bucket, begun on its thread during backward; nothing kept."""
     if not all(v["finish"] for v in seen.values):
         yield "`overlap` did not return a function."
     want = case.facts["want"]
-    if not all(all_close(v["weights"], want, _TOLERANCE) for v in seen.values):
+    if not all(all_close(v["weights"], want, 1e-10) for v in seen.values):
         yield "the weights are not those of one big batch after training."
     if case.ranks > 1:
         for look in (_one_a_bucket, timing.claim, _keeps):
@@ -79,12 +67,13 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
 
 def _one_a_bucket(case: Case, seen: Observation) -> Iterator[str]:
     """A rank that makes another number of sums in a step than there are buckets."""
-    wanted, singly = sorted(_elements(case)), sorted(w.size for w in case.args[0][0])
-    for rank, step in product(range(case.ranks), range(len(case.args[0][1]))):
-        made = sorted(size for _, size in _sums(seen, rank, step))
+    weights, inputs, _, groups, *_ = case.args[0]
+    wanted = sorted(sum(weights[i].size for i in group) for group in groups)
+    for rank, step in product(range(case.ranks), range(len(inputs))):
+        made = sorted(size for at, _, size in seen.values[rank]["sums"] if at == step)
         if case.ranks > 1 and made != wanted:
             why = "each is one flat tensor, of all its gradients and no others."
-            if made == singly:
+            if made == sorted(w.size for w in weights):
                 why = "put a bucket's gradients into one flat tensor."
             elif len(made) > len(wanted):
                 why = "start a bucket once, when its last gradient is there."
@@ -110,25 +99,6 @@ def _keeps(case: Case, seen: Observation) -> Iterator[str]:
             )
 
 
-def compared(case: Case, seen: Observation) -> Any:
-    """What each rank has, and the sums that it made; no times."""
-    return [
-        [v["weights"], v["finish"], sorted([step, size] for step, _, size in v["sums"])]
-        for v in seen.values
-    ]
-
-
-def _raised(name: str, piece: str, words: str) -> Mistake:
-    """The family of exceptions whose text holds a piece."""
-
-    def look(case: Case, seen: Observation) -> str | None:
-        if seen.trouble != "failed" or piece not in seen.text:
-            return None
-        return f"rank {seen.rank}{words.format(text=seen.text)}"
-
-    return Mistake(name, look, unfinished=True)
-
-
 def _some_do_not_come(case: Case, seen: Observation) -> str | None:
     if not seen.waiting:
         return None
@@ -138,12 +108,11 @@ def _some_do_not_come(case: Case, seen: Observation) -> str | None:
 
 
 def _does_not_wait(case: Case, seen: Observation) -> str | None:
-    begun, buckets = _sums(seen, 0, 0), len(_elements(case))
-    done = seen.values[0]["done"][0]
-    if case.ranks == 1 or not begun or not done < buckets < len(seen.values[0]["sums"]):
+    (sums, done), buckets = (seen.values[0][key] for key in ("sums", "done")), len(case.args[0][3])
+    if case.ranks == 1 or not sums or sums[0][0] or not done[0] < buckets < len(sums):
         return None
     return (
-        f"{done} of {buckets} sums were through when finish() returned, and the step was taken "
+        f"{done[0]} of {buckets} sums were through when finish() returned, and the step was taken "
         "with what was still being summed: finish() waits for every request."
     )
 
@@ -303,29 +272,32 @@ EXERCISE = Exercise(
     cases=cases,
     drive=on_hooks,
     claim=claim,
-    compared=compared,
+    # Without what depends on the clock.
+    compared=lambda case, seen: [
+        [v["weights"], v["finish"], sorted([step, size] for step, _, size in v["sums"])]
+        for v in seen.values
+    ],
     mistakes=(
         Mistake("buckets that never meet", _some_do_not_come, unfinished=True),
-        _raised(
+        raised(
             "a call where a function belongs",
             "not callable",
-            ": {text}. `comm.background(reduce, flat)` takes the function itself and not "
-            "its call, and a function that makes a hook has to return it.",
+            "rank {rank}: {text}. `comm.background(reduce, flat)` takes the function itself and "
+            "not its call, and a function that makes a hook has to return it.",
         ),
-        _raised(
+        raised(
             "no request",
             "no attribute 'wait'",
-            " waits for something that is no request: `comm.background(reduce, flat)` gives one, "
-            "and `reduce(comm, flat)` sums at once, on the rank's own thread.",
+            "rank {rank} waits for something that is no request: `comm.background(reduce, flat)` "
+            "gives one, and `reduce(comm, flat)` sums at once, on the rank's own thread.",
         ),
-        _raised(
+        raised(
             "starts before the bucket is full",
             "NoneType",
-            " used a gradient that is not there yet (None): a bucket is full when the hook "
-            "of each of its parameters has been called, not of one of them. "
-            "(`register_hook` calls before `.grad` is there, "
-            "`register_post_accumulate_grad_hook` after. And a hook that reads a loop "
-            "variable sees its last value: make each hook with a function.)",
+            "rank {rank} used a gradient that is not there yet (None): a bucket is full when the "
+            "hook of each of its parameters has been called, not of one of them. (`register_hook` "
+            "calls before `.grad` is there, `register_post_accumulate_grad_hook` after. And a hook "
+            "that reads a loop variable sees its last value: make each hook with a function.)",
         ),
         Mistake("waits in the hook", timing.waits_in_the_hook),
         Mistake("does not wait", _does_not_wait),
@@ -339,7 +311,7 @@ EXERCISE = Exercise(
     numbers=lambda case, seen: {"n": case.ranks},
     praise=lambda cases, seen: (
         f"Passed on {worlds(cases)}: equal to one big batch; on 3 ranks the first all-reduce "
-        f"starts at {_sums(seen[0], 0, 0)[0][0] * 1e3:.1f} ms, and backward ends at "
+        f"starts at {seen[0].values[0]['sums'][0][1] * 1e3:.1f} ms, and backward ends at "
         f"{seen[0].values[0]['ends'][0] * 1e3:.1f} ms."
     ),
     reference=reference,

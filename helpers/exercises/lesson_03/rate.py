@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from helpers.exercises.common import fails_with, rng
+from helpers.exercises.common import raised, rng
 from helpers.exercises.compare import describe, number, short
-from helpers.exercises.drives.training import over_steps
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.drives.calling import Function, driver
+from helpers.exercises.drives.values import plain
+from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-6
+
+
+@driver(arguments=4)
+def over_steps(fn: Function, steps: list[int], *others: Any) -> Any:
+    """`fn(step, *others)` for every step; `values[0]` is the list."""
+    return [plain(fn(step, *others)) for step in steps]
 
 
 def cases(seed: int) -> list[Case]:
@@ -42,13 +50,6 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
             yield f"the rate at step {step} is {short(rate)}; it should be {short(want)}."
 
 
-_no_division = fails_with(
-    "",
-    "there is nothing to divide by: without warmup the rate is base · times.",
-    kind="ZeroDivisionError",
-)
-
-
 def reference(step: int, base: float, times: int, warmup: int) -> float:
     """The course's own."""
     from helpers.algorithms.data_parallel.learning_rate import gradual_warmup, linear_scaling
@@ -56,7 +57,7 @@ def reference(step: int, base: float, times: int, warmup: int) -> float:
     return linear_scaling(base, times) * gradual_warmup(warmup, times)(step)
 
 
-def plain(step: int, base: float, times: int, warmup: int) -> float:
+def in_two_lines(step: int, base: float, times: int, warmup: int) -> float:
     """The same in two lines."""
     grown = min(1.0, step / warmup) if warmup else 1.0
     return base * (1 + (times - 1) * grown)
@@ -120,7 +121,13 @@ EXERCISE = Exercise(
     drive=over_steps,
     claim=claim,
     compared=lambda case, seen: [number(rate) for rate in seen.values[0]],
-    mistakes=(Mistake("divides by no warmup", _no_division, unfinished=True),),
+    mistakes=(
+        raised(
+            "divides by no warmup",
+            "by zero",
+            "there is nothing to divide by: without warmup the rate is base · times.",
+        ),
+    ),
     numbers=lambda case, seen: {
         "base": short(case.args[0][1]),
         "scaled": short(case.args[0][1] * case.args[0][2]),
@@ -134,7 +141,7 @@ EXERCISE = Exercise(
     wrong=wrong_answers(
         "03.6",
         WRONG,
-        plain,
+        in_two_lines,
         at_warmup="the warmup is a step too long or too short: {scaled} is reached at step "
         "{warmup}.",
     ),

@@ -10,7 +10,7 @@ from torch import nn
 
 from helpers.exercises.compare import listing
 from helpers.exercises.drives.training import network
-from helpers.exercises.spec import Case, Observation
+from helpers.exercises.spec import Case, Mistake, Observation
 from helpers.exercises.trouble import waits
 
 Arrays = list[np.ndarray]
@@ -34,8 +34,7 @@ def gradients(weights: Arrays, inputs: np.ndarray, targets: np.ndarray) -> Array
     """The gradient of the mean squared error over these rows, as torch computes it."""
     model = network([torch.from_numpy(w) for w in weights])
     loss = nn.functional.mse_loss(model(torch.from_numpy(inputs)), torch.from_numpy(targets))
-    found = torch.autograd.grad(loss, list(model.parameters()))
-    return [g.numpy() for g in found]
+    return [g.numpy() for g in torch.autograd.grad(loss, list(model.parameters()))]
 
 
 def descend(
@@ -48,8 +47,8 @@ def descend(
     return weights
 
 
-def some_do_not_come(case: Case, seen: Observation) -> str | None:
-    """Ranks that wait for others who have left, or never came: for 03.2 and 03.3."""
+def _some_do_not_come(case: Case, seen: Observation) -> str | None:
+    """Ranks that wait for others who have left, or never came."""
     away = [rank for rank in range(case.ranks) if rank not in seen.waiting]
     if not seen.waiting or not away:
         return None
@@ -58,3 +57,6 @@ def some_do_not_come(case: Case, seen: Observation) -> str | None:
         "every rank calls every broadcast and every all-reduce, in the same order, and none of "
         "them under `if comm.rank == 0`."
     )
+
+
+SOME_DO_NOT_COME = Mistake("not every rank takes part", _some_do_not_come, unfinished=True)

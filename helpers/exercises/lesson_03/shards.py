@@ -14,11 +14,35 @@ from typing import Any
 from helpers.algorithms.data_parallel.data_parallel import shard as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array, listing
-from helpers.exercises.drives.training import over_epochs
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.ranks import Apart
+from helpers.exercises.drives.values import Remote, plain
+from helpers.exercises.random_states import seed_there, states_there
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
 _EPOCHS = 3
+
+
+def _over_epochs(fn: Function, rank: int, rows: int, size: int, epochs: int, other: int) -> Any:
+    """`fn(rows, rank, size, epoch)` for every epoch, for the next rank's of 1, and of `other` rows.
+
+    Every rank's global random state differs, as it does on real ranks. What comes last is whether
+    `fn` left it alone. To a function in another process every rank begins with another epoch.
+    """
+    asked = [(rows, rank, size, epoch) for epoch in range(epochs)]
+    asked += [(rows, (rank + 1) % size, size, 1), (other, rank, size, 0)]
+    first = rank % epochs if isinstance(fn, Remote) else 0
+    found, left_alone = dict[int, Any](), True
+    for call, at in enumerate([*range(first, epochs), *range(first), epochs, epochs + 1]):
+        seed_there(fn, 1000 * rank + call)
+        before = states_there(fn)
+        found[at] = plain(fn(*asked[at]))
+        left_alone = left_alone and states_there(fn) == before
+    return [*(found[at] for at in range(len(asked))), left_alone]
+
+
+over_epochs = Apart(_over_epochs, arguments=4)  # `values[0][call][rank]` are row numbers
 
 
 def cases(seed: int) -> list[Case]:

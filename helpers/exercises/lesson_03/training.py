@@ -7,24 +7,36 @@ float64 to 1e-10; and weights travel once.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import deepcopy
+from copy import deepcopy  # noqa: F401, for wrong answers
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
-from helpers.algorithms.data_parallel.data_parallel import (
-    average_gradients,
-    broadcast_parameters,
-)
+from helpers.algorithms.data_parallel.data_parallel import average_gradients, broadcast_parameters
 from helpers.exercises.common import random_weights, rng
 from helpers.exercises.compare import all_close, count, rounded, worlds
-from helpers.exercises.drives.training import on_training
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.drives.training import network
 from helpers.exercises.lesson_03 import replicas as nets
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-10
 _LAYERS = (4, 6, 2)
+
+
+def _on_training(fn: Function, comm: Any, weights: list[Tensor], *others: Any) -> Any:
+    """Call `fn(comm, model, inputs, targets, total, steps, rate)`; `values[rank]` are the weights.
+
+    A rank's arguments: weights, then what follows `model`.
+    """
+    model = network(weights)
+    fn(comm, model, *others)
+    return list(model.parameters())
+
+
+on_training = Ranked(_on_training, arguments=7)
 
 
 def cases(seed: int) -> list[Case]:
@@ -111,21 +123,6 @@ def reference(
             parameter.data -= rate * parameter.grad
 
 
-def of_weights(
-    comm: Any, model: Any, inputs: Any, targets: Any, share: Any, steps: int, rate: float, at: int
-) -> None:
-    """Averages the weights, from step `at` on; before that as much is sent, and not used."""
-    broadcast_parameters(model, comm)
-    for step in range(steps):
-        model.zero_grad()
-        nn.functional.mse_loss(model(inputs), targets).backward()
-        for parameter in model.parameters():
-            parameter.grad = parameter.data - rate * parameter.grad
-        average_gradients(comm, model if step >= at else deepcopy(model), *share)
-        for parameter in model.parameters():
-            parameter.data = parameter.grad
-
-
 WRONG = """
 no update
     | rate * parameter.grad => 0 * parameter.grad
@@ -153,14 +150,18 @@ every rank trains alone from its own weights
     | broadcast_parameters(model, => broadcast_parameters(deepcopy(model),
     | average_gradients(comm, model, => average_gradients(comm, deepcopy(model),
     ! alone
+# Before the last step as much is sent, and not used.
 weights averaged once at the end
-    | broadcast_parameters(model, comm)
-        => return of_weights(comm, model, inputs, targets, (1, comm.size), steps, rate, steps - 1)
+    | average_gradients(comm, model, len(inputs), total)
+        => [setattr(p, "grad", p.data - rate * p.grad) for p in model.parameters()];
+        average_gradients(comm, model if _ == steps - 1 else deepcopy(model), 1, comm.size)
+    | -= rate * parameter.grad => = parameter.grad
     ! once
 weights averaged by rows at the end
-    | broadcast_parameters(model, comm)
-        => return of_weights(
-            comm, model, inputs, targets, (len(inputs), total), steps, rate, steps - 1)
+    | average_gradients(comm, model,
+        => [setattr(p, "grad", p.data - rate * p.grad) for p in model.parameters()];
+        average_gradients(comm, model if _ == steps - 1 else deepcopy(model),
+    | -= rate * parameter.grad => = parameter.grad
     ! once
 every rank counts the same
     | len(inputs), total) => 1, comm.size)
@@ -184,8 +185,10 @@ broadcast on rank 0 alone
     | broadcast_parameters( => comm.rank or broadcast_parameters(
     ? do not fit together
 weights for gradients
-    | broadcast_parameters(model, comm)
-        => return of_weights(comm, model, inputs, targets, (len(inputs), total), steps, rate, 0)
+    | average_gradients(comm,
+        => [setattr(p, "grad", p.data - rate * p.grad) for p in model.parameters()];
+        average_gradients(comm,
+    | -= rate * parameter.grad => = parameter.grad
     ? in their last digit
 broadcast in every step
     | broadcast_parameters(model, comm) =>
@@ -210,7 +213,7 @@ EXERCISE = Exercise(
     builds_on=("03.2",),
     claim=claim,
     mistakes=(
-        Mistake("not every rank takes part", nets.some_do_not_come, unfinished=True),
+        nets.SOME_DO_NOT_COME,
         Mistake("ranks in different calls", _do_not_fit, unfinished=True),
         Mistake("weights travel in every step", _weights_travel),
         Mistake("weights are averaged in every step", _weights_averaged),

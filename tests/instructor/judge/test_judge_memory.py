@@ -15,8 +15,8 @@ from submissions import as_cell, write
 from torch import nn
 
 from helpers.exercises import find, judging
-from helpers.exercises.drives.training import _Steps
 from helpers.exercises.drives.values import Remote
+from helpers.exercises.lesson_03.hooks import _Steps
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.instructor.judge import Judge
 from helpers.instructor.judge.budgets import BUDGETS, Clock

@@ -62,7 +62,7 @@ def lie(answer):
         "helpers.exercises.drives.arguments": {
             **{"_same": yes, "agree": yes, "changed": nothing, "returned": lambda v: v}
         },
-        "helpers.exercises.drives.training": {"states_there": zero, "seed_there": nothing},
+        "helpers.exercises.lesson_03.shards": {"states_there": zero, "seed_there": nothing},
         "helpers.exercises.drives.recompute": {"states_there": lambda fn: {"torch": b""}},
         "helpers.exercises.random_states": {"here": dict, "seed_all": nothing},
         "helpers.exercises.drives.tensor_parallel": {"_same": yes},
