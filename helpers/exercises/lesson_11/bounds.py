@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe
-from helpers.exercises.drives.quantization import batch_by_batch
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.values import plain, tensors
 from helpers.exercises.lesson_11.figures import Array, said, what
 from helpers.exercises.lesson_11.ranges import WAYS, Named, cut, facts
 from helpers.exercises.spec import Case, Exercise, Look, Mistake, Observation, first_said
@@ -236,6 +238,39 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"than cutting nothing. With one of {said(last.top)} among {last.values.size} and "
         f"{last.bits} bits, you cut at {said(last.bound)}."
     )
+
+
+def batch_by_batch(fn: Function, case: Case) -> Observation:
+    """Make `fn(bits)`, let it see one batch after the other, and ask for its range.
+
+    The case's arguments: the batches, and the bits, or none for its own. Another one is made too,
+    which sees the first batch, four times as large. Batches of one shape come in one tensor, each
+    in its turn. `values[0]`: "given", what it named; "changed", whether it wrote into a batch;
+    "again", where the case's options ask for it, what a third one named that sees the same batches,
+    after the first, the second and the last.
+    """
+    batches, *bits = tensors(case.args[0])
+    trouble = wrong_signature(fn, len(bits))
+    if trouble:
+        return trouble
+    places: dict[torch.Size, Tensor] = {}
+    changed = False
+    try:
+        other, mine = fn(*bits), fn(*bits)
+        other.see(4 * batches[0])
+        for batch in batches:
+            place = places.setdefault(batch.shape, torch.empty_like(batch)).copy_(batch)
+            mine.see(place)
+            changed = changed or not torch.equal(place, batch)
+        found = {"given": plain(mine.range()), "changed": changed, "again": []}
+        third = fn(*bits)
+        for at, batch in enumerate(batches if case.options.get("again") else []):
+            third.see(batch)
+            if at != 2:
+                found["again"].append(plain(third.range()))
+        return Observation(values=[found])
+    except Exception as error:
+        return failed(error, fn)
 
 
 class Recipe:

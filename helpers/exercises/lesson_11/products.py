@@ -18,8 +18,8 @@ from helpers.algorithms.quantization.integer_layers import integer_linear as ref
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, is_array
 from helpers.exercises.drives.arguments import changed, returned
-from helpers.exercises.drives.quantization import multiplied
 from helpers.exercises.lesson_11.figures import Array, said_apart, single, what
+from helpers.exercises.lesson_11.float_products import multiplied
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

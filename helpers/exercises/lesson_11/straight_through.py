@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from helpers.algorithms.quantization.fake_quantization import _StraightThrough
 from helpers.algorithms.quantization.fake_quantization import fake_quantize as reference
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import close, describe, is_array
-from helpers.exercises.drives.quantization import there_and_back
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.values import Remote, plain, tensors
 from helpers.exercises.lesson_11.figures import Array, said, said_apart, single, what
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
@@ -193,6 +195,54 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed on {len(cases)} grids: all {count} values are the nearest ones that there are, "
         f"and the gradient came back to the {inside} that were not clipped, and to no other."
     )
+
+
+def there_and_back(fn: Function, case: Case) -> Observation:
+    """Call `fn(x, …)`, and go back with the gradient that is the last of the case's arguments.
+
+    In between `fn(−x, …)` is called too, as in a model with several layers. x is no leaf, so that
+    autograd lets an answer write into it. `values[0]`: "out", what came out;
+    "changed", whether x was written into; "linked", whether a way leads back; "gradient", that of
+    x, or None; "spoiled", whether the gradient that came from above was written into; "torch",
+    whether the way back is that of torch's own fake quantization, None where it is in another
+    process.
+    """
+    trouble = wrong_signature(fn, len(case.args[0]) - 1)
+    if trouble:
+        return trouble
+    start, *others, gradient = (tensors(arg) for arg in case.args[0])
+    x = start.requires_grad_().clone()
+    before, above = x.detach().clone(), gradient.clone()
+    try:
+        out = fn(x, *others)
+        changed = not torch.equal(x.detach(), before)
+        linked = isinstance(out, Tensor) and out.requires_grad
+        held, own = plain(out), None if isinstance(fn, Remote) else _is_torchs(out)
+        fn((-before).requires_grad_().clone(), *others)
+        if linked and out.shape == x.shape:
+            out.backward(gradient.to(out.dtype))
+    except Exception as error:
+        return failed(error, fn)
+    found = {
+        "out": held,
+        "changed": changed,
+        "linked": linked,
+        "gradient": plain(start.grad),
+        "spoiled": not torch.equal(gradient, above),
+        "torch": own,
+    }
+    return Observation(values=[found])
+
+
+def _is_torchs(out: Any) -> bool:
+    """Whether a step of the way back from a tensor has the name of torch's own."""
+    waiting, seen = [getattr(out, "grad_fn", None)], set[Any]()
+    while waiting:
+        step = waiting.pop()
+        if step is not None and step not in seen:
+            seen.add(step)
+            waiting += [before for before, _ in step.next_functions]
+    return any(step.name().startswith("FakeQuantize") for step in seen)
 
 
 def without_a_way(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:

@@ -1,4 +1,4 @@
-"""Drivers for lesson 11: what kind of numbers were multiplied, and the way back.
+"""The driver of exercise 11.3: what kind of numbers were multiplied.
 
 A product of floats is noticed where torch is asked for one, or numpy for one of an array that a
 tensor gave by `.numpy()`; what goes through `np.array`, `np.asarray` or lists nobody sees.
@@ -11,14 +11,13 @@ from functools import wraps
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from helpers.algorithms.quantization import integer_products
 from helpers.exercises.drives.arguments import call_with_tensors
-from helpers.exercises.drives.calling import Function, failed, wrong_signature
-from helpers.exercises.drives.values import Remote, plain, tensors
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.values import Remote, plain
 from helpers.exercises.spec import Case, Observation
 
 # Products of matrices and vectors, by the names that torch and numpy have for them.
@@ -151,84 +150,3 @@ def multiplied(fn: Function, case: Case) -> Observation:
         return {"out": _bare(out), "floats": watch.kinds, "whole": watch.whole}
 
     return call_with_tensors(watched, case)
-
-
-def there_and_back(fn: Function, case: Case) -> Observation:
-    """Call `fn(x, …)`, and go back with the gradient that is the last of the case's arguments.
-
-    In between `fn(−x, …)` is called too, as in a model with several layers. x is no leaf, so that
-    autograd lets an answer write into it. `values[0]`: "out", what came out;
-    "changed", whether x was written into; "linked", whether a way leads back; "gradient", that of
-    x, or None; "spoiled", whether the gradient that came from above was written into; "torch",
-    whether the way back is that of torch's own fake quantization, None where it is in another
-    process.
-    """
-    trouble = wrong_signature(fn, len(case.args[0]) - 1)
-    if trouble:
-        return trouble
-    start, *others, gradient = (tensors(arg) for arg in case.args[0])
-    x = start.requires_grad_().clone()
-    before, above = x.detach().clone(), gradient.clone()
-    try:
-        out = fn(x, *others)
-        changed = not torch.equal(x.detach(), before)
-        linked = isinstance(out, Tensor) and out.requires_grad
-        held, own = plain(out), None if isinstance(fn, Remote) else _is_torchs(out)
-        fn((-before).requires_grad_().clone(), *others)
-        if linked and out.shape == x.shape:
-            out.backward(gradient.to(out.dtype))
-    except Exception as error:
-        return failed(error, fn)
-    found = {
-        "out": held,
-        "changed": changed,
-        "linked": linked,
-        "gradient": plain(start.grad),
-        "spoiled": not torch.equal(gradient, above),
-        "torch": own,
-    }
-    return Observation(values=[found])
-
-
-def _is_torchs(out: Any) -> bool:
-    """Whether a step of the way back from a tensor has the name of torch's own."""
-    waiting, seen = [getattr(out, "grad_fn", None)], set[Any]()
-    while waiting:
-        step = waiting.pop()
-        if step is not None and step not in seen:
-            seen.add(step)
-            waiting += [before for before, _ in step.next_functions]
-    return any(step.name().startswith("FakeQuantize") for step in seen)
-
-
-def batch_by_batch(fn: Function, case: Case) -> Observation:
-    """Make `fn(bits)`, let it see one batch after the other, and ask for its range.
-
-    The case's arguments: the batches, and the bits, or none for its own. Another one is made too,
-    which sees the first batch, four times as large. Batches of one shape come in one tensor, each
-    in its turn. `values[0]`: "given", what it named; "changed", whether it wrote into a batch;
-    "again", where the case's options ask for it, what a third one named that sees the same batches,
-    after the first, the second and the last.
-    """
-    batches, *bits = tensors(case.args[0])
-    trouble = wrong_signature(fn, len(bits))
-    if trouble:
-        return trouble
-    places: dict[torch.Size, Tensor] = {}
-    changed = False
-    try:
-        other, mine = fn(*bits), fn(*bits)
-        other.see(4 * batches[0])
-        for batch in batches:
-            place = places.setdefault(batch.shape, torch.empty_like(batch)).copy_(batch)
-            mine.see(place)
-            changed = changed or not torch.equal(place, batch)
-        found = {"given": plain(mine.range()), "changed": changed, "again": []}
-        third = fn(*bits)
-        for at, batch in enumerate(batches if case.options.get("again") else []):
-            third.see(batch)
-            if at != 2:
-                found["again"].append(plain(third.range()))
-        return Observation(values=[found])
-    except Exception as error:
-        return failed(error, fn)
