@@ -149,12 +149,10 @@ the largest fits
     | power - TOP => torch.ceil((largest / 6).log2()).int()
     {power}: the smallest with which its largest magnitude is 6 at most. The standard takes ⌊log2⌋ −
     2, {want}, and cuts what is beyond 6.
-over 6, rounded
-    | power - TOP => torch.round((largest / 6).log2()).int()
-    ! over_six
 over 6, rounded down
     | power - TOP => torch.floor((largest / 6).log2()).int()
-    ! over_six
+    {power}: 6 was divided by before the logarithm was rounded. The exponent of 6, which is 2, is
+    taken off afterwards: {want}.
 not rounded
     | torch.frexp(largest).exponent - 1 => largest.log2()
     {power}: a scale is a power of two, and of log2 only the whole part counts, rounded down:
@@ -265,8 +263,6 @@ EXERCISE = Exercise(
         WRONG,
         reference,
         claim,
-        over_six="{power}: 6 was divided by before the logarithm was rounded. The exponent of "
-        "6, which is 2, is taken off afterwards: {want}.",
         tie="{number}: over the scale it lies in the middle between two elements. Of these the one "
         "with an even mantissa counts: 0, 1, 2 and 4.",
     ),

@@ -181,21 +181,15 @@ def there_and_back(fn: Function, case: Case) -> Observation:
 
 def _is_torchs(out: Any) -> bool:
     """Whether a step of the way back from a tensor has the name of torch's own."""
-    waiting, seen = [getattr(out, "grad_fn", None)], set[Any]()
-    while waiting:
-        step = waiting.pop()
-        if step is not None and step not in seen:
-            seen.add(step)
-            waiting += [before for before, _ in step.next_functions]
-    return any(step.name().startswith("FakeQuantize") for step in seen)
+    steps = [getattr(out, "grad_fn", None)]
+    for step in filter(None, steps):  # which it gets more of
+        steps += [before for before, _ in step.next_functions if before not in steps]
+    return any(step.name().startswith("FakeQuantize") for step in filter(None, steps))
 
 
 WRONG = """
 codes
     | (codes.clamp(lowest, highest) - zero_point) * scale => codes.clamp(lowest, highest)
-    ! gives_codes
-codes, not clamped
-    | (codes.clamp(lowest, highest) - zero_point) * scale => codes
     ! gives_codes
 steps
     | - zero_point) * scale => - zero_point)
@@ -219,11 +213,7 @@ zero point stays
     {value}: the zero point was never taken away again: scale · (q − zero_point).
 zero point only taken away
     | codes.clamp => (codes - zero_point).clamp
-    ! zero_point_leaves
-zero point negated
-    | codes.clamp(lowest, highest) - zero_point
-        => (codes - 2 * zero_point).clamp(lowest, highest) + zero_point
-    ! zero_point_leaves
+    {value}: the zero point has to be added: round(x / scale) + zero_point.
 cut off
     | torch.round => torch.trunc
     ! truncates
@@ -359,7 +349,6 @@ EXERCISE = Exercise(
         gives_codes="{value}: these are codes, or steps; values are scale · (q − zero_point).",
         ends_as_values="{value}: lowest and highest are codes: clamp round(x / scale) + "
         "zero_point.",
-        zero_point_leaves="{value}: the zero point has to be added: round(x / scale) + zero_point.",
         truncates="{value}: the fraction was cut off and not rounded: up to a whole step is lost, "
         "where `torch.round` loses half a step at most.",
         not_rounded="{value}: x was not rounded: only whole codes q are there.",

@@ -5,7 +5,7 @@ layer's weight (out, in) and of a convolution's (out, in, kh, kw). A channel's s
 magnitude over 2^(bits−1) − 1, and the codes lie around 0. The claim: scales (out,) are these and
 every weight has the nearest code, as int8; a channel of zeros has the codes 0 and a scale that is
 finite and above 0. Source: Jacob et al. (2018), 2.1; Krishnamoorthi (2018), 3.1.2, for channels.
-What makes this file long are 25 wrong answers.
+What makes this file long are 24 wrong answers.
 """
 
 from __future__ import annotations
@@ -234,10 +234,8 @@ half a code too many
     than above. A grid around 0 ends at {highest}: divide by it.
 all codes on one side
     | (2 ** (bits - 1) - 1) => (2**bits - 1)
-    ! all_steps
-all codes on one side, and one more
-    | (2 ** (bits - 1) - 1) => 2**bits
-    ! all_steps
+    {scale}: its magnitude was divided by all codes of {bits} bits, but they lie on both sides of 0,
+    {highest} on each: such a scale reaches only half as far as the weights. Divide by {highest}.
 always 8 bits
     | (2 ** (bits - 1) - 1) => 127
     {scale}: it was divided by 127 whatever the bits are. With {bits} bits the highest code is
@@ -324,9 +322,6 @@ EXERCISE = Exercise(
         one_for_all="there is one scale for all, {one_scale}. The smallest channel has weights up "
         "to {least_top} only and would need steps of {least}: take a largest magnitude for each "
         "channel.",
-        all_steps="{scale}: its magnitude was divided by all codes of {bits} bits, but they lie on "
-        "both sides of 0, {highest} on each: such a scale reaches only half as far as the weights. "
-        "Divide by {highest}.",
         over_the_inputs="the scales have the shape {shape}: a channel of a convolution is "
         "{channel_shape} weights, and has one scale. Take the largest over all dimensions but the "
         "first.",
