@@ -2,21 +2,11 @@
 
 # The modules of helpers.algorithms that hold what this lesson builds.
 BUILDS: tuple[str, ...] = (
-    "quantization.quantization",
-    "quantization.calibration",
-    "quantization.integer_layers",
-    "quantization.integer_pools",
-    "quantization.folding",
-    "quantization.fake_quantization",
-    "quantization.quantized_training",
-    "quantization.quantized_model",
-    "quantization.dynamic_layers",
-    "quantization.dynamic_recurrent",
-    "quantization.weight_only",
-    "quantization.requantize",
-    "quantization.packing",
-    "quantization.block_formats",
-    "quantization.mxfp4",
+    *("quantization.quantization", "quantization.calibration", "quantization.integer_layers"),
+    *("quantization.integer_pools", "quantization.folding", "quantization.fake_quantization"),
+    *("quantization.quantized_training", "quantization.quantized_model", "quantization.mxfp4"),
+    *("quantization.dynamic_layers", "quantization.dynamic_recurrent", "quantization.weight_only"),
+    *("quantization.requantize", "quantization.packing", "quantization.block_formats"),
 )
 # What its answers may use and nobody has to write.
 GIVES: tuple[str, ...] = (

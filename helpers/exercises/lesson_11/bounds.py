@@ -11,18 +11,19 @@ long are 27 wrong answers, and 21 ways in which a range may be wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe
-from helpers.exercises.drives.quantization import batch_by_batch
-from helpers.exercises.lesson_11.figures import Array, said, what
-from helpers.exercises.lesson_11.ranges import WAYS, Named, cut, facts
-from helpers.exercises.spec import Case, Exercise, Look, Mistake, Observation, first_said
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.values import plain, tensors
+from helpers.exercises.lesson_11.figures import Claim, Found, said, what
+from helpers.exercises.lesson_11.ranges import WAYS, Named, best_bound, cut, joined
+from helpers.exercises.spec import Case, Exercise, Look, Mistake, Observation
 from helpers.exercises.table import entries, wrong_answers
 
 
@@ -32,11 +33,6 @@ def cases(seed: int) -> list[Case]:
     They have 3 to 8 bits, 8 by default. The long-tailed ones are small. Those of 4 bits are best
     cut at other multiples of their deviation, and at other percentiles.
     """
-    return list(_cases(seed))
-
-
-@lru_cache
-def _cases(seed: int) -> tuple[Case, ...]:
     random = rng(seed, "11.4")
     sizes = 8 * (random.integers(250, 375, 6) if seed else np.full(6, 312))
     spread = np.exp(random.uniform(-2, 2, 8)) if seed else np.array([0.6, 2, 1, 0.3, 1, 5, 3, 1])
@@ -55,32 +51,27 @@ def _cases(seed: int) -> tuple[Case, ...]:
         ("values above 0, spread evenly", half, 4),
     ]
     made = [(kind, _batches(random, values), bits) for kind, values, bits in settings]
-    made.append(("normal values and one of 255 deviations", _very_wild(random), 3))
+    # As wild as a picture that nobody divided by 255. Among few others, to cut that off would cost
+    # more than it saves; the many repeat, for then they pack well.
+    wild = _batches(random, random.normal(0, 1, 1600), 84)
+    wild[1][0, 0] = 255
+    made.append(("normal values and one of 255 deviations", wild, 3))
     found = []
     for at, (kind, batches, bits) in enumerate(made):
         given = [(batch * spread[at]).astype(np.float32) for batch in batches]
         args: tuple[Any, ...] = (given, bits) if at != 2 else (given,)
         name = f"With {sum(map(np.size, given))} {kind}, in four batches, and {bits} bits"
-        found.append(Case(name, (args,), 1, {"again": at == 0}, facts(given, bits)))
-    return tuple(found)
+        best = best_bound(joined(given), bits)
+        found.append(Case(name, (args,), 1, {"again": at == 0}, {"best": best}))
+    return found
 
 
-def _batches(random: np.random.Generator, values: Array, repeats: int = 1) -> list[Array]:
+def _batches(random: Any, values: np.ndarray, repeats: int = 1) -> list[np.ndarray]:
     """Four batches: the second of the largest magnitudes, the last one, of another shape, of the
     smallest: what a range is for one of them it is not for all."""
     quarters = np.split(values[np.argsort(-np.abs(values))], 4)
     mixed = [np.tile(random.permutation(part), repeats) for part in quarters]
     return [mixed[1].reshape(2, -1), mixed[0].reshape(2, -1), mixed[2].reshape(2, -1), mixed[3]]
-
-
-def _very_wild(random: np.random.Generator) -> list[Array]:
-    """One value as wild as a picture that nobody divided by 255.
-
-    Among few others, to cut it off would cost more than it saves. The many repeat: they pack well.
-    """
-    batches = _batches(random, random.normal(0, 1, 1600), 84)
-    batches[1][0, 0] = 255
-    return batches
 
 
 # What a range is told that is wrong in one of these ways, in the order in which it is asked.
@@ -101,15 +92,14 @@ shared with another
     the range is the one of all batches and of what another recipe had seen: what is kept belongs to
     an object, `self.seen = []` in `__init__`, and not to the class.
 both ends alike
-    the range goes from {low} to {high}, and what was seen from {lowest} to {largest}: codes beyond
-    that are wasted, nothing was seen there. Cut at −b and b, and let each end be no farther out
-    than the values and 0 are.
+    {range}, and what was seen from {lowest} to {highest}: codes beyond that are wasted, nothing was
+    seen there. Cut at −b and b, and let each end be no farther out than the values and 0 are.
 beyond what was seen
-    the range goes from {low} to {high}, and what was seen, with 0, only from {lowest} to {largest}:
-    codes would be wasted on values that do not occur.
+    {range}, and what was seen, with 0, only from {lowest} to {highest}: codes would be wasted on
+    values that do not occur.
 another end
-    the range goes from {low} to {high}. The cut at {bound} is good, and has another end than that:
-    what was seen, cut there, goes from {ends}.
+    {range}. The cut at {bound} is good, and has another end than that: what was seen, cut there,
+    goes from {ends}.
 bounds of a fixed size
     values are cut at {bound}, and they reach only {top}, as small as a weight's may be. Are your
     candidates of a fixed size? Make them parts of the largest magnitude.
@@ -117,9 +107,9 @@ too far out
     values are cut at {bound}, {times} times as far as is best: {beside}. They may reach a hundred
     times as far as a good range: try small parts of the largest magnitude too.
 nothing is ever cut
-    the range goes from {low} to {high}. Nothing is cut off, and steps are coarse: {beside}.
+    {range}. Nothing is cut off, and steps are coarse: {beside}.
 the largest value, not magnitude
-    values are cut at {bound}. They end at {largest}, which is the largest value, and they reach
+    values are cut at {bound}. They end at {highest}, which is the largest value, and they reach
     down to −{top}: a cut is made on both sides of 0. Look for it up to the largest magnitude,
     `values.abs().max()`.
 the largest magnitude is no candidate
@@ -158,69 +148,53 @@ def _family(is_so: Callable[[Named], bool], words: str) -> Look:
     return look
 
 
-EMPTIED = (
-    "a recipe that was asked for its range after the first batches too names … at the end, and one "
-    "that was not, {low} to {high}. `range` only names: leave what was seen as it is."
-)
-KEPT = (
-    "a recipe that was asked for its range after the first batch names the same one at the end, "
-    "…, where it is {low} to {high} by then: find it anew from all that was seen."
-)
-IN_PLACE = (
-    "`see` wrote into a batch, which the model computes with after you: work on a copy. Functions "
-    "whose names end in `_`, and `out=`, change their tensor."
-)
-
-
-def claim(case: Case, seen: Observation) -> Iterator[str | None]:
+@Claim
+def claim(case: Case, seen: Observation) -> Iterator[Found]:
     """A range within what was seen, whose squared error is nearly the least; nothing changed."""
-    n = Named(case, seen)
+    n, told = Named(case, seen), numbers(case, seen)
     if not n.is_pair:
-        yield f"`range` gave {describe(n.value)}; two numbers were asked for."
-    ends = f"the range goes from {said(n.low)} to {said(n.high)}"
+        yield f"`range` gave {told['value']}; two numbers were asked for.", what(n.value)
+    ends = f"{told['low']} to {told['high']}"
     if not n.is_inside:
-        yield f"{ends}, and what was seen and 0 go from {said(n.lowest)} to {said(n.highest)}."
+        yield (
+            f"{told['range']}, and what was seen and 0 go from {told['lowest']} to "
+            f"{told['highest']}."
+        )
     if not n.is_good(n.low, n.high):
-        yield f"{ends}: {numbers(case, seen)['beside']}."
-    yield IN_PLACE if seen.values[0]["changed"] else asked_before(case, seen)
-
-
-def asked_before(case: Case, seen: Observation) -> str | None:
-    """What is wrong with the range of a recipe that was asked for it before the end as well."""
-    if not seen.values[0]["again"]:
-        return None
-    first, _, last = seen.values[0]["again"]
-    low, high = (float(end) for end in last)
-    if Named(case, seen).is_good(low, high):
-        return None
-    words = (KEPT if last == first else EMPTIED).format(**numbers(case, seen))
-    return words.replace("…", f"{said(low)} to {said(high)}")
-
-
-def compared(case: Case, seen: Observation) -> Any:
-    """No range, for each search has its own candidates: only whether it is right."""
-    n = Named(case, seen)
-    return first_said(claim, case, seen) if n.is_pair else what(n.value)
+        yield f"{told['range']}: {told['beside']}."
+    if seen.values[0]["changed"]:
+        yield (
+            "`see` wrote into a batch, which the model computes with after you: work on a copy. "
+            "Functions whose names end in `_`, and `out=`, change their tensor."
+        )
+    again = seen.values[0]["again"]
+    if again and not n.is_good(*map(float, again[2])):
+        last = " to ".join(said(float(end)) for end in again[2])
+        if again[2] == again[0]:
+            yield (
+                "a recipe that was asked for its range after the first batch names the same one at "
+                f"the end, {last}, where it is {ends} by then: find it anew from all that was seen."
+            )
+        yield (
+            f"a recipe that was asked for its range after the first batches too names {last} at "
+            f"the end, and one that was not, {ends}. `range` only names: leave what was seen as it "
+            "is."
+        )
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: the bound beside the best one, and where it lies among the values."""
     n = Named(case, seen)
-    about = said(float(f"{n.best:.2g}"))
+    figures = ("bound", "low", "high", "top", "lowest", "highest")
     return {
+        **{name: said(getattr(n, name)) for name in figures},
         "value": describe(n.value),
-        "bound": said(n.bound),
         "ends": " to ".join(map(said, cut(n.values, n.bound))),
-        "low": said(n.low),
-        "high": said(n.high),
+        "range": f"the range goes from {said(n.low)} to {said(n.high)}",
         "bits": n.bits,
-        "top": said(n.top),
-        "lowest": said(n.lowest),
-        "largest": said(n.highest),
-        "about": about,
         "times": f"{n.bound / n.best:.2g}",
-        "beside": f"it leaves a mean squared error of {said(n.left())}, where a cut at "
-        f"about {about} leaves {said(n.least)}",
+        "beside": f"it leaves a mean squared error of {said(n.left(n.low, n.high))}, where a cut "
+        f"at about {said(float(f'{n.best:.2g}'))} leaves {said(n.least)}",
         "deviations": f"{n.deviations():g}",
         "within": f"{100 - 100 * n.beyond():.4g}",
         "beyond": f"{100 * n.beyond():.0f}",
@@ -230,12 +204,45 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     n, last = Named(cases[0], seen[0]), Named(cases[-1], seen[-1])
+    left, whole = (n.left(*cut(n.values, bound)) for bound in (n.bound, n.top))
     return (
         f"Passed: with one value of {said(n.top)} among {n.values.size} and {n.bits} bits, cutting "
-        f"at {said(n.bound)} leaves an error {n.left(n.top) / n.left(n.bound):.1f} times smaller "
+        f"at {said(n.bound)} leaves an error {whole / left:.1f} times smaller "
         f"than cutting nothing. With one of {said(last.top)} among {last.values.size} and "
         f"{last.bits} bits, you cut at {said(last.bound)}."
     )
+
+
+def batch_by_batch(fn: Function, case: Case) -> Observation:
+    """Make `fn(bits)`, let it see one batch after the other, and ask for its range.
+
+    The case's arguments: the batches, and the bits, or none for its own. Another one is made too,
+    which sees the first batch, four times as large. Batches of one shape come in one tensor, each
+    in its turn. `values[0]`: "given", what it named; "changed", whether it wrote into a batch;
+    "again", where the case's options ask for it, what a third one named that sees the same batches,
+    after the first, the second and the last.
+    """
+    batches, *bits = tensors(case.args[0])
+    trouble = wrong_signature(fn, len(bits))
+    if trouble:
+        return trouble
+    places: dict[torch.Size, Tensor] = {}
+    changed, again = False, list[Any]()
+    try:
+        other, mine = fn(*bits), fn(*bits)
+        other.see(4 * batches[0])
+        for batch in batches:
+            place = places.setdefault(batch.shape, torch.empty_like(batch)).copy_(batch)
+            mine.see(place)
+            changed = changed or not torch.equal(place, batch)
+        given, third = plain(mine.range()), fn(*bits)
+        for at, batch in enumerate(batches if case.options.get("again") else []):
+            third.see(batch)
+            if at != 2:
+                again.append(plain(third.range()))
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[{"given": given, "changed": changed, "again": again}])
 
 
 class Recipe:
@@ -355,14 +362,14 @@ the numbers in tensors
     `range` gave {value}: take the numbers out of their tensors, by `float`.
 emptied when asked
     | values = torch.cat(self.seen) => values, self.seen = torch.cat(self.seen), []
-    ! asked_before
+    ! claim
 found once and kept
     | return cut => self.ends = getattr(self, "ends", None) or cut
     | best(values, self.bits)) => best(values, self.bits)); return self.ends
-    ! asked_before
+    ! claim
 a batch written into
     | .clone()) => .clone()); batch.abs_()
-    ! in_place
+    ! claim
 """
 
 EXERCISE = Exercise(
@@ -386,7 +393,7 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     numbers=numbers,
-    compared=compared,
-    wrong=wrong_answers("11.4", WRONG, (Recipe, best, error), asked_before, in_place=IN_PLACE),
+    compared=claim.compared,
+    wrong=wrong_answers("11.4", WRONG, (Recipe, best, error), claim),
     ranked=False,
 )

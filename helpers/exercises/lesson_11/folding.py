@@ -4,7 +4,7 @@
 linear layer or (out, in, height, width) of a convolution, bias (out,) or None, all others (out,).
 The claim: the new layer does what layer and norm did, w' = w · γ/√(var + eps) and b' = (b − μ) ·
 γ/√(var + eps) + β, in the shapes of before, and nothing that was given is written into. Source:
-Jacob et al. (2018), section 3.2, equation 14. What makes this file long are 34 wrong answers.
+Jacob et al. (2018), section 3.2, equation 14.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
+from helpers.algorithms.quantization.folding import fold_batch_norm
 from helpers.exercises.common import rng
-from helpers.exercises.compare import close, describe, is_array, listing
+from helpers.exercises.compare import close, describe, is_array
 from helpers.exercises.drives.arguments import call_with_tensors, changed, returned
-from helpers.exercises.lesson_11.figures import Array, items, said_apart, single, what
+from helpers.exercises.lesson_11.figures import Claim, Found, farthest, parts, single, what
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -32,16 +34,11 @@ def cases(seed: int) -> list[Case]:
     random, made = rng(seed, "11.5"), []
     more = int(random.integers(1, 5)) if seed else 0
     settings: list[tuple[str, tuple[int, ...], bool, float | None]] = [
-        ("With a linear layer from {1} to {0}", (5 + more, 5 + more), True, 1e-3),
-        ("With a linear layer from {1} to {0} and no bias", (4, 7 + more), False, None),
-        ("With a convolution from {1} to {0} channels", (3, 3, 3, 3), True, 1e-2),
-        (
-            "With a convolution from {1} to {0} channels and no bias",
-            (6, 2 + more, 3, 2),
-            False,
-            1e-3,
-        ),
-        ("With a depthwise convolution of {0} channels", (7 + more, 1, 3, 3), True, None),
+        ("linear layer from {1} to {0}", (5 + more, 5 + more), True, 1e-3),
+        ("linear layer from {1} to {0} and no bias", (4, 7 + more), False, None),
+        ("convolution from {1} to {0} channels", (3, 3, 3, 3), True, 1e-2),
+        ("convolution from {1} to {0} channels and no bias", (6, 2 + more, 3, 2), False, 1e-3),
+        ("depthwise convolution of {0} channels", (7 + more, 1, 3, 3), True, None),
     ]
     for name, shape, with_bias, eps in settings:
         out = shape[0]
@@ -56,114 +53,79 @@ def cases(seed: int) -> list[Case]:
         )
         args = tuple(v if v is None else v.astype(np.float32) for v in values)
         held: tuple[Any, ...] = args if eps is None else (*args, eps)
-        layer = name.format(*shape)
-        made.append(Case(layer if eps is None else f"{layer}, and eps {eps:g}", (held,)))
+        name = f"With a {name.format(*shape)}" + ("" if eps is None else f", and eps {eps:g}")
+        made.append(Case(name, (held,)))
     return made
 
 
-class Exact:
-    """A case in doubles: the old weight, what each channel is multiplied by, and what is right."""
-
-    def __init__(self, case: Case) -> None:
-        weight, bias, *others = case.args[0]
-        mean, var, gamma, beta = (each.astype(np.float64) for each in others[:4])
-        eps = others[4] if len(others) > 4 else 1e-5
-        self.old: Array = weight.astype(np.float64)
-        self.factor: Array = gamma / np.sqrt(var + eps)
-        self.weight: Array = self.old * self.factor.reshape(-1, *[1] * (weight.ndim - 1))
-        self.bias: Array = ((0 if bias is None else bias) - mean) * self.factor + beta
-
-    def is_weight(self, got: Any) -> bool:
-        """Whether a weight is right: each channel beside its own largest number."""
-        return is_array(got, self.weight.shape) and all(map(close, got, self.weight))
-
-    def weight_at_worst(self, got: Any) -> str:
-        """How a weight differs, in words."""
-        if not is_array(got, self.weight.shape):
-            return f"it should have the shape {self.weight.shape}, and you returned {describe(got)}"
-        new, old = (each.astype(np.float64).reshape(len(got), -1) for each in (got, self.old))
-        with np.errstate(all="ignore"):
-            ratio = (new * old).sum(1) / np.square(old).sum(1)  # the factor that comes nearest
-            off = np.abs(ratio - self.factor) / np.abs(self.factor)
-        channel = int(np.argmax(np.nan_to_num(off)))
-        got_one, right = said_apart(float(ratio[channel]), float(self.factor[channel]))
-        return f"channel {channel} is {got_one} times the old one, not {right} times"
-
-    def bias_at_worst(self, got: Any) -> str:
-        """How a bias differs, in words."""
-        if not is_array(got, self.bias.shape):
-            wanted = self.bias.shape
-            return f"the bias should have the shape {wanted}, and you returned {describe(got)}"
-        with np.errstate(all="ignore"):
-            channel = int(np.argmax(np.nan_to_num(np.abs(got - self.bias), nan=np.inf)))
-        got_one, right = said_apart(float(got[channel]), float(self.bias[channel]))
-        return f"the bias of channel {channel} is {got_one} and should be {right}"
+def _exact(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """In doubles, what each channel is multiplied by, and the right weight and bias."""
+    weight, bias, *others = case.args[0]
+    mean, var, gamma, beta = (each.astype(np.float64) for each in others[:4])
+    factor = gamma / np.sqrt(var + (others[4] if len(others) > 4 else 1e-5))
+    right = weight.astype(np.float64) * factor.reshape(-1, *[1] * (weight.ndim - 1))
+    return factor, right, ((0 if bias is None else bias) - mean) * factor + beta
 
 
-IN_PLACE = "you wrote into `{argument}`, which is the trained model's own: make a new tensor."
-_ARGUMENTS = ("weight", "bias", "mean", "var", "gamma", "beta")
-
-
-def claim(case: Case, seen: Observation) -> Iterator[str | None]:
-    """The weight, the bias, and nothing written into."""
-    n, out, place = Exact(case), returned(seen.values[0]), changed(seen.values[0])
-    weight, bias = items(out, 2) or (None, None)
-    if items(out, 2) is None:
-        yield f"you returned {describe(out)}, and no pair."
-    if not n.is_weight(weight):
-        yield f"the weight should be w · γ/√(var + eps); {n.weight_at_worst(weight)}."
-    if not close(bias, n.bias):
-        yield f"the weight is right; {n.bias_at_worst(bias)}."
+@Claim
+def claim(case: Case, seen: Observation) -> Iterator[Found]:
+    """The weight, the bias, and nothing written into: one factor goes into both."""
+    (_, right, shift), out, (weight, bias) = _exact(case), returned(seen.values[0]), parts(seen, 2)
+    told, of_shape = numbers(case, seen), is_array(weight, right.shape)
+    if type(out) not in (tuple, list) or len(out) != 2:
+        yield f"you returned {told['returned']}, and no pair.", what(out)
+    # Each channel beside its own largest number.
+    if not (of_shape and all(map(close, weight, right))):
+        mark = single(weight) if of_shape else what(weight)
+        yield f"the weight should be w · γ/√(var + eps); {told['weight']}.", {"weight": mark}
+    if not close(bias, shift):
+        mark = single(bias) if is_array(bias, shift.shape) else what(bias)
+        yield f"the weight is right; {told['bias']}.", {"bias": mark}
+    place = changed(seen.values[0])
     if place is not None:
-        yield IN_PLACE.format(argument=_ARGUMENTS[place])
-
-
-def compared(case: Case, seen: Observation) -> Any:
-    """The weight where it is wrong, else the bias: one factor goes into both."""
-    n, pair = Exact(case), items(returned(seen.values[0]), 2)
-    if pair is None:
-        return what(returned(seen.values[0]))
-    for name, got, wanted, right in (
-        ("weight", pair[0], n.weight, n.is_weight(pair[0])),
-        ("bias", pair[1], n.bias, close(pair[1], n.bias)),
-    ):
-        if not right:
-            return {name: single(got) if is_array(got, wanted.shape) else what(got)}
-    return {"changed": changed(seen.values[0]) is not None}
+        name = ("weight", "bias", "mean", "var", "gamma", "beta")[place]
+        words = f"you wrote into `{name}`, which is the trained model's own: make a new tensor."
+        yield words, "changed"
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: what is farthest off, and how the factor should lie."""
-    n, out, place = Exact(case), returned(seen.values[0]), changed(seen.values[0])
-    weight, bias = items(out, 2) or (None, None)
-    ones = ", 1" * (n.old.ndim - 1)
-    return {
-        "returned": describe(out),
+    (factor, right, shift), (weight, bias) = _exact(case), parts(seen, 2)
+    ones = ", 1" * (right.ndim - 1)
+    told = {
+        "returned": describe(returned(seen.values[0])),
         "new_weight": describe(weight),
-        "weight": n.weight_at_worst(weight),
-        "bias": n.bias_at_worst(bias),
+        "weight": f"it should have the shape {right.shape}, and you returned {describe(weight)}",
+        "bias": f"the bias should have the shape {shift.shape}, and you returned {describe(bias)}",
         "view": f"give the factor the shape (out{ones}) with `factor.view(-1{ones})`",
-        "argument": _ARGUMENTS[place or 0],
     }
+    if is_array(weight, right.shape):
+        rows = len(weight), -1
+        new, old = (w.astype(np.float64).reshape(rows) for w in (weight, case.args[0][0]))
+        with np.errstate(all="ignore"):
+            ratio = (new * old).sum(1) / np.square(old).sum(1)  # the factor that comes nearest
+        at, got, wanted = farthest(ratio, factor, np.abs(factor))
+        told["weight"] = f"channel {at} is {got} times the old one, not {wanted} times"
+    if is_array(bias, shift.shape):
+        at, got, wanted = farthest(bias, shift)
+        told["bias"] = f"the bias of channel {at} is {got} and should be {wanted}"
+    return told
 
 
-def _none_used(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or case.args[0][1] is not None or "None" not in seen.text:
-        return None
-    return (
-        "you counted with a bias that is not there: `bias` is None here, as with most layers in "
-        "front of a batch norm. It counts as 0, and a bias comes out all the same."
-    )
+def _none_used(case: Case, seen: Observation) -> Iterator[str]:
+    if seen.trouble == "failed" and case.args[0][1] is None and "None" in seen.text:
+        yield (
+            "you counted with a bias that is not there: `bias` is None here, as with most layers "
+            "in front of a batch norm. It counts as 0, and a bias comes out all the same."
+        )
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    shapes = dict.fromkeys(len(case.args[0][0].shape) for case in cases)
-    kinds = listing({2: "linear layers", 4: "convolutions"}[each] for each in shapes)
     saved = sum(4 * len(case.args[0][2]) for case in cases)
     return (
-        f"Passed for {kinds}, with and without a bias: one layer does what two did, and {saved} "
-        "numbers of batch norms need not be kept."
+        "Passed for linear layers and convolutions, with and without a bias: one layer does what "
+        f"two did, and {saved} numbers of batch norms need not be kept."
     )
 
 
@@ -171,10 +133,6 @@ def reference(
     weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = 1e-5
 ) -> Any:
     """The course's own, which takes the norm as a module."""
-    from torch import nn
-
-    from helpers.algorithms.quantization.folding import fold_batch_norm
-
     norm: Any = nn.BatchNorm1d(len(mean), eps=eps)
     norm.running_mean, norm.running_var = mean, var
     norm.weight, norm.bias = nn.Parameter(gamma), nn.Parameter(beta)
@@ -258,13 +216,7 @@ no old bias
     {bias}: the layer's bias is left out; the norm came after it: (b − μ) · factor + β.
 mean not scaled
     | (old - mean) * factor => old * factor - mean
-    ! mean_unscaled
-mean not scaled by γ
-    | old - mean => old - mean / gamma
-    ! mean_unscaled
-mean scaled by γ alone
-    | (old - mean) * factor => old * factor - mean * gamma
-    ! mean_unscaled
+    {bias}: the mean goes through the norm too: take all of b − μ times the factor.
 old bias not scaled
     | (old - mean) * factor => old - mean * factor
     {bias}: only the mean was multiplied: all of b − μ is taken times the factor.
@@ -277,19 +229,13 @@ no β
 β scaled
     | (old - mean) * factor + beta => (old - mean + beta) * factor
     {bias}: β comes after the factor, and is not multiplied by it: (b − μ) · factor + β.
-γ twice in the bias
-    | * factor + beta => * factor * gamma + beta
-    {bias}: γ is in it twice: (b − μ) · factor + β, with the factor of the weight.
-no γ in the bias
-    | * factor + beta => * factor / gamma + beta
-    {bias}: the bias lacks γ: (b − μ) · factor + β.
 no bias returned
     | by, shift => by, None if bias is None else shift
     you returned None for the bias. The layer may have had none, but what the norm subtracts and
     adds has to go somewhere: −μ · γ/√(var + eps) + β.
 writes into what it is given
     | weight * by => weight.mul_(by)
-    ! in_place
+    ! claim
 bias first
     | weight * by, shift => shift, weight * by
     the bias comes first in what you returned: the pair is (weight, bias).
@@ -319,19 +265,17 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     numbers=numbers,
-    compared=compared,
+    compared=claim.compared,
     wrong=wrong_answers(
         "11.5",
         WRONG,
         plain,
+        claim,
         own_eps="{weight}: an eps of its own is in it. The norm was trained with the one that is "
         "given.",
         by_variance="{weight}: you divided by the variance itself, and not by its root, √(var + "
         "eps).",
         beta_alone="{bias}: neither mean nor factor is in it: (b − μ) · factor + β.",
-        mean_unscaled="{bias}: the mean goes through the norm too: take all of b − μ times the "
-        "factor.",
-        in_place=IN_PLACE,
     ),
     ranked=False,
 )

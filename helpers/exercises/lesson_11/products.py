@@ -4,7 +4,7 @@
 int8 codes, w_scale (out,) and bias (out,) floats; the output is floats, (rows, out). The claim:
 x_scale · w_scale · (Σ q_w q_x − x_zero Σ q_w) + bias, exact but for the bias, which may be rounded
 to whole steps; whole numbers were multiplied, and no argument was written into. Source: Jacob et
-al. (2018), section 2.3. What makes this file long are 45 wrong answers.
+al. (2018), section 2.3. What makes this file long are 39 wrong answers.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from helpers.algorithms.quantization.integer_layers import integer_linear as ref
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, is_array
 from helpers.exercises.drives.arguments import changed, returned
-from helpers.exercises.drives.quantization import multiplied
-from helpers.exercises.lesson_11.figures import Array, said_apart, single, what
+from helpers.exercises.lesson_11.figures import Claim, Found, farthest, single, what
+from helpers.exercises.lesson_11.float_products import multiplied
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -50,19 +50,18 @@ def cases(seed: int) -> list[Case]:
 
     x, weight = random.integers(-128, 128, (1, 20)), random.integers(-127, 128, (4, 20))
     made.append(("With one row, and 0 as the zero point", x, 0, weight))
-    return [_case(random, *each) for each in made]
-
-
-def _case(random: np.random.Generator, name: str, x: Any, zero: int, weight: Any) -> Case:
-    """The rest of a layer: scales, and a bias of four to twelve that never is a whole step."""
-    x_scale = round(float(random.uniform(0.04, 0.08)), 6)
-    w_scale = random.uniform(0.004, 0.02, len(weight)).astype(np.float32)
-    step = x_scale * w_scale.astype(np.float64)
-    sign = random.choice([-1.0, 1.0], len(weight))
-    steps = np.floor(random.uniform(4, 12, len(weight)) / step) + 0.85
-    bias = (sign * steps * step).astype(np.float32)
-    x, weight = x.astype(np.int8), weight.astype(np.int8)
-    return Case(name, ((x, x_scale, zero, weight, w_scale, bias),))
+    found = []
+    for name, x, zero, weight in made:
+        x_scale = round(float(random.uniform(0.04, 0.08)), 6)
+        w_scale = random.uniform(0.004, 0.02, len(weight)).astype(np.float32)
+        step = x_scale * w_scale.astype(np.float64)
+        sign = random.choice([-1.0, 1.0], len(weight))
+        # A bias of four to twelve, which never is a whole step.
+        steps = np.floor(random.uniform(4, 12, len(weight)) / step) + 0.85
+        bias = (sign * steps * step).astype(np.float32)
+        args = (x.astype(np.int8), x_scale, zero, weight.astype(np.int8), w_scale, bias)
+        found.append(Case(name, (args,)))
+    return found
 
 
 class Layer:
@@ -70,110 +69,90 @@ class Layer:
 
     step: what one whole number of the sums stands for, for each output. sums: Σ q_w q_x, and right:
     the output as it should be, both (rows, out). out: what was returned; fits: whether it has this
-    shape; off: by how many steps it is wrong. kind: of the floats that were multiplied, or "";
-    whole: whether these were whole. argument: the name of what was written into, or "".
+    shape; worst: in words, the number that is farthest off, and by how many steps. kind: of the
+    floats that were multiplied, or "".
     """
 
     def __init__(self, case: Case, seen: Observation) -> None:
         x, x_scale, zero, weight, w_scale, bias = case.args[0]
-        self.bias: Array = bias.astype(np.float64)
-        self.step: Array = x_scale * w_scale.astype(np.float64)
-        self.sums: Array = x.astype(np.int64) @ weight.T.astype(np.int64)
-        self.right: Array = self.step * (self.sums - zero * weight.sum(1)) + self.bias
-        got, place = returned(seen.values[0]), changed(seen.values[0])
-        self.out, self.kind, self.whole = got["out"], (got["floats"] or [""])[0], got["whole"]
-        self.argument = "" if place is None else _ARGUMENTS[place]
+        self.bias: np.ndarray = bias.astype(np.float64)
+        self.step: np.ndarray = x_scale * w_scale.astype(np.float64)
+        self.sums: np.ndarray = x.astype(np.int64) @ weight.T.astype(np.int64)
+        self.right: np.ndarray = self.step * (self.sums - zero * weight.sum(1)) + self.bias
+        value = returned(seen.values[0])
+        self.out, self.kind = value["out"], value["floats"] or ""
         self.fits = is_array(self.out, self.right.shape)
+        self.worst, self.steps = "", 0.0
         if self.fits:
-            with np.errstate(all="ignore"):
-                off = np.abs(self.out.astype(np.float64) - self.right) / self.step
-            self.off: Array = np.nan_to_num(off, nan=np.inf)
-
-    def is_right(self) -> bool:
-        """Whether values are right: half a step for a rounded bias, and what float32 rounds."""
-        rounding = 1e-6 * (np.abs(self.right).max(0) + np.abs(self.bias))
-        return bool(np.all(self.off <= 0.5001 + rounding / self.step))
-
-    def worst(self) -> str:
-        """The number that is farthest off, in words."""
-        row, column = at = np.unravel_index(int(self.off.argmax()), self.off.shape)
-        got, wanted = said_apart(float(self.out[at]), float(self.right[at]))
-        return f"output [{row}, {column}] is {got} and should be {wanted}"
+            at, got, wanted = farthest(self.out, self.right, self.step)
+            row, column = divmod(at, len(weight))
+            self.worst = f"output [{row}, {column}] is {got} and should be {wanted}"
+            self.steps = abs(float(self.out.flat[at]) - self.right.flat[at]) / self.step[column]
 
 
-IN_PLACE = "you wrote into `{argument}`: whoever holds it uses it again. Work on a new tensor."
-_ARGUMENTS = ("x", "x_scale", "x_zero", "weight", "w_scale", "bias")
-
-
-def claim(case: Case, seen: Observation) -> Iterator[str | None]:
-    """The values, that no floats were multiplied, nothing written into."""
-    n = Layer(case, seen)
+@Claim
+def claim(case: Case, seen: Observation) -> Iterator[Found]:
+    """The values, nothing written into, and that no floats were multiplied."""
+    n, place = Layer(case, seen), changed(seen.values[0])
     if not n.fits or n.out.dtype.kind != "f":
-        yield f"you returned {describe(n.out)}; the output is floats, {n.right.shape}."
-    if not n.is_right():
-        yield n.worst() + "."
+        words = f"you returned {describe(n.out)}; the output is floats, {n.right.shape}."
+        yield words, "whole numbers" if n.fits else what(n.out)
+    # Half a step for a rounded bias, and what float32 rounds.
+    slack = 0.5001 * n.step + 1e-6 * (np.abs(n.right).max(0) + np.abs(n.bias))
+    if not np.all(np.abs(n.out - n.right) <= slack):
+        yield f"{n.worst}.", single(n.out / n.step)  # so many that a rounded bias hides
+    if place is not None:
+        name = ("x", "x_scale", "x_zero", "weight", "w_scale", "bias")[place]
+        words = f"you wrote into `{name}`: whoever holds it uses it again. Work on a new tensor."
+        yield words, "changed"
     if n.kind:
         yield f"matrices were multiplied in {n.kind}."
-    if n.argument:
-        yield IN_PLACE.format(argument=n.argument)
-
-
-def compared(case: Case, seen: Observation) -> Any:
-    """The values where they are wrong, in steps: these are so many that a rounded bias hides."""
-    n = Layer(case, seen)
-    if not n.fits or n.out.dtype.kind != "f":
-        return "whole numbers" if n.fits else what(n.out)
-    return {"changed": bool(n.argument)} if n.is_right() else {"steps": single(n.out / n.step)}
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
-    """What the hints name: the worst output, the type of all, what was written into."""
+    """What the hints name: the worst output, and the type of all."""
     n = Layer(case, seen)
-    return {"worst": n.worst(), "type": n.out.dtype, "argument": n.argument} if n.fits else {}
+    return {"worst": n.worst, "type": n.out.dtype} if n.fits else {}
 
 
-# Up to which power of two whole numbers are exact, and the largest number, where it is small.
-_EXACT = {
-    "float32": (24, ""),
-    "float16": (11, ", and 65504 is the largest number"),
-    "bfloat16": (8, ""),
+_EXACT = {  # up to where whole numbers are, and how soon sums come there
+    "float32": "2^24 only; 1024 products can reach that",
+    "float16": "2^11 only, and 65504 is the largest number; one product can be more",
+    "bfloat16": "2^8 only; one product can be more",
 }
 
 
 def _values_multiplied(case: Case, seen: Observation) -> Iterator[str]:
-    n = Layer(case, seen)
-    if n.kind and not n.whole:
+    kind = Layer(case, seen).kind
+    if kind and not returned(seen.values[0])["whole"]:
         yield (
-            f"codes were turned into values first, and these multiplied in {n.kind}: a layer as it "
+            f"codes were turned into values first, and these multiplied in {kind}: a layer as it "
             "always was, and nothing is gained. Multiply the codes with `int_matmul`, scales come "
             "behind."
         )
 
 
-def _codes_as_floats(case: Case, seen: Observation) -> str | None:
+def _codes_as_floats(case: Case, seen: Observation) -> Iterator[str]:
     kind = Layer(case, seen).kind
-    if not kind:
-        return None
-    if kind not in _EXACT:
-        return (
+    if kind in _EXACT:
+        yield (
+            f"codes were multiplied in {kind}, where whole numbers are exact up to {_EXACT[kind]}. "
+            "Multiply them with `int_matmul`, which sums up in 32 bits."
+        )
+    elif kind:
+        yield (
             f"codes were multiplied in {kind}. That is exact, and takes eight bytes where a code "
             "has one, and none of the instructions for bytes: multiply them with `int_matmul`."
         )
-    bits, end = _EXACT[kind]
-    many = f"{2 ** (bits - 14)} products can reach that" if bits > 14 else "one product can be more"
-    return (
-        f"codes were multiplied in {kind}, where whole numbers are exact up to 2^{bits} only{end}; "
-        f"{many}. Multiply them with `int_matmul`, which sums up in 32 bits."
-    )
 
 
 def _corrected_in_floats(case: Case, seen: Observation) -> Iterator[str]:
     """Large sums that were rounded before the correction left a small difference."""
     n = Layer(case, seen)
-    most, off = int(np.abs(n.sums).max()), n.off.max() if n.fits else 0.0
-    if 0.5 < off <= most / 2**20 and most >= 2**24 and not n.kind and n.out.dtype.kind == "f":
+    most = int(np.abs(n.sums).max())
+    if 0.5 < n.steps <= most / 2**20 and most >= 2**24 and not n.kind and n.out.dtype.kind == "f":
         yield (
-            f"{n.worst()}, which is {off:.2g} steps off: the sums reach {most:,}, where float32 "
+            f"{n.worst}, which is {n.steps:.2g} steps off: the sums reach {most:,}, where float32 "
             "has no room for every whole number, and nearly all of it is taken away again. Take "
             "x_zero · Σ q_w away from Σ q_w q_x while both are whole, and multiply by the scales "
             "afterwards."
@@ -182,10 +161,10 @@ def _corrected_in_floats(case: Case, seen: Observation) -> Iterator[str]:
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    deepest = Layer(cases[2], seen[2])
+    most, depth = np.abs(Layer(cases[2], seen[2]).sums).max(), cases[2].args[0][0].shape[1]
     return (
-        f"Passed: whole numbers were multiplied, up to {cases[2].args[0][0].shape[1]} of them in a "
-        f"sum, and sums as large as {np.abs(deepest.sums).max():,} came out to the step."
+        f"Passed: whole numbers were multiplied, up to {depth} of them in a sum, and sums as large "
+        f"as {most:,} came out to the step."
     )
 
 
@@ -221,13 +200,8 @@ no bias
     {worst}: the bias is missing.
 bias multiplied by scales
     | values + bias => x_scale * w_scale * (sums + bias)
-    ! bias_scaled
-bias multiplied by x_scale
-    | values + bias => (sums * w_scale + bias) * x_scale
-    ! bias_scaled
-bias multiplied by w_scale
-    | values + bias => (sums * x_scale + bias) * w_scale
-    ! bias_scaled
+    {worst}: the bias was multiplied by a scale. The bias is a value already: add it behind the
+    scales, or divide it by x_scale · w_scale first.
 bias cut off
     | values + bias => (sums + (bias / (x_scale * w_scale)).int()) * (x_scale * w_scale)
     {worst}: the bias in steps was cut off instead of rounded, which is up to a whole step off: use
@@ -251,17 +225,11 @@ no w_scale
 no scales
     | sums * (x_scale * w_scale) => sums
     {worst}: both scales are left out: a step is x_scale · w_scale.
-w_scale twice
-    | x_scale * w_scale => x_scale * w_scale**2
-    {worst}: the sums were taken times `w_scale` twice: a step is x_scale · w_scale.
 one scale for all, the mean
     | x_scale * w_scale => x_scale * w_scale.mean()
     ! mean_scale
 one scale for all, the largest
     | x_scale * w_scale => x_scale * w_scale.max()
-    ! mean_scale
-one scale for all, the first
-    | x_scale * w_scale => x_scale * w_scale[0]
     ! mean_scale
 correction not scaled
     | - x_zero * weight.sum(1) =>
@@ -270,10 +238,6 @@ correction not scaled
 correction by x_scale alone
     | - x_zero * weight.sum(1) =>
     | values + bias => values - x_scale * (x_zero * weight.sum(1)) + bias
-    ! correction_unscaled
-correction by w_scale alone
-    | - x_zero * weight.sum(1) =>
-    | values + bias => values - w_scale * (x_zero * weight.sum(1)) + bias
     ! correction_unscaled
 codes wrapped round
     | int_matmul(x, weight.t()) - x_zero * weight.sum(1) => int_matmul(x - x_zero, weight.t())
@@ -286,10 +250,8 @@ codes cut off
     sums instead.
 sums in 8 bits
     | int_matmul(x, weight.t()) => x @ weight.t()
-    ! in_8_bits
-sums in 8 bits, corrected
-    | sums * => sums.to(torch.int8) *
-    ! in_8_bits
+    {worst}: only 8 bits were kept of the sums, and they wrapped round. A product of two codes takes
+    15 bits and a sign, a sum more: sum in 32, by `int_matmul`.
 sums in 16 bits
     | int_matmul(x, weight.t()) - x_zero * weight.sum(1)
         => (x.short() - x_zero) @ weight.short().t()
@@ -322,7 +284,7 @@ left as whole numbers
     w_scale they become values, which are floats.
 writes into what it is given
     | x_scale * w_scale => w_scale.mul_(x_scale)
-    ! in_place
+    ! claim
 dequantized
     | sums * (x_scale * w_scale) => x_scale * (x.float() - x_zero) @ (weight * w_scale[:, None]).t()
     ? turned into values first
@@ -363,24 +325,21 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     numbers=numbers,
-    compared=compared,
+    compared=claim.compared,
     wrong=wrong_answers(
         "11.3",
         WRONG,
         reference,
+        claim,
         sums_of_codes="{worst}: you summed the inputs' codes in place of the weights': the "
         "weights' zero point is 0, so Σ q_x is not needed; x's zero point goes with Σ q_w.",
         zero_once="{worst}: x_zero was taken away once, without the weights. It is in every "
         "product of the sum: q_w (q_x − x_zero) summed up is Σ q_w q_x − x_zero · Σ q_w.",
-        bias_scaled="{worst}: the bias was multiplied by a scale. The bias is a value already: add "
-        "it behind the scales, or divide it by x_scale · w_scale first.",
         scales_by_row="{worst}: a scale or a bias was used row by row. There is one for each "
         "output, and so a column: `w_scale` and `bias` fit the last dimension as they are.",
         mean_scale="{worst}: there is one scale for all outputs, such as the mean; each has its "
         "own.",
         correction_unscaled="{worst}: x_zero · Σ q_w counts in steps too: take it from the sums.",
-        in_8_bits="{worst}: only 8 bits were kept of the sums, and they wrapped round. A product "
-        "of two codes takes 15 bits and a sign, a sum more: sum in 32, by `int_matmul`.",
         in_16_bits="{worst}: only 16 bits were kept of the sums, and they wrapped round. A product "
         "of two codes takes 15 bits and a sign, a sum more: sum in 32, by `int_matmul`.",
         weights_in_8_bits="{worst}: the sum of the weights' codes, or x_zero times it, wrapped "
@@ -389,7 +348,6 @@ EXERCISE = Exercise(
         "(out, in), so the product is x times `weight.t()`.",
         other_weight="{worst}: the weight was used as if it were (in, out): multiply by "
         "`weight.t()`.",
-        in_place=IN_PLACE,
     ),
     ranked=False,
     unseen={

@@ -16,13 +16,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from helpers.algorithms.quantization.fake_quantization import _StraightThrough
 from helpers.algorithms.quantization.fake_quantization import fake_quantize as reference
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import close, describe, is_array
-from helpers.exercises.drives.quantization import there_and_back
-from helpers.exercises.lesson_11.figures import Array, said, said_apart, single, what
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.values import Remote, plain, tensors
+from helpers.exercises.lesson_11.figures import Claim, Found, farthest, said, single, what
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -32,6 +34,7 @@ def cases(seed: int) -> list[Case]:
 
     Each has values within the grid, at its ends, a little beyond them where the last code still is
     the nearest one, beyond that, and so far out that the value is beyond the numbers of the codes.
+    None is half-way between two codes, or near that.
     """
     random, made = rng(seed, "11.6"), []
     some = random.integers(-1, 3, 5) if seed else [0] * 5
@@ -45,125 +48,74 @@ def cases(seed: int) -> list[Case]:
     for (name, lowest, highest, zero, shape), more in zip(settings, some, strict=True):
         zero = zero + int(more) if zero else 0
         scale = round(float(random.uniform(0.12, 0.45)), 4)
-        codes = _codes(random, lowest, highest, zero, scale, int(np.prod(shape)))
+        far = int(max(abs(lowest), abs(highest)) / scale) + abs(zero) + 30.2
+        told = [zero, zero - far, zero + far, zero - 0.7, zero + 0.7]
+        told += [lowest + beside for beside in (-3.2, -0.8, -0.3, -0.12, 0.02, 0.3)]
+        told += [highest - beside for beside in (-2.7, -0.8, -0.3, -0.12, 0.02, 0.3)]
+        told += [2 * zero - lowest - 0.1, 2 * zero - highest + 0.1]  # the ends, seen from −x
+        whole = random.integers(lowest - 6, highest + 7, int(np.prod(shape)) - len(told))
+        inside = whole + random.uniform(-0.4, 0.4, len(whole))
+        codes = random.permutation(np.concatenate([told, inside]))
         x = (scale * (codes - zero)).reshape(shape).astype(np.float32)
         gradient = random.choice([-1.0, 1.0], shape) * random.uniform(0.5, 2.0, shape)
         args = (x, scale, zero, lowest, highest, gradient.astype(np.float32))
-        name = f"{name}, zero point {zero} and scale {scale:g}"
-        made.append(Case(name, (args,)))
+        made.append(Case(f"{name}, zero point {zero} and scale {scale:g}", (args,)))
     return made
 
 
-def _codes(
-    random: np.random.Generator, lowest: int, highest: int, zero: int, scale: float, count: int
-) -> np.ndarray:
-    """Codes with a fraction: none of them half-way between two, and none near that."""
-    far = int(max(abs(lowest), abs(highest)) / scale) + abs(zero) + 30.2
-    told = [zero, zero - far, zero + far, zero - 0.7, zero + 0.7]
-    told += [lowest + beside for beside in (-3.2, -0.8, -0.3, -0.12, 0.02, 0.3)]
-    told += [highest - beside for beside in (-2.7, -0.8, -0.3, -0.12, 0.02, 0.3)]
-    told += [2 * zero - lowest - 0.1, 2 * zero - highest + 0.1]  # the ends, seen from −x
-    below, above = lowest - 6, highest + 7
-    whole = random.integers(below, above, count - len(told))
-    codes = np.concatenate([told, whole + random.uniform(-0.4, 0.4, len(whole))])
-    return np.asarray(random.permutation(codes))
+def _exact(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """In doubles, what should come out, and what come back to x."""
+    x, scale, zero, lowest, highest, above = case.args[0]
+    codes = np.round(x.astype(np.float64) / scale) + zero
+    inside = (codes >= lowest) & (codes <= highest)
+    return (np.clip(codes, lowest, highest) - zero) * scale, above * inside.astype(np.float64)
 
 
-class Exact:
-    """A case in doubles: x, the gradient from above, what should come out, and what come back."""
-
-    def __init__(self, case: Case) -> None:
-        x, scale, zero, lowest, highest, above = case.args[0]
-        self.x: Array = x.astype(np.float64)
-        self.above: Array = above.astype(np.float64)
-        codes = np.round(self.x / scale) + zero
-        self.out: Array = (np.clip(codes, lowest, highest) - zero) * scale
-        self.inside: Array = (codes >= lowest) & (codes <= highest)
-        self.back: Array = np.where(self.inside, self.above, 0.0)
-
-    def value_at_worst(self, out: Array) -> str:
-        """The value that is farthest off, in words."""
-        place = _farthest(out, self.out)
-        got, right = said_apart(float(out.flat[place]), float(self.out.flat[place]))
-        return f"{said(float(self.x.flat[place]))} became {got} and should be {right}"
-
-    def gradient_at_worst(self, gradient: Any) -> str:
-        """The gradient that is farthest off, in words."""
-        if not is_array(gradient, self.back.shape):
-            return f"x's gradient is {describe(gradient)}"
-        place = _farthest(gradient, self.back)
-        x, above, *pair = (  # no −0
-            float(each.flat[place]) + 0.0 for each in (self.x, self.above, gradient, self.back)
-        )
-        got, right = said_apart(*pair)
-        return f"where x is {said(x)} the gradient {said(above)} came back as {got}, not as {right}"
-
-
-def _farthest(got: Array, want: Array) -> int:
-    with np.errstate(all="ignore"):
-        return int(np.argmax(np.nan_to_num(np.abs(got - want), nan=np.inf)))
-
-
-IN_PLACE = (
-    "you wrote into x, which other layers may use and autograd may have kept: work on a new "
-    "tensor, without `_` at the end of a method's name."
-)
-SPOILS = (
-    "your backward wrote into the gradient that it was given, which another branch of the model "
-    "may be given too: make a new one, such as gradient * inside."
-)
-BY_TORCH = (
-    "the values and the gradient are right, and they are torch's: its own function for this was "
-    "called. Here you write what that does: an `autograd.Function` out of round, clamp and a mask."
-)
-
-
-def claim(case: Case, seen: Observation) -> Iterator[str | None]:
+@Claim
+def claim(case: Case, seen: Observation) -> Iterator[Found]:
     """The values, the gradient, and nothing written into."""
-    got, n = seen.values[0], Exact(case)
-    out = got["out"]
-    if not is_array(out, n.x.shape) or out.dtype.kind != "f":
-        yield f"you returned {describe(out)}; wanted are floats, one for each of x."
-    if not close(out, n.out):
-        yield n.value_at_worst(out) + "."
+    got, told, (right, back) = seen.values[0], numbers(case, seen), _exact(case)
+    out, gradient = got["out"], got["gradient"]
+    words = f"you returned {describe(out)}; wanted are floats, one for each of x."
+    if not is_array(out, right.shape):
+        yield words, what(out)
+    if out.dtype.kind != "f":
+        yield words, single(out)
+    if not close(out, right):
+        yield f"{told['value']}.", single(out)
     if not got["linked"]:
         yield "no way leads back from what you returned."
-    if not close(got["gradient"], n.back):
-        yield n.gradient_at_worst(got["gradient"]) + "."
-    for key, words in (("changed", IN_PLACE), ("spoiled", SPOILS), ("torch", BY_TORCH)):
-        yield words if got[key] else None
-
-
-def _gradient(case: Case, seen: Observation) -> Any:
-    """What came back to x; zeros where nothing did."""
-    gradient = seen.values[0]["gradient"]
-    return np.zeros(case.args[0][0].shape) if gradient is None else gradient
-
-
-def compared(case: Case, seen: Observation) -> Any:
-    """What is wrong first, in the order of the claim: what follows from it says nothing more."""
-    got, gradient, n = seen.values[0], _gradient(case, seen), Exact(case)
-    out = got["out"]
-    if not is_array(out, n.x.shape):
-        return what(out)
-    if out.dtype.kind != "f" or not close(out, n.out):
-        return {"values": single(out)}
-    if not got["linked"]:
-        return "no way back"
-    if not close(gradient, n.back):
-        return {"gradient": single(gradient) if is_array(gradient) else what(gradient)}
-    return {key: got[key] for key in ("changed", "spoiled", "torch")}
+    if not close(gradient, back):
+        yield f"{told['gradient']}.", {"gradient": single(gradient)}
+    if got["changed"]:
+        yield (
+            "you wrote into x, which other layers may use and autograd may have kept: work on a "
+            "new tensor, without `_` at the end of a method's name."
+        )
+    if got["spoiled"]:
+        yield (
+            "your backward wrote into the gradient that it was given, which another branch of the "
+            "model may be given too: make a new one, such as gradient * inside."
+        )
+    if got["torch"]:
+        yield (
+            "the values and the gradient are right, and they are torch's: its own function for "
+            "this was called. Here you write what that does: an `autograd.Function` out of round, "
+            "clamp and a mask."
+        )
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: the value and the gradient that are farthest off."""
-    if seen.trouble or not is_array(seen.values[0]["out"], case.args[0][0].shape):
+    (right, back), (x, *_, above) = _exact(case), case.args[0]
+    if seen.trouble or not is_array(seen.values[0]["out"], x.shape):
         return {}
-    n = Exact(case)
-    return {
-        "value": n.value_at_worst(seen.values[0]["out"]),
-        "gradient": n.gradient_at_worst(_gradient(case, seen)),
-    }
+    at, got, wanted = farthest(seen.values[0]["out"], right)
+    value = f"{said(x.flat[at])} became {got} and should be {wanted}"
+    at, got, wanted = farthest(seen.values[0]["gradient"], back)
+    here, from_above = said(x.flat[at] + 0.0), said(above.flat[at])
+    gradient = f"where x is {here} the gradient {from_above} came back as {got}, not as {wanted}"
+    return {"value": value, "gradient": gradient}
 
 
 _count_of_gradients = fails_with(
@@ -173,21 +125,20 @@ _count_of_gradients = fails_with(
 )
 
 
-def _kept_as_a_tuple(case: Case, seen: Observation) -> str | None:
+def _kept_as_a_tuple(case: Case, seen: Observation) -> Iterator[str]:
     """Backward computed with ctx.saved_tensors as if it were the tensor."""
     # A tuple takes a tensor times itself for so many repeats, and asks it for a whole number.
     both = "'Tensor' and 'tuple'", "'tuple' and 'Tensor'", "can be converted to an index"
-    if seen.trouble != "failed" or not any(words in seen.text for words in both):
-        return None
-    return (
-        "a tuple was taken for a tensor. ctx.saved_tensors is always a tuple, however few were "
-        "kept: `(inside,) = ctx.saved_tensors` takes one out."
-    )
+    if seen.trouble == "failed" and any(words in seen.text for words in both):
+        yield (
+            "a tuple was taken for a tensor. ctx.saved_tensors is always a tuple, however few were "
+            "kept: `(inside,) = ctx.saved_tensors` takes one out."
+        )
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    inside = sum(int(Exact(case).inside.sum()) for case in cases)
+    inside = sum(np.count_nonzero(_exact(case)[1]) for case in cases)
     count = sum(case.args[0][0].size for case in cases)
     return (
         f"Passed on {len(cases)} grids: all {count} values are the nearest ones that there are, "
@@ -195,17 +146,50 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def without_a_way(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    codes = torch.round(x / scale) + zero_point
-    return (codes.clamp(lowest, highest) - zero_point) * scale
+def there_and_back(fn: Function, case: Case) -> Observation:
+    """Call `fn(x, …)`, and go back with the gradient that is the last of the case's arguments.
+
+    In between `fn(−x, …)` is called too, as in a model with several layers. x is no leaf, so that
+    autograd lets an answer write into it. `values[0]`: "out", what came out; "changed", whether x
+    was written into; "linked", whether a way leads back; "gradient", that of x, zeros where there
+    is none; "spoiled", whether the gradient that came from above was written into; "torch", whether
+    the way back is that of torch's own fake quantization, None where it is in another process.
+    """
+    trouble = wrong_signature(fn, len(case.args[0]) - 1)
+    if trouble:
+        return trouble
+    start, *others, gradient = (tensors(arg) for arg in case.args[0])
+    x = start.requires_grad_().clone()
+    before, above = x.detach().clone(), gradient.clone()
+    try:
+        out = fn(x, *others)
+        found = {
+            "out": plain(out),
+            "changed": not torch.equal(x.detach(), before),
+            "linked": isinstance(out, Tensor) and out.requires_grad,
+            "torch": None if isinstance(fn, Remote) else _is_torchs(out),
+        }
+        fn((-before).requires_grad_().clone(), *others)
+        if found["linked"] and out.shape == x.shape:
+            out.backward(gradient.to(out.dtype))
+    except Exception as error:
+        return failed(error, fn)
+    back = torch.zeros_like(before) if start.grad is None else start.grad
+    found["gradient"], found["spoiled"] = plain(back), not torch.equal(gradient, above)
+    return Observation(values=[found])
+
+
+def _is_torchs(out: Any) -> bool:
+    """Whether a step of the way back from a tensor has the name of torch's own."""
+    steps = [getattr(out, "grad_fn", None)]
+    for step in filter(None, steps):  # which it gets more of
+        steps += [before for before, _ in step.next_functions if before not in steps]
+    return any(step.name().startswith("FakeQuantize") for step in filter(None, steps))
 
 
 WRONG = """
 codes
     | (codes.clamp(lowest, highest) - zero_point) * scale => codes.clamp(lowest, highest)
-    ! gives_codes
-codes, not clamped
-    | (codes.clamp(lowest, highest) - zero_point) * scale => codes
     ! gives_codes
 steps
     | - zero_point) * scale => - zero_point)
@@ -214,8 +198,7 @@ not clamped
     | codes.clamp(lowest, highest) => codes
     {value}: q is not clamped: beyond lowest and highest there are no codes.
 ends taken for values
-    | (codes.clamp(lowest, highest) - zero_point) * scale
-        => torch.round(x.clamp(lowest, highest) / scale) * scale
+    | codes.clamp(lowest, highest) - zero_point => torch.round(x.clamp(lowest, highest) / scale)
     ! ends_as_values
 ends taken for values late
     | (codes.clamp(lowest, highest) - zero_point) * scale
@@ -230,11 +213,7 @@ zero point stays
     {value}: the zero point was never taken away again: scale · (q − zero_point).
 zero point only taken away
     | codes.clamp => (codes - zero_point).clamp
-    ! zero_point_leaves
-zero point negated
-    | codes.clamp(lowest, highest) - zero_point
-        => (codes - 2 * zero_point).clamp(lowest, highest) + zero_point
-    ! zero_point_leaves
+    {value}: the zero point has to be added: round(x / scale) + zero_point.
 cut off
     | torch.round => torch.trunc
     ! truncates
@@ -258,7 +237,7 @@ no way back
     the values are right, but what you returned has no `grad_fn`. No way leads back to x: that is
     what `detach`, `no_grad` and whole numbers do. Take x's own way round the rounding.
 rounding's own gradient
-    = without_a_way
+    | gradient * inside => torch.zeros_like(gradient)
     {gradient}: nothing comes back at all. Rounding has the gradient 0: say what backward does, in
     an `autograd.Function`, or by x + (rounded − x).detach() where x may learn.
 everywhere
@@ -322,13 +301,13 @@ the last call's
     each call has for itself.
 writes into x
     | torch.round(wide / scale) => wide.div_(scale).round_()
-    ! in_place
+    ! claim
 writes into the gradient
     | return gradient * inside => gradient[~inside] = 0; return gradient
-    ! spoils
+    ! claim
 torch's own
     | _StraightThrough.apply => torch.fake_quantize_per_tensor_affine
-    ! by_torch
+    ! claim
 no backward
     | def backward => def sideways
     your Function has no backward: write `backward(ctx, gradient)` too.
@@ -361,16 +340,15 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     numbers=numbers,
-    compared=compared,
+    compared=claim.compared,
     wrong=wrong_answers(
         "11.6",
         WRONG,
         (reference, _StraightThrough),
-        without_a_way,
+        claim,
         gives_codes="{value}: these are codes, or steps; values are scale · (q − zero_point).",
         ends_as_values="{value}: lowest and highest are codes: clamp round(x / scale) + "
         "zero_point.",
-        zero_point_leaves="{value}: the zero point has to be added: round(x / scale) + zero_point.",
         truncates="{value}: the fraction was cut off and not rounded: up to a whole step is lost, "
         "where `torch.round` loses half a step at most.",
         not_rounded="{value}: x was not rounded: only whole codes q are there.",
@@ -384,9 +362,6 @@ EXERCISE = Exercise(
         "both ends.",
         mask_alone="{gradient}: backward returned 1 and 0: multiply its argument, the gradient, by "
         "them.",
-        in_place=IN_PLACE,
-        spoils=SPOILS,
-        by_torch=BY_TORCH,
     ),
     ranked=False,
     unseen={"torch": "whether the way back is torch's own"},

@@ -5,7 +5,7 @@ layer's weight (out, in) and of a convolution's (out, in, kh, kw). A channel's s
 magnitude over 2^(bits−1) − 1, and the codes lie around 0. The claim: scales (out,) are these and
 every weight has the nearest code, as int8; a channel of zeros has the codes 0 and a scale that is
 finite and above 0. Source: Jacob et al. (2018), 2.1; Krishnamoorthi (2018), 3.1.2, for channels.
-What makes this file long are 25 wrong answers.
+What makes this file long are 24 wrong answers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import describe, is_array
 from helpers.exercises.drives.arguments import call_with_tensors, changed, returned
-from helpers.exercises.lesson_11.figures import Array, alike, items, other_type, said, single, what
+from helpers.exercises.lesson_11.figures import Claim, Found, other_type, parts, said, single, what
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -51,163 +51,127 @@ def cases(seed: int) -> list[Case]:
         ]
     made = []
     for at, (shape, bits, empty) in enumerate(settings):
-        weight = _weight(random, shape, bits, empty, tiny=at == 2)
-        name = f"With a weight of shape {shape} and {bits} bits"
+        highest, (out, *inner) = 2 ** (bits - 1) - 1, shape
+        # Codes of a bell's shape, moved by up to 0.4 steps, one of each channel at its end.
+        steps = np.round(random.normal(0, highest / 3, (out, int(np.prod(inner)))))
+        steps = np.clip(steps, 1 - highest, highest - 1)
+        moved = np.resize(np.linspace(-0.4, 0.4, 9), steps.shape)
+        steps += moved * random.choice([-1, 1], steps.shape)
+        ends = random.integers(0, steps.shape[1], out)
+        steps[np.arange(out), ends] = highest * (-1.0) ** np.arange(out)
+        largest = 10 ** random.permutation(np.linspace(-1.3, 0, out))
+        if empty is not None:
+            largest[empty] = 0
+        if at == 2:
+            largest[-1] = _TINY
+        weight = (steps * (largest / highest)[:, None]).reshape(shape)
+        weight = (weight + 0.0).astype(np.float32)  # + 0: no −0
         args: tuple[Any, ...] = (weight,) if at == 4 else (weight, bits)
-        made.append(Case(name, (args,), facts=_facts(weight.astype(np.float64), bits)))
+        made.append(Case(f"With a weight of shape {shape} and {bits} bits", (args,)))
     return made
 
 
-def _weight(random: Any, shape: tuple[int, ...], bits: int, empty: int | None, tiny: bool) -> Array:
-    """Codes of a bell's shape, moved by up to 0.4 steps, one of each channel at its end."""
-    highest, size = 2 ** (bits - 1) - 1, int(np.prod(shape[1:]))
-    steps = np.round(random.normal(0, highest / 3, (shape[0], size)))
-    steps = np.clip(steps, 1 - highest, highest - 1)
-    steps += np.resize(np.linspace(-0.4, 0.4, 9), steps.shape) * random.choice([-1, 1], steps.shape)
-    ends = highest * (-1.0) ** np.arange(shape[0])
-    steps[np.arange(shape[0]), random.integers(0, size, shape[0])] = ends
-    largest = 10 ** random.permutation(np.linspace(-1.3, 0, shape[0]))
-    if empty is not None:
-        largest[empty] = 0
-    if tiny:
-        largest[-1] = _TINY
-    weight = (steps * (largest / highest)[:, None]).reshape(shape)
-    return (weight + 0.0).astype(np.float32)  # + 0: no −0
+class Exact:
+    """A case in doubles: the weight, which channels are no zeros, the right scales, the weight in
+    steps of these, and the right codes."""
+
+    def __init__(self, case: Case) -> None:
+        weight, *bits = case.args[0]
+        self.bits = bits[0] if bits else 8
+        self.highest = 2 ** (self.bits - 1) - 1
+        self.weight: np.ndarray = weight.astype(np.float64)
+        self.largest: np.ndarray = np.abs(self.weight.reshape(len(weight), -1)).max(1)
+        self.full: np.ndarray = self.largest > 0
+        self.scale: np.ndarray = self.largest / self.highest
+        step = np.where(self.full, self.scale, 1.0)
+        self.steps: np.ndarray = self.weight / step.reshape(-1, *[1] * (weight.ndim - 1))
+        self.codes: np.ndarray = np.round(self.steps) + 0.0  # no −0
+
+    def off(self, scale: np.ndarray) -> np.ndarray:
+        """Which channels have another scale, but for single precision; one of zeros has none."""
+        with np.errstate(all="ignore"):
+            return ~(np.abs(scale - self.scale) <= 1e-4 * self.scale) & self.full
 
 
-def _facts(weight: Array, bits: int) -> dict[str, Any]:
-    largest = np.abs(weight.reshape(len(weight), -1)).max(1)
-    scale, full = largest / (2 ** (bits - 1) - 1), largest > 0
-    steps = weight / np.where(full, scale, 1.0).reshape(-1, *[1] * (weight.ndim - 1))
-    return {
-        "codes": np.round(steps).astype(np.int8),
-        "scale": scale,
-        "weight": weight,
-        "steps": steps,
-        "bits": bits,
-        "full": full,
-    }
-
-
-def parts(seen: Observation) -> tuple[Any, Any]:
-    """Codes and scales; None, None where the answer is no pair."""
-    given = items(returned(seen.values[0]), 2)
-    return (given[0], given[1]) if given else (None, None)
-
-
-def _off(scale: Array, facts: Any) -> Array:
-    """Which channels have another scale, but for single precision; a channel of zeros has none."""
-    with np.errstate(all="ignore"):
-        return ~(np.abs(scale - facts["scale"]) <= 1e-4 * facts["scale"]) & facts["full"]
-
-
-SMALL = (
-    "channel {at} has the scale {scale}, where {right} was asked for: its weights reach {largest}, "
-    "which is small and not 0. Only a channel of zeros needs another scale; set no least one, and "
-    "add nothing to all of them."
-)
-IN_PLACE = (
-    "`quantize_weight` wrote into `weight`, which the model still computes with. Functions whose "
-    "names end in `_`, and `out=`, change their tensor."
-)
-
-
-def claim(case: Case, seen: Observation) -> Iterator[str | None]:
+@Claim
+def claim(case: Case, seen: Observation) -> Iterator[Found]:
     """One scale a channel, the nearest codes, and nothing odd for a channel of zeros."""
-    facts, (codes, scale) = case.facts, parts(seen)
-    if not is_array(codes, facts["codes"].shape) or not is_array(scale, facts["scale"].shape):
+    n, (codes, scale) = Exact(case), parts(seen, 2)
+    if not is_array(codes, n.codes.shape) or not is_array(scale, n.scale.shape):
+        out = returned(seen.values[0])
         yield (
-            f"`quantize_weight` gave {describe(returned(seen.values[0]))}: return codes of the "
-            "weight's shape, and a scale for each channel."
+            f"`quantize_weight` gave {describe(out)}: return codes of the weight's shape, and a "
+            "scale for each channel.",
+            what(out),
         )
-    if scale.dtype.kind not in "fiu":
-        yield f"the scales are of the type {scale.dtype.name}."
-    if _off(scale, facts).any():
-        told = numbers(case, seen)
-        tiny = np.abs(facts["weight"][told["at"]]).max() < 2 * _TINY
-        words = SMALL if tiny else "channel {at} has the scale {scale}; it should be {right}."
-        yield words.format(**told)
-    yield empty_channel(case, seen)
-    if not alike(codes, facts["codes"]):
-        yield _first_wrong(case, codes)
-    if codes.dtype != np.int8:
-        yield other_type(case, seen)
-    if changed(seen.values[0]) is not None:
-        yield IN_PLACE
-
-
-def empty_channel(case: Case, seen: Observation) -> str | None:
-    """What is wrong with a channel of zeros."""
-    codes, scale = parts(seen)
-    for at in np.flatnonzero(~case.facts["full"]):
-        figure, what_it_holds = float(scale[at]), f"channel {at} holds nothing but zeros"
+    told = numbers(case, seen)
+    if n.off(scale).any():
+        words = f"{told['scale']}; it should be {told['right']}."
+        if n.largest[told["at"]] < 2 * _TINY:
+            words = (
+                f"{told['scale']}, where {told['right']} was asked for: its weights reach "
+                f"{told['largest']}, which is small and not 0. Only a channel of zeros needs "
+                "another scale; set no least one, and add nothing to all of them."
+            )
+        yield words, single(scale[n.full])
+    for at in np.flatnonzero(~n.full):
+        zeros, figure = f"channel {at} holds nothing but zeros", float(scale[at])
         if not np.isfinite(figure) or figure <= 0:
-            return (
-                f"{what_it_holds} and has the scale {said(figure)}: a weight by it is 0/0, not a "
-                "number. Give such a channel a scale above 0, 1 for one; its codes are 0."
+            yield (
+                f"{zeros} and has the scale {said(figure)}: a weight by it is 0/0, not a number. "
+                "Give such a channel a scale above 0, 1 for one; its codes are 0.",
+                "zeros",
             )
         if (codes[at] != 0).any():
-            return f"{what_it_holds}; the code of 0 is 0, not {said(float(codes[at].flat[0]))}."
-    return None
-
-
-def _first_wrong(case: Case, codes: Any) -> str:
-    """The first weight with another code than the nearest one."""
-    facts = case.facts
-    at = tuple(int(i) for i in np.argwhere(codes != facts["codes"])[0])
-    weight, steps = float(facts["weight"][at]), float(facts["steps"][at])
-    return (
-        f"the weight {said(weight)} of channel {at[0]} got the code {said(float(codes[at]))}. It "
-        f"is {said(steps)} steps from 0, so that {said(int(facts['codes'][at]))} is nearest."
-    )
-
-
-def compared(case: Case, seen: Observation) -> Any:
-    """What is wrong first, in the order of the claim: what follows from it says nothing more."""
-    facts = case.facts
-    codes, scale = parts(seen)
-    if not is_array(codes, facts["codes"].shape) or not is_array(scale, facts["scale"].shape):
-        return what(returned(seen.values[0]))
-    if _off(scale, facts).any():
-        return {"scale": single(scale[facts["full"]])}
-    if empty_channel(case, seen):
-        return "a channel of zeros"
-    if not alike(codes, facts["codes"]):
+            code = said(float(codes[at].flat[0]))
+            yield f"{zeros}; the code of 0 is 0, not {code}.", "zeros"
+    if (codes != n.codes).any():
         # A whole number of steps may come out as a little less, and be cut to one less.
-        open_ = np.abs(facts["steps"] - facts["codes"]) < 1e-3
-        return {"codes": codes[~open_].astype(float)}
-    return {"type": codes.dtype.name, "changed": changed(seen.values[0]) is not None}
+        whole = np.abs(n.steps - n.codes) < 1e-3
+        yield told["first"], codes[~whole].astype(float)
+    if codes.dtype != np.int8:
+        yield other_type(codes)
+    if changed(seen.values[0]) is not None:
+        yield (
+            "`quantize_weight` wrote into `weight`, which the model still computes with. Functions "
+            "whose names end in `_`, and `out=`, change their tensor."
+        )
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: shapes, the first channel with a wrong scale, the first wrong code."""
-    facts = case.facts
-    codes, scale = parts(seen)
-    highest, least = 2 ** (facts["bits"] - 1) - 1, float(facts["scale"][facts["full"]].min())
+    n, (codes, scale) = Exact(case), parts(seen, 2)
+    least = float(n.scale[n.full].min())
     told = {
-        "bits": facts["bits"],
-        "highest": highest,
-        "one_more": highest + 1,
-        "out": len(facts["scale"]),
-        "channel_shape": " × ".join(map(str, facts["weight"].shape[1:])),
+        "bits": n.bits,
+        "highest": n.highest,
+        "one_more": n.highest + 1,
+        "out": len(n.scale),
+        "channel_shape": " × ".join(map(str, n.weight.shape[1:])),
         "least": said(least),
-        "least_top": said(least * highest),
+        "least_top": said(least * n.highest),
         "shape": np.shape(scale),
-        "scale": said(float(np.ravel(scale)[0])) if np.size(scale) else "",
+        "one_scale": said(float(np.ravel(scale)[0])) if np.size(scale) else "",
     }
-    if is_array(scale, facts["scale"].shape):
-        at = int(np.argmax(_off(scale, facts)))
-        weight = facts["weight"][at]
+    if is_array(scale, n.scale.shape):
+        at = int(np.argmax(n.off(scale)))
         told |= {
             "at": at,
-            "scale": said(float(scale[at])),
-            "right": said(float(facts["scale"][at])),
-            "top": said(float(weight.max())),
-            "bottom": said(float(weight.min())),
-            "largest": said(float(np.abs(weight).max())),
+            "scale": f"channel {at} has the scale {said(float(scale[at]))}",
+            "right": said(float(n.scale[at])),
+            "top": said(float(n.weight[at].max())),
+            "bottom": said(float(n.weight[at].min())),
+            "largest": said(float(n.largest[at])),
         }
-    if is_array(codes, facts["codes"].shape) and not alike(codes, facts["codes"]):
-        told["first"] = _first_wrong(case, codes)
+    if is_array(codes, n.codes.shape) and (codes != n.codes).any():
+        place = tuple(np.argwhere(codes != n.codes)[0])
+        weight, code, steps, nearest = (
+            said(float(each[place])) for each in (n.weight, codes, n.steps, n.codes)
+        )
+        told["first"] = (
+            f"the weight {weight} of channel {place[0]} got the code {code}. It is {steps} steps "
+            f"from 0, so that {nearest} is nearest."
+        )
     return told
 
 
@@ -221,14 +185,13 @@ _no_such_dimension = fails_with(
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    facts = cases[0].facts
-    own, shared = facts["scale"], float(facts["scale"].max())
-    weight, worst = facts["weight"], int(np.argmin(own))
-    kept = len(np.unique(np.round(weight[worst] / own[worst])))
-    left = len(np.unique(np.round(weight[worst] / shared)))
+    n = Exact(cases[0])
+    least, most, worst = float(n.scale.min()), float(n.scale.max()), int(np.argmin(n.scale))
+    weight = n.weight[worst]
+    kept, left = (len(np.unique(np.round(weight / scale))) for scale in (least, most))
     return (
-        f"Passed: the scales go from {said(float(own.min()))} to {said(shared)}. Channel {worst} "
-        f"has {kept} different codes of {weight[worst].size}; with one scale for all, {left}."
+        f"Passed: the scales go from {said(least)} to {said(most)}. Channel {worst} has {kept} "
+        f"different codes of {weight.size}; with one scale for all, {left}."
     )
 
 
@@ -259,35 +222,33 @@ one scale as a number
 maximum without abs
     | .abs() =>
     | scale > 0 => scale != 0
-    channel {at} has the scale {scale}: it comes from the largest value and not from the largest
-    magnitude. Its weights go from {bottom} to {top}: take `abs()` first.
+    {scale}: it comes from the largest value and not from the largest magnitude. Its weights go from
+    {bottom} to {top}: take `abs()` first.
 divides by 2^(bits−1)
     | (2 ** (bits - 1) - 1) => 2 ** (bits - 1)
-    channel {at} has the scale {scale}: that is its largest magnitude by {one_more}, so that
-    {largest} would need the code {one_more}, and the highest is {highest}. Divide by that.
+    {scale}: that is its largest magnitude by {one_more}, so that {largest} would need the code
+    {one_more}, and the highest is {highest}. Divide by that.
 half a code too many
     | (2 ** (bits - 1) - 1) => (2**bits - 1) * 2
-    channel {at} has the scale {scale}: that is twice the magnitude by all steps of {bits} bits,
-    which reach further below 0 than above. A grid around 0 ends at {highest}: divide by it.
+    {scale}: that is twice the magnitude by all steps of {bits} bits, which reach further below 0
+    than above. A grid around 0 ends at {highest}: divide by it.
 all codes on one side
     | (2 ** (bits - 1) - 1) => (2**bits - 1)
-    ! all_steps
-all codes on one side, and one more
-    | (2 ** (bits - 1) - 1) => 2**bits
-    ! all_steps
+    {scale}: its magnitude was divided by all codes of {bits} bits, but they lie on both sides of 0,
+    {highest} on each: such a scale reaches only half as far as the weights. Divide by {highest}.
 always 8 bits
     | (2 ** (bits - 1) - 1) => 127
-    channel {at} has the scale {scale}: it was divided by 127 whatever the bits are. With {bits}
-    bits the highest code is 2^(bits−1) − 1 = {highest}.
+    {scale}: it was divided by 127 whatever the bits are. With {bits} bits the highest code is
+    2^(bits−1) − 1 = {highest}.
 smallest to largest
     | weight.abs().flatten(1).amax(1) => (weight.flatten(1).amax(1) - weight.flatten(1).amin(1))
     | (2 ** (bits - 1) - 1) => (2**bits - 1)
-    channel {at} has the scale {scale}: that is the way from the smallest to the largest weight by
-    all steps. Around 0 it is the largest magnitude, {largest}, by {highest}.
+    {scale}: that is the way from the smallest to the largest weight by all steps. Around 0 it is
+    the largest magnitude, {largest}, by {highest}.
 the scale upside down
     | = weight.abs().flatten(1).amax(1) / => = 1 / weight.abs().flatten(1).amax(1) *
-    channel {at} has the scale {scale}: that is how many steps a unit has. The scale is how much a
-    step is worth, the largest magnitude by {highest}, {right}.
+    {scale}: that is how many steps a unit has. The scale is how much a step is worth, the largest
+    magnitude by {highest}, {right}.
 along another dimension
     | flatten(1) => transpose(0, 1).flatten(1)
     | view(-1, *[1] * (weight.dim() - 1)) => view(1, -1, *[1] * (weight.dim() - 2))
@@ -310,7 +271,7 @@ another order
     the order is another: `codes, scale` was asked for.
 a channel of zeros
     | torch.where(scale > 0, scale, torch.ones_like(scale)) => scale
-    ! empty_channel
+    ! claim
 weights instead of codes
     | codes.to(torch.int8) => codes * scale.view(-1, *[1] * (weight.dim() - 1))
     you gave what the codes stand for, code · scale, and not the codes themselves.
@@ -325,13 +286,13 @@ codes from 0 on
     {first} All codes are moved up, above 0; on a grid around 0 the zero point is 0.
 a least scale
     | torch.where(scale > 0, scale, torch.ones_like(scale)) => scale.clamp(min=1.2e-7)
-    ! small
+    ! claim
 codes of another type
     | .to(torch.int8) =>
-    ! other_type
+    ! claim
 the weight written into
     | codes = => codes = weight[:] =
-    ! in_place
+    ! claim
 """
 
 EXERCISE = Exercise(
@@ -352,24 +313,18 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     numbers=numbers,
-    compared=compared,
+    compared=claim.compared,
     wrong=wrong_answers(
         "11.2",
         WRONG,
         reference,
-        empty_channel,
-        other_type,
-        one_for_all="there is one scale for all, {scale}. The smallest channel has weights up to "
-        "{least_top} only and would need steps of {least}: take a largest magnitude for each "
+        claim,
+        one_for_all="there is one scale for all, {one_scale}. The smallest channel has weights up "
+        "to {least_top} only and would need steps of {least}: take a largest magnitude for each "
         "channel.",
-        all_steps="channel {at} has the scale {scale}: its magnitude was divided by all codes of "
-        "{bits} bits, but they lie on both sides of 0, {highest} on each: such a scale reaches "
-        "only half as far as the weights. Divide by {highest}.",
         over_the_inputs="the scales have the shape {shape}: a channel of a convolution is "
         "{channel_shape} weights, and has one scale. Take the largest over all dimensions but the "
         "first.",
-        small=SMALL,
-        in_place=IN_PLACE,
     ),
     ranked=False,
 )

@@ -81,7 +81,7 @@ def lie(answer):
             "Watch": {"take": zero, "with_slice": zero},
         },
         "helpers.exercises.drives.rules_inside": {"Given": {"use": lambda *a: "as decided"}},
-        "helpers.exercises.drives.quantization": {"_FloatProducts": {"look": nothing}},
+        "helpers.exercises.lesson_11.float_products": {"_FloatProducts": {"look": nothing}},
         "helpers.exercises.lesson_02.shared": {
             "Counter": {"__torch_function__": lambda self, f, t, a=(), k=None: f(*a, **(k or {}))}
         },
