@@ -9,17 +9,30 @@ forward and a backward take (Huang et al. 2019, section 2.3).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import wraps
+from numbers import Real
 from typing import Any
 
 from helpers.algorithms.pipeline.schedules import bubble as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number, short, told_apart
-from helpers.exercises.drives.pipeline import one_number
+from helpers.exercises.drives.calling import Function, plain_call
 from helpers.exercises.lesson_13.schedule import seconds
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-6
+
+
+def one_number(fn: Function, case: Case) -> Observation:
+    """As `plain_call`, and a number of any kind, a Fraction too, stands as a float."""
+
+    @wraps(fn)
+    def answer(*args: Any) -> Any:
+        value = fn(*args)
+        return float(value) if isinstance(value, Real) and not isinstance(value, bool) else value
+
+    return plain_call(answer, case)
 
 
 def cases(seed: int) -> list[Case]:

@@ -16,7 +16,6 @@ from helpers.algorithms.pipeline.timetable import Span, makespan, own_idle
 from helpers.algorithms.pipeline.zero_bubble import zero_bubble as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count
-from helpers.exercises.drives.pipeline import halves
 from helpers.exercises.lesson_13 import schedule
 from helpers.exercises.lesson_13.schedule import held, lists, written
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
@@ -253,7 +252,7 @@ EXERCISE = Exercise(
         "as ZB-H1 in p microbatches of memory, for times = 2 without a bubble in 2p − 1."
     ),
     cases=cases,
-    drive=halves,
+    drive=schedule.halves,
     claim=claim,
     mistakes=MISTAKES,
     numbers=numbers,

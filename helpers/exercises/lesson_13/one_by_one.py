@@ -15,7 +15,6 @@ from typing import Any
 from helpers.algorithms.pipeline.schedules import one_forward_one_backward as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, listing
-from helpers.exercises.drives.pipeline import schedules
 from helpers.exercises.lesson_13 import schedule
 from helpers.exercises.lesson_13.schedule import held, lists, pieces
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
@@ -205,7 +204,7 @@ EXERCISE = Exercise(
         "stage holds as few microbatches at once as it can."
     ),
     cases=cases,
-    drive=schedules,
+    drive=schedule.schedules,
     claim=claim,
     mistakes=MISTAKES,
     numbers=numbers,

@@ -8,9 +8,10 @@ makes it one that nobody can run. A case's "kinds" are the letters that its stag
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise, product
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise, product
 from typing import Any
 
 from helpers.algorithms.pipeline.instructions import (
@@ -18,15 +19,92 @@ from helpers.algorithms.pipeline.instructions import (
     BackwardInput,
     BackwardWeights,
     Forward,
+    Instruction,
     Kind,
 )
 from helpers.algorithms.pipeline.timetable import Span, makespan, timetable
 from helpers.exercises.compare import Other, count
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.values import plain
 from helpers.exercises.spec import Case, Look, Mistake, Observation, first_said
 
 Told = Sequence[Any]  # of one stage: tuples
 
 KINDS: dict[str, Kind] = {"F": Forward, "B": Backward, "I": BackwardInput, "W": BackwardWeights}
+
+
+_SHORT: dict[type, str] = {Forward: "F", Backward: "B"}
+_HALVES: dict[type, str] = {**_SHORT, BackwardInput: "I", BackwardWeights: "W"}
+_LONG: dict[str, type[Forward] | type[Backward]] = {"F": Forward, "B": Backward}
+
+
+def schedules(fn: Function, case: Case) -> Observation:
+    """Call `fn(stage, stages, microbatches)` for every stage.
+
+    A case's arguments are (stages, microbatches). `values[0][stage]` is what that stage is told:
+    `{"told": tuples}`; `{"told", "endless": True}` where it goes on for ever, and the first of it
+    stands here; `{"gave": value}` where it is nothing that has items. An item that is no
+    instruction stands as `("?", value)`.
+    """
+    trouble = wrong_signature(fn, 3)
+    if trouble:
+        return trouble
+    stages, microbatches = case.args[0]
+    most = 4 * microbatches + 16  # twice of what there is to do, and some
+    try:
+        told = [_told(fn(stage, stages, microbatches), most) for stage in range(stages)]
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[told])
+
+
+def halves(fn: Function, case: Case) -> Observation:
+    """Call `fn(stage, stages, microbatches, times)` for every stage, as `schedules` does.
+
+    A case's arguments are (stages, microbatches, times). Halves of a backward are instructions too.
+    """
+    trouble = wrong_signature(fn, 4)
+    if trouble:
+        return trouble
+    stages, microbatches, times = case.args[0]
+    most = 6 * microbatches + 16
+    try:
+        told = [
+            _told(fn(stage, stages, microbatches, times), most, _HALVES) for stage in range(stages)
+        ]
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[told])
+
+
+def _told(given: Any, most: int, short: Mapping[type, str] = _SHORT) -> dict[str, Any]:
+    if not isinstance(given, Iterable):
+        return {"gave": plain(given)}
+    items = [spelled(item, short) for item in islice(given, most + 1)]
+    if len(items) > most:
+        return {"told": items[:most], "endless": True}
+    return {"told": items}
+
+
+def spelled(item: Any, short: Mapping[type, str] = _SHORT) -> tuple[Any, ...]:
+    """An instruction in plain values; anything else as `("?", value)`."""
+    letter = short.get(type(item))
+    if letter is None:
+        return ("?", plain(item))
+    return (letter, _whole(item.microbatch), _whole(item.chunk))
+
+
+def _whole(value: Any) -> Any:
+    """A whole number of any kind as an int; anything else in plain values."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        return plain(value)
+
+
+def instruction(short: str, microbatch: int) -> Instruction:
+    """The instruction that `("F", 0)` stands for."""
+    return _LONG[short](microbatch)
 
 
 def shape_case(stages: int, microbatches: int, **facts: Any) -> Case:
