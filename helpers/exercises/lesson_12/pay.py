@@ -49,36 +49,29 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
-def _value(seen: Observation) -> float | None:
-    return number(seen.values[0]) if seen.values else None
-
-
-def _changes_widths(case: Case, seen: Observation) -> str | None:
-    if changed(seen.values[0]) is None:
-        return None
-    return (
-        "`widths` is not what it was: you changed the list, as `pop` does, and whoever gave it to "
-        "you has it no more. Go over it with a loop, or over `list(widths)`."
-    )
+CHANGES = (
+    "`widths` is not what it was: you changed the list, as `pop` does, and whoever gave it to you "
+    "has it no more. Go over it with a loop, or over `list(widths)`."
+)
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """To a millionth of what is counted."""
-    got, want = _value(seen), case.facts["right"]
-    if got is not None and abs(got - want) <= 1e-6 * abs(want):
-        return None
     if changed(seen.values[0]) is not None:
-        return _changes_widths(case, seen)
+        return CHANGES
+    got, want = number(seen.values[0]), case.facts["right"]
     if got is None:
         return f"Return the seconds, one number; yours gave {describe(seen.values[0])}."
+    if abs(got - want) <= 1e-6 * abs(want):
+        return None
     counted, right = told_apart(got * 1e6, want * 1e6)
     return f"you count {counted} µs; it is {right} µs."
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: the seconds, with as many digits as tell them apart."""
-    got, right, ranks = _value(seen) or 0.0, case.facts["right"], case.facts["ranks"]
-    counted, wanted = told_apart(got * 1e6, right * 1e6)
+    got, ranks = number(seen.values[0]) or 0.0, case.facts["ranks"]
+    counted, wanted = told_apart(got * 1e6, case.facts["right"] * 1e6)
     others = f"to {ranks - 1} other{'s' if ranks > 2 else ''}" if ranks > 1 else "nothing"
     return {
         "count": f"you count {counted} µs instead of {wanted}",
@@ -88,14 +81,9 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     }
 
 
-def compared(case: Case, seen: Observation) -> Any:
-    """A number of any kind; or what else came."""
-    return seen.values if _value(seen) is None else _value(seen)
-
-
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    small, alone = float(_value(seen[0]) or 0), cases[0].facts["alone"]
+    small, alone = number(seen[0].values[0]) or 0.0, cases[0].facts["alone"]
     return (
         f"Passed: the small network takes {alone * 1e6:.0f} µs on one rank and {small * 1e6:.0f} "
         "µs on two. You knew before anything ran that it does not pay."
@@ -117,7 +105,7 @@ def reference(
 WRONG = """
 changes the list of widths
     | return seconds => return widths.clear() or seconds
-    ! _changes_widths
+    ! CHANGES
 a multiplication without its addition
     | 2 * rows => rows
     {count}: each weight costs a multiplication and an addition, two operations for each row.
@@ -181,14 +169,14 @@ EXERCISE = Exercise(
     drive=call_with_tensors,
     claim=claim,
     numbers=numbers,
-    compared=compared,
+    compared=lambda case, seen: number(seen.values[0]) or seen.values,
     praise=praise,
     reference=reference,
     wrong=wrong_answers(
         "12.1",
         WRONG,
         reference,
-        _changes_widths,
+        CHANGES=CHANGES,
         rounded="{count}: you count whole units. The formula takes the mean slice, a width divided "
         "by N with `/`, also where N does not divide it.",
         whole="{count}: `//` drops a part of a message; divide with `/`, as the formula has "

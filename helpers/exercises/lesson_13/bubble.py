@@ -9,17 +9,30 @@ forward and a backward take (Huang et al. 2019, section 2.3).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import wraps
+from numbers import Real
 from typing import Any
 
 from helpers.algorithms.pipeline.schedules import bubble as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number, short, told_apart
-from helpers.exercises.drives.pipeline import one_number
+from helpers.exercises.drives.calling import Function, plain_call
 from helpers.exercises.lesson_13.schedule import seconds
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-6
+
+
+def one_number(fn: Function, case: Case) -> Observation:
+    """As `plain_call`, and a number of any kind, a Fraction too, stands as a float."""
+
+    @wraps(fn)
+    def answer(*args: Any) -> Any:
+        value = fn(*args)
+        return float(value) if isinstance(value, Real) and not isinstance(value, bool) else value
+
+    return plain_call(answer, case)
 
 
 def cases(seed: int) -> list[Case]:
@@ -36,7 +49,9 @@ def cases(seed: int) -> list[Case]:
             shapes.append((stages, microbatches, there, back))
     made = []
     for stages, microbatches, forward, backward in shapes:
-        share = idle(stages, microbatches, forward, backward)
+        told = [(kind, i, 0) for kind in "FB" for i in range(microbatches)]
+        whole = seconds([told] * stages, forward, backward)
+        share = 1 - microbatches * (forward + backward) / whole
         facts = {"share": share, "p": stages, "m": microbatches}
         name = (
             f"With {count(stages, 'stage')}, {count(microbatches, 'microbatch', 'microbatches')}, "
@@ -44,14 +59,6 @@ def cases(seed: int) -> list[Case]:
         )
         made.append(Case(name, ((stages, microbatches, forward, backward),), facts=facts))
     return made
-
-
-def idle(stages: int, microbatches: int, forward: float, backward: float) -> float:
-    """The idle share of a step in which all microbatches go forward and then all back."""
-    there = [("F", i, 0) for i in range(microbatches)]
-    back = [("B", i, 0) for i in range(microbatches)]
-    whole = seconds([there + back] * stages, forward, backward)
-    return 1 - microbatches * (forward + backward) / whole
 
 
 def claim(case: Case, seen: Observation) -> str | None:
@@ -161,14 +168,6 @@ idle slots twice
 idle time of all
     | (p - 1) / => p * (p - 1) /
     `bubble` gave {got}: that is what all {p} devices idle together, in one step.
-a backward of twice the forward
-    | (p - 1) / => (p - 1) * 3 * f / (f + b) /
-    `bubble` gave {got}: that is idle time with a backward taken for twice a forward, in a step with
-    the one given.
-a step of twice the forward
-    | (p - 1) / => (p - 1) * (f + b) / (3 * f) /
-    `bubble` gave {got}: that is the idle time given, in a step whose backward was taken for twice a
-    forward.
 no parentheses
     | (p - 1) / => p - 1 /
     `bubble` gave {got}: that is {p} − 1/{slots}: `/` comes before `-`.

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from helpers.algorithms.pipeline.schedules import gpipe as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, listing
-from helpers.exercises.drives.pipeline import schedules
 from helpers.exercises.lesson_13 import schedule
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
@@ -149,7 +148,7 @@ EXERCISE = Exercise(
         "the last, then Backward for every one from the last to the first."
     ),
     cases=cases,
-    drive=schedules,
+    drive=schedule.schedules,
     claim=claim,
     mistakes=MISTAKES,
     praise=praise,

@@ -9,16 +9,14 @@ such order is right.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import product
 from typing import Any
 
-from helpers.algorithms.pipeline.timetable import Span, makespan, own_idle
+from helpers.algorithms.pipeline.timetable import own_idle
 from helpers.algorithms.pipeline.zero_bubble import zero_bubble as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count
-from helpers.exercises.drives.pipeline import halves
 from helpers.exercises.lesson_13 import schedule
-from helpers.exercises.lesson_13.schedule import held, lists, written
+from helpers.exercises.lesson_13.schedule import held, lists, seconds
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -32,14 +30,13 @@ def cases(seed: int) -> list[Case]:
         shapes = [(p, p + int(random.integers(1, 6)), 1) for p in (3, 1, 2, 6)]
         shapes += [(p, 2 * p - 1 + int(random.integers(0, 5)), 2) for p in (5, 2, 3)]
         shapes.append((int(random.integers(5, 8)), int(random.integers(2, 5)), 1))
-    return [_case(*shape) for shape in shapes]
-
-
-def _case(stages: int, microbatches: int, times: int) -> Case:
-    pieces = schedule.pieces(microbatches)
-    name = f"With {count(stages, 'stage')}, {pieces} and times = {times}"
-    facts = {"stages": stages, "microbatches": microbatches, "times": times, "kinds": "FIW"}
-    return Case(name, ((stages, microbatches, times),), facts=facts)
+    made = []
+    for stages, microbatches, times in shapes:
+        pieces = schedule.pieces(microbatches)
+        name = f"With {count(stages, 'stage')}, {pieces} and times = {times}"
+        facts = {"stages": stages, "microbatches": microbatches, "times": times, "kinds": "FIW"}
+        made.append(Case(name, ((stages, microbatches, times),), facts=facts))
+    return made
 
 
 def _most(case: Case) -> int:
@@ -55,19 +52,9 @@ def _shortest(case: Case) -> float | None:
     return float(3 * microbatches + stages - 1) if fills else None
 
 
-def _played(told: Sequence[schedule.Told]) -> list[list[Span]]:
-    """When each stage does what, where each part takes a second."""
-    return schedule.played(told, dict.fromkeys("FIW", 1.0))
-
-
-def takes(told: Sequence[schedule.Told]) -> float:
-    """Seconds of a step."""
-    return makespan(_played(told))
-
-
 def idles(told: Sequence[schedule.Told]) -> float:
     """The most seconds that a stage idles between its first instruction and its last."""
-    return max(map(own_idle, _played(told)))
+    return max(map(own_idle, schedule.played(told)))
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
@@ -80,9 +67,9 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
                 f"stage {stage} holds {held(mine)} microbatches at once, and may hold {most}: a "
                 "microbatch is held from its Forward to its BackwardWeights."
             )
-    if shortest is not None and takes(told) > shortest:
+    if shortest is not None and seconds(told) > shortest:
         yield (
-            f"with a second for each part the step takes {takes(told):g} s; it can be done in "
+            f"with a second for each part the step takes {seconds(told):g} s; it can be done in "
             f"{shortest:g} s."
         )
     if case.facts["times"] == 2 and idles(told) > 0:
@@ -92,40 +79,21 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
         )
 
 
-@schedule.of_each_stage
-def _no_half(case: Case, mine: Any, stage: str) -> Iterator[str]:
-    microbatches = case.facts["microbatches"]
-    for place, item in enumerate(mine["told"]):
-        if item[0] == "B":
+def _no_half(case: Case, seen: Observation) -> Iterator[str]:
+    for stage, mine in enumerate(lists(seen)):
+        kinds = [item[0] for item in mine]
+        if "B" in kinds:
             yield (
-                f"{stage} gets a Backward in one piece, as instruction {place}: cut it in two, "
-                "`BackwardInput(i)` and, later, `BackwardWeights(i)`."
+                f"stage {stage} gets a Backward in one piece, as instruction {kinds.index('B')}: "
+                "cut it in two, `BackwardInput(i)` and, later, `BackwardWeights(i)`."
             )
-        if item[0] == "?":
-            yield (
-                f"instruction {place} of {stage} is none: give `Forward(i)`, `BackwardInput(i)` "
-                "and `BackwardWeights(i)` alone, as calls."
-            )
-        if item[2] != 0 or type(item[1]) is not int or not 0 <= item[1] < microbatches:
-            kind = schedule.KINDS[item[0]].__name__
-            yield (
-                f"{stage} is given {kind}({item[1]!r}), and there are microbatches 0 to "
-                f"{microbatches - 1}, in one chunk."
-            )
-
-
-@schedule.of_each_stage
-def _too_soon(case: Case, mine: Any, stage: str) -> Iterator[str]:
-    place = {item[:2]: at for at, item in enumerate(mine["told"])}
-    for (sooner, later), i in product((("F", "I"), ("I", "W")), range(case.facts["microbatches"])):
-        if place[later, i] < place[sooner, i]:
-            one, other = written(later, i), written(sooner, i)
-            yield f"{stage} is told {one} before {other}, which makes what it needs."
+    yield from schedule.no_instruction(case, seen)
+    yield from schedule.other_numbers(case, seen)
 
 
 def _stuck(case: Case, seen: Observation) -> str | None:
     try:
-        _played(lists(seen))
+        schedule.played(lists(seen))
     except ValueError:
         return (
             "nobody moves any more: a stage waits for a gradient before it has gone forward with "
@@ -139,7 +107,7 @@ MISTAKES = (
     Mistake("instructions without an end", schedule.no_end),
     Mistake("something that is no half", _no_half),
     Mistake("work left out or done twice", schedule.not_once),
-    Mistake("a half before what it needs", _too_soon),
+    Mistake("a half before what it needs", schedule.too_soon),
     Mistake("stages that wait for each other", _stuck),
 )
 
@@ -149,8 +117,8 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     told = lists(seen)
     most = max(map(held, told))
     return {
-        "takes": f"{takes(told):g}",
-        "shortest": f"{_shortest(case) or takes(told):g}",
+        "takes": f"{seconds(told):g}",
+        "shortest": f"{_shortest(case) or seconds(told):g}",
         "idles": f"{idles(told):g}",
         "most": most,
         "may": _most(case),
@@ -164,7 +132,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     whole = 3 * (facts["microbatches"] + facts["stages"] - 1)
     return (
         f"Passed: {facts['microbatches']} microbatches on {facts['stages']} stages take "
-        f"{takes(told):g} s, where 1F1B takes {whole} s, in the same memory; and with times = 2 "
+        f"{seconds(told):g} s, where 1F1B takes {whole} s, in the same memory; and with times = 2 "
         "nobody idles."
     )
 
@@ -253,7 +221,7 @@ EXERCISE = Exercise(
         "as ZB-H1 in p microbatches of memory, for times = 2 without a bubble in 2p − 1."
     ),
     cases=cases,
-    drive=halves,
+    drive=schedule.schedules,
     claim=claim,
     mistakes=MISTAKES,
     numbers=numbers,

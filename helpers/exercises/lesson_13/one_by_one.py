@@ -15,7 +15,6 @@ from typing import Any
 from helpers.algorithms.pipeline.schedules import one_forward_one_backward as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, listing
-from helpers.exercises.drives.pipeline import schedules
 from helpers.exercises.lesson_13 import schedule
 from helpers.exercises.lesson_13.schedule import held, lists, pieces
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
@@ -38,14 +37,15 @@ def cases(seed: int) -> list[Case]:
     return [schedule.shape_case(p, m, forward=f, backward=b) for p, m, f, b in shapes]
 
 
-def _seconds(case: Case, told: Sequence[Any]) -> float:
-    return schedule.seconds(told, case.facts["forward"], case.facts["backward"])
+def _too_long(case: Case, seen: Observation) -> str:
+    """How long the step takes, where it could be shorter; "" where it could not.
 
-
-def _shortest(case: Case) -> float:
-    """No schedule is shorter: the last stage starts after p − 1 forwards, and then all go back."""
-    slots = case.facts["microbatches"] + case.facts["stages"] - 1
-    return float(slots * (case.facts["forward"] + case.facts["backward"]))
+    No schedule is shorter: the last stage starts after p − 1 forwards, and then all go back.
+    """
+    forward, backward = case.facts["forward"], case.facts["backward"]
+    shortest = (case.facts["microbatches"] + case.facts["stages"] - 1) * (forward + backward)
+    took = schedule.seconds(lists(seen), forward, backward)
+    return f"the step takes {took:g} s instead of {shortest:g} s" if took > shortest else ""
 
 
 def _may_hold(case: Case, stage: int) -> int:
@@ -56,17 +56,8 @@ def _may_hold(case: Case, stage: int) -> int:
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """It runs, holds little, and is as short as can be."""
     yield from schedule.faults(case, seen, MISTAKES)
-    if _is_long(case, seen):
-        yield f"{_takes(case, seen)}."
-
-
-def _is_long(case: Case, seen: Observation) -> bool:
-    return _seconds(case, lists(seen)) > _shortest(case) * (1 + 1e-9)
-
-
-def _takes(case: Case, seen: Observation) -> str:
-    took = _seconds(case, lists(seen))
-    return f"the step takes {took:g} s instead of {_shortest(case):g} s"
+    if late := _too_long(case, seen):
+        yield f"{late}."
 
 
 def _holds_more(case: Case, seen: Observation) -> Iterator[str]:
@@ -80,23 +71,25 @@ def _holds_more(case: Case, seen: Observation) -> Iterator[str]:
 
 
 def _turned_round(case: Case, seen: Observation) -> Iterator[str]:
+    late = _too_long(case, seen)
     for stage, mine in enumerate(lists(seen)):
         there, back = ([each[1] for each in mine if each[0] == kind] for kind in "FB")
         for sooner, later in pairwise(back):
-            if _is_long(case, seen) and there.index(later) < there.index(sooner):
+            if late and there.index(later) < there.index(sooner):
                 yield (
-                    f"stage {stage} goes back with Backward({sooner}) before "
-                    f"Backward({later}), and went forward the other way round: "
-                    f"{_takes(case, seen)}. Go back in the order of the forwards."
+                    f"stage {stage} goes back with Backward({sooner}) before Backward({later}), "
+                    f"and went forward the other way round: {late}. Go back in the order of the "
+                    "forwards."
                 )
 
 
 def _holds_less(case: Case, seen: Observation) -> Iterator[str]:
+    late = _too_long(case, seen)
     for stage, mine in enumerate(lists(seen)):
-        if _is_long(case, seen) and held(mine) < _may_hold(case, stage):
+        if late and held(mine) < _may_hold(case, stage):
             yield (
-                f"stage {stage} never holds more than {pieces(held(mine))}, and "
-                f"waits to go back while it could go forward: {_takes(case, seen)}."
+                f"stage {stage} never holds more than {pieces(held(mine))}, and waits to go back "
+                f"while it could go forward: {late}."
             )
 
 
@@ -115,7 +108,7 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     full = more.index(max(more))
     return {
         "all": case.facts["microbatches"],
-        "takes": _takes(case, seen),
+        "takes": _too_long(case, seen),
         "full": full,
         "most": pieces(held(told[full])),
         "before": count([kind for kind, _, _ in told[full]].index("B") - 1, "forward"),
@@ -126,9 +119,10 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     facts, told = cases[0].facts, lists(seen[0])
     sizes = sorted({case.facts["stages"] for case in cases})
+    took = schedule.seconds(told, facts["forward"], facts["backward"])
     return (
         f"Passed on {listing(sizes)} stages: {pieces(facts['microbatches'])} on "
-        f"{facts['stages']} stages take {_seconds(cases[0], told):g} s, as short as with GPipe, "
+        f"{facts['stages']} stages take {took:g} s, as short as with GPipe, "
         f"and the stages hold {listing(held(mine) for mine in told)} at once instead of "
         f"{facts['microbatches']} each."
     )
@@ -205,7 +199,7 @@ EXERCISE = Exercise(
         "stage holds as few microbatches at once as it can."
     ),
     cases=cases,
-    drive=schedules,
+    drive=schedule.schedules,
     claim=claim,
     mistakes=MISTAKES,
     numbers=numbers,

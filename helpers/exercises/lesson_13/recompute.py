@@ -10,23 +10,106 @@ in as many places, each with its sentence, make this file long.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from re import findall
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from helpers.algorithms.pipeline.recompute import recompute as reference
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import all_close, close, count, describe, rounded
-from helpers.exercises.drives.recompute import recomputed
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.memory import LARGE, Kept
+from helpers.exercises.drives.values import Remote, plain, tensors
+from helpers.exercises.lesson_13.blocks import Block, Made
+from helpers.exercises.random_states import seed_there, states_there
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-10
 Blocks = list[list[np.ndarray]]
-_LARGE = 2**11
+
+
+def recomputed(fn: Function, case: Case) -> Observation:
+    """Call `fn(block, x)` for one block of layers after the other, and go back through all.
+
+    A case's arguments: the input; for each block its weights; the gradient of the last output; the
+    share that is dropped; a seed. x is no leaf: the input goes through tanh before. `values[0]`:
+    "out", "gradients" (the input's, then the weights'), "kept" (outputs inside the blocks that are
+    held after forward), "results" (what the blocks gave, held by the answer after the driver has
+    let it go), "copies" (blocks after which the answer holds more of its own than their input
+    takes), "asked" (whether the blocks' last inputs asked for a gradient), "late" (as `drew` of all
+    blocks, "other" where they differ), "calls" (of the blocks in forward, and in backward),
+    "linked", whether there is a way back from the output, and "drawn", whether backward left other
+    random numbers to come than there were before it. Where the answer is in another process,
+    "copies" is None where outputs are small: large ones are kept where that process then holds a
+    third of one more than before. `{"gave": value}` where a block's output is no tensor.
+    """
+    trouble = wrong_signature(fn, 2)
+    if trouble:
+        return trouble
+    start, blocks, gradient, *more = case.args[0]
+    if gradient.nbytes >= LARGE:  # first a small one of the kind: what libraries load, stays
+        few = [*blocks[:-1], [*blocks[-1][:-1], blocks[-1][-1][:, :2]]]
+        _recomputed(fn, (start, few, gradient[:, :2], *more))
+    return _recomputed(fn, case.args[0])
+
+
+def _recomputed(fn: Function, args: tuple[Any, ...]) -> Observation:
+    start, weights, gradient, drop, seed = tensors(args)
+    start.requires_grad_()
+    weights = [[nn.Parameter(weight) for weight in group] for group in weights]
+    blocks = [Block(group, drop, fn, len(start)) for group in weights]
+    seed_there(fn, seed)
+    try:
+        out, process, copies = torch.tanh(start), Kept(fn, gradient.nbytes), 0
+        for block in blocks:
+            given = out
+            with Made(block) as made:
+                out = fn(block, given)
+            if not isinstance(out, Tensor):
+                return Observation(values=[{"gave": plain(out)}])
+            copies += made.held(given, out) > given.nbytes
+            out = out.clone()  # so that the block's own is there only where the answer holds it
+        del given
+        if any(block.kept() or block.result_kept() for block in blocks):
+            getattr(fn, "collect", gc.collect)()  # what only a cycle holds is nobody's
+        kept = sum(block.kept() for block in blocks)
+        results = sum(block.result_kept() for block in blocks)
+        more = process.more()
+        if more is not None:
+            copies = int(more > start.nbytes + gradient.nbytes / 3)
+        calls = sum(block.calls for block in blocks)
+        left = states_there(fn)["torch"]
+        if out.requires_grad:
+            out.backward(gradient)
+        drawn = states_there(fn)["torch"] != left
+    except Exception as error:
+        seen = failed(error, fn)
+        again = [block.tracked for block in blocks if block.calls > 1]
+        if again and "does not require grad" in seen.text:
+            mode = "on" if all(again) else "off"
+            seen.text = f"{seen.text.rstrip('. ')}, and fn ran again with autograd {mode}"
+        return seen
+    drew = {block.drew() for block in blocks if block.states}
+    found = {
+        "out": out,
+        "gradients": [each.grad for each in (start, *chain(*weights))],
+        "kept": kept,
+        "calls": [calls, sum(block.calls for block in blocks) - calls],
+        "linked": out.requires_grad,
+        "copies": None if isinstance(fn, Remote) and more is None else copies,
+        "results": results,
+        "asked": all(block.asked for block in blocks),
+        "late": drew.pop() if len(drew) == 1 else "other" if drew else "",
+        "drawn": drawn,
+    }
+    return Observation(values=[plain(found)])
 
 
 def cases(seed: int) -> list[Case]:
@@ -35,79 +118,55 @@ def cases(seed: int) -> list[Case]:
     Other seeds: also a block whose output is so large that a grader sees from outside whether it is
     kept.
     """
-    random = rng(seed, "13.5")
+    random, made = rng(seed, "13.5"), list[Case]()
     shapes = [([3, 2], 0.25), ([4], 0.0), ([2, 3, 2], 0.5), ([1], 0.0)]
     if seed:
         shapes = [([int(random.integers(2, 5)) for _ in range(n)], 0.0) for n in (1, 2)]
         shapes += [([int(random.integers(2, 5)) for _ in range(n)], 0.3) for n in (2, 3)]
-    made = [_case(random, layers, drop) for layers, drop in shapes]
+    for layers, drop in shapes:
+        rows, width = int(random.integers(3, 6)), int(random.integers(2, 6))
+        start, blocks = random.standard_normal((rows, width)), Blocks()
+        for number in layers:
+            blocks.append([])
+            for at in range(number):
+                out = int(random.integers(2, 6))
+                if len(blocks) == 1 and at == number - 1:
+                    out = max(out, start.shape[1] + 1)  # the first block's output is wider than x
+                blocks[-1].append(0.8 * random.standard_normal((width, out)))
+                width = out
+        words = f"{count(len(layers), 'block')} of {' and '.join(map(str, layers))} layers"
+        if sum(layers) == 1:
+            words = "one block of a single layer"
+        name = f"With {words}" + (f" that drop {100 * drop:.0f} %" if drop else "")
+        made.append(_case(random, name, start, blocks, drop))
     if seed:
-        weights = [random.standard_normal((2, 1)), random.standard_normal((1, _LARGE))]
+        weights = [random.standard_normal((2, 1)), random.standard_normal((1, 2**11))]
         name = "With one block of 2 layers and a large output"
-        made.append(_made(random, name, random.standard_normal((64, 2)), [weights], 0.0))
+        made.append(_case(random, name, random.standard_normal((64, 2)), [weights], 0.0))
     return made
 
 
-def _case(random: np.random.Generator, layers: list[int], drop: float) -> Case:
-    rows, width = int(random.integers(3, 6)), int(random.integers(2, 6))
-    start, blocks = random.standard_normal((rows, width)), list[list[np.ndarray]]()
-    for number in layers:
-        blocks.append([])
-        for at in range(number):
-            out = int(random.integers(2, 6))
-            if len(blocks) == 1 and at == number - 1:
-                out = max(out, start.shape[1] + 1)  # the first block's output is wider than x
-            blocks[-1].append(0.8 * random.standard_normal((width, out)))
-            width = out
-    words = f"{count(len(layers), 'block')} of {' and '.join(map(str, layers))} layers"
-    if sum(layers) == 1:
-        words = "one block of a single layer"
-    name = f"With {words}" + (f" that drop {100 * drop:.0f} %" if drop else "")
-    return _made(random, name, start, blocks, drop)
-
-
-def _made(
+def _case(
     random: np.random.Generator, name: str, start: np.ndarray, blocks: Blocks, drop: float
 ) -> Case:
+    """A case, with the output and the gradients that there are without any recomputation."""
     gradient = random.standard_normal((len(start), blocks[-1][-1].shape[1]))
     seed = int(random.integers(1, 10**6))
-    facts = {
-        "right": _right(start, blocks, gradient, drop, seed),
-        "inside": sum(len(block) - 1 for block in blocks),
-        "blocks": len(blocks),
-    }
-    return Case(name, ((start, blocks, gradient, drop, seed),), facts=facts)
-
-
-def _right(
-    start: np.ndarray, blocks: Blocks, gradient: np.ndarray, drop: float, seed: int
-) -> dict[str, Any]:
-    """The output, the input's gradient, and each weight's by blocks, without any recomputation."""
     generator = torch.Generator().manual_seed(seed)
-    x, *weights = [
-        torch.tensor(each, requires_grad=True)
-        for each in [start, *(weight for block in blocks for weight in block)]
-    ]
+    x, *weights = [torch.tensor(each, requires_grad=True) for each in (start, *chain(*blocks))]
     out = torch.tanh(x)
     for weight in weights:
         out = torch.tanh(out @ weight)
         if drop:  # the numbers that torch draws with that seed
             out = out * (torch.rand(out.shape, generator=generator) >= drop) / (1 - drop)
     found = torch.autograd.grad(out, [x, *weights], torch.from_numpy(gradient))
-    arrays = iter([each.numpy() for each in found])
-    return {
+    facts = {
         "out": out.detach().numpy(),
-        "input": next(arrays),
-        "weights": [[next(arrays) for _ in block] for block in blocks],
+        "gradients": [each.numpy() for each in found],
+        "inside": len(weights) - len(blocks),
+        "blocks": len(blocks),
     }
-
-
-def _right_gradients(case: Case, got: dict[str, Any]) -> bool:
-    want = case.facts["right"]
-    pairs = zip(got["weights"], want["weights"], strict=True)
-    return close(got["input"], want["input"], _TOLERANCE) and all(
-        all_close(some, others, _TOLERANCE) for some, others in pairs
-    )
+    return Case(name, ((start, blocks, gradient, drop, seed),), facts=facts)
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
@@ -115,7 +174,7 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     got, facts = seen.values[0], case.facts
     if "gave" in got:
         yield f"`recompute` gave {describe(got['gave'])} instead of what `fn` gives."
-    if not close(got["out"], facts["right"]["out"], _TOLERANCE):
+    if not close(got["out"], facts["out"], _TOLERANCE):
         yield "the output is not that of `fn`."
     if not got["linked"]:
         yield "there is no way back from the output."
@@ -128,12 +187,11 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
         )
     if got["copies"] or got["results"]:
         yield "more is held after forward than x."
-    if not _right_gradients(case, got):
-        last, right = got["weights"][-1], facts["right"]["weights"][-1]
-        mine, wanted = [got["input"]], [facts["right"]["input"]]
+    mine, right, last = got["gradients"], facts["gradients"], -len(case.args[0][1][-1])
+    if not all_close(mine, right, _TOLERANCE):
         yield (
-            f"{_against(last, right, 'the weights of the last block')}, and "
-            f"{_against(mine, wanted, 'the input')}{rounded([*last, *mine], [*right, *wanted])}."
+            f"{_against(mine[last:], right[last:], 'the weights of the last block')}, and "
+            f"{_against(mine[:1], right[:1], 'the input')}{rounded(mine, right)}."
         )
     if got["drawn"]:
         yield "backward has moved the random numbers that come after it."
@@ -159,17 +217,13 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: what is held, and how often `fn` ran."""
     if seen.trouble:
         return {}
-    return {
-        "kept": _kept(case, seen.values[0]),
-        "there": seen.values[0]["calls"][0],
-        "blocks": count(case.facts["blocks"], "block"),
-    }
+    return {"kept": _kept(case, seen.values[0])}
 
 
 _same_tensor = fails_with(
     "second time",
-    "the second run goes back further than `fn`, into what made x: begin at "
-    "`x.detach()`, which asks for a gradient of its own.",
+    "the second run goes back further than `fn`, into what made x: begin at `x.detach()`, which "
+    "asks for a gradient of its own.",
 )
 
 
@@ -191,18 +245,17 @@ def _returned(case: Case, seen: Observation) -> str | None:
 def compared(case: Case, seen: Observation) -> Any:
     """The first thing that is wrong: what else is wrong behind it may be anything."""
     got = seen.values[0]
-    if got["calls"][0] > case.facts["blocks"]:
-        return "more than once there"
     if not got["linked"]:
         return "no way back"
     held = next((key for key in ("kept", "copies", "results") if got[key]), "")
-    none = [got["input"] is None, all(each is None for block in got["weights"] for each in block)]
+    first, *others = got["gradients"]
+    none = [first is None, all(each is None for each in others)]
     if held or any(none):
         again = got["calls"][1] > 0
         return [held, none, again, got["asked"] if again else None]
     if got["late"]:
         return got["late"]
-    return [got["input"], got["weights"], got["drawn"]]
+    return [got["gradients"], got["drawn"]]
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -277,10 +330,6 @@ runs again and keeps everything
         return ctx.out.detach()
     backward runs `fn` again, and {kept} held after forward all the same: something keeps an output
     with its graph.
-runs more than once there
-    | return fn(x) => fn(x); torch.set_rng_state(ctx.random); return fn(x)
-    `fn` ran {there} times on the way there, for {blocks}: give back what the first run made; only
-    backward runs it again.
 keeps a copy of the output
     | return fn(x) => out = fn(x); ctx.out = out.clone(); return out
     nothing from inside `fn` is held, and yet more than x: a copy of the output counts too. Backward

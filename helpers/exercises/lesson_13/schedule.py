@@ -1,32 +1,77 @@
-"""Schedules, as stages are told them: played on paper, and what may be wrong with any of them.
+"""Schedules: asked for, played on paper, and what may be wrong with any of them.
 
-What a stage is told is a list of ("F", microbatch, chunk) and ("B", …), as the drivers give it, or
-("I", …) and ("W", …) for a backward that is cut in two; one chunk a stage. Nothing here knows what
-a good schedule is. The questions about one go from what makes a list no schedule at all to what
-makes it one that nobody can run. A case's "kinds" are the letters that its stages should be told.
+What a stage is told is a list of ("F", microbatch, chunk) and ("B", …), or ("I", …) and ("W", …)
+for a backward that is cut in two; one chunk a stage. Nothing here knows what a good schedule is.
+The questions about one go from what makes a list no schedule at all to what makes it one that
+nobody can run. A case's "kinds" are the letters that its stages should be told, in their order.
 """
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise, product
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, pairwise, product
 from typing import Any
 
-from helpers.algorithms.pipeline.instructions import (
-    Backward,
-    BackwardInput,
-    BackwardWeights,
-    Forward,
-    Kind,
-)
+from helpers.algorithms.pipeline import instructions
 from helpers.algorithms.pipeline.timetable import Span, makespan, timetable
-from helpers.exercises.compare import Other, count
-from helpers.exercises.spec import Case, Look, Mistake, Observation, first_said
+from helpers.exercises.compare import Other, count, listing
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.values import plain
+from helpers.exercises.spec import Case, Mistake, Observation, first_said
 
 Told = Sequence[Any]  # of one stage: tuples
+Faults = Callable[[Case, Observation], Iterator[str]]
 
-KINDS: dict[str, Kind] = {"F": Forward, "B": Backward, "I": BackwardInput, "W": BackwardWeights}
+KINDS: dict[str, instructions.Kind] = {
+    "F": instructions.Forward,
+    "B": instructions.Backward,
+    "I": instructions.BackwardInput,
+    "W": instructions.BackwardWeights,
+}
+
+
+def schedules(fn: Function, case: Case) -> Observation:
+    """Call `fn(stage, *the case's arguments)` for every stage.
+
+    These are (stages, microbatches), and times where backwards are cut in two.
+    `values[0][stage]` is what that stage is told: `{"told": tuples}`, the first of them where it
+    goes on for ever; `{"gave": value}` where it is nothing that has items. An item that is no
+    instruction stands as `("?", value)`.
+    """
+    args = case.args[0]
+    trouble = wrong_signature(fn, 1 + len(args))
+    if trouble:
+        return trouble
+    most = 2 * len(args) * args[1] + 16  # twice of what there is to do, and some
+    told: list[dict[str, Any]] = []
+    try:
+        for stage in range(args[0]):
+            given = fn(stage, *args)
+            if isinstance(given, Iterable):
+                told.append({"told": [spelled(item) for item in islice(given, most)]})
+            else:
+                told.append({"gave": plain(given)})
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[told])
+
+
+def spelled(item: Any) -> tuple[Any, ...]:
+    """An instruction in plain values; anything else as `("?", value)`."""
+    for letter, kind in KINDS.items():
+        if type(item) is kind:
+            return letter, _whole(item.microbatch), _whole(item.chunk)
+    return "?", plain(item)
+
+
+def _whole(value: Any) -> Any:
+    """A whole number of any kind as an int; anything else in plain values."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        return plain(value)
 
 
 def shape_case(stages: int, microbatches: int, **facts: Any) -> Case:
@@ -47,21 +92,24 @@ def lists(seen: Observation) -> list[Any]:
 
 
 def played(
-    told: Sequence[Told], costs: Mapping[str, float], latency: float = 0.0
+    told: Sequence[Told], forward: float = 1.0, backward: float = 1.0, latency: float = 0.0
 ) -> list[list[Span]]:
     """When each stage does what: each instruction as soon as its stage and its input are there.
 
-    costs: seconds of each kind. latency: seconds from one stage to the next. Raises ValueError as
-    `timetable` does, where stages wait for each other.
+    forward, backward: their seconds; half a backward takes one. latency: seconds from one stage to
+    the next. Raises ValueError as `timetable` does, where stages wait for each other.
     """
+    takes = {"F": forward, "B": backward, "I": 1.0, "W": 1.0}
+    cost = {KINDS[kind]: takes[kind] for kind in KINDS}
     streams = [[KINDS[kind](number) for kind, number, *_ in mine] for mine in told]
-    cost = {KINDS[kind]: seconds for kind, seconds in costs.items()}
     return timetable(streams, lambda stage, now: cost[type(now)], latency)
 
 
-def seconds(told: Sequence[Told], forward: float, backward: float, latency: float = 0.0) -> float:
+def seconds(
+    told: Sequence[Told], forward: float = 1.0, backward: float = 1.0, latency: float = 0.0
+) -> float:
     """How long all stages take, as `played` has it."""
-    return makespan(played(told, {"F": forward, "B": backward}, latency))
+    return makespan(played(told, forward, backward, latency))
 
 
 def held(told: Told) -> int:
@@ -78,7 +126,7 @@ def written(kind: str, microbatch: Any) -> str:
     return f"{KINDS[kind].__name__}({microbatch})"
 
 
-def of_each_stage(ask: Callable[[Case, Any, str], Iterator[str]]) -> Look:
+def of_each_stage(ask: Callable[[Case, Any, str], Iterator[str]]) -> Faults:
     """A question about a stage: of the case, what the stage is told, and its name."""
 
     def look(case: Case, seen: Observation) -> Iterator[str]:
@@ -92,48 +140,46 @@ def of_each_stage(ask: Callable[[Case, Any, str], Iterator[str]]) -> Look:
 def no_list(case: Case, mine: Any, stage: str) -> Iterator[str]:
     if "told" in mine:
         return
-    gave, kinds = mine["gave"], case.facts["kinds"]
-    if isinstance(gave, Other) and gave.kind in [KINDS[kind].__name__ for kind in kinds + "B"]:
+    gave = mine["gave"]
+    if isinstance(gave, Other) and gave.kind in [kind.__name__ for kind in KINDS.values()]:
         yield (
             f"{stage} got a single {gave.kind}: `return` ends the function at the first one. Write "
             "`yield`, and go on."
         )
-    what = _plainly(gave) if gave is None or "B" in kinds else "something else"
-    yield f"{stage} got {what} instead of instructions: `yield` each of them, in order."
+    yield f"{stage} got {_plainly(gave)} instead of instructions: `yield` each of them, in order."
 
 
 @of_each_stage
 def no_end(case: Case, mine: Any, stage: str) -> Iterator[str]:
-    kinds = case.facts["kinds"]
-    if mine.get("endless"):
-        work, last = len(kinds) * case.facts["microbatches"], KINDS[kinds[-1]].__name__
+    kinds, given = case.facts["kinds"], len(mine["told"])
+    work = len(kinds) * case.facts["microbatches"]
+    if given > 2 * work:
         yield (
-            f"{stage} is still given instructions after {len(mine['told'])}, and there is work for "
-            f"{work}: stop after the last {last}."
+            f"{stage} is still given instructions after {given}, and there is work for {work}: "
+            f"stop after the last {KINDS[kinds[-1]].__name__}."
         )
 
 
 @of_each_stage
-def _no_instruction(case: Case, mine: Any, stage: str) -> Iterator[str]:
-    for place, item in enumerate(mine["told"]):
-        if item[0] not in KINDS:
-            yield f"instruction {place} of {stage} is {_no_instruction_is(item[1])}."
-
-
-def _no_instruction_is(item: Any) -> str:
+def no_instruction(case: Case, mine: Any, stage: str) -> Iterator[str]:
     """In words of the lesson, what stands where an instruction should, and what to write."""
-    kind = item.kind if isinstance(item, Other) else ""
-    if isinstance(item, tuple) and len(item) == 2:
-        first = "a class" if item[0] == Other("type") else _plainly(item[0])
-        return f"{first} and {_plainly(item[1])} side by side: write `Forward(i)`, as a call"
-    if isinstance(item, list | tuple) or kind in ("generator", "map", "list_iterator"):
-        return (
-            "something that holds several things: hand out each instruction by itself, by a loop "
-            "or by `yield from`"
-        )
-    if kind == "type":
-        return "a class without its microbatch: write `Forward(i)`"
-    return f"{_plainly(item)}: give `Forward(i)` and `Backward(i)` alone"
+    right = listing(f"`{KINDS[each].__name__}(i)`" for each in case.facts["kinds"])
+    for place, (letter, item, *_) in enumerate(mine["told"]):
+        if letter in case.facts["kinds"]:
+            continue
+        what = f"{_plainly(item if letter == '?' else Other(letter))}: give {right} alone"
+        kind = item.kind if isinstance(item, Other) else ""
+        if isinstance(item, tuple) and len(item) == 2:
+            first = "a class" if item[0] == Other("type") else _plainly(item[0])
+            what = f"{first} and {_plainly(item[1])} side by side: write `Forward(i)`, as a call"
+        elif isinstance(item, list | tuple) or kind in ("generator", "map", "list_iterator"):
+            what = (
+                "something that holds several things: hand out each instruction by itself, by a "
+                "loop or by `yield from`"
+            )
+        elif kind == "type":
+            what = "a class without its microbatch: write `Forward(i)`"
+        yield f"instruction {place} of {stage} is {what}."
 
 
 def _plainly(value: Any) -> str:
@@ -146,8 +192,8 @@ def _plainly(value: Any) -> str:
 
 
 @of_each_stage
-def _other_numbers(case: Case, mine: Any, stage: str) -> Iterator[str]:
-    last = case.facts["microbatches"] - 1
+def other_numbers(case: Case, mine: Any, stage: str) -> Iterator[str]:
+    last, whole = case.facts["microbatches"] - 1, "B" in case.facts["kinds"]
     for kind, microbatch, chunk in mine["told"]:
         if chunk != 0:
             yield (
@@ -161,6 +207,7 @@ def _other_numbers(case: Case, mine: Any, stage: str) -> Iterator[str]:
             )
         if not 0 <= microbatch <= last:
             there = f"are microbatches 0 to {last}" if last else "is microbatch 0 alone"
+            there = there if whole else f"{there}, in one chunk"
             yield f"{stage} is given {written(kind, microbatch)}, and there {there}."
 
 
@@ -178,16 +225,14 @@ def not_once(case: Case, mine: Any, stage: str) -> Iterator[str]:
 
 
 @of_each_stage
-def _too_soon(case: Case, mine: Any, stage: str) -> Iterator[str]:
-    gone = set()
-    for kind, microbatch, _ in mine["told"]:
-        if kind == "F":
-            gone.add(microbatch)
-        elif microbatch not in gone:
-            yield (
-                f"{stage} is told {written('B', microbatch)} before {written('F', microbatch)}: "
-                "there is nothing to go back through yet."
-            )
+def too_soon(case: Case, mine: Any, stage: str) -> Iterator[str]:
+    kinds, at = case.facts["kinds"], {item[:2]: place for place, item in enumerate(mine["told"])}
+    why = ", which makes what it needs"
+    if kinds == "FB":
+        why = ": there is nothing to go back through yet"
+    for (sooner, later), i in product(pairwise(kinds), range(case.facts["microbatches"])):
+        if at[later, i] < at[sooner, i]:
+            yield f"{stage} is told {written(later, i)} before {written(sooner, i)}{why}."
 
 
 def _stuck(case: Case, seen: Observation) -> Iterator[str]:
@@ -212,19 +257,16 @@ def _stuck(case: Case, seen: Observation) -> Iterator[str]:
 NO_SCHEDULE = (
     Mistake("no instructions at all", no_list),
     Mistake("instructions without an end", no_end),
-    Mistake("something that is no instruction", _no_instruction),
-    Mistake("a microbatch that is not there", _other_numbers),
+    Mistake("something that is no instruction", no_instruction),
+    Mistake("a microbatch that is not there", other_numbers),
     Mistake("work left out or done twice", not_once),
-    Mistake("backward before forward", _too_soon),
+    Mistake("backward before forward", too_soon),
     Mistake("stages that wait for each other", _stuck),
 )
 
 
 def faults(case: Case, seen: Observation, mistakes: Sequence[Mistake]) -> Iterator[str | None]:
-    """What some mistakes say, one after the other, of lists for as many stages as there are."""
-    stages = len(seen.values[0])
-    if stages != case.facts["stages"]:
-        yield f"there are instructions for {stages} stages."
+    """What some mistakes say, one after the other."""
     for mistake in mistakes:
         yield first_said(mistake.look, case, seen)
 

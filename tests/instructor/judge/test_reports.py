@@ -45,7 +45,7 @@ ASKED = {
 EVERYDAY = {
     "02.5": "rank 0 alone",  # the driver is on a rank
     "03.1": "seeds the rank's own random state",  # each rank in a process of its own
-    "13.4": "evaluates",  # it hands out modules
+    "13.4": "trains",  # it hands out modules
 }
 
 
@@ -63,7 +63,8 @@ def lie(answer):
             **{"_same": yes, "agree": yes, "changed": nothing, "returned": lambda v: v}
         },
         "helpers.exercises.lesson_03.shards": {"states_there": zero, "seed_there": nothing},
-        "helpers.exercises.drives.recompute": {"states_there": lambda fn: {"torch": b""}},
+        "helpers.exercises.lesson_13.blocks": {"states_there": lambda fn: {"torch": b""}},
+        "helpers.exercises.lesson_13.recompute": {"states_there": lambda fn: {"torch": b""}},
         "helpers.exercises.random_states": {"here": dict, "seed_all": nothing},
         "helpers.exercises.drives.tensor_parallel": {"_same": yes},
         "helpers.exercises.drives.sequence": {"_same": yes},
@@ -72,9 +73,9 @@ def lie(answer):
     }
     classes = {
         "helpers.exercises.drives.requests": {"Requests": {"end": zero}},
-        "helpers.exercises.drives.recompute": {
+        "helpers.exercises.lesson_13.blocks": {
             "Block": {"kept": zero, "result_kept": no, "drew": lambda b: ""},
-            "_Made": {"held": zero},
+            "Made": {"held": zero},
         },
         "helpers.exercises.drives.sharding": {
             "_Held": {"largest": zero},
@@ -85,7 +86,7 @@ def lie(answer):
         "helpers.exercises.lesson_02.shared": {
             "Counter": {"__torch_function__": lambda self, f, t, a=(), k=None: f(*a, **(k or {}))}
         },
-        "helpers.exercises.drives.pipeline": {"_Layers": {"note": nothing}},
+        "helpers.exercises.lesson_13.run_stage": {"_Layers": {"note": nothing}},
         "helpers.worker.remote_comm": {"RemoteComm": {"compute": nothing}},
         "helpers.worker.calls": {
             "Calls": {

@@ -1,8 +1,7 @@
-"""Driver for recomputation: what an answer keeps, how often it computes, what comes out."""
+"""Blocks of layers for 13.5: what an answer keeps of them, and how often it runs them."""
 
 from __future__ import annotations
 
-import gc
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -12,13 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from helpers.exercises.drives.calling import Function, failed, wrong_signature
-from helpers.exercises.drives.memory import LARGE, Kept, Watching
-from helpers.exercises.drives.values import Remote, plain, tensors
-from helpers.exercises.random_states import rand_there, seed_there, states_there
-from helpers.exercises.spec import Case, Observation
-
-_CALLS = 20
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.memory import Watching
+from helpers.exercises.random_states import rand_there, states_there
 
 
 class _Layer(torch.autograd.Function):
@@ -66,8 +61,8 @@ class Block(nn.Module):
         """The layers, one after the other."""
         if tuple(tensor.shape) != self.shape:
             raise ValueError(f"fn takes a tensor of {self.shape}, not of {tuple(tensor.shape)}.")
-        if self.calls == _CALLS:
-            raise RuntimeError(f"fn ran {_CALLS} times already.")
+        if self.calls == 20:
+            raise RuntimeError("fn ran 20 times already.")
         self.calls, self.busy, self.asked = self.calls + 1, True, tensor.requires_grad
         self.tracked = torch.is_grad_enabled()
         self.states.append([states_there(self.fn)["torch"]] * 2)
@@ -99,7 +94,7 @@ class Block(nn.Module):
         return any(array() is not None for array in self.arrays[last : last + 1])
 
 
-class _Made(Watching):
+class Made(Watching):
     """Notes the numbers that an answer itself makes while a block does not run."""
 
     def __init__(self, block: Block) -> None:
@@ -122,82 +117,3 @@ class _Made(Watching):
             for storage, (made, nbytes) in self.made.items()
             if storage not in known and not made.expired()
         )
-
-
-def recomputed(fn: Function, case: Case) -> Observation:
-    """Call `fn(block, x)` for one block of layers after the other, and go back through all.
-
-    A case's arguments: the input; for each block its weights; the gradient of the last output; the
-    share that is dropped; a seed. x is no leaf: the input goes through tanh before. `values[0]`:
-    "out", "input" and "weights" (the gradients), "kept" (outputs inside the blocks that are held
-    after forward), "results" (what the blocks gave, held by the answer after the driver has let it
-    go), "copies" (blocks after which the answer holds more of its own than their input
-    takes), "asked" (whether the blocks' last inputs asked for a gradient), "late" (as `drew` of all
-    blocks, "other" where they differ), "calls" (of the blocks in forward, and in backward),
-    "linked", whether there is a way back from the output, and "drawn", whether backward
-    left other random numbers to come than there were before it. Where the answer is in another
-    process, "copies" is None where outputs are small: large ones are kept where that process then
-    holds a third of one more than before. `{"gave": value}` where a block's
-    output is no tensor.
-    """
-    trouble = wrong_signature(fn, 2)
-    if trouble:
-        return trouble
-    start, blocks, gradient, *more = case.args[0]
-    if gradient.nbytes >= LARGE:  # first a small one of the kind: what libraries load, stays
-        few = [*blocks[:-1], [*blocks[-1][:-1], blocks[-1][-1][:, :2]]]
-        _recomputed(fn, (start, few, gradient[:, :2], *more))
-    return _recomputed(fn, case.args[0])
-
-
-def _recomputed(fn: Function, args: tuple[Any, ...]) -> Observation:
-    start, weights, gradient, drop, seed = tensors(args)
-    start.requires_grad_()
-    weights = [[nn.Parameter(weight) for weight in group] for group in weights]
-    blocks = [Block(group, drop, fn, len(start)) for group in weights]
-    seed_there(fn, seed)
-    try:
-        out, process, copies = torch.tanh(start), Kept(fn, gradient.nbytes), 0
-        for block in blocks:
-            given = out
-            with _Made(block) as made:
-                out = fn(block, given)
-            if not isinstance(out, Tensor):
-                return Observation(values=[{"gave": plain(out)}])
-            copies += made.held(given, out) > given.nbytes
-            out = out.clone()  # so that the block's own is there only where the answer holds it
-        del given
-        if any(block.kept() or block.result_kept() for block in blocks):
-            getattr(fn, "collect", gc.collect)()  # what only a cycle holds is nobody's
-        kept = sum(block.kept() for block in blocks)
-        results = sum(block.result_kept() for block in blocks)
-        more = process.more()
-        if more is not None:
-            copies = int(more > start.nbytes + gradient.nbytes / 3)
-        calls = sum(block.calls for block in blocks)
-        left = states_there(fn)["torch"]
-        if out.requires_grad:
-            out.backward(gradient)
-        drawn = states_there(fn)["torch"] != left
-    except Exception as error:
-        seen = failed(error, fn)
-        again = [block.tracked for block in blocks if block.calls > 1]
-        if again and "does not require grad" in seen.text:
-            mode = "on" if all(again) else "off"
-            seen.text = f"{seen.text.rstrip('. ')}, and fn ran again with autograd {mode}"
-        return seen
-    drew = {block.drew() for block in blocks if block.states}
-    found = {
-        "out": out,
-        "input": start.grad,
-        "weights": [[w.grad for w in group] for group in weights],
-        "kept": kept,
-        "calls": [calls, sum(block.calls for block in blocks) - calls],
-        "linked": out.requires_grad,
-        "copies": None if isinstance(fn, Remote) and more is None else copies,
-        "results": results,
-        "asked": all(block.asked for block in blocks),
-        "late": drew.pop() if len(drew) == 1 else "other" if drew else "",
-        "drawn": drawn,
-    }
-    return Observation(values=[plain(found)])
