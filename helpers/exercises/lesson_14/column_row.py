@@ -11,17 +11,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 from torch.nn import functional
+from torch.overrides import TorchFunctionMode
 
 from helpers.algorithms.messages.collectives import chunk_bounds
 from helpers.algorithms.splitting.tensor_parallel import sum_over_ranks
 from helpers.exercises.common import rng
 from helpers.exercises.compare import close, count, describe, is_array, listing, rounded, worlds
-from helpers.exercises.drives.requests import not_waited
-from helpers.exercises.drives.tensor_parallel import counting
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.drives.requests import OPEN, Requests, not_waited
+from helpers.exercises.drives.values import Remote
 from helpers.exercises.lesson_14.shared import stayed_away, told_by_all
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
@@ -196,6 +202,79 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"{cases[0].ranks} ranks a rank makes {_most(seen[0])} of the {2 * x.size * len(up)} "
         "multiplications at most."
     )
+
+
+_PRODUCTS = {"matmul", "__matmul__", "mm", "bmm", "mv", "dot", "linear", "inner"}
+
+
+_ADDED = {"addmm", "baddbmm", "addmv"}
+
+
+class _Products(TorchFunctionMode):
+    """Counts the multiplications in matrix products: so many for each number that comes out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        name = getattr(func, "__name__", "")
+        operands = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
+        if name in _PRODUCTS:
+            self.count += result.numel() * operands[0].shape[-1]
+        elif name in _ADDED:
+            self.count += result.numel() * operands[1].shape[-1]
+        elif name == "einsum" and isinstance(args[0], str):
+            letters = args[0].replace(" ", "").partition("->")[0].split(",")
+            named = zip(map(_spelt_out, letters, operands), operands, strict=True)
+            sizes = dict(chain.from_iterable(zip(w, t.shape, strict=True) for w, t in named))
+            self.count += math.prod(sizes.values())
+        elif name == "tensordot":
+            # Every size is in two of the three: those summed over, and those that stay.
+            self.count += math.isqrt(math.prod(t.numel() for t in (*operands[:2], result)))
+        return result
+
+
+def _spelt_out(letters: str, operand: Tensor) -> str:
+    """An operand of an einsum with a letter for each dimension that "..." stands for."""
+    more = operand.dim() - len(letters.replace("...", ""))
+    return letters.replace("...", "".join(chr(0x3B1 + place) for place in reversed(range(more))))
+
+
+def _counting(fn: Function, comm: Any, *args: Any) -> Any:
+    """What `fn(comm, *args)` did.
+
+    `values[rank]`: out, what it returned; products, its multiplications, None where they are made
+    in another process; changed, the place of the
+    first argument that it wrote into, None where it left all alone; open, how many messages nobody
+    waited for.
+    """
+    if isinstance(fn, Remote):
+        _hide_others(comm, *args)
+    before, requests = [arg.clone() for arg in args], Requests(comm)
+    with _Products() as products:
+        out = fn(comm, *args)
+    still = requests.end()
+    pairs = enumerate(zip(args, before, strict=True))
+    changed = next((place for place, (now, then) in pairs if not _same(now, then)), None)
+    count = None if isinstance(fn, Remote) else products.count
+    return {"out": out, "products": count, "changed": changed, OPEN: still}
+
+
+def _hide_others(comm: Any, x: Tensor, up: Tensor, up_bias: Tensor, down: Tensor, _: Any) -> None:
+    """Put no numbers where hidden units are not a rank's own: who multiplies by them sees it."""
+    low, high = (part * len(up) // comm.size for part in (comm.rank, comm.rank + 1))
+    for others in (slice(None, low), slice(high, None)):
+        up[others], up_bias[others], down[:, others] = math.nan, math.nan, math.nan
+
+
+def _same(now: Tensor, then: Tensor) -> bool:
+    return bool(torch.isclose(now, then, rtol=0, atol=0, equal_nan=True).all())
+
+
+counting = Ranked(_counting)
 
 
 def reference(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:

@@ -21,11 +21,11 @@ from helpers.algorithms.messages.all_to_all import all_to_all, all_to_all_direct
 from helpers.exercises.common import rng
 from helpers.exercises.compare import close, count, describe, is_array, rounded, worlds
 from helpers.exercises.drives.requests import not_waited
-from helpers.exercises.drives.sequence import on_tokens
 from helpers.exercises.lesson_14.one_rank import (
     dense_of,
     kept_of,
     no_way_back,
+    on_tokens,
     right_results,
     wrong_gradients,
 )

@@ -14,6 +14,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from helpers.algorithms.splitting.tensor_parallel import (
     _Copy,
@@ -23,8 +25,9 @@ from helpers.algorithms.splitting.tensor_parallel import (
 )
 from helpers.exercises.common import rng
 from helpers.exercises.compare import all_close, close, count, rounded, worlds
-from helpers.exercises.drives.requests import not_waited
-from helpers.exercises.drives.tensor_parallel import on_f_and_g
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.drives.requests import OPEN, Requests, not_waited
 from helpers.exercises.lesson_14.shared import stayed_away, told_by_all
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
@@ -202,6 +205,90 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed on {worlds(cases)}: output and gradients of the dense network to 10 digits, in "
         f"two dimensions and three; two layers, and {2 * LAYERS} all-reduces at most."
     )
+
+
+def _on_f_and_g(
+    fn: Function,
+    comm: Any,
+    x: Tensor,
+    scale: Tensor,
+    parts: list[Tensor],
+    weights: Tensor,
+    gaps: bool,
+) -> Any:
+    """A residual network of `f, g = fn(comm)`, forward and backward.
+
+    A rank's arguments: x and scale, the same on all ranks; parts, [A, B, A, B, …] of this rank;
+    weights, of the output in the loss; gaps, whether f and g are given slices of wider tensors,
+    and where a layer's number is odd, transposed ones.
+    `values[rank]`: pair, "functions", "classes" or "" for anything else; where it was functions,
+    out, the gradients x, scale and parts, whether g changed what it was given (`input`), and f's
+    and g's backward the gradient that they were given (`f`, `g`); open, how many messages nobody
+    waited for.
+    """
+    requests = Requests(comm)
+    pair = fn(comm)
+    if not (isinstance(pair, tuple | list) and len(pair) == 2 and all(map(callable, pair))):
+        return {"pair": ""}
+    if any(isinstance(one, type) or getattr(one, "is_type", False) for one in pair):
+        return {"pair": "classes"}
+    f, g = pair
+    for leaf in (x, scale, *parts):
+        leaf.requires_grad_()
+    changed, out = False, x
+    given: dict[str, list[tuple[Tensor, Tensor]]] = {"f": [], "g": []}
+    for layer, (a, b) in enumerate(zip(parts[::2], parts[1::2], strict=True)):
+        scaled = _with_gaps(out * scale) if gaps else out * scale
+        copied, turned = f(scaled), gaps and layer % 2 == 1
+        _note_gradient(copied, given["f"], turned)
+        part = torch.tanh(copied @ a) @ b
+        part = _turned(part) if turned else _with_gaps(part) if gaps else part
+        before = part.detach().clone()
+        total = g(part)
+        _note_gradient(total, given["g"])
+        changed = changed or not torch.equal(part.detach(), before)
+        out = scaled + total
+    (out * weights).sum().backward()
+    return {
+        "pair": "functions",
+        "out": out,
+        "x": x.grad,
+        "scale": scale.grad,
+        "parts": [part.grad for part in parts],
+        "input": changed,
+        **{k: any(not torch.equal(now, then) for now, then in v) for k, v in given.items()},
+        OPEN: requests.end(),
+    }
+
+
+def _with_gaps(tensor: Tensor) -> Tensor:
+    """The same numbers as a slice of a tensor that is twice as wide, whose copies have no gaps."""
+    return torch.cat([tensor, tensor.detach()], -1)[..., : tensor.shape[-1]]
+
+
+def _turned(tensor: Tensor) -> Tensor:
+    """The same numbers as a transposed tensor, whose plain copies are transposed as well."""
+    return tensor.transpose(-1, -2).contiguous().transpose(-1, -2)
+
+
+def _note_gradient(
+    tensor: Tensor, notes: list[tuple[Tensor, Tensor]], turned: bool = False
+) -> None:
+    """Note the gradient that the function which made a tensor will be given, and a copy of it.
+
+    turned: let it be a transposed one.
+    """
+
+    def note(gradient: Tensor) -> Tensor:
+        given = _turned(gradient) if turned else gradient
+        notes.append((given, given.clone()))
+        return given
+
+    if tensor.requires_grad:
+        tensor.register_hook(note)
+
+
+on_f_and_g = Ranked(_on_f_and_g, arguments=1)
 
 
 def reference(comm: Any) -> Any:

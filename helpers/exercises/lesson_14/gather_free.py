@@ -34,8 +34,7 @@ from helpers.exercises.compare import (
     worlds,
 )
 from helpers.exercises.drives.requests import not_waited
-from helpers.exercises.drives.sharding import on_layer
-from helpers.exercises.lesson_14.kept_weights import TOLERANCE, kept, kept_after, phase
+from helpers.exercises.lesson_14.kept_weights import TOLERANCE, kept, kept_after, on_layer, phase
 from helpers.exercises.lesson_14.shared import told_by_all
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers

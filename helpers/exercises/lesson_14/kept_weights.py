@@ -1,10 +1,22 @@
-"""What outlives forward and backward of exercise 14.6's layer where the numbers are right."""
+"""The driver of exercise 14.6, and what outlives its layer's forward and backward where the numbers
+are right."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from helpers.exercises.compare import all_close
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.memory import LARGE, Kept, Watching
+from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.drives.requests import OPEN
+from helpers.exercises.drives.values import Remote
+from helpers.exercises.lesson_14.shared import Watch
 from helpers.exercises.spec import Case, Observation
 
 TOLERANCE = 1e-10
@@ -72,3 +84,118 @@ def kept_after(case: Case, seen: Observation) -> Iterator[str]:
             f"the numbers are right, but after backward a tensor with {after} numbers is still in "
             "memory: the whole weight, or its whole gradient, was put where it stays."
         )
+
+
+def _on_layer(
+    fn: Function, comm: Any, x: Tensor, own: Tensor, shape: tuple[int, int], weights: Tensor
+) -> Any:
+    """`fn(comm, x, own, shape)`, and backward of its sum times `weights`.
+
+    `values[rank]`: out; x and own, their gradients; forward and backward, the bytes sent in each;
+    saved, the numbers that autograd keeps between them; held, those in the largest tensor, other
+    than out, that was made in forward and is there after it, and after, the same after backward
+    without the gradients, 0 where they are fewer than the weight's; row, those in the memory that
+    own's gradient lies in; changed, what was written to, "own", "x", "gradient" or ""; open, the
+    messages that nobody waited for.
+
+    Of a function in another process, saved and row are None, and so are held and after where the
+    weight is small. Of a large one they tell what that process holds more than before: the whole
+    weight's numbers, or 0 where that is nearer to a slice, which may be held.
+    """
+    if shape[0] * shape[1] * own.element_size() >= LARGE:
+        # First a small one of the kind: what libraries load then, stays.
+        few = own.new_ones((comm.rank + 1) * 4 // comm.size - comm.rank * 4 // comm.size)
+        _once(fn, comm, x[:1, :2].clone(), few, (2, 2), weights[:1, :2])
+    return _once(fn, comm, x, own, shape, weights)
+
+
+def _once(
+    fn: Function, comm: Any, x: Tensor, own: Tensor, shape: tuple[int, int], weights: Tensor
+) -> Any:
+    elsewhere = isinstance(fn, Remote)
+    watch, saved, size = Watch(comm), dict[int, int](), shape[0] * shape[1]
+    before, before_x = own.clone(), x.clone()
+    x.requires_grad_()
+    own.requires_grad_()
+
+    def pack(tensor: Tensor) -> Tensor:
+        memory = tensor.untyped_storage()
+        saved[memory.data_ptr()] = memory.nbytes() // tensor.element_size()
+        return tensor
+
+    held, process = _Held(), Kept(fn, size * own.element_size())
+
+    def in_process() -> int | None:
+        more = process.more()
+        halfway = (size + len(own)) * own.element_size() / 2
+        return None if more is None else size if more > halfway else 0
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor), held:
+        out = fn(comm, x, own, tuple(shape))
+    forward = watch.take()
+    kept = in_process() if elsewhere else held.largest(size, out, x, own)
+    reached = isinstance(out, Tensor) and out.requires_grad and out.shape == weights.shape
+    given = weights.clone()
+    if reached:
+        given = given.to(out.dtype)
+        with held:
+            torch.autograd.backward(out, given)
+    backward = watch.take()
+    after = in_process() if elsewhere else held.largest(size, out, x, own, x.grad, own.grad)
+    comm.isend = watch.isend
+    changed = "own" if not torch.equal(own.detach(), before) else ""
+    changed = changed or ("x" if not torch.equal(x.detach(), before_x) else "")
+    changed = changed or ("gradient" if not torch.equal(given, weights.to(given.dtype)) else "")
+    return {
+        "out": out,
+        "reached": reached,
+        "x": x.grad,
+        "own": own.grad,
+        "forward": forward,
+        "backward": backward,
+        "saved": None if elsewhere else sum(saved.values()),
+        "held": kept,
+        "after": after,
+        "row": None if elsewhere else _numbers_under(own.grad),
+        "changed": changed,
+        OPEN: watch.open,
+    }
+
+
+def _numbers_under(tensor: Tensor | None) -> int:
+    """Numbers in the memory that a tensor lies in, of which it may be a part."""
+    return 0 if tensor is None else tensor.untyped_storage().nbytes() // tensor.element_size()
+
+
+class _Held(Watching):
+    """Notes the memory of what is made while it is on, and how much of it is held on to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: dict[int, tuple[StorageWeakRef, int]] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for one in result if isinstance(result, tuple | list) else (result,):
+            if isinstance(one, Tensor):
+                memory = one.untyped_storage()
+                # A weak reference to the memory, not to the tensor: a view keeps it too.
+                self.made[memory._cdata] = StorageWeakRef(memory), one.element_size()
+        return result
+
+    def largest(self, least: int, *but: Any) -> int:
+        """Numbers in the largest piece that is still held, 0 where that is under `least`.
+
+        Without the memory of some tensors. Small pieces may be what a network holds on to.
+        """
+        allowed = {t.untyped_storage()._cdata for t in but if isinstance(t, Tensor)}
+        most = max((self._numbers(key) for key in self.made if key not in allowed), default=0)
+        return most if most >= least else 0
+
+    def _numbers(self, key: int) -> int:
+        reference, size = self.made[key]
+        memory = torch.UntypedStorage._new_with_weak_ptr(reference.cdata)
+        return 0 if memory is None else memory.nbytes() // size
+
+
+on_layer = Ranked(_on_layer, arguments=4)

@@ -1,5 +1,5 @@
-"""What the experts of exercise 14.8 make on one rank, forward and backward, and gradients that are
-not the same."""
+"""The driver of exercise 14.8, what its experts make on one rank, forward and backward, and
+gradients that are not the same."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from helpers.exercises.compare import all_close, close, is_array
-from helpers.exercises.drives.sequence import BIAS
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.drives.requests import OPEN
+from helpers.exercises.lesson_14.shared import Watch
 from helpers.exercises.spec import Case, Observation
 
 
@@ -86,3 +91,65 @@ def wrong_gradients(case: Case, seen: Observation) -> Iterator[str]:
                 f"the gradient of rank {rank}'s expert is not that of one rank, whose expert sees "
                 "every token that chose it."
             )
+
+
+_CALLS = 50
+BIAS = 0.3  # an expert makes something of a row of zeros as well
+
+
+def _same(now: Tensor, then: Tensor) -> bool:
+    return now.shape == then.shape and torch.equal(now, then)
+
+
+def _on_tokens(
+    fn: Function,
+    comm: Any,
+    x: Tensor,
+    choice: Tensor,
+    capacity: int,
+    weight: Tensor,
+    above: Tensor,
+) -> Any:
+    """`fn(comm, x, choice, capacity, expert)`, and backward of its sum times `above`.
+
+    The expert makes tanh(rows · weight + `BIAS`) of rows. `values[rank]`: out; reached, whether
+    there is a way back from it; x and weights, the gradients of both; rows, how many the expert was
+    given, in each call; forward and backward, the bytes sent in each; changed, whether x or choice
+    was written into; open, the messages that nobody waited for.
+    """
+    watch, before, rows = Watch(comm), (x.clone(), choice.clone()), list[int]()
+    x.requires_grad_()
+    weight.requires_grad_()
+
+    def expert(given: Tensor) -> Tensor:
+        # Not without end: who calls it may be a stranger.
+        if len(rows) == _CALLS:
+            raise RuntimeError(f"The expert ran {_CALLS} times already.")
+        if given.dim() != 2 or given.shape[1] != len(weight):
+            shape = tuple(given.shape)
+            raise ValueError(f"An expert takes (tokens, {len(weight)}), not {shape}.")
+        rows.append(len(given))
+        return torch.tanh(given @ weight + BIAS)
+
+    out = fn(comm, x, choice, capacity, expert)
+    forward = watch.take()
+    reached = isinstance(out, Tensor) and out.requires_grad and out.shape == above.shape
+    if reached:
+        torch.autograd.backward(out, above.to(out.dtype))
+    backward = watch.take()
+    comm.isend = watch.isend
+    now = x.detach(), choice
+    return {
+        "out": out,
+        "reached": reached,
+        "x": x.grad,
+        "weights": weight.grad,
+        "rows": rows,
+        "forward": forward,
+        "backward": backward,
+        "changed": not all(map(_same, now, before)),
+        OPEN: watch.open,
+    }
+
+
+on_tokens = Ranked(_on_tokens, arguments=5)

@@ -20,7 +20,6 @@ from helpers.algorithms.splitting.ring_attention import _scores, _with_more, rin
 from helpers.exercises.common import rng
 from helpers.exercises.compare import all_close, close, count, is_array, listing, rounded, worlds
 from helpers.exercises.drives.requests import not_waited
-from helpers.exercises.drives.sequence import on_sequence
 from helpers.exercises.lesson_14 import ring_messages as messages
 from helpers.exercises.lesson_14.shared import no_pair, returned, told_by_all
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
@@ -373,7 +372,7 @@ EXERCISE = Exercise(
         "go round the ring."
     ),
     cases=cases,
-    drive=on_sequence,
+    drive=messages.on_sequence,
     claim=claim,
     compared=compared,
     mistakes=(

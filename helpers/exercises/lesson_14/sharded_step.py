@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from helpers.algorithms.messages.collectives import (
     all_gather_ring,
@@ -22,8 +23,11 @@ from helpers.algorithms.messages.collectives import (
 )
 from helpers.exercises.common import rng, self_hint
 from helpers.exercises.compare import close, count, listing, rounded, times, worlds
-from helpers.exercises.drives.requests import not_waited
-from helpers.exercises.drives.sharding import on_steps
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.drives.requests import OPEN, not_waited
+from helpers.exercises.drives.values import plain
+from helpers.exercises.lesson_14.shared import Watch
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -141,6 +145,35 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed on {worlds(cases)}: equal to momentum on one big batch over {STEPS} steps, 1/N of "
         "the state on each rank, and no more bytes than an all-reduce of the gradients."
     )
+
+
+def _on_steps(
+    fn: Function,
+    comm: Any,
+    parameters: Tensor,
+    gradients: Tensor,
+    momentum: Tensor,
+    rate: float,
+    beta: float,
+) -> Any:
+    """`fn(comm, parameters, gradient, momentum, rate, beta)` for each row of gradients.
+
+    `values[rank]`: for each step the parameters and the momentum afterwards; open, its messages
+    that nobody waited for; state, its messages that held its slice of the momentum.
+    """
+    seen = []
+    for gradient in gradients:
+        watch, before = Watch(comm, copies=True), momentum.clone()
+        fn(comm, parameters, gradient.clone(), momentum, rate, beta)
+        watch.take()
+        comm.isend = watch.isend
+        state = watch.with_slice(before) + watch.with_slice(momentum)
+        after = {"parameters": plain(parameters), "momentum": plain(momentum)}
+        seen.append({**after, OPEN: watch.open, "state": state})
+    return seen
+
+
+on_steps = Ranked(_on_steps, arguments=6)
 
 
 def reference(

@@ -6,7 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from helpers.exercises.compare import describe, listing
+from helpers.exercises.drives.requests import Requests
 from helpers.exercises.spec import Case, Look, Observation
 
 
@@ -46,3 +50,45 @@ def stayed_away(case: Case, seen: Observation) -> str:
     if not seen.waiting or not away:
         return ""
     return f"{'rank' if len(away) == 1 else 'ranks'} {listing(away)}"
+
+
+class Watch:
+    """A rank's messages: the bytes they take, how many nobody waited for, copies where asked."""
+
+    def __init__(self, comm: Any, copies: bool = False) -> None:
+        self.bytes, self.open, self.sent = 0, 0, list[Tensor]()
+        self.comm, self.copies = comm, copies
+        self.isend = comm.isend
+        self.start()
+
+    def start(self) -> None:
+        """Look from here on."""
+        self.comm.isend = self.isend
+        self.requests = Requests(self.comm)
+        noted = self.comm.isend
+
+        def isend(tensor: Any, to: int) -> Any:
+            request = noted(tensor, to)
+            self.bytes += getattr(tensor, "header", tensor).nbytes
+            if self.copies:
+                held = tensor.unpacked() if hasattr(tensor, "unpacked") else tensor
+                self.sent.append(torch.as_tensor(held).detach().clone().reshape(-1))
+            return request
+
+        self.comm.isend = isend
+
+    def with_slice(self, part: Tensor) -> int:
+        """How many messages began with the numbers of a slice: it alone, or with padding."""
+        size = len(part)
+        alike = [each[:size] for each in self.sent if size and each.dtype == part.dtype]
+        return sum(torch.equal(each, part) for each in alike)
+
+    def take(self) -> int:
+        """Bytes since the last time; messages that are still open are counted in `open`."""
+        self.open += self.requests.end()
+        for request in self.requests.all:
+            # Or each would hold itself, and the tensor that was sent.
+            del request.wait, request.done
+        self.start()
+        taken, self.bytes = self.bytes, 0
+        return taken
