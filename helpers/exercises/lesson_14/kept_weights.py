@@ -4,6 +4,7 @@ are right."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from helpers.exercises.drives.memory import LARGE, Kept, Watching
 from helpers.exercises.drives.ranks import Ranked
 from helpers.exercises.drives.requests import OPEN
 from helpers.exercises.drives.values import Remote
-from helpers.exercises.lesson_14.shared import Watch
+from helpers.exercises.lesson_14.shared import first_changed, go_back, watched
 from helpers.exercises.spec import Case, Observation
 
 TOLERANCE = 1e-10
@@ -29,12 +30,8 @@ def phase(seen: Observation, name: str) -> int:
 
 def _right_slices(case: Case, seen: Observation) -> bool:
     """Whether the outputs are right, and every rank's gradient is its slice of the sum."""
-    slices = [case.facts["sum"][a:b] for a, b in case.facts["bounds"]]
-    return all_close(
-        [v[key] for key in ("out", "own") for v in seen.values],
-        [*case.facts["out"], *slices],
-        TOLERANCE,
-    )
+    gave = [v[key] for key in ("out", "own") for v in seen.values]
+    return all_close(gave, [*case.facts["out"], *case.facts["own"]], TOLERANCE)
 
 
 def kept(case: Case, seen: Observation) -> Iterator[str]:
@@ -86,7 +83,8 @@ def kept_after(case: Case, seen: Observation) -> Iterator[str]:
         )
 
 
-def _on_layer(
+@partial(Ranked, arguments=4)
+def on_layer(
     fn: Function, comm: Any, x: Tensor, own: Tensor, shape: tuple[int, int], weights: Tensor
 ) -> Any:
     """`fn(comm, x, own, shape)`, and backward of its sum times `weights`.
@@ -95,8 +93,8 @@ def _on_layer(
     saved, the numbers that autograd keeps between them; held, those in the largest tensor, other
     than out, that was made in forward and is there after it, and after, the same after backward
     without the gradients, 0 where they are fewer than the weight's; row, those in the memory that
-    own's gradient lies in; changed, what was written to, "own", "x", "gradient" or ""; open, the
-    messages that nobody waited for.
+    own's gradient lies in; changed, the first that was written into, 0 for own, 1 for x, 2 for
+    backward's gradient; open, the messages that nobody waited for.
 
     Of a function in another process, saved and row are None, and so are held and after where the
     weight is small. Of a large one they tell what that process holds more than before: the whole
@@ -113,8 +111,8 @@ def _once(
     fn: Function, comm: Any, x: Tensor, own: Tensor, shape: tuple[int, int], weights: Tensor
 ) -> Any:
     elsewhere = isinstance(fn, Remote)
-    watch, saved, size = Watch(comm), dict[int, int](), shape[0] * shape[1]
-    before, before_x = own.clone(), x.clone()
+    saved, size = dict[int, int](), shape[0] * shape[1]
+    before = own.clone(), x.clone()
     x.requires_grad_()
     own.requires_grad_()
 
@@ -125,27 +123,21 @@ def _once(
 
     held, process = _Held(), Kept(fn, size * own.element_size())
 
-    def in_process() -> int | None:
+    def whole(*but: Any) -> int | None:
+        if not elsewhere:
+            return held.largest(size, *but)
         more = process.more()
         halfway = (size + len(own)) * own.element_size() / 2
         return None if more is None else size if more > halfway else 0
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor), held:
-        out = fn(comm, x, own, tuple(shape))
-    forward = watch.take()
-    kept = in_process() if elsewhere else held.largest(size, out, x, own)
-    reached = isinstance(out, Tensor) and out.requires_grad and out.shape == weights.shape
+        out, forward, still = watched(comm, lambda: fn(comm, x, own, tuple(shape)))
+    kept = whole(out, x, own)
     given = weights.clone()
-    if reached:
-        given = given.to(out.dtype)
-        with held:
-            torch.autograd.backward(out, given)
-    backward = watch.take()
-    after = in_process() if elsewhere else held.largest(size, out, x, own, x.grad, own.grad)
-    comm.isend = watch.isend
-    changed = "own" if not torch.equal(own.detach(), before) else ""
-    changed = changed or ("x" if not torch.equal(x.detach(), before_x) else "")
-    changed = changed or ("gradient" if not torch.equal(given, weights.to(given.dtype)) else "")
+    with held:
+        reached, backward, more = go_back(comm, out, given)
+    after = whole(out, x, own, x.grad, own.grad)
+    memory = 0 if own.grad is None else own.grad.untyped_storage().nbytes()
     return {
         "out": out,
         "reached": reached,
@@ -156,15 +148,10 @@ def _once(
         "saved": None if elsewhere else sum(saved.values()),
         "held": kept,
         "after": after,
-        "row": None if elsewhere else _numbers_under(own.grad),
-        "changed": changed,
-        OPEN: watch.open,
+        "row": None if elsewhere else memory // own.element_size(),
+        "changed": first_changed((own, x, given), (*before, weights)),
+        OPEN: still + more,
     }
-
-
-def _numbers_under(tensor: Tensor | None) -> int:
-    """Numbers in the memory that a tensor lies in, of which it may be a part."""
-    return 0 if tensor is None else tensor.untyped_storage().nbytes() // tensor.element_size()
 
 
 class _Held(Watching):
@@ -189,13 +176,9 @@ class _Held(Watching):
         Without the memory of some tensors. Small pieces may be what a network holds on to.
         """
         allowed = {t.untyped_storage()._cdata for t in but if isinstance(t, Tensor)}
-        most = max((self._numbers(key) for key in self.made if key not in allowed), default=0)
+        most = 0
+        for key, (reference, size) in self.made.items():
+            memory = torch.UntypedStorage._new_with_weak_ptr(reference.cdata)
+            if memory is not None and key not in allowed:
+                most = max(most, memory.nbytes() // size)
         return most if most >= least else 0
-
-    def _numbers(self, key: int) -> int:
-        reference, size = self.made[key]
-        memory = torch.UntypedStorage._new_with_weak_ptr(reference.cdata)
-        return 0 if memory is None else memory.nbytes() // size
-
-
-on_layer = Ranked(_on_layer, arguments=4)

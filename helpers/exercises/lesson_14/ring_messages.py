@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
@@ -14,6 +14,7 @@ from helpers.exercises.drives.calling import Function
 from helpers.exercises.drives.ranks import Ranked
 from helpers.exercises.drives.requests import OPEN, Requests
 from helpers.exercises.drives.values import Remote
+from helpers.exercises.lesson_14.shared import first_changed
 from helpers.exercises.spec import Case, Observation
 
 
@@ -92,63 +93,43 @@ _MOVES |= {"new_zeros", "is_contiguous", "transpose", "permute", "squeeze", "uns
 
 
 class _Arrivals(TorchFunctionMode):
-    """A rank's receives: how many are open, and whether it computes from one to the next."""
+    """A rank's receives: how many are open, and how much was computed before each that came."""
 
     def __init__(self, comm: Any) -> None:
         super().__init__()
-        self.comm, self.isend, self.irecv = comm, comm.isend, comm.irecv
-        self.open, self.begun = set[int](), 0
-        self.work, self.at = 0, list[int]()
-        comm.isend, comm.irecv = self.send, self.start
+        self.isend, self.irecv = comm.isend, comm.irecv
+        self.open, self.work, self.at = 0, 0, list[int]()
+        comm.isend, comm.irecv = partial(self.aside, self.isend), self.start
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.work += getattr(func, "__name__", "") not in _MOVES
         return func(*args, **(kwargs or {}))
 
-    def send(self, *args: Any, **options: Any) -> Any:
-        """As `comm.isend`, whose own operations are no work of the answer's."""
+    def aside(self, call: Function, *args: Any, **options: Any) -> Any:
+        """`call(…)`, whose operations are no work of the answer's."""
         work = self.work
-        request = self.isend(*args, **options)
+        value = call(*args, **options)
         self.work = work
-        return request
+        return value
 
     def start(self, *args: Any, **options: Any) -> Any:
         """As `comm.irecv`."""
-        work, number = self.work, self.begun
-        request = self.irecv(*args, **options)
-        self.work, wait = work, request.wait
-        self.begun += 1
-        self.open.add(number)
+        request = self.aside(self.irecv, *args, **options)
+        wait = request.wait
+        self.open += 1
 
         def waited() -> Any:
-            work = self.work
-            value = wait()
-            self.work = work
-            if number in self.open:
-                self.at.append(self.work)
-            self.open.discard(number)
+            value = self.aside(wait)
+            self.open, request.wait = self.open - 1, wait
+            self.at.append(self.work)
             return value
 
         request.wait = waited
         return request
 
-    @property
-    def between(self) -> bool | None:
-        """Whether something is computed from the first message that arrived to the last; None where
-        fewer than two did."""
-        return self.at[-1] > self.at[0] if len(self.at) > 1 else None
 
-    def end(self) -> int:
-        """Look no further; returns how many receives are open."""
-        self.comm.isend, self.comm.irecv = self.isend, self.irecv
-        return len(self.open)
-
-
-def _same(now: Tensor, then: Tensor) -> bool:
-    return now.shape == then.shape and torch.equal(now, then)
-
-
-def _on_sequence(
+@Ranked
+def on_sequence(
     fn: Function, comm: Any, query: Tensor, key: Tensor, value: Tensor, places: list[Tensor] | None
 ) -> Any:
     """`fn(comm, query, key, value, places)`.
@@ -157,21 +138,15 @@ def _on_sequence(
     whether it computes from the first message that it gets to the last, None where it is computed
     in another process; receiving, how many receives nobody waited for; open, how many messages.
     """
-    given = [query, key, value, *(places or [])]
-    before, held, requests = [t.clone() for t in given], list(places or []), Requests(comm)
-    arrivals = _Arrivals(comm)
-    with arrivals:
+    before, requests = [t.clone() for t in (query, key, value, *(places or []))], Requests(comm)
+    with _Arrivals(comm) as arrivals:
         returned = fn(comm, query, key, value, places)
-    receiving, still = arrivals.end(), requests.end()
-    changed = not all(map(_same, given, before)) or len(held) != len(places or [])
-    changed = changed or any(now is not then for now, then in zip(places or [], held, strict=True))
+    comm.irecv, still, at = arrivals.irecv, requests.end(), arrivals.at
+    between = at[-1] > at[0] if len(at) > 1 else None
     return {
         "returned": returned,
-        "changed": changed,
-        "between": None if isinstance(fn, Remote) else arrivals.between,
-        "receiving": receiving,
+        "changed": first_changed((query, key, value, *(places or [])), before),
+        "between": None if isinstance(fn, Remote) else between,
+        "receiving": arrivals.open,
         OPEN: still,
     }
-
-
-on_sequence = Ranked(_on_sequence)
