@@ -5,7 +5,7 @@ choice (tokens) the rank of each token's expert, capacity how many a rank may se
 expert this rank's own: (rows, width) to (rows, width). The claim: the result is what the chosen
 experts make of the tokens, each in its place, and 0 for those over the capacity, the last in order;
 the gradients of x and of the experts' weights are those of one rank; nothing but kept tokens that
-chose another rank travels, and back; nothing that was handed in is written into. 25 wrong answers
+chose another rank travels, and back; nothing that was handed in is written into. 23 wrong answers
 make this file long.
 """
 
@@ -19,17 +19,16 @@ import torch
 
 from helpers.algorithms.messages.all_to_all import all_to_all, all_to_all_direct
 from helpers.exercises.common import rng
-from helpers.exercises.compare import close, count, describe, is_array, rounded, worlds
+from helpers.exercises.compare import all_close, close, count, describe, is_array, rounded, worlds
 from helpers.exercises.drives.requests import not_waited
-from helpers.exercises.drives.sequence import on_tokens
 from helpers.exercises.lesson_14.one_rank import (
     dense_of,
     kept_of,
     no_way_back,
-    right_results,
-    wrong_gradients,
+    on_tokens,
+    right_gradient,
 )
-from helpers.exercises.lesson_14.shared import stayed_away, told_by_all
+from helpers.exercises.lesson_14.shared import fails, stay_away, told_by_all, wrote_into
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -40,14 +39,9 @@ def cases(seed: int) -> list[Case]:
     """Seed 0: 3 ranks with 8, 7 and 9 tokens and a capacity of 2, one that nobody reaches on 2
     ranks, a rank without tokens, all for one expert, one rank alone, 5 ranks."""
     random, made = rng(seed, "14.8"), []
-    settings = [
-        (3, (8, 7, 9), 2, ""),
-        (2, (5, 4), 9, ""),
-        (3, (6, 0, 5), 2, ", one without tokens"),
-        (3, (4, 5, 3), 3, ", all for one expert"),
-        (1, (5,), 3, ""),
-        (5, (4, 7, 5, 3, 6), 2, ""),
-    ]
+    alone, one = ", one without tokens", ", all for one expert"
+    settings = [(3, (8, 7, 9), 2, ""), (2, (5, 4), 9, ""), (3, (6, 0, 5), 2, alone)]
+    settings += [(3, (4, 5, 3), 3, one), (1, (5,), 3, ""), (5, (4, 7, 5, 3, 6), 2, "")]
     for n, tokens, capacity, what in [*settings, (2, (3, 4), 0, "")] if seed else settings:
         more = int(random.integers(0, 4)) if seed else 0
         held = [t + more if t else 0 for t in tokens]
@@ -59,9 +53,8 @@ def cases(seed: int) -> list[Case]:
             choice = random.permutation(np.concatenate([crowded, others]))
             if "one expert" in what:
                 choice[:] = n - 1
-            arrays = (random.standard_normal(shape) for shape in [(here, WIDTH), (WIDTH, WIDTH)])
-            x, weight = arrays
-            above = random.standard_normal((here, WIDTH))
+            sizes = [(here, WIDTH), (WIDTH, WIDTH), (here, WIDTH)]
+            x, weight, above = (random.standard_normal(size) for size in sizes)
             args.append((x, choice, capacity, weight, above))
         name = f"On {count(n, 'rank')} with a capacity of {capacity}{what}"
         made.append(Case(name, tuple(args), n))
@@ -70,8 +63,29 @@ def cases(seed: int) -> list[Case]:
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Each token's result in its place, few bytes, gradients, nothing changed."""
-    for look in (wrong_rows, changed, bytes_sent, no_way_back, wrong_gradients, more_rows):
+    yield from shapes(case, seen)
+    results, of_x, of_weight = dense_of(case)
+    for rank, (value, want) in enumerate(zip(seen.values, results, strict=True)):
+        if close(value["out"], want, 1e-10):
+            continue
+        _, choice, capacity, *_ = case.args[rank]
+        off = np.flatnonzero(~np.isclose(value["out"], want, 1e-9, 1e-9).all(1))
+        token = int(off[0]) if len(off) else 0
+        kept = kept_of(choice, capacity, case.ranks)[token]
+        told = f"what expert {choice[token]} makes of it" if kept else "0, for it is dropped"
+        why = rounded([value["out"]], [want])
+        yield f"rank {rank}'s token {token} has to become {told}, and does not{why}."
+    for look in (changed, bytes_sent, no_way_back):
         yield from look(case, seen)
+    for rank, value in enumerate(seen.values):
+        if not right_gradient(value["x"], of_x[rank]):
+            yield f"the gradient of rank {rank}'s tokens is not that of one rank."
+        if not right_gradient(value["weights"], of_weight[rank]):
+            yield (
+                f"the gradient of rank {rank}'s expert is not that of one rank, whose expert sees "
+                "every token that chose it."
+            )
+    yield from more_rows(case, seen)
     yield not_waited(case, seen)
 
 
@@ -87,25 +101,17 @@ def shapes(case: Case, seen: Observation) -> Iterator[str]:
             )
 
 
-def wrong_rows(case: Case, seen: Observation) -> Iterator[str]:
-    """The first token whose result is not its expert's."""
-    yield from shapes(case, seen)
-    for rank, (value, want) in enumerate(zip(seen.values, dense_of(case)[0], strict=True)):
-        if close(value["out"], want, 1e-10):
-            continue
-        _, choice, capacity, *_ = case.args[rank]
-        off = np.flatnonzero(~np.isclose(value["out"], want, 1e-9, 1e-9).all(1))
-        token = int(off[0]) if len(off) else 0
-        kept = kept_of(choice, capacity, case.ranks)[token]
-        told = f"what expert {choice[token]} makes of it" if kept else "0, for it is dropped"
-        why = rounded([value["out"]], [want])
-        yield f"rank {rank}'s token {token} has to become {told}, and does not{why}."
-
-
-def changed(case: Case, seen: Observation) -> Iterator[str]:
-    """Something that was handed in has changed."""
-    if any(value["changed"] for value in seen.values):
-        yield "`x` or `choice` was written into: put the answers into a new tensor."
+changed = wrote_into("`x` or `choice` was written into: put the answers into a new tensor.")
+stays_away = stay_away(
+    "the others wait for {away}, which did not come: an all-to-all takes every rank, also one that "
+    "has nothing to send. Its parts have no rows then. So it is in backward: where a rank's result "
+    "is not made of what came back, its gradients go nowhere, and the others wait for them."
+)
+sends_itself = fails(
+    "rank {rank} sends to itself, and waits for ever: its own part does not travel, `all_to_all` "
+    "leaves it where it is.",
+    "itself",
+)
 
 
 def bytes_sent(case: Case, seen: Observation) -> Iterator[str]:
@@ -117,19 +123,17 @@ def bytes_sent(case: Case, seen: Observation) -> Iterator[str]:
             went[rank, to] = np.sum(kept & (choice == to)) * x[:1].nbytes if to != rank else 0
     for rank, want in enumerate((went.sum(0) + went.sum(1)).tolist()):
         sent = seen.values[rank]["forward"]
-        begin = (
-            f"rank {rank} sent {sent} B in forward, and its tokens for others and its answers have "
-            f"{want} B:"
+        more = (
+            "every kept token that chose another rank goes there as it is, and its answer comes "
+            "back"
+            if sent < want
+            else "nothing else has to travel, neither rows that fill up nor numbers of rows, which "
+            "a message tells by its shape"
         )
-        if sent < want:
-            yield (
-                f"{begin} every kept token that chose another rank goes there as it is, and its "
-                "answer comes back."
-            )
         if sent != want:
             yield (
-                f"{begin} nothing else has to travel, neither rows that fill up nor numbers of "
-                "rows, which a message tells by its shape."
+                f"rank {rank} sent {sent} B in forward, and its tokens for others and its answers "
+                f"have {want} B: {more}."
             )
 
 
@@ -145,37 +149,12 @@ def more_rows(case: Case, seen: Observation) -> Iterator[str]:
             )
 
 
-def stays_away(case: Case, seen: Observation) -> Iterator[str]:
-    """A rank that does not come to the all-to-all."""
-    away = stayed_away(case, seen)
-    if seen.trouble == "deadlock" and away:
-        yield (
-            f"the others wait for {away}, which did not come: an all-to-all takes every rank, also "
-            "one that has nothing to send. Its parts have no rows then. So it is in backward: "
-            "where a rank's result is not made of what came back, its gradients go nowhere, and "
-            "the others wait for them."
-        )
-
-
-def sends_itself(case: Case, seen: Observation) -> Iterator[str]:
-    """A rank that sends to itself."""
-    if seen.trouble == "failed" and "itself" in seen.text:
-        yield (
-            f"rank {seen.rank} sends to itself, and waits for ever: its own part does not travel, "
-            "`all_to_all` leaves it where it is."
-        )
-
-
 def compared(case: Case, seen: Observation) -> Any:
     """The results; where all are right, the gradients."""
-    if not right_results(case, seen):
-        return [value["out"] for value in seen.values]
+    outputs = [value["out"] for value in seen.values]
+    if not all_close(outputs, dense_of(case)[0], 1e-10):
+        return outputs
     return [(value["x"], value["weights"], value["forward"]) for value in seen.values]
-
-
-def numbers(case: Case, seen: Observation) -> dict[str, Any]:
-    """What the hints name."""
-    return {"n": case.ranks, "capacity": case.args[0][2]}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -203,12 +182,6 @@ def reference(comm: Any, x: Any, choice: Any, capacity: int, expert: Any) -> Any
     for held, answer in zip(rows, answers, strict=True):
         result = result.index_add(0, held, answer)
     return result
-
-
-def with_choices(comm: Any, parts: list[Any], exchange: Any) -> list[Any]:
-    """An all-to-all in which a column with the chosen rank travels with each token."""
-    wider = [torch.cat([part, 0 * part[:, :1] + rank], 1) for rank, part in enumerate(parts)]
-    return [part[:, :-1] for part in all_to_all(comm, wider, exchange)]
 
 
 def returns_early(comm: Any, x: Any, choice: Any, capacity: int, expert: Any) -> Any:
@@ -264,10 +237,6 @@ nobody travels
 no expert
     | expert(part) for => part for
     tokens went and came back, but no expert worked on them.
-the expert twice
-    | index_add(0, held, answer) => index_add(0, held, expert(answer))
-    the expert worked on the answers once more when they were back, and it is another one: the
-    chosen expert has done all there is to do.
 kept tokens alone
     | return result => return result.index_select(0, torch.cat(rows).sort().values)
     ? gives as many rows as it is given
@@ -281,11 +250,6 @@ everything to everybody
     | x.index_select(0, held) for held in rows => 1 * x for held in rows
     | index_add(0, held, answer) => index_add(0, held, answer[held])
     every token went to every rank, and back: send it to the one that it chose.
-choices travel too
-    | arrived = all_to_all( => arrived = with_choices(
-    | answers = all_to_all( => answers = with_choices(
-    a column more travels with the tokens: who gets one knows that it chose this rank, and who sent
-    it knows its place.
 by hand
     | arrived = all_to_all( => arrived = all_to_all_direct(
     | answers = all_to_all( => answers = all_to_all_direct(
@@ -342,9 +306,9 @@ EXERCISE = Exercise(
         Mistake("more rows", more_rows),
         Mistake("messages not waited for", not_waited),
     ),
-    numbers=numbers,
+    numbers=lambda case, seen: {"capacity": case.args[0][2]},
     praise=praise,
     reference=reference,
-    wrong=wrong_answers("14.8", WRONG, (reference, told_by_all, with_choices), returns_early),
+    wrong=wrong_answers("14.8", WRONG, (reference, told_by_all), returns_early),
     figure=0,
 )

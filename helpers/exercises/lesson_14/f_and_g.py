@@ -9,23 +9,22 @@ every message waited for. What makes this file long is that network, and 23 ways
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from typing import Any
 
-import numpy as np
+import torch
+from torch import Tensor
 
-from helpers.algorithms.splitting.tensor_parallel import (
-    _Copy,
-    _Sum,
-    copy_to_ranks,
-    sum_over_ranks,
-)
+from helpers.algorithms.splitting.tensor_parallel import _Copy, _Sum, copy_to_ranks, sum_over_ranks
 from helpers.exercises.common import rng
-from helpers.exercises.compare import all_close, close, count, rounded, worlds
-from helpers.exercises.drives.requests import not_waited
-from helpers.exercises.drives.tensor_parallel import on_f_and_g
-from helpers.exercises.lesson_14.shared import stayed_away, told_by_all
+from helpers.exercises.compare import all_close, close, count, rounded
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.drives.requests import OPEN, Requests, not_waited
+from helpers.exercises.drives.values import plain, tensors
+from helpers.exercises.lesson_14.shared import stay_away, told_by_all
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -57,46 +56,28 @@ def cases(seed: int) -> list[Case]:
         x = random.standard_normal(shape)
         scale = 1 + 0.2 * random.standard_normal(width)
         weights = random.standard_normal(shape)
-        whole = []
-        for _ in range(LAYERS):
-            whole.append(random.standard_normal((width, hidden)) / 2)
-            whole.append(random.standard_normal((hidden, width)) / 2)
+        sizes = LAYERS * [(width, hidden), (hidden, width)]
+        whole = [random.standard_normal(size) / 2 for size in sizes]
         cuts = [slice(r * hidden // n, (r + 1) * hidden // n) for r in range(n)]
-        parts = [
-            [np.ascontiguousarray(w[:, c] if i % 2 == 0 else w[c]) for i, w in enumerate(whole)]
-            for c in cuts
-        ]
+        parts = [[w[:, c] if i % 2 == 0 else w[c] for i, w in enumerate(whole)] for c in cuts]
         args = tuple((x, scale, part, weights, form == _SLICES) for part in parts)
         made.append(Case(f"On {count(n, 'rank')}{form}", args, n))
     return made
 
 
-def dense_of(case: Case) -> dict[str, Any]:
+def dense_of(case: Case) -> Any:
     """The dense network's output and gradients; of parts, each rank's."""
-    x, scale, _, weights, _ = case.args[0]
-    cut = [args[2] for args in case.args]
-    whole = [np.concatenate(each, 1 - i % 2) for i, each in enumerate(zip(*cut, strict=True))]
-    edges = np.cumsum([parts[0].shape[1] for parts in cut])[:-1]
-    out, kept = x, []
-    for a, b in zip(whole[::2], whole[1::2], strict=True):
-        hidden = np.tanh(out * scale @ a)
-        kept.append((out, hidden, a, b))
-        out = out * scale + hidden @ b
-    d, d_scale = weights, np.zeros_like(scale)
-    found: list[list[Any]] = [[] for _ in cut]
-    for before, hidden, a, b in reversed(kept):
-        d_sum = (d @ b.T) * (1 - hidden**2)
-        of_a = np.split(_rows(before * scale).T @ _rows(d_sum), edges, 1)
-        of_b = np.split(_rows(hidden).T @ _rows(d), edges, 0)
-        found = [[*ab, *rest] for *ab, rest in zip(of_a, of_b, found, strict=True)]
-        d = d + d_sum @ a.T
-        d, d_scale = d * scale, d_scale + _rows(d * before).sum(0)
-    return {"out": out, "x": d, "scale": d_scale, "parts": found}
-
-
-def _rows(array: Any) -> Any:
-    """All but the last dimension as one."""
-    return array.reshape(-1, array.shape[-1])
+    x, scale, _, weights, _ = tensors(case.args[0])
+    cut = [tensors(args[2]) for args in case.args]
+    with torch.enable_grad():
+        for leaf in (x, scale, *chain(*cut)):
+            leaf.requires_grad_()
+        whole, out = [torch.cat(w, 1 - i % 2) for i, w in enumerate(zip(*cut, strict=True))], x
+        for a, b in zip(whole[::2], whole[1::2], strict=True):
+            out = out * scale + torch.tanh(out * scale @ a) @ b
+        (out * weights).sum().backward()
+    parts = [[part.grad for part in own] for own in cut]
+    return plain({"out": out, "x": x.grad, "scale": scale.grad, "parts": parts})
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
@@ -111,9 +92,9 @@ def _not_dense(case: Case, seen: Observation) -> str | None:
     """The first thing that is not right: "rank 1's output", "rank 0's gradient of x"."""
     dense = dense_of(case)
     for rank, value in enumerate(seen.values):
-        for key in ("out", "x", "scale"):
+        names = {"out": "output", "x": "gradient of x", "scale": "gradient of scale"}
+        for key, name in names.items():
             if not close(value[key], dense[key], TOLERANCE):
-                name = "output" if key == "out" else f"gradient of {key}"
                 more = rounded([value[key]], [dense[key]])
                 return f"rank {rank}'s {name} is not the dense network's{more}."
     parts = zip(seen.values, dense["parts"], strict=True)
@@ -151,13 +132,10 @@ def no_gradient(case: Case, seen: Observation) -> Iterator[str]:
             )
 
 
-def some_do_not_come(case: Case, seen: Observation) -> str | None:
-    """Ranks that stay away."""
-    away = stayed_away(case, seen)
-    return away and (
-        f"{away} did not come to a sum, and the others wait: f's backward and g's forward are "
-        "called on every rank, and every rank sums."
-    )
+some_do_not_come = stay_away(
+    "{away} did not come to a sum, and the others wait: f's backward and g's forward are called on "
+    "every rank, and every rank sums."
+)
 
 
 def turned_copy(case: Case, seen: Observation) -> str | None:
@@ -196,12 +174,79 @@ def compared(case: Case, seen: Observation) -> Any:
     return [[v["x"], v["scale"], v["parts"]] for v in seen.values]
 
 
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    return (
-        f"Passed on {worlds(cases)}: output and gradients of the dense network to 10 digits, in "
-        f"two dimensions and three; two layers, and {2 * LAYERS} all-reduces at most."
-    )
+Pairs = list[tuple[Tensor, Tensor]]
+
+
+@partial(Ranked, arguments=1)
+def on_f_and_g(
+    fn: Function, comm: Any, x: Tensor, scale: Tensor, cut: list[Tensor], above: Tensor, gaps: bool
+) -> Any:
+    """A residual network of `f, g = fn(comm)`, forward and backward.
+
+    A rank's arguments: x and scale, the same on all ranks; cut, [A, B, A, B, …] of this rank;
+    above, the gradient of the output; gaps, whether f and g are given slices of wider tensors,
+    and where a layer's number is odd, transposed ones.
+    `values[rank]`: pair, "functions", "classes" or "" for anything else; where it was functions,
+    out, the gradients of x, scale and cut (`parts`), whether g changed what it was given (`input`),
+    and f's and g's backward the gradient that they were given (`f`, `g`); open, how many messages
+    nobody waited for.
+    """
+    requests = Requests(comm)
+    pair = fn(comm)
+    if not (isinstance(pair, tuple | list) and len(pair) == 2 and all(map(callable, pair))):
+        return {"pair": ""}
+    if any(isinstance(one, type) or getattr(one, "is_type", False) for one in pair):
+        return {"pair": "classes"}
+    f, g = pair
+    for leaf in (x, scale, *cut):
+        leaf.requires_grad_()
+    given: dict[str, Pairs] = {"input": [], "f": [], "g": []}
+    out = x
+    for layer, (a, b) in enumerate(zip(cut[::2], cut[1::2], strict=True)):
+        scaled = _with_gaps(out * scale) if gaps else out * scale
+        copied, turned = f(scaled), gaps and layer % 2 == 1
+        _note_gradient(copied, given["f"], turned)
+        part = torch.tanh(copied @ a) @ b
+        part = _turned(part) if turned else _with_gaps(part) if gaps else part
+        given["input"].append((part.detach(), part.detach().clone()))
+        total = g(part)
+        _note_gradient(total, given["g"])
+        out = scaled + total
+    (out * above).sum().backward()
+    return {
+        "pair": "functions",
+        "out": out,
+        "x": x.grad,
+        "scale": scale.grad,
+        "parts": [part.grad for part in cut],
+        **{k: any(not torch.equal(now, then) for now, then in v) for k, v in given.items()},
+        OPEN: requests.end(),
+    }
+
+
+def _with_gaps(tensor: Tensor) -> Tensor:
+    """The same numbers as a slice of a tensor that is twice as wide, whose copies have no gaps."""
+    return torch.cat([tensor, tensor.detach()], -1)[..., : tensor.shape[-1]]
+
+
+def _turned(tensor: Tensor) -> Tensor:
+    """The same numbers as a transposed tensor, whose plain copies are transposed as well."""
+    return tensor.transpose(-1, -2).contiguous().transpose(-1, -2)
+
+
+def _note_gradient(tensor: Tensor, notes: Pairs, turned: bool = False) -> None:
+    """Note the gradient that the function which made a tensor will be given, and a copy of it.
+
+    turned: let it be a transposed one.
+    """
+
+    def note(gradient: Tensor) -> Tensor:
+        given = _turned(gradient) if turned else gradient
+        notes.append((given, given.clone()))
+        return given
+
+    if tensor.requires_grad:
+        tensor.register_hook(note)
 
 
 def reference(comm: Any) -> Any:
@@ -327,7 +372,10 @@ EXERCISE = Exercise(
         Mistake("changes what it is given", changes),
     ),
     numbers=lambda case, seen: {"n": case.ranks},
-    praise=praise,
+    praise=(
+        "Passed on {worlds}: output and gradients of the dense network to 10 digits, in two "
+        f"dimensions and three; two layers, and {2 * LAYERS} all-reduces at most."
+    ),
     reference=reference,
     wrong=wrong_answers(
         "14.2", WRONG, (reference, copy_to_ranks, sum_over_ranks, _Copy, _Sum, told_by_all)

@@ -22,26 +22,14 @@ from helpers.algorithms.messages.collectives import (
     reduce_scatter_ring,
 )
 from helpers.exercises.common import rng, self_hint
-from helpers.exercises.compare import (
-    all_close,
-    close,
-    count,
-    describe,
-    is_array,
-    listing,
-    rounded,
-    times,
-    worlds,
-)
+from helpers.exercises.compare import all_close, close, count, describe, is_array, rounded, worlds
 from helpers.exercises.drives.requests import not_waited
-from helpers.exercises.drives.sharding import on_layer
-from helpers.exercises.lesson_14.kept_weights import TOLERANCE, kept, kept_after, phase
-from helpers.exercises.lesson_14.shared import told_by_all
+from helpers.exercises.lesson_14.kept_weights import TOLERANCE, kept, kept_after, on_layer, phase
+from helpers.exercises.lesson_14.shared import fails, told_by_all, wrote_into
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
 LARGE = 320
-WRITTEN = {"own": "`own`", "x": "x", "gradient": "the gradient that backward was given"}
 
 
 def cases(seed: int) -> list[Case]:
@@ -67,46 +55,40 @@ def cases(seed: int) -> list[Case]:
             (xs[r], weight.ravel()[a:b], (outputs, inputs), factors[r])
             for r, (a, b) in enumerate(bounds)
         )
+        total = sum(factor.T @ x for factor, x in zip(factors, xs, strict=True)).ravel()
         facts = {
             "out": [x @ weight.T for x in xs],
             "x": [factor @ weight for factor in factors],
-            "sum": sum(factor.T @ x for factor, x in zip(factors, xs, strict=True)).ravel(),
+            "own": [total[a:b] for a, b in bounds],
             "bounds": bounds,
             "elements": weight.size,
+            # Bytes of one all-gather or reduce-scatter over all ranks, with room for padding.
+            "enough": (n - 1) * n * -(-weight.size // n) * 8,
         }
         name = f"On {count(n, 'rank')} with a {outputs} × {inputs} weight"
         made.append(Case(name, args, n, facts=facts))
     return made
 
 
-def _not_the_product(want: Any, out: Any) -> str:
-    """What a rank returned, in words that do not take wrong values for a wrong shape."""
-    if not is_array(out, want.shape):
-        return f"{describe(out)}; x Wᵀ has the shape {want.shape}"
-    where = (
-        ". Look at where `own` goes: into chunk r of the flat weight, with the bounds of "
-        "`chunk_bounds`, and then `.view(shape)`"
-    )
-    why = rounded([out], [want]) or where
-    return f"numbers of the right shape, {want.shape}, but other values than x Wᵀ{why}"
-
-
-def _one(case: Case) -> int:
-    """Bytes of one all-gather or reduce-scatter over all ranks, with room for padding."""
-    n = case.ranks
-    return (n - 1) * n * -(-case.facts["elements"] // n) * 8
-
-
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Right values and gradients; gathered twice, scattered once, and nothing whole kept."""
-    facts, enough = case.facts, _one(case)
+    facts, enough = case.facts, case.facts["enough"]
     for rank, value in enumerate(seen.values):
-        if not close(value["out"], facts["out"][rank], TOLERANCE):
-            yield f"rank {rank} returned {_not_the_product(facts['out'][rank], value['out'])}."
+        out, want = value["out"], facts["out"][rank]
+        if not is_array(out, want.shape):
+            yield f"rank {rank} returned {describe(out)}; x Wᵀ has the shape {want.shape}."
+        if not close(out, want, TOLERANCE):
+            why = rounded([out], [want]) or (
+                ". Look at where `own` goes: into chunk r of the flat weight, with the bounds of "
+                "`chunk_bounds`, and then `.view(shape)`"
+            )
+            yield (
+                f"rank {rank} returned numbers of the right shape, {want.shape}, but other values "
+                f"than x Wᵀ{why}."
+            )
         if not close(value["x"], facts["x"][rank], TOLERANCE):
             yield f"rank {rank}'s gradient of x is not the output's gradient times the weight."
-        a, b = facts["bounds"][rank]
-        if not close(value["own"], facts["sum"][a:b], TOLERANCE):
+        if not close(value["own"], facts["own"][rank], TOLERANCE):
             yield f"rank {rank}'s gradient of `own` is not its slice of the sum over the ranks."
     forward, backward = phase(seen, "forward"), phase(seen, "backward")
     if forward > enough or backward > 2 * enough:
@@ -114,20 +96,26 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
             f"the ranks sent {forward} B in forward and {backward} B in backward; {enough} B and "
             f"{2 * enough} B are enough."
         )
-    yield from kept(case, seen)
-    yield from kept_after(case, seen)
-    yield from wrote(case, seen)
+    for look in (kept, kept_after, wrote):
+        yield from look(case, seen)
     yield not_waited(case, seen)
 
 
-def wrote(case: Case, seen: Observation) -> Iterator[str]:
-    """Something that was handed in has changed."""
-    for rank, value in enumerate(seen.values):
-        if value["changed"] in WRITTEN:
-            yield (
-                f"rank {rank} wrote into {WRITTEN[value['changed']]}, which others use too: gather "
-                "and compute into tensors of your own."
-            )
+wrote = wrote_into(
+    "rank {rank} wrote into {name}, which others use too: gather and compute into tensors of your "
+    "own.",
+    *("`own`", "x", "the gradient that backward was given"),
+)
+other_slices = fails(
+    "two slices differ in length ({said}). `chunk_bounds` gives the ranks {sizes} numbers, and "
+    "`own` is as long.",
+    *("must match", "expanded size"),
+)
+other_shape = fails(
+    "backward returned a gradient of another shape than its argument has ({said}): it returns one "
+    "for each argument of forward, in their order, and None for what needs none.",
+    "invalid gradient",
+)
 
 
 def nothing_gathered(case: Case, seen: Observation) -> Iterator[str]:
@@ -139,29 +127,16 @@ def nothing_gathered(case: Case, seen: Observation) -> Iterator[str]:
         )
 
 
-def other_slices(case: Case, seen: Observation) -> Iterator[str]:
-    """Slices of another length."""
-    elements, said = case.facts["elements"], seen.text.partition("\n")[0].rstrip(".")
-    if seen.trouble != "failed":
-        return
-    if "must match" in seen.text or "expanded size" in seen.text:
-        sizes = listing(b - a for a, b in case.facts["bounds"])
-        yield (
-            f"two slices differ in length ({said}). `chunk_bounds` gives the ranks {sizes} "
-            "numbers, and `own` is as long."
-        )
+def whole_gradient(case: Case, seen: Observation) -> str | None:
+    """A gradient of the whole weight for the slice."""
+    elements = case.facts["elements"]
     whole = (f"got [{elements}]", f"got {list(case.args[0][2])}")
-    if any(words in seen.text for words in whole) and case.ranks > 1:
-        yield (
-            f"backward returned a gradient for all {elements} numbers of the weight, and `own` is "
-            "a slice of them: reduce-scatter it, and return this rank's chunk."
-        )
-    if "invalid gradient" in seen.text:
-        yield (
-            f"backward returned a gradient of another shape than its argument has ({said}): it "
-            "returns one for each argument of forward, in their order, and None for what needs "
-            "none."
-        )
+    if seen.trouble != "failed" or case.ranks == 1 or not any(each in seen.text for each in whole):
+        return None
+    return (
+        f"backward returned a gradient for all {elements} numbers of the weight, and `own` is a "
+        "slice of them: reduce-scatter it, and return this rank's chunk."
+    )
 
 
 def no_graph(case: Case, seen: Observation) -> Iterator[str]:
@@ -177,22 +152,21 @@ def no_graph(case: Case, seen: Observation) -> Iterator[str]:
 
 def compared(case: Case, seen: Observation) -> Any:
     """Outputs; of those that are right in some columns, which; then x's gradients, then own's."""
-    outputs = list(zip([v["out"] for v in seen.values], case.facts["out"], strict=True))
-    if not all(close(out, want, TOLERANCE) for out, want in outputs):
+    outputs, gradients = ([value[key] for value in seen.values] for key in ("out", "x"))
+    if not all_close(outputs, case.facts["out"], TOLERANCE):
         columns = [
-            [close(out[:, column], want[:, column], TOLERANCE) for column in range(want.shape[1])]
-            for out, want in outputs
+            [close(one, other, TOLERANCE) for one, other in zip(out.T, want.T, strict=True)]
+            for out, want in zip(outputs, case.facts["out"], strict=True)
         ]
-        return columns if any(map(any, columns)) else [out for out, _ in outputs]
-    gradients = [v["x"] for v in seen.values]
-    if all(close(g, w, TOLERANCE) for g, w in zip(gradients, case.facts["x"], strict=True)):
+        return columns if any(map(any, columns)) else outputs
+    if all_close(gradients, case.facts["x"], TOLERANCE):
         return {"own": [v["own"] for v in seen.values]}
     return {"x": gradients}
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
-    forward, backward, enough = phase(seen, "forward"), phase(seen, "backward"), _one(case)
+    forward, enough = phase(seen, "forward"), case.facts["enough"]
     shape = case.args[0][2]
     known = case.facts["bounds"][0][1] // shape[1]  # outputs that rank 0's chunk gives alone
     return {
@@ -200,9 +174,9 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
         "shape": shape,
         "known": count(known, "output"),
         "are": "is" if known == 1 else "are",
-        "forward": f"{times(forward, enough or 1)} the bytes of an all-gather ({forward} B "
+        "forward": f"{forward / (enough or 1):.3g}× the bytes of an all-gather ({forward} B "
         f"instead of {enough} B)",
-        "backward": times(backward, 2 * enough or 1),
+        "backward": f"{phase(seen, 'backward') / (2 * enough or 1):.3g}×",
     }
 
 
@@ -355,6 +329,8 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake("sends to itself", self_hint, unfinished=True),
         Mistake("slices of another length", other_slices, unfinished=True),
+        Mistake("slices of another length", whole_gradient, unfinished=True),
+        Mistake("slices of another length", other_shape, unfinished=True),
         Mistake("forward gathers nothing", nothing_gathered),
         Mistake("outside autograd", no_graph),
         Mistake("changes what it is given", wrote),

@@ -1,10 +1,23 @@
-"""What outlives forward and backward of exercise 14.6's layer where the numbers are right."""
+"""The driver of exercise 14.6, and what outlives its layer's forward and backward where the numbers
+are right."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from helpers.exercises.compare import all_close
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.memory import LARGE, Kept, Watching
+from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.drives.requests import OPEN
+from helpers.exercises.drives.values import Remote
+from helpers.exercises.lesson_14.shared import first_changed, go_back, watched
 from helpers.exercises.spec import Case, Observation
 
 TOLERANCE = 1e-10
@@ -17,12 +30,8 @@ def phase(seen: Observation, name: str) -> int:
 
 def _right_slices(case: Case, seen: Observation) -> bool:
     """Whether the outputs are right, and every rank's gradient is its slice of the sum."""
-    slices = [case.facts["sum"][a:b] for a, b in case.facts["bounds"]]
-    return all_close(
-        [v[key] for key in ("out", "own") for v in seen.values],
-        [*case.facts["out"], *slices],
-        TOLERANCE,
-    )
+    gave = [v[key] for key in ("out", "own") for v in seen.values]
+    return all_close(gave, [*case.facts["out"], *case.facts["own"]], TOLERANCE)
 
 
 def kept(case: Case, seen: Observation) -> Iterator[str]:
@@ -72,3 +81,104 @@ def kept_after(case: Case, seen: Observation) -> Iterator[str]:
             f"the numbers are right, but after backward a tensor with {after} numbers is still in "
             "memory: the whole weight, or its whole gradient, was put where it stays."
         )
+
+
+@partial(Ranked, arguments=4)
+def on_layer(
+    fn: Function, comm: Any, x: Tensor, own: Tensor, shape: tuple[int, int], weights: Tensor
+) -> Any:
+    """`fn(comm, x, own, shape)`, and backward of its sum times `weights`.
+
+    `values[rank]`: out; x and own, their gradients; forward and backward, the bytes sent in each;
+    saved, the numbers that autograd keeps between them; held, those in the largest tensor, other
+    than out, that was made in forward and is there after it, and after, the same after backward
+    without the gradients, 0 where they are fewer than the weight's; row, those in the memory that
+    own's gradient lies in; changed, the first that was written into, 0 for own, 1 for x, 2 for
+    backward's gradient; open, the messages that nobody waited for.
+
+    Of a function in another process, saved and row are None, and so are held and after where the
+    weight is small. Of a large one they tell what that process holds more than before: the whole
+    weight's numbers, or 0 where that is nearer to a slice, which may be held.
+    """
+    if shape[0] * shape[1] * own.element_size() >= LARGE:
+        # First a small one of the kind: what libraries load then, stays.
+        few = own.new_ones((comm.rank + 1) * 4 // comm.size - comm.rank * 4 // comm.size)
+        _once(fn, comm, x[:1, :2].clone(), few, (2, 2), weights[:1, :2])
+    return _once(fn, comm, x, own, shape, weights)
+
+
+def _once(
+    fn: Function, comm: Any, x: Tensor, own: Tensor, shape: tuple[int, int], weights: Tensor
+) -> Any:
+    elsewhere = isinstance(fn, Remote)
+    saved, size = dict[int, int](), shape[0] * shape[1]
+    before = own.clone(), x.clone()
+    x.requires_grad_()
+    own.requires_grad_()
+
+    def pack(tensor: Tensor) -> Tensor:
+        memory = tensor.untyped_storage()
+        saved[memory.data_ptr()] = memory.nbytes() // tensor.element_size()
+        return tensor
+
+    held, process = _Held(), Kept(fn, size * own.element_size())
+
+    def whole(*but: Any) -> int | None:
+        if not elsewhere:
+            return held.largest(size, *but)
+        more = process.more()
+        halfway = (size + len(own)) * own.element_size() / 2
+        return None if more is None else size if more > halfway else 0
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor), held:
+        out, forward, still = watched(comm, lambda: fn(comm, x, own, tuple(shape)))
+    kept = whole(out, x, own)
+    given = weights.clone()
+    with held:
+        reached, backward, more = go_back(comm, out, given)
+    after = whole(out, x, own, x.grad, own.grad)
+    memory = 0 if own.grad is None else own.grad.untyped_storage().nbytes()
+    return {
+        "out": out,
+        "reached": reached,
+        "x": x.grad,
+        "own": own.grad,
+        "forward": forward,
+        "backward": backward,
+        "saved": None if elsewhere else sum(saved.values()),
+        "held": kept,
+        "after": after,
+        "row": None if elsewhere else memory // own.element_size(),
+        "changed": first_changed((own, x, given), (*before, weights)),
+        OPEN: still + more,
+    }
+
+
+class _Held(Watching):
+    """Notes the memory of what is made while it is on, and how much of it is held on to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: dict[int, tuple[StorageWeakRef, int]] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for one in result if isinstance(result, tuple | list) else (result,):
+            if isinstance(one, Tensor):
+                memory = one.untyped_storage()
+                # A weak reference to the memory, not to the tensor: a view keeps it too.
+                self.made[memory._cdata] = StorageWeakRef(memory), one.element_size()
+        return result
+
+    def largest(self, least: int, *but: Any) -> int:
+        """Numbers in the largest piece that is still held, 0 where that is under `least`.
+
+        Without the memory of some tensors. Small pieces may be what a network holds on to.
+        """
+        allowed = {t.untyped_storage()._cdata for t in but if isinstance(t, Tensor)}
+        most = 0
+        for key, (reference, size) in self.made.items():
+            memory = torch.UntypedStorage._new_with_weak_ptr(reference.cdata)
+            if memory is not None and key not in allowed:
+                most = max(most, memory.nbytes() // size)
+        return most if most >= least else 0

@@ -15,19 +15,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from helpers.algorithms.splitting.ring_attention import _scores, _with_more, ring_attention
 from helpers.exercises.common import rng
 from helpers.exercises.compare import all_close, close, count, is_array, listing, rounded, worlds
 from helpers.exercises.drives.requests import not_waited
-from helpers.exercises.drives.sequence import on_sequence
+from helpers.exercises.drives.values import plain, tensors
 from helpers.exercises.lesson_14 import ring_messages as messages
-from helpers.exercises.lesson_14.shared import no_pair, returned, told_by_all
+from helpers.exercises.lesson_14.shared import no_pair, returned, told_by_all, wrote_into
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
 HEADS, WIDTH = 2, 3
-WHAT = ("first result", "second result")
 
 
 def cases(seed: int) -> list[Case]:
@@ -46,48 +46,32 @@ def cases(seed: int) -> list[Case]:
             # turn, and for the other head the other way round: some see nothing but −1150.
             query[..., 0] = offset * np.resize([1.0, -1.0], HEADS)[:, None]
             key[..., 0] = 5 * np.resize([1.0, -1.0], length) + key[..., 0] / 100
-        places = _places(kind, length, n, random)
+        places = [np.arange(length)[rank::n] for rank in range(n)]  # in turn
+        if kind == "anywhere":
+            places = [np.sort(each) for each in np.array_split(random.permutation(length), n)]
+        elif kind != "turns":
+            places = [np.arange(r * length // n, (r + 1) * length // n) for r in range(n)]
         args = tuple(
             (query[:, p], key[:, p], value[:, p], None if kind == "all" else places) for p in places
         )
         where = {"parts": "", "all": ", without a mask", "turns": " dealt out in turn"}
         name = f"On {count(n, 'rank')} with {length} positions{where.get(kind, ' in any order')}"
         name += ", large scores" if offset else ""
-        held = [p.tolist() for p in places]
-        made.append(Case(name, args, n, facts={"places": held, "large": bool(offset)}))
+        made.append(Case(name, args, n, facts={"places": places, "large": bool(offset)}))
     return made
-
-
-def _places(kind: str, length: int, n: int, random: np.random.Generator) -> list[np.ndarray]:
-    """Each rank's positions, rising."""
-    if kind == "turns":
-        return [np.arange(length)[rank::n] for rank in range(n)]
-    if kind == "anywhere":
-        return [np.sort(each) for each in np.array_split(random.permutation(length), n)]
-    return [np.arange(r * length // n, (r + 1) * length // n) for r in range(n)]
 
 
 def dense_of(case: Case) -> tuple[list[Any], list[Any]]:
     """Each rank's mixed values and logarithms of sums, by attention in one piece."""
-    places = [np.asarray(held, dtype=int) for held in case.facts["places"]]
-    heads, _, width = case.args[0][0].shape
-    length = sum(map(len, places))
-    query, key, value = (np.empty((heads, length, width)) for _ in range(3))
-    for held, args in zip(places, case.args, strict=True):
-        query[:, held], key[:, held], value[:, held] = args[:3]
-    scores = query @ key.transpose(0, 2, 1) / np.sqrt(width)
+    every = zip(*(tensors(args[:3]) for args in case.args), strict=True)
+    query, key, value = (torch.cat(parts, 1) for parts in every)
+    order = torch.from_numpy(np.concatenate(case.facts["places"]))
+    scores = query @ key.mT / WIDTH**0.5
     if case.args[0][3] is not None:
-        scores[:, np.triu(np.ones((length, length), dtype=bool), 1)] = -np.inf
-    top = scores.max(-1, keepdims=True)
-    weights = np.exp(scores - top)
-    total = weights.sum(-1, keepdims=True)
-    mixed, log_sums = weights @ value / total, (top + np.log(total))[..., 0]
-    return [mixed[:, held] for held in places], [log_sums[:, held] for held in places]
-
-
-def blocks(case: Case) -> list[int]:
-    """The bytes of each rank's keys and values."""
-    return [args[1].nbytes + args[2].nbytes for args in case.args]
+        scores[:, order > order[:, None]] = -torch.inf
+    sizes = list(map(len, case.facts["places"]))
+    mixed, log_sums = scores.softmax(-1) @ value, scores.logsumexp(-1)
+    return plain(list(mixed.split(sizes, 1))), plain(list(log_sums.split(sizes, 1)))
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
@@ -109,12 +93,12 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
 def shapes(case: Case, seen: Observation) -> Iterator[str]:
     """Results of other shapes."""
     for rank, value in enumerate(seen.values):
-        for gave, want, what in zip(returned(value), dense_of(case), WHAT, strict=True):
+        for at, (gave, want) in enumerate(zip(returned(value), dense_of(case), strict=True)):
             shape = want[rank].shape
             if is_array(gave) and gave.shape != shape:
                 yield (
-                    f"the {what} of rank {rank} has the shape {gave.shape}: a result for each head "
-                    f"and query of this rank is {shape}."
+                    f"the {('first', 'second')[at]} result of rank {rank} has the shape "
+                    f"{gave.shape}: a result for each head and query of this rank is {shape}."
                 )
 
 
@@ -132,7 +116,7 @@ def not_a_number(case: Case, seen: Observation) -> Iterator[str]:
                 "query of this head sees, from −∞ on, and when a block brings a larger one, make "
                 "the old sums smaller."
             )
-        bad = np.asarray(case.facts["places"][rank])[~finite].tolist()
+        bad = case.facts["places"][rank][~finite].tolist()
         if bad == [0]:
             yield (
                 "the result at position 0 is not finite: that query sees no key at all, not even "
@@ -147,13 +131,9 @@ def not_a_number(case: Case, seen: Observation) -> Iterator[str]:
         )
 
 
-def changed(case: Case, seen: Observation) -> Iterator[str]:
-    """Something that was handed in has changed."""
-    if any(value["changed"] for value in seen.values):
-        yield (
-            "queries, keys, values or places that were handed in were written into: work on new "
-            "tensors."
-        )
+changed = wrote_into(
+    "queries, keys, values or places that were handed in were written into: work on new tensors."
+)
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -161,17 +141,6 @@ def compared(case: Case, seen: Observation) -> Any:
     gave = [returned(value) for value in seen.values]
     right = all_close([mixed for mixed, _ in gave], dense_of(case)[0], 1e-10)
     return [pair[1 if right else 0] for pair in gave]
-
-
-def numbers(case: Case, seen: Observation) -> dict[str, Any]:
-    """What the hints name."""
-    return {
-        "n": case.ranks,
-        "root": f"√{WIDTH}",
-        "first": listing(case.facts["places"][0][:3]),
-        "source": (case.ranks - 2) % case.ranks,
-        "last": case.ranks - 1,
-    }
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -189,8 +158,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 def reference(comm: Any, query: Any, key: Any, value: Any, places: Any) -> Any:
     """Partial results are put together by the logarithms of their sums, key and value travel as
     two messages."""
-    import torch
-
     mixed = torch.zeros_like(query)
     log_sums = torch.full_like(query[..., 0], -torch.inf)
     for step in range(comm.size):
@@ -279,10 +246,10 @@ masked with 0
     instance with `masked_fill`.
 no root
     | / math.sqrt(query.shape[-1]) =>
-    the scores are q kᵀ, not divided by √d, which is {root} here.
+    the scores are q kᵀ, not divided by √d, which is √3 here.
 divided by d
     | math.sqrt(query.shape[-1]) => query.shape[-1]
-    the scores are divided by d, not by its square root, {root}.
+    the scores are divided by d, not by its square root, √3.
 without the last block
     | step in range(comm.size) => step in range(comm.size - 1)
     the block that arrived last was not used: {n} blocks are worked on, and all but one of them
@@ -373,7 +340,7 @@ EXERCISE = Exercise(
         "go round the ring."
     ),
     cases=cases,
-    drive=on_sequence,
+    drive=messages.on_sequence,
     claim=claim,
     compared=compared,
     mistakes=(
@@ -388,7 +355,7 @@ EXERCISE = Exercise(
         Mistake("a receive left open", messages.left_open),
         Mistake("messages not waited for", not_waited),
     ),
-    numbers=numbers,
+    numbers=lambda case, seen: {"n": case.ranks, "first": listing(case.facts["places"][0][:3])},
     praise=praise,
     reference=reference,
     unseen={"between": "whether something is computed between one block and the next"},

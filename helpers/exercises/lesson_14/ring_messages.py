@@ -1,10 +1,20 @@
-"""The messages of exercise 14.7: to whom, how many bytes, when, and who waits for them."""
+"""The driver of exercise 14.7, and its messages: to whom, how many bytes, when, and waited for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from helpers.exercises.compare import count, listing
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.drives.requests import OPEN, Requests
+from helpers.exercises.drives.values import Remote
+from helpers.exercises.lesson_14.shared import first_changed
 from helpers.exercises.spec import Case, Observation
 
 
@@ -73,3 +83,70 @@ def all_send(case: Case, seen: Observation) -> Iterator[str]:
             "well. Nobody comes to receive: start to send with `comm.isend`, receive, then "
             "`wait()`."
         )
+
+
+# What only moves numbers about, or asks for their shape. Anything else is taken for computing.
+_MOVES = {"stack", "cat", "concat", "vstack", "hstack", "clone", "detach", "contiguous", "unbind"}
+_MOVES |= {"chunk", "split", "__getitem__", "__setitem__", "view", "reshape", "to", "copy_", "type"}
+_MOVES |= {"size", "__get__", "__len__", "numel", "dim", "empty_like", "zeros_like", "new_empty"}
+_MOVES |= {"new_zeros", "is_contiguous", "transpose", "permute", "squeeze", "unsqueeze", "flatten"}
+
+
+class _Arrivals(TorchFunctionMode):
+    """A rank's receives: how many are open, and how much was computed before each that came."""
+
+    def __init__(self, comm: Any) -> None:
+        super().__init__()
+        self.isend, self.irecv = comm.isend, comm.irecv
+        self.open, self.work, self.at = 0, 0, list[int]()
+        comm.isend, comm.irecv = partial(self.aside, self.isend), self.start
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.work += getattr(func, "__name__", "") not in _MOVES
+        return func(*args, **(kwargs or {}))
+
+    def aside(self, call: Function, *args: Any, **options: Any) -> Any:
+        """`call(…)`, whose operations are no work of the answer's."""
+        work = self.work
+        value = call(*args, **options)
+        self.work = work
+        return value
+
+    def start(self, *args: Any, **options: Any) -> Any:
+        """As `comm.irecv`."""
+        request = self.aside(self.irecv, *args, **options)
+        wait = request.wait
+        self.open += 1
+
+        def waited() -> Any:
+            value = self.aside(wait)
+            self.open, request.wait = self.open - 1, wait
+            self.at.append(self.work)
+            return value
+
+        request.wait = waited
+        return request
+
+
+@Ranked
+def on_sequence(
+    fn: Function, comm: Any, query: Tensor, key: Tensor, value: Tensor, places: list[Tensor] | None
+) -> Any:
+    """`fn(comm, query, key, value, places)`.
+
+    `values[rank]`: returned; changed, whether one of the arguments was written into; between,
+    whether it computes from the first message that it gets to the last, None where it is computed
+    in another process; receiving, how many receives nobody waited for; open, how many messages.
+    """
+    before, requests = [t.clone() for t in (query, key, value, *(places or []))], Requests(comm)
+    with _Arrivals(comm) as arrivals:
+        returned = fn(comm, query, key, value, places)
+    comm.irecv, still, at = arrivals.irecv, requests.end(), arrivals.at
+    between = at[-1] > at[0] if len(at) > 1 else None
+    return {
+        "returned": returned,
+        "changed": first_changed((query, key, value, *(places or [])), before),
+        "between": None if isinstance(fn, Remote) else between,
+        "receiving": arrivals.open,
+        OPEN: still,
+    }

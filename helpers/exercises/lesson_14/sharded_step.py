@@ -9,11 +9,12 @@ of the momentum, and wait for what they send.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from helpers.algorithms.messages.collectives import (
     all_gather_ring,
@@ -21,9 +22,12 @@ from helpers.algorithms.messages.collectives import (
     reduce_scatter_ring,
 )
 from helpers.exercises.common import rng, self_hint
-from helpers.exercises.compare import close, count, listing, rounded, times, worlds
-from helpers.exercises.drives.requests import not_waited
-from helpers.exercises.drives.sharding import on_steps
+from helpers.exercises.compare import close, count, rounded, times
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.drives.requests import OPEN, Requests, not_waited
+from helpers.exercises.drives.values import plain
+from helpers.exercises.lesson_14.shared import fails
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -64,19 +68,19 @@ def whole(case: Case) -> list[tuple[Any, Any]]:
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The right parameters on every rank, its slice of the momentum, and no more bytes."""
-    for look in (_wrong_numbers, too_much, whole_state, open_messages):
+    for look in (_wrong_numbers, too_much, whole_state, not_waited):
         yield look(case, seen)
 
 
 def _wrong_numbers(case: Case, seen: Observation) -> str | None:
     for step, (parameters, momentum) in enumerate(whole(case)):
         for rank, (value, (a, b)) in enumerate(zip(seen.values, case.facts["bounds"], strict=True)):
-            where = f"after step {step + 1} rank {rank}'s"
-            if not close(value[step]["parameters"], parameters, TOLERANCE):
-                why = rounded([value[step]["parameters"]], [parameters])
+            where, after = f"after step {step + 1} rank {rank}'s", value["after"][step]
+            if not close(after["parameters"], parameters, TOLERANCE):
+                why = rounded([after["parameters"]], [parameters])
                 return f"{where} parameters are not those of the same step on one big batch{why}."
-            if not close(value[step]["momentum"], momentum[a:b], TOLERANCE):
-                why = rounded([value[step]["momentum"]], [momentum[a:b]])
+            if not close(after["momentum"], momentum[a:b], TOLERANCE):
+                why = rounded([after["momentum"]], [momentum[a:b]])
                 return f"{where} momentum is not its slice of the whole momentum{why}."
     return None
 
@@ -99,7 +103,7 @@ def whole_state(case: Case, seen: Observation) -> str | None:
     if _wrong_numbers(case, seen):
         return None
     for rank, value in enumerate(seen.values):
-        if any(step["state"] for step in value):
+        if value["state"]:
             return (
                 f"the numbers are right, but rank {rank} sent its slice of the momentum, and the "
                 "whole of it came together on other ranks: what is sharded is never gathered. "
@@ -108,39 +112,42 @@ def whole_state(case: Case, seen: Observation) -> str | None:
     return None
 
 
-def open_messages(case: Case, seen: Observation) -> str | None:
-    """Messages that nobody waited for in some step."""
-    most = [max(value, key=lambda step: step["open"]) for value in seen.values]
-    return not_waited(case, replace(seen, values=most))
-
-
-def other_slices(case: Case, seen: Observation) -> str | None:
-    """Slices of another length."""
-    if seen.trouble != "failed" or "must match" not in seen.text:
-        return None
-    bounds = case.facts["bounds"]
-    sizes = listing(b - a for a, b in bounds)
-    return (
-        f"two slices differ in length ({seen.text.splitlines()[0].rstrip('.')}). `chunk_bounds` "
-        f"gives the ranks {sizes} elements, and `momentum` is as long; take the parameters' slice "
-        "with the same bounds."
-    )
+other_slices = fails(
+    "two slices differ in length ({said}). `chunk_bounds` gives the ranks {sizes} elements, and "
+    "`momentum` is as long; take the parameters' slice with the same bounds.",
+    "must match",
+)
 
 
 def compared(case: Case, seen: Observation) -> Any:
     """Parameters and momentum after each step; of parameters as they were, no more than that."""
     start = case.args[0][0]
-    if all(np.array_equal(value[-1]["parameters"], start) for value in seen.values):
+    if all(np.array_equal(value["after"][-1]["parameters"], start) for value in seen.values):
         return "as they were"
-    return [[[step["parameters"], step["momentum"]] for step in value] for value in seen.values]
+    return [value["after"] for value in seen.values]
 
 
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    return (
-        f"Passed on {worlds(cases)}: equal to momentum on one big batch over {STEPS} steps, 1/N of "
-        "the state on each rank, and no more bytes than an all-reduce of the gradients."
-    )
+@Ranked
+def on_steps(
+    fn: Function, comm: Any, parameters: Tensor, gradients: Tensor, momentum: Tensor, *rest: float
+) -> Any:
+    """`fn(comm, parameters, gradient, momentum, *rest)` for each row of gradients.
+
+    rest: the rate and beta. `values[rank]`: after, for each step the parameters and the momentum;
+    open, the most of its messages in a step that nobody waited for; state, whether one held its
+    slice of the momentum.
+    """
+    after, still, state = [], [], False
+    for gradient in gradients:
+        requests, slices = Requests(comm, note=plain), [plain(momentum)]
+        fn(comm, parameters, gradient.clone(), momentum, *rest)
+        still.append(requests.end())
+        slices.append(plain(momentum))
+        begun = [np.ravel(told)[: len(momentum)] for told in requests.told]  # behind it, padding
+        pairs = product(begun, slices) if len(momentum) else ()
+        state = state or any(np.array_equal(one, held) for one, held in pairs)
+        after.append({"parameters": plain(parameters), "momentum": slices[-1]})
+    return {"after": after, "state": state, OPEN: max(still)}
 
 
 def reference(
@@ -266,10 +273,13 @@ EXERCISE = Exercise(
         Mistake("slices of another length", other_slices, unfinished=True),
         Mistake("gathers the momentum", whole_state),
         Mistake("more bytes than needed", too_much),
-        Mistake("messages not waited for", open_messages),
+        Mistake("messages not waited for", not_waited),
     ),
     numbers=lambda case, seen: {"n": case.ranks},
-    praise=praise,
+    praise=(
+        f"Passed on {{worlds}}: equal to momentum on one big batch over {STEPS} steps, 1/N of the "
+        "state on each rank, and no more bytes than an all-reduce of the gradients."
+    ),
     reference=reference,
     wrong=wrong_answers("14.5", WRONG, (reference, all_gather_ring), own=OWN),
     figure=0,

@@ -1,13 +1,44 @@
-"""What exercises of this lesson have in common: messages that nobody waits for, pairs that were
-asked for, and ranks that do not come."""
+"""What exercises of this lesson have in common: messages that are watched or that nobody waits for,
+pairs that were asked for, arguments that were written into, and ranks that do not come."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from helpers.exercises.compare import describe, listing
+from helpers.exercises.drives import arguments
+from helpers.exercises.drives.requests import Requests
 from helpers.exercises.spec import Case, Look, Observation
+
+
+def watched(comm: Any, call: Callable[[], Any]) -> tuple[Any, int, int]:
+    """What `call()` gives, the bytes that this rank sends meanwhile, and how many messages of its
+    own are open then."""
+    requests = Requests(comm, note=lambda held: getattr(held, "nbytes", 0))
+    value = call()
+    still = requests.end()
+    for request in requests.all:
+        # Or each would hold itself, and the tensor that was sent.
+        del request.wait, request.done
+    return value, sum(requests.told), still
+
+
+def go_back(comm: Any, out: Any, above: Tensor) -> tuple[bool, int, int]:
+    """Backward from `out`, whose gradient is `above`: whether there is a way; the rest as
+    `watched`."""
+    if not (isinstance(out, Tensor) and out.requires_grad and out.shape == above.shape):
+        return False, 0, 0
+    return True, *watched(comm, lambda: torch.autograd.backward(out, above.to(out.dtype)))[1:]
+
+
+def first_changed(now: Iterable[Tensor], before: Iterable[Tensor]) -> int | None:
+    """The place of the first tensor that is not what it was."""
+    pairs = enumerate(zip(now, before, strict=False))
+    return next((place for place, (one, was) in pairs if not torch.equal(one.detach(), was)), None)
 
 
 def told_by_all(comm: Any, tensor: Any, waits: bool = False, to_itself: bool = False) -> list[Any]:
@@ -22,7 +53,7 @@ def told_by_all(comm: Any, tensor: Any, waits: bool = False, to_itself: bool = F
 
 def returned(value: Any) -> tuple[Any, Any]:
     """The pair that a rank gave; None, None where it gave none."""
-    gave = value["returned"]
+    gave = arguments.returned(arguments.returned(value))  # changed, and left open
     if isinstance(gave, tuple | list) and len(gave) == 2:
         return gave[0], gave[1]
     return None, None
@@ -34,15 +65,46 @@ def no_pair(names: str) -> Look:
     def look(case: Case, seen: Observation) -> Iterator[str]:
         for rank, value in enumerate(seen.values):
             if returned(value) == (None, None):
-                what = describe(value["returned"])
+                what = describe(arguments.returned(value))
                 yield f"rank {rank} returned {what}: return the pair {names}."
 
     return look
 
 
-def stayed_away(case: Case, seen: Observation) -> str:
-    """The ranks that others wait for in vain: "ranks 1 and 2"; nothing where all wait, or none."""
-    away = sorted(set(range(case.ranks)) - set(seen.waiting))
-    if not seen.waiting or not away:
-        return ""
-    return f"{'rank' if len(away) == 1 else 'ranks'} {listing(away)}"
+def wrote_into(hint: str, *names: str) -> Callable[[Case, Observation], Iterator[str]]:
+    """What recognises an answer that wrote into an argument. hint: with {rank}, and {name} where
+    the arguments' names are given."""
+
+    def look(case: Case, seen: Observation) -> Iterator[str]:
+        for rank, value in enumerate(seen.values):
+            place = arguments.changed(value)
+            if place is not None:
+                yield hint.format(rank=rank, name=dict(enumerate(names)).get(place))
+
+    return look
+
+
+def stay_away(hint: str) -> Look:
+    """What recognises ranks that others wait for in vain. hint: with {away}, "ranks 1 and 2"."""
+
+    def look(case: Case, seen: Observation) -> str | None:
+        away = sorted(set(range(case.ranks)) - set(seen.waiting))
+        if not seen.waiting or not away:
+            return None
+        return hint.format(away=f"{'rank' if len(away) == 1 else 'ranks'} {listing(away)}")
+
+    return look
+
+
+def fails(hint: str, *pieces: str) -> Look:
+    """What recognises an exception by one of some pieces of its text. hint: with {rank}, {said},
+    its first line, and {sizes}, of the slices, where the case has their bounds."""
+
+    def look(case: Case, seen: Observation) -> str | None:
+        if seen.trouble != "failed" or not any(piece in seen.text for piece in pieces):
+            return None
+        said = seen.text.partition("\n")[0].rstrip(".")
+        sizes = listing(b - a for a, b in case.facts.get("bounds", ()))
+        return hint.format(rank=seen.rank, said=said, sizes=sizes)
+
+    return look

@@ -8,7 +8,6 @@ Rajbhandari et al., "ZeRO" (2020), section 5.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number, told_apart
@@ -45,11 +44,6 @@ def claim(case: Case, seen: Observation) -> str | None:
         one, other = told_apart(value, want)
         return f"you say {one} B; a rank holds {other} B."
     return None
-
-
-def compared(case: Case, seen: Observation) -> Any:
-    """The number, whatever type it has."""
-    return number(seen.values[0])
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -131,7 +125,7 @@ EXERCISE = Exercise(
     cases=cases,
     drive=plain_call,
     claim=claim,
-    compared=compared,
+    compared=lambda case, seen: number(seen.values[0]),  # whatever type it has
     praise=praise,
     reference=reference,
     wrong=wrong_answers("14.4", WRONG, reference),

@@ -14,23 +14,16 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.nn import functional
 
 from helpers.algorithms.messages.collectives import all_reduce_ring
 from helpers.algorithms.messages.maximum import all_reduce_max
 from helpers.exercises.common import rng
-from helpers.exercises.compare import (
-    close,
-    count,
-    is_array,
-    listing,
-    number,
-    rounded,
-    told_apart,
-    worlds,
-)
+from helpers.exercises.compare import close, count, listing, number, rounded, told_apart, worlds
+from helpers.exercises.drives.arguments import left_alone
 from helpers.exercises.drives.requests import not_waited
-from helpers.exercises.drives.tensor_parallel import on_scores
-from helpers.exercises.lesson_14.shared import no_pair, returned, told_by_all
+from helpers.exercises.drives.values import tensors
+from helpers.exercises.lesson_14.shared import fails, no_pair, returned, told_by_all, wrote_into
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -58,7 +51,7 @@ def cases(seed: int) -> list[Case]:
                 scores[position, slice(*cuts[(home + 1) % n])] += 2 * offset
         else:
             scores += offset * np.resize([1.0, -1.0], positions)[:, None]
-        args = tuple((np.ascontiguousarray(scores[:, a:b]), targets, a) for a, b in cuts)
+        args = tuple((scores[:, a:b], targets, a) for a, b in cuts)
         name = f"On {count(n, 'rank')} with {tokens} tokens{size}"
         made.append(Case(name, args, n, facts={"tokens": tokens, "mixed": mixed}))
     return made
@@ -66,15 +59,11 @@ def cases(seed: int) -> list[Case]:
 
 def dense_of(case: Case) -> tuple[float, list[Any]]:
     """The dense loss, and its gradient for each rank's scores."""
-    scores = np.concatenate([args[0] for args in case.args], axis=1)
-    targets, rows = case.args[0][1], np.arange(len(scores))
-    top = scores.max(1, keepdims=True)
-    weights = np.exp(scores - top)
-    total = weights.sum(1, keepdims=True)
-    loss = float(np.mean(np.log(total[:, 0]) + top[:, 0] - scores[rows, targets]))
-    gradient = weights / total
-    gradient[rows, targets] -= 1
-    return loss, np.split(gradient / len(scores), [args[2] for args in case.args][1:], 1)
+    scores = [tensors(args[0]).requires_grad_() for args in case.args]
+    with torch.enable_grad():
+        loss = functional.cross_entropy(torch.cat(scores, 1), tensors(case.args[0][1]))
+        loss.backward()
+    return loss.item(), [part.grad.numpy() for part in scores]
 
 
 def right_gradients(case: Case, seen: Observation) -> list[bool]:
@@ -152,7 +141,7 @@ def loss_shape(case: Case, seen: Observation) -> Iterator[str]:
     """A loss that is not a number."""
     for rank, value in enumerate(seen.values):
         loss, _ = returned(value)
-        if is_array(loss) and loss.ndim > 0:
+        if isinstance(loss, np.ndarray) and loss.ndim > 0:
             how = "take its `.mean()`" if loss.size > 1 else "leave the dimension out, `loss[0]`"
             yield (
                 f"rank {rank}'s loss has the shape {loss.shape}: it is one number, the mean over "
@@ -185,23 +174,15 @@ def cut_off(case: Case, seen: Observation) -> Iterator[str]:
         )
 
 
-def outside(case: Case, seen: Observation) -> Iterator[str]:
-    """A target looked up where it is not."""
-    if seen.trouble == "failed" and "out of" in seen.text:
-        yield (
-            f"rank {seen.rank} looked for a target that it does not have "
-            f"({seen.text.splitlines()[0]}): its columns are tokens first to first + tokens here − "
-            "1, so the column is target − first, and only where that lies inside."
-        )
-
-
-def changed(case: Case, seen: Observation) -> Iterator[str]:
-    """Something that was handed in has changed."""
-    if any(v["changed"] for v in seen.values):
-        yield (
-            "the scores or targets that were handed in have changed: an operation worked in place. "
-            "Work on a new tensor, such as `scores - top[:, None]`."
-        )
+outside = fails(
+    "rank {rank} looked for a target that it does not have ({said}): its columns are tokens first "
+    "to first + tokens here − 1, so the column is target − first, and only where that lies inside.",
+    "out of",
+)
+changed = wrote_into(
+    "the scores or targets that were handed in have changed: an operation worked in place. Work on "
+    "a new tensor, such as `scores - top[:, None]`."
+)
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -214,8 +195,7 @@ def compared(case: Case, seen: Observation) -> Any:
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
     found = [number(returned(value)[0]) for value in seen.values]
-    gradient = returned(seen.values[0])[1]
-    finite = np.isfinite(gradient).all(axis=-1) if is_array(gradient) else np.array([])
+    finite = np.isfinite(returned(seen.values[0])[1]).all(axis=-1)
     return {
         "n": case.ranks,
         "positions": len(case.args[0][1]),
@@ -252,8 +232,8 @@ def reference(comm: Any, scores: Any, targets: Any, first: int) -> Any:
 
 def whole(comm: Any, scores: Any, targets: Any, first: int) -> Any:
     every = torch.cat(told_by_all(comm, scores, waits=True), dim=1)
-    loss = torch.nn.functional.cross_entropy(every, targets)
-    gradient = every.softmax(1) - torch.nn.functional.one_hot(targets, every.shape[1])
+    loss = functional.cross_entropy(every, targets)
+    gradient = every.softmax(1) - functional.one_hot(targets, every.shape[1])
     return loss, gradient[:, first : first + scores.shape[1]] / len(targets)
 
 
@@ -376,7 +356,7 @@ EXERCISE = Exercise(
         "to this rank's scores, (softmax − one-hot) / positions; the scores stay where they are."
     ),
     cases=cases,
-    drive=on_scores,
+    drive=left_alone,
     claim=claim,
     compared=compared,
     mistakes=(

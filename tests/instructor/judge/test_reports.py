@@ -66,8 +66,10 @@ def lie(answer):
         "helpers.exercises.lesson_13.blocks": {"states_there": lambda fn: {"torch": b""}},
         "helpers.exercises.lesson_13.recompute": {"states_there": lambda fn: {"torch": b""}},
         "helpers.exercises.random_states": {"here": dict, "seed_all": nothing},
-        "helpers.exercises.drives.tensor_parallel": {"_same": yes},
-        "helpers.exercises.drives.sequence": {"_same": yes},
+        "helpers.exercises.lesson_14.shared": {
+            "first_changed": nothing,
+            "watched": lambda comm, call: (call(), 0, 0),
+        },
         "helpers.exercises.drives.requests": {"still_open": zero, "all_waited": lambda r, v: v},
         "helpers.exercises.compare": {"agree": yes},
     }
@@ -77,10 +79,7 @@ def lie(answer):
             "Block": {"kept": zero, "result_kept": no, "drew": lambda b: ""},
             "Made": {"held": zero},
         },
-        "helpers.exercises.drives.sharding": {
-            "_Held": {"largest": zero},
-            "Watch": {"take": zero, "with_slice": zero},
-        },
+        "helpers.exercises.lesson_14.kept_weights": {"_Held": {"largest": zero}},
         "helpers.exercises.drives.rules_inside": {"Given": {"use": lambda *a: "as decided"}},
         "helpers.exercises.lesson_11.float_products": {"_FloatProducts": {"look": nothing}},
         "helpers.exercises.lesson_02.shared": {
