@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from helpers.exercises import find
-from helpers.exercises.drives.under_test import Run
-from helpers.exercises.drives.watched import compiled
 from helpers.exercises.lesson_15 import counts
+from helpers.exercises.lesson_15.under_test import Run, compiled
 from helpers.exercises.spec import Case
 from helpers.workloads import races
 

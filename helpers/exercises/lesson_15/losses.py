@@ -14,18 +14,68 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from helpers.algorithms.actors.losses import actor_critic_losses as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import close, count, describe, is_array, told_apart
-from helpers.exercises.drives.actors import FLOATS, LOSSES, losses_there_and_back
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.values import plain, tensors
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
+FLOATS = ("logits", "values", "targets", "advantages")
+LOSSES = ("policy", "value", "entropy")
 # Steps, games and actions, and how many actions are barred at each step; the last has no games.
 # In the third all logits of a step are shifted by −30, which is the same policy.
 _SHAPES = (((4, 3, 5), 2), ((1, 1, 2), 0), ((3, 2, 9), 4), ((2, 5, 4), 0), ((6, 3), 1))
 _SHIFTED = 2
+
+
+def losses_there_and_back(fn: Function, case: Case) -> Observation:
+    """Call `fn(logits, values, actions, targets, advantages)` and go back from each loss alone.
+
+    All but the actions ask for a gradient. `values[0]`: "given", what it returned; "changed", which
+    argument was written into, or ""; "gradients", where it returned three numbers: for each loss in
+    the order of LOSSES, that of each argument in the order of FLOATS, or None where no way leads.
+    """
+    trouble = wrong_signature(fn, 5)
+    if trouble:
+        return trouble
+    given = tensors(case.args[0])
+    found: dict[str, Any] = {"gradients": []}
+    try:
+        for at in range(len(LOSSES)):  # a call for each: one way back, one gradient
+            leaves = dict(zip(FLOATS, (given[0], given[1], *given[3:]), strict=True))
+            leaves = {name: leaf.clone().requires_grad_() for name, leaf in leaves.items()}
+            args = {name: leaf.clone() for name, leaf in leaves.items()}
+            actions = given[2].clone()
+            out = fn(args["logits"], args["values"], actions, args["targets"], args["advantages"])
+            if at == 0:
+                found["given"] = plain(out)
+                same = [torch.equal(args[name].detach(), leaves[name]) for name in FLOATS]
+                same.append(torch.equal(actions, given[2]))
+                names = [
+                    name for name, kept in zip((*FLOATS, "actions"), same, strict=True) if not kept
+                ]
+                found["changed"] = names[0] if names else ""
+            if not _are_losses(out):
+                break
+            if out[at].requires_grad:
+                out[at].backward()
+            found["gradients"].append([plain(leaf.grad) for leaf in leaves.values()])
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[found])
+
+
+def _are_losses(out: Any) -> bool:
+    return (
+        isinstance(out, tuple | list)
+        and len(out) == len(LOSSES)
+        and all(isinstance(one, Tensor) and one.numel() == 1 for one in out)
+    )
 
 
 def cases(seed: int) -> list[Case]:

@@ -8,21 +8,58 @@ two dozen pieces of code to run tests on.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import listing, short, told_apart
-from helpers.exercises.drives.under_test import Run, on_rollouts
-from helpers.exercises.drives.watched import Rolled
+from helpers.exercises.drives.calling import Function, inside
 from helpers.exercises.lesson_15 import under_test
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 
 DEFAULTS = {"steps": 20, "discount": 0.99}
 HEAD = "import numpy as np\nfrom typing import Any\n\n"
+
+
+class Rolled(NamedTuple):
+    """steps, discount: None where left out. rewards: of each step played. results: the one number
+    that came back, or none."""
+
+    steps: Any
+    discount: Any
+    rewards: list[float]
+    results: list[float]
+
+
+def rolling(text: str, notes: under_test.Notes) -> under_test.Code:
+    """Notes a Rolled for each call."""
+    code = under_test.compiled(text)
+
+    def rollout(play: Callable[[], float], *args: Any, **options: Any) -> Any:
+        given = {**dict(zip(("steps", "discount"), args, strict=False)), **options}
+        note = Rolled(given.get("steps"), given.get("discount"), [], [])
+        notes.append(note)
+
+        def noted() -> float:
+            reward = play()
+            note.rewards.append(float(reward))
+            return reward
+
+        result = code(noted, *args, **options)
+        note.results.append(float(result))
+        return result
+
+    return rollout
+
+
+@inside
+def on_rollouts(fn: Function, case: Case) -> Observation:
+    """A test of code that plays steps and adds up what they bring; see `under_test.observed`."""
+    return under_test.observed(fn, case, rolling, under_test.raises)
 
 
 # --- code under test: r₀ + γ·r₁ + γ²·r₂ + … over `steps` steps, γ being `discount` ----------------
@@ -146,7 +183,7 @@ def cases(seed: int) -> list[Case]:
     return under_test.pieces(HEAD, *hidden, rng(seed, "15.5"))
 
 
-def _calls(run: Run) -> list[Rolled]:
+def _calls(run: under_test.Run) -> list[Rolled]:
     return [Rolled(*call) for call in run.calls]
 
 
@@ -167,7 +204,7 @@ def _is_right(call: Rolled, tolerance: float = 1e-5) -> bool:
     return played and near == [True]
 
 
-def _not_shown(case: Case, run: Run) -> str | None:
+def _not_shown(case: Case, run: under_test.Run) -> str | None:
     """Why every call came out right, though the code ignores an argument."""
     calls, name = _calls(run), case.facts["argument"] or "steps"
     if all(_value(call, name) == DEFAULTS[name] for call in calls):
@@ -202,7 +239,7 @@ def _weighs_little(call: Rolled) -> bool:
     return few < many and near == [True] and missed <= 1e-4 * (1 + abs(want))
 
 
-def _alarmed(case: Case, run: Run) -> str | None:
+def _alarmed(case: Case, run: under_test.Run) -> str | None:
     """Why a test may fail on sound code."""
     calls = _calls(run)
     if _goes_on([call for call in calls if call.rewards]):

@@ -9,17 +9,84 @@ file is long because it holds sixteen pieces of code to run tests on, and twenty
 from __future__ import annotations
 
 import threading
-from typing import Any
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, listing
-from helpers.exercises.drives.under_test import Run, on_starts
-from helpers.exercises.drives.watched import Started
+from helpers.exercises.drives.calling import Function, inside
 from helpers.exercises.lesson_15 import under_test
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 
+_LATE = 0.02  # seconds that a worker takes, where it is slow
 HEAD = "import threading\nfrom functools import partial\nfrom typing import Any\n\n"
+
+
+class Started(NamedTuple):
+    """workers: how many there are. plain: whether it uses Python's own threads. odd: the type of
+    a worker that cannot be called, "" where all can. same: whether several workers are functions
+    of one text that look up the same variables. instance: whether `thread` cannot be called. ran:
+    in order. ended: how many calls of workers had ended when the code returned, if it did."""
+
+    workers: int
+    plain: bool
+    odd: str
+    same: bool
+    instance: bool
+    ran: list[int]
+    ended: list[int]
+
+
+def _look_up_the_same(workers: list[Any]) -> bool:
+    """Whether functions hold nothing of their own: one code, one closure, the same defaults."""
+    held = set()
+    for worker in workers:
+        code = getattr(worker, "__code__", None)
+        cells, defaults = (getattr(worker, key, None) for key in ("__closure__", "__defaults__"))
+        own = getattr(worker, "__kwdefaults__", None)
+        held.add((id(code), tuple(map(id, cells or ())), id(defaults), id(own)))
+        if code is None or defaults or own:
+            return False
+    return len(workers) > 1 and len(held) == 1
+
+
+def starting(text: str, notes: under_test.Notes) -> under_test.Code:
+    """Notes a Started for each call."""
+    code = under_test.compiled(text)
+
+    def start_all(workers: Any, thread: Any = threading.Thread) -> Any:
+        workers, ran = list(workers), list[int]()
+        odd = next((type(each).__name__ for each in workers if not callable(each)), "")
+        how = odd, _look_up_the_same(workers), not callable(thread)
+        note = Started(len(workers), thread is threading.Thread, *how, ran, [])
+        notes.append(note)
+        done: list[int] = []
+
+        def noted(number: int, worker: Callable[[], Any]) -> Callable[[], Any]:
+            def work() -> Any:
+                if getattr(start_all, "slow", False):
+                    time.sleep(_LATE)
+                ran.append(number)
+                try:
+                    return worker()
+                finally:
+                    done.append(number)
+
+            return work
+
+        value = code([noted(*each) for each in enumerate(workers)], thread)
+        note.ended.append(len(done))
+        return value
+
+    return start_all
+
+
+@inside
+def on_starts(fn: Function, case: Case) -> Observation:
+    """A test of code that starts a thread for each worker; see `under_test.observed`."""
+    return under_test.observed(fn, case, starting, under_test.raises, patient=True)
 
 
 # --- code under test: a thread for each worker; `thread` is called as `threading.Thread` is -------
@@ -124,11 +191,11 @@ def _once(call: Started) -> bool:
     return sorted(call.ran) == list(range(call.workers))
 
 
-def _calls(run: Run) -> list[Started]:
+def _calls(run: under_test.Run) -> list[Started]:
     return [Started(*call) for call in run.calls]
 
 
-def _not_shown(case: Case, run: Run) -> str | None:
+def _not_shown(case: Case, run: under_test.Run) -> str | None:
     """Why every worker ran once, though the code is faulty."""
     calls = _calls(run)
     if all(call.workers < 2 for call in calls):
@@ -140,7 +207,7 @@ def _not_shown(case: Case, run: Run) -> str | None:
     return "given time" if run.patient else "at once"
 
 
-def _misused(case: Case, run: Run) -> str | None:
+def _misused(case: Case, run: under_test.Run) -> str | None:
     """What was handed in that is no worker, or breaks off."""
     if any(call.odd for call in _calls(run)):
         return "no functions"
@@ -152,7 +219,7 @@ def _misused(case: Case, run: Run) -> str | None:
     return "not waited for" if early else None
 
 
-def _alarmed(case: Case, run: Run) -> str | None:
+def _alarmed(case: Case, run: under_test.Run) -> str | None:
     """Why a test may fail on sound code."""
     calls = _calls(run)
     if any(call.same and _once(call) for call in calls):

@@ -12,14 +12,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from helpers.algorithms.actors.v_trace import v_trace as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import close, count, describe, is_array, told_apart
-from helpers.exercises.drives.actors import corrected_steps
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.values import plain, tensors
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
+OF_NETWORKS = (0, 3, 4)  # places of the arguments that a network has a part in
 NAMES = ("targets", "advantages")
 _GIVEN = ("log_ratios", "rewards", "discounts", "values", "bootstrap")
 # Steps, games, rho, c, and whether the policies differ; the last one has no axis for games.
@@ -30,6 +34,41 @@ _SETTINGS = (
     ((3, 5), 1.0, 1.0, False),
     ((6,), 1.5, 1.0, True),
 )
+
+
+def corrected_steps(fn: Function, case: Case) -> Observation:
+    """Call `fn(log_ratios, rewards, discounts, values, bootstrap, rho, c)`; what a network has a
+    part in, which is log_ratios, values and bootstrap, asks for a gradient.
+
+    `values[0]`: "given", what it returned; "linked", for each item of that whether a way leads
+    back; "changed", the place of the argument that was written into, or None.
+    """
+    trouble = wrong_signature(fn, len(case.args[0]))
+    if trouble:
+        return trouble
+    given = tensors(case.args[0])
+    args = [one.clone() if isinstance(one, Tensor) else one for one in given]
+    for at in OF_NETWORKS:
+        args[at] = args[at].requires_grad_().clone()
+    try:
+        out = fn(*args)
+        pairs = enumerate(zip(args, given, strict=True))
+        changed = [
+            at for at, (arg, was) in pairs if isinstance(arg, Tensor) and not _same(arg, was)
+        ]
+        items = out if isinstance(out, tuple | list) else [out]
+        found = {
+            "given": plain(out),
+            "linked": [isinstance(one, Tensor) and one.requires_grad for one in items],
+            "changed": changed[0] if changed else None,
+        }
+        return Observation(values=[found])
+    except Exception as error:
+        return failed(error, fn)
+
+
+def _same(arg: Tensor, was: Tensor) -> bool:
+    return torch.equal(arg.detach(), was)
 
 
 def cases(seed: int) -> list[Case]:

@@ -11,16 +11,84 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from helpers.algorithms.search.asha import Asha as reference
 from helpers.algorithms.search.rungs import rungs
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing, short
-from helpers.exercises.drives.search import decisions
+from helpers.exercises.drives.calling import Function, failed, inside, wrong_signature
+from helpers.exercises.drives.values import plain
 from helpers.exercises.lesson_16.promoted import reference as ranked
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
 Turn = list[Any]
+_CALLS = 400  # of one search: more than any needs
+
+
+@inside
+def decisions(fn: Function, case: Case) -> Observation:
+    """Drive `fn(trials, least, most, factor)`, a search, with workers; `values[0]` is a list.
+
+    A case's arguments: those four, workers, losses[trial][rung], order. All free workers ask for a
+    job, the first worker first; then some report, by the next list in `order`, and all who are free
+    ask again, and so on to the end. An item is `[reports, decided]`: the jobs that were reported
+    and their losses, and what the free workers were told since, a job or None each. What is no
+    job ends the list.
+    """
+    trouble = wrong_signature(fn, 4)
+    if trouble:
+        return trouble
+    *given, workers, losses, order = case.args[0]
+    turns: list[Any] = []
+    try:
+        search = fn(*given)
+        busy: dict[int, Any] = {}
+        reports: list[Any] = []
+        while len(turns) < _CALLS:
+            told: list[Any] = []
+            turns.append([reports, told])
+            for worker in range(workers):
+                if worker not in busy:
+                    job = search.next()
+                    told.append(spelled(job))
+                    if job is not None:
+                        busy[worker] = job
+                    if not _is_job(told[-1], losses):
+                        return Observation(values=[turns])
+            if not busy:
+                break
+            reports = []
+            for place in order[len(turns) % len(order)][: len(busy)]:
+                job = busy.pop(sorted(busy)[place % len(busy)])
+                trial, rung, _ = spelled(job)
+                reports.append([spelled(job), losses[trial][rung]])
+                search.report(job, losses[trial][rung])
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[turns])
+
+
+def spelled(job: Any) -> Any:
+    """A job in plain values, with whole numbers of any kind as int."""
+    told = plain(job)
+    if type(told) is not tuple:
+        return told
+    scalars = [
+        isinstance(each, np.ndarray) and each.dtype.kind in "iu" and each.ndim == 0 for each in told
+    ]
+    return tuple(int(each) if whole else each for each, whole in zip(told, scalars, strict=True))
+
+
+def _is_job(job: Any, losses: Sequence[Sequence[float]]) -> bool:
+    """Whether it is None, or a job whose loss there is."""
+    if job is None:
+        return True
+    if type(job) is not tuple or len(job) != 3 or [type(each) for each in job] != [int] * 3:
+        return False
+    trial, rung, _ = job
+    return 0 <= trial < len(losses) and 0 <= rung < len(losses[trial])
 
 
 def cases(seed: int) -> list[Case]:

@@ -7,17 +7,21 @@ on its own; the global random states stay as they were.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import builtins
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import log, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from helpers.algorithms.search.ranges import Choice, LogUniform, Uniform
 from helpers.algorithms.search.space import draw as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number, short
-from helpers.exercises.drives.search import draws, far
+from helpers.exercises.drives.calling import Function, failed, made, there, wrong_signature
+from helpers.exercises.drives.values import plain
+from helpers.exercises.random_states import seed_there, states_there
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -26,6 +30,83 @@ _MANY = 50  # trials from which on shares are looked at
 _UNEVEN = 2.8  # of Kolmogorov and Smirnov: an even one exceeds it once in three million times
 _TOGETHER = 5.5  # of √n · correlation
 _SKEWED = 30.0  # of χ²: even options exceed it once in a million times, or less often
+
+_KINDS = {"linear": Uniform, "log": LogUniform, "choice": Choice}
+_PRODUCTS = (1000, 1024, 4096, 10_000, 65_536, 100_000)
+_HASH = builtins.hash
+
+
+def draws(fn: Function, case: Case) -> Observation:
+    """Call `fn(space, trial, seed)` again and again.
+
+    A case's arguments are (ranges, trials, seed): for each name a kind and what it is made of. The
+    global random states are others in each part. `values[0]` is `[first, again, turned, other,
+    {"random": alone}, salted, far]`: what the trials gave in turn; some of them once more, from
+    the last to the first; the same ones from a space that names its ranges in the other order; the
+    trials of the next seed; whether the global random states were always left alone; some once
+    more where `hash` gives other numbers for text, as it does in every other process; and those of
+    `far(seed)`, pair by pair. A trial gives `[[name, value], …]` by names.
+    """
+    trouble = wrong_signature(fn, 3)
+    if trouble:
+        return trouble
+    ranges, trials, seed = case.args[0]
+    space = {name: made(fn, _KINDS[kind], *given) for name, (kind, *given) in ranges.items()}
+    turned = {name: space[name] for name in reversed(space)}
+    alone = True
+
+    def ask(part: int, its: Mapping[str, Any], its_trials: Iterable[int], its_seed: int) -> Any:
+        nonlocal alone
+        seed_there(fn, part)
+        before = states_there(fn)
+        told = [plain(fn(dict(its), trial, its_seed)) for trial in its_trials]
+        alone = alone and states_there(fn) == before
+        return [sorted(map(list, one.items())) if type(one) is dict else one for one in told]
+
+    few = range(min(trials, 6) - 1, -1, -1)
+    try:
+        first = ask(0, space, range(trials), seed)
+        other = ask(1, space, range(trials // 2), seed + 1)
+        again = ask(2, space, few, seed)
+        third = ask(3, turned, few, seed)
+        there(fn, salt, True)
+        try:
+            salted = ask(4, space, few, seed)
+        finally:
+            there(fn, salt, False)
+        apart = [ask(5, space, [trial], its) for pair in far(seed) for trial, its in pair]
+    except Exception as error:
+        return failed(error, fn)
+    far_ones = [one for each in apart for one in each]
+    found = [first, again, third, other, {"random": alone}, salted, far_ones]
+    return Observation(values=[found])
+
+
+def far(seed: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Pairs of (trial, seed), far apart, that are easily taken for one.
+
+    The first pair are the same digits behind one another; then come those of a product of the
+    seed, and of a product of the trial.
+    """
+    glued = ((10, seed), (0, 10 * seed + 1))
+    of_seed = [((many, seed), (0, seed + 1)) for many in _PRODUCTS]
+    of_trial = [((1, seed), (0, seed + many)) for many in (100, *_PRODUCTS)]
+    return [glued, *of_seed, *of_trial]
+
+
+def salt(other: bool) -> None:
+    """Let `hash` give other numbers for what holds text, or the usual ones."""
+
+    def salted(value: Any, /) -> int:
+        return _HASH((1, value)) if _holds_text(value) else _HASH(value)
+
+    builtins.hash = salted if other else _HASH
+
+
+def _holds_text(value: Any) -> bool:
+    if isinstance(value, tuple | frozenset):
+        return any(map(_holds_text, value))
+    return isinstance(value, str | bytes)
 
 
 def cases(seed: int) -> list[Case]:
@@ -41,13 +122,13 @@ def cases(seed: int) -> list[Case]:
         "activation": ("choice", ["tanh", "relu"]),
     }
     first = int(random.integers(1, 50)) if seed else 7
-    made = []
+    listed = []
     for names, trials in ((list(ranges), 600), (["rate"], 1), (["width", "decay"], 101),
                           (["rate", "momentum", "activation"], 2)):  # fmt: skip
         name = f"With {count(len(names), 'range')}, {count(trials, 'trial')} and seed {first}"
-        made.append(Case(name, (({each: ranges[each] for each in names}, trials, first),)))
+        listed.append(Case(name, (({each: ranges[each] for each in names}, trials, first),)))
         first += 3
-    return made
+    return listed
 
 
 def row_of(case: Case, told: Any) -> Row:

@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from helpers.algorithms.search.rungs import Job
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import count, describe, short
-from helpers.exercises.drives.search import ledger_turns
+from helpers.exercises.drives.calling import Function, failed, inside, wrong_signature
+from helpers.exercises.drives.values import plain
+from helpers.exercises.lesson_16.asha import spelled
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -26,6 +29,92 @@ _TOLD = (  # 3 workers and 4 trials: each of the ways in which one may be lost o
     *(("gone", 1, -1), ("next", 2), ("report", 2, -1), ("next", 0)),
     *(("stray", 0, "report"), ("stray", 0, "gone")),
 )
+
+
+class InTurn:
+    """A search that gives its trials out one after the other, and each once more on the next rung
+    when the losses of the rung before are there. It notes what it was told.
+
+    It believes everything it is told, as searches do that know nothing of lost workers.
+    """
+
+    def __init__(self, trials: int) -> None:
+        self.waiting = [Job(trial, 0, 1) for trial in range(trials)]
+        self.trials = trials
+        self.told: list[Any] = []
+        self.losses: list[dict[int, float]] = [{}, {}]
+        self.resources = [1, 3]
+        self.given = 0
+
+    def next(self) -> Job | None:
+        """What a free worker is to do, or None."""
+        if not self.waiting:
+            return None
+        self.given += 1
+        return self.waiting.pop(0)
+
+    def report(self, job: Job, loss: float) -> None:
+        """A job's loss."""
+        self.told.append([spelled(job), plain(loss)])
+        first = [told for told, _ in self.told if told[1] == 0]
+        if len(first) == self.trials and first[-1] == spelled(job):
+            self.waiting += [Job(trial, 1, 3) for trial in range(0, self.trials, 2)]
+
+    def done(self) -> bool:
+        """Whether nothing waits and everything given was told of."""
+        return not self.waiting and len(self.told) >= self.given
+
+
+@inside
+def ledger_turns(fn: Function, case: Case) -> Observation:
+    """Drive `fn(search)` around an `InTurn`, with workers that come and go; `values[0]` is a list.
+
+    A case's arguments: trials, script. The script's steps: ("next", w): worker w asks, ("report",
+    w, n, loss): it reports the n-th job that it had, ("gone", w, n): this is given up; ("stray", w,
+    "report", loss) and ("stray", w, "gone") are of a job that nobody was given. A step of an n-th
+    job that it never had is left out. An item of the list is `[step, job, answer, told, done]`:
+    the step's job, what came of it, "refused" for a ValueError,
+    "wordless" for one without text; what the search inside has been
+    told so far; and what `done()` says.
+    """
+    trouble = wrong_signature(fn, 1)
+    if trouble:
+        return trouble
+    trials, script = case.args[0]
+    search, turns = InTurn(trials), []
+    had: dict[int, list[Any]] = {}
+    try:
+        ledger = fn(search)
+        for kind, worker, *more in script:
+            jobs = had.setdefault(worker, [])
+            if kind == "next":
+                job = answer = ledger.next()
+                if job is not None:
+                    jobs.append(job)
+            elif kind == "stray":
+                job, loss = Job(trials + 1, 0, 1), more[1:]
+                answer = _asked(ledger.report if loss else ledger.give_up, job, loss)
+            elif not -len(jobs) <= more[0] < len(jobs):
+                continue
+            else:
+                job = jobs[more[0]]
+                answer = _asked(ledger.give_up if kind == "gone" else ledger.report, job, more[1:])
+            step = [kind, worker, *more]
+            done = plain(ledger.done())
+            turns.append([step, spelled(job), spelled(answer), list(search.told), done])
+            if job is not None and type(spelled(job)) is not tuple:
+                break
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[turns])
+
+
+def _asked(call: Any, job: Any, loss: Sequence[float]) -> Any:
+    try:
+        call(job, *loss)
+    except ValueError as error:
+        return "refused" if str(error).strip() else "wordless"
+    return None
 
 
 class Ledger:

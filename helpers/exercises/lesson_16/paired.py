@@ -13,8 +13,7 @@ from typing import Any
 from helpers.algorithms.search.validation import paired_p_value as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, number, told_apart
-from helpers.exercises.drives.arguments import changed, returned
-from helpers.exercises.drives.search import call_kept
+from helpers.exercises.drives.arguments import call_with_tensors, changed, returned
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -178,7 +177,7 @@ EXERCISE = Exercise(
         "or fewer, 1 at most; m are the rows on which just one of the two is right."
     ),
     cases=cases,
-    drive=call_kept,
+    drive=call_with_tensors,
     claim=claim,
     mistakes=(
         Mistake("divides by no rows", _no_rows, unfinished=True),

@@ -13,8 +13,9 @@ from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array
-from helpers.exercises.drives.arguments import CHANGED
-from helpers.exercises.drives.search import call_rung
+from helpers.exercises.drives.arguments import CHANGED, call_with_tensors
+from helpers.exercises.drives.calling import Function, failed, made, there, wrong_signature
+from helpers.exercises.drives.values import Remote, plain
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -45,7 +46,7 @@ def cases(seed: int) -> list[Case]:
     and the numbers' own ⌊n/η⌋.
     """
     random = rng(seed, "16.2")
-    made = []
+    listed = []
     for n, factor in _SIZES:
         n += 9 * int(random.integers(1, 4)) if seed and n in (11, 15) else 0
         trials = random.permutation(n + 3)[:n].tolist()
@@ -73,8 +74,8 @@ def cases(seed: int) -> list[Case]:
             for trial in ranked[1:]:
                 losses[trial] = float("nan")
             losses = dict(sorted(losses.items(), reverse=True))
-        made.append(_case(losses, factor))
-    return made
+        listed.append(_case(losses, factor))
+    return listed
 
 
 def _tied(losses: dict[int, float], factor: int) -> dict[int, float]:
@@ -93,6 +94,28 @@ def _tied(losses: dict[int, float], factor: int) -> dict[int, float]:
 def _case(losses: dict[int, float], factor: int) -> Case:
     name = f"With {count(len(losses), 'trial')} and η = {factor}"
     return Case(name, ((losses, factor),), facts={"want": reference(losses, factor)})
+
+
+def call_rung(fn: Function, case: Case) -> Observation:
+    """As `call_with_tensors`; the dictionary is looked at in another process too."""
+    if not isinstance(fn, Remote):
+        return call_with_tensors(fn, case)
+    trouble = wrong_signature(fn, 2)
+    if trouble:
+        return trouble
+    losses, factor = case.args[0]
+    try:
+        held = made(fn, dict, list(losses.items()))
+        value = plain(fn(held, factor))
+        alike = there(fn, items_of, held) == items_of(losses)
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[value if alike else {CHANGED: 0, "returned": value}])
+
+
+def items_of(losses: Mapping[int, float]) -> list[list[str]]:
+    """Keys and values as texts, of which NaN is one like any other."""
+    return sorted([repr(key), repr(value)] for key, value in losses.items())
 
 
 def _trials(got: Any) -> list[int] | None:
