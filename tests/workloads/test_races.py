@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from helpers.exercises import find
-from helpers.exercises.drives.under_test import Run
-from helpers.exercises.drives.watched import compiled
-from helpers.exercises.lesson_15 import counts
+from helpers.exercises.lesson_15 import counts, under_test
 from helpers.exercises.spec import Case
 from helpers.workloads import races
 
@@ -32,7 +30,7 @@ def test_a_reference_test_says_the_same_in_every_run(number: str, times: int) ->
     for case in pieces(number):
         seen = exercise.drive(exercise.reference, replace(case, args=((case.args[0][0], times),)))
         assert not seen.trouble, seen.text
-        runs = [Run(*run) for run in seen.values[0]]
+        runs = [under_test.Run(*run) for run in seen.values[0]]
         assert [run.failed for run in runs] == [case.facts["fault"]] * times, case.name
         if case.facts["fault"]:
             # By its own assertion, and not because something broke on the way.
@@ -51,16 +49,18 @@ def test_hidden_code_is_none_of_what_is_shown() -> None:
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_text_is_code_of_its_own(number: str) -> None:
     for case in pieces(number):
-        one, other = compiled(case.args[0][0]), compiled(case.args[0][0])
+        one, other = (under_test.compiled(case.args[0][0]) for _ in range(2))
         assert one is not other and one.__globals__ is not other.__globals__
 
 
 # --- found, and replayed --------------------------------------------------------------------------
 
-FAULTY = [*counts.pieces(counts.FAULTY), *counts.pieces(counts.HIDDEN_FAULTY)]
-UNLOCKED = [piece.code for piece in FAULTY if not piece.words.startswith("reads once")]
+SHOWN, HIDDEN, SOUND = (
+    under_test.pieces("15.4", table, counts.CODE)
+    for table in (counts.FAULTY, counts.HIDDEN_FAULTY, counts.SOUND)
+)
+UNLOCKED = [code for code, words, _ in (*SHOWN, *HIDDEN) if not words.startswith("reads once")]
 AROUND_THE_STEP, AFTER_THE_STEP = UNLOCKED[:2]
-SOUND = [piece.code for piece in counts.pieces(counts.SOUND)]
 
 
 @pytest.mark.parametrize("count", UNLOCKED)
@@ -92,7 +92,7 @@ def test_what_is_overwritten_is_what_was_lost() -> None:
         assert write.value == read.value + 1
 
 
-@pytest.mark.parametrize("count", SOUND)
+@pytest.mark.parametrize("count", [code for code, *_ in SOUND])
 def test_nothing_is_found_in_sound_code(count: Callable[..., Any]) -> None:
     with pytest.raises(LookupError, match="In 6 runs of 2 ranks no step was lost"):
         races.search(count, seeds=range(6))

@@ -2,24 +2,93 @@
 
 `test_counts(count)`: fails where steps get lost. The claim: in every run it fails on code in which
 another rank may come between reading and writing, and passes on code in which none can, however
-long that takes. The file is long because it holds thirteen pieces of code to run tests on.
+long that takes. The file is long because it holds fourteen pieces of code to run tests on.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from traceback import walk_stack
+from typing import Any, ClassVar, NamedTuple
+from weakref import WeakValueDictionary
 
 import helpers
-from helpers.exercises.common import rng
 from helpers.exercises.compare import listing
-from helpers.exercises.drives.under_test import Run, on_counts
-from helpers.exercises.drives.watched import Counted
+from helpers.exercises.drives.calling import Function, inside
 from helpers.exercises.lesson_15 import under_test
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 
-WAITS = "waits"  # of a piece: it takes longer than its steps
-HEAD = "import torch\nfrom typing import Any\n\n"
+
+class Counted(NamedTuple):
+    """steps: that each rank was to take. gave: (rank, number) of each rank that came back, None for
+    what is no number."""
+
+    ranks: int
+    steps: list[int]
+    gave: list[tuple[int, float | None]]
+
+
+class Counting:
+    """Notes a Counted for each run of ranks.
+
+    It goes to the ranks by its number: on the virtual clock they are all here. To real processes
+    it does not go. away: whether it was to. broke: whether the code raised an exception.
+    """
+
+    _here: ClassVar[WeakValueDictionary[int, Counting]] = WeakValueDictionary()
+
+    def __init__(self, text: str, notes: under_test.Notes) -> None:
+        self.text, self.notes, self.code = text, notes, under_test.compiled(text)
+        self.away, self.broke, self.__name__ = False, False, "count"
+        Counting._here[id(self)] = self
+
+    def __reduce__(self) -> Any:
+        frames = walk_stack(sys._getframe())
+        files = [frame.f_code.co_filename.replace("\\", "/") for frame, _ in frames]
+        # Whether an engine pickles it now, and not for ranks in this process.
+        here = any(file.endswith("helpers/engines/copies.py") for file in files)
+        if not here and any(file.endswith("helpers/engines/processes.py") for file in files):
+            self.away = True
+            raise RuntimeError("This is checked on the virtual clock alone.")
+        return _counting, (id(self), self.text)
+
+    def __call__(self, comm: Any, seconds: Any) -> Any:
+        mine = Counted(comm.size, [len(row) for row in seconds], [])
+        if not self.notes:
+            self.notes.append(mine)
+        try:
+            value = self.code(comm, seconds)
+        except Exception:
+            self.broke = True
+            raise
+        if comm.size != self.notes[-1].ranks or comm.rank in dict(self.notes[-1].gave):
+            self.notes.append(mine)
+        self.notes[-1].gave.append((comm.rank, value if type(value) in (int, float) else None))
+        return value
+
+
+def _counting(number: int, text: str) -> Counting:
+    return Counting._here.get(number) or Counting(text, [])
+
+
+class Touchy:
+    """What raises AssertionError where anything is asked of it."""
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = under_test.raises
+    __int__ = __float__ = __index__ = __bool__ = under_test.raises
+    __add__ = __radd__ = __sub__ = __rsub__ = under_test.raises
+
+
+def touchy(*args: Any, **options: Any) -> Touchy:
+    """Stands for code under test on ranks, where an exception would come back as another."""
+    return Touchy()
+
+
+@inside
+def on_counts(fn: Function, case: Case) -> Observation:
+    """A test of code that counts the steps of all ranks; see `under_test.observed`."""
+    return under_test.observed(fn, case, Counting, touchy)
 
 
 # --- code under test: how many steps all ranks have taken; `seconds[r][k]` is how long one takes --
@@ -47,37 +116,6 @@ def spin_lock(comm: Any, seconds: Any) -> int:
         lock[0] = 0
     comm.barrier()
     return int(counter[0])
-
-
-def by_twos(comm: Any, seconds: Any) -> int:
-    counter, own = comm.shared((1,))[0], 0
-    for number, each in enumerate(seconds[comm.rank], 1):
-        comm.compute(each)
-        own += 1
-        if own == 2 or number == len(seconds[comm.rank]):
-            before = int(counter[0])
-            comm.compute(0.01)
-            counter[0] = before + own
-            own = 0
-    comm.barrier()
-    return int(counter[0])
-
-
-def by_messages(comm: Any, seconds: Any) -> int:
-    import torch
-
-    taken = torch.zeros(1)
-    for each in seconds[comm.rank]:
-        comm.compute(each)
-        taken += 1
-    if comm.rank:
-        comm.send(taken, 0)
-        return int(comm.recv(0))
-    for other in range(1, comm.size):
-        taken += comm.recv(other)
-    for other in range(1, comm.size):
-        comm.send(taken, other)
-    return int(taken)
 
 
 def in_turns(comm: Any, seconds: Any) -> int:
@@ -109,7 +147,10 @@ each rank locks a lock of its own
     = spin_lock
     | [0], comm.shared((1,))[0] => [0], comm.shared((1,))[comm.rank]
 adds two steps at a time, unlocked
-    = by_twos
+    | for each in seconds[comm.rank]:
+        => for two in [seconds[comm.rank][i : i + 2] for i in range(0, len(seconds[comm.rank]), 2)]:
+    | comm.compute(each) => comm.compute(sum(two))
+    | counter[0] = before + 1 => comm.compute(0.01); counter[0] = before + len(two)
 reads once and goes on counting alone
     | before = int(counter[0]) => before += 1
     | counter = comm.shared((1,))[0] => counter = comm.shared((1,))[0]; before = int(counter[0])
@@ -132,7 +173,11 @@ each rank has a counter of its own
 """
 HIDDEN_SOUND = """
 counts are sent to rank 0, and the sum comes back
-    = by_messages
+    | counter = comm.shared((1,))[0] => taken = torch.zeros(1)
+    | before = int(counter[0]) counter[0] = before + 1 => taken += 1
+    | comm.barrier() => if comm.rank: comm.send(taken, 0); return int(comm.recv(0))
+    | return int(counter[0]) => taken += sum(comm.recv(other) for other in range(1, comm.size));
+        [comm.send(taken, other) for other in range(1, comm.size)]; return int(taken)
     ! waits
 one rank at a time takes a step
     = spin_lock
@@ -146,59 +191,31 @@ ranks count in turns
 adds in place
     | before = int(counter[0]) counter[0] = before + 1 => counter.add_(1)
 """
-
-
-def pieces(table: str) -> list[under_test.Piece]:
-    """The code of a table."""
-    return under_test.pieces_of("15.4", table, at_once, spin_lock, by_twos, by_messages, in_turns)
+CODE = (at_once, spin_lock, in_turns)
 
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: three faults and three sound pieces; else four others of each, in another order."""
-    if not seed:
-        return under_test.pieces(HEAD, pieces(FAULTY), pieces(SOUND), None, runs=2)
-    hidden = pieces(HIDDEN_FAULTY), pieces(HIDDEN_SOUND)
-    return under_test.pieces(HEAD, *hidden, rng(seed, "15.4"), runs=2)
-
-
-def _calls(run: Run) -> list[Counted]:
-    return [Counted(*call) for call in run.calls]
+    tables = FAULTY, SOUND, HIDDEN_FAULTY, HIDDEN_SOUND
+    return under_test.cases_of("15.4", seed, tables, CODE, runs=2)
 
 
 def _all_counted(call: Counted) -> bool:
     return all(gave == sum(call.steps) for _, gave in call.gave)
 
 
-def _not_shown(case: Case, run: Run) -> str | None:
+def _not_shown(case: Case, run: under_test.Run) -> str | None:
     """Why no step was lost, though the code is faulty."""
-    calls = _calls(run)
-    if all(call.ranks < 2 for call in calls):
+    if all(call.ranks < 2 for call in run.calls):
         return "one rank"
-    return "no step lost" if all(_all_counted(call) for call in calls) else None
+    return "no step lost" if all(map(_all_counted, run.calls)) else None
 
 
-def _alarmed(case: Case, run: Run) -> str | None:
-    """Where a test fails on sound code: that may have to do with its time."""
-    return "alarm, where it waits" if case.facts["argument"] == "waits" else None
-
-
-def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+def told(case: Case, run: under_test.Run) -> dict[str, Any]:
     """What the hints name: what was counted, in the run of ranks that tells most."""
-    found = under_test.said(case, seen)
-    run = under_test.wrong_run(case, seen)
-    found["what"] = "passed" if case.facts["fault"] else "failed"
-    if run is None or not run.calls:
-        return found
-    calls = _calls(run)
-    told = next((call for call in calls if not _all_counted(call)), calls[-1])
-    gave = listing(dict.fromkeys(gave for _, gave in told.gave))
-    return {
-        **found,
-        "steps": sum(told.steps),
-        "ranks": told.ranks,
-        "gave": gave,
-        "wanted": str([sum(told.steps)] * told.ranks),
-    }
+    call = next((each for each in run.calls if not _all_counted(each)), run.calls[-1])
+    steps, gave = sum(call.steps), listing(dict.fromkeys(gave for _, gave in call.gave))
+    return {"steps": steps, "ranks": call.ranks, "gave": gave, "wanted": [steps] * call.ranks}
 
 
 def reference(count: Any) -> None:
@@ -210,62 +227,40 @@ def reference(count: Any) -> None:
     assert list(counted) == [9, 9, 9], f"Of 9 steps the ranks counted {list(counted)}."
 
 
-TOGETHER = [[1.0] * 3] * 3
-
-
-def _run(count: Any, seconds: list[list[float]]) -> Any:
-    return helpers.run(count, seconds, ranks=len(seconds), engine="virtual", show=False)
-
-
 def together(count: Any) -> None:
-    """Nearly the reference, in one line."""
-    assert list(_run(count, TOGETHER)) == [9, 9, 9]
-
-
-def swallows(count: Any) -> None:
-    try:
-        assert list(_run(count, TOGETHER)) == [9, 9, 9]
-    except AssertionError as error:
-        str(error)
-
-
-def in_time(count: Any) -> None:
-    counted = _run(count, TOGETHER)
-    assert list(counted) == [9, 9, 9]
-    assert max(counted.stats.seconds) < 3.001
-
-
-def too_few_rows(count: Any) -> None:
-    counted = helpers.run(count, [[1.0] * 3], ranks=3, engine="virtual", show=False)
+    """Nearly the reference, without its words."""
+    counted = helpers.run(count, [[1.0] * 3] * 3, ranks=3, engine="virtual", show=False)
     assert list(counted) == [9, 9, 9]
 
 
 WRONG = """
 never fails
-    | list(_run(count, TOGETHER)) == [9, 9, 9] => callable(count)
+    | counted = helpers.run(count, [[1.0] * 3] * 3, ranks=3, engine="virtual", show=False) =>
+    | list(counted) == [9, 9, 9] => callable(count)
     ! never_called
 always fails
-    | list(_run(count, TOGETHER)) == [9, 9, 9] => not callable(count)
+    | counted = helpers.run(count, [[1.0] * 3] * 3, ranks=3, engine="virtual", show=False) =>
+    | list(counted) == [9, 9, 9] => not callable(count)
     ! never_called
 breaks off
     = breaks_off
     ! broke_off
 real processes
-    | _run(count, TOGETHER) => helpers.run(count, TOGETHER, ranks=3, show=False)
+    | engine="virtual", =>
     your test gave `count` to real processes, the engine that `helpers.run` takes if none is named.
     They have no virtual clock, and a race shows there when it likes: add `engine="virtual"`.
 one rank
-    | TOGETHER => [[1.0] * 5]
+    | [[1.0] * 3] * 3, ranks=3 => [[1.0] * 5], ranks=1
     | [9, 9, 9] => [5]
     your test ran it on one rank, which nobody can come in between. Give it two or more:
     `helpers.run(count, seconds, ranks=3, engine="virtual")`.
 hopes for luck
-    | TOGETHER => [[1.0, 1.3, 0.9], [1.13, 0.71, 1.2], [0.85, 1.7, 0.6]]
+    | [[1.0] * 3] * 3 => [[1.0, 1.3, 0.9], [1.13, 0.71, 1.2], [0.85, 1.7, 0.6]]
     with the ranks and seconds of your test no step was lost: all {steps} were counted, and there
     was nothing to see. What lies between reading and writing may take 1 ms alone. Let several ranks
     come there at the same moment: give all steps the same length.
 compares the ranks
-    | list(_run(count, TOGETHER)) == [9, 9, 9] => len(set(_run(count, TOGETHER))) == 1
+    | list(counted) == [9, 9, 9] => len(set(counted)) == 1
     {ranks} ranks took {steps} steps, {gave} were counted, and your test passed. You know how many
     steps you asked for, over all ranks: compare with that.
 returns its verdict
@@ -275,7 +270,7 @@ swallows its own error
     = swallows
     ! swallowed
 asks for a time
-    = in_time
+    | == [9, 9, 9] => == [9, 9, 9]; assert max(counted.stats.seconds) < 3.001
     all {steps} steps were counted ({gave}), and your test failed{at} ({said}). Ask for nothing but
     the count: sound code may wait for a lock, or send messages, and takes longer then.
 asks for each rank's own steps
@@ -283,7 +278,7 @@ asks for each rank's own steps
     all {steps} steps were counted, and your test failed{at} ({said}). `helpers.run` gives a list,
     with the count of all ranks' steps for each rank: {wanted}. Compare with that.
 too few rows
-    = too_few_rows
+    | [[1.0] * 3] * 3 => [[1.0] * 3]
     your test broke off{at} ({said}). `seconds` has a row for each rank, and a number for each of
     its steps, such as `[[1.0] * 4] * 3` for three ranks of four steps.
 """
@@ -305,20 +300,10 @@ EXERCISE = Exercise(
     claim=under_test.claim,
     praise=under_test.praise,
     reference=reference,
-    numbers=numbers,
-    compared=under_test.compared(_not_shown, _alarmed),
+    numbers=under_test.numbers(Counted, told),
+    compared=under_test.compared(Counted, _not_shown),
     wrong=wrong_answers(
-        "15.4",
-        WRONG,
-        together,
-        under_test.breaks_off,
-        swallows,
-        in_time,
-        too_few_rows,
-        never_called=under_test.NEVER_CALLED,
-        broke_off=under_test.BROKE_OFF,
-        returned=under_test.RETURNED,
-        swallowed=under_test.SWALLOWED,
+        "15.4", WRONG, together, *under_test.also_wrong(together), **under_test.SAID
     ),
     ranked=False,
 )

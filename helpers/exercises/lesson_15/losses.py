@@ -3,42 +3,75 @@
 `actor_critic_losses(logits, values, actions, targets, advantages)`. The claim: three means,
 −A·log π(a), (target − V)², −Σ π·log π, also where an action is barred by a logit of −∞; the first
 and the last lead back to the logits alone, the second to the values alone; nothing is written
-into. The file is long because of its thirty wrong answers. Source: Mnih et al. (2016), section 4
-and algorithm S3.
+into. The file is long because of its twenty-seven wrong answers. Source: Mnih et al. (2016),
+section 4 and algorithm S3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from helpers.algorithms.actors.losses import actor_critic_losses as reference
 from helpers.exercises.common import rng
-from helpers.exercises.compare import close, count, describe, is_array, told_apart
-from helpers.exercises.drives.actors import FLOATS, LOSSES, losses_there_and_back
+from helpers.exercises.compare import all_close, close, count, describe, is_array, told_apart
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.values import plain, tensors
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
-# Steps, games and actions, and how many actions are barred at each step; the last has no games.
-# In the third all logits of a step are shifted by −30, which is the same policy.
-_SHAPES = (((4, 3, 5), 2), ((1, 1, 2), 0), ((3, 2, 9), 4), ((2, 5, 4), 0), ((6, 3), 1))
-_SHIFTED = 2
+NAMES = ("logits", "values", "actions", "targets", "advantages")
+LOSSES = ("policy", "value", "entropy")
+
+
+def losses_there_and_back(fn: Function, case: Case) -> Observation:
+    """Call `fn(logits, values, actions, targets, advantages)` and go back from each loss alone.
+
+    All but the actions ask for a gradient. `values[0]`: "given", what it returned; "changed", which
+    argument was written into, or ""; "gradients", for each loss in the order of LOSSES, that of
+    each argument in the order of NAMES, or None where no way leads.
+    """
+    trouble = wrong_signature(fn, len(NAMES))
+    if trouble:
+        return trouble
+    given = tensors(case.args[0])
+    found: dict[str, Any] = {"changed": "", "gradients": []}
+    try:
+        for at in range(len(LOSSES)):  # a call for each: one way back, one gradient
+            leaves = [one.clone().requires_grad_(one.is_floating_point()) for one in given]
+            args = [leaf.clone() for leaf in leaves]
+            out = fn(*args)
+            found.setdefault("given", plain(out))
+            for name, arg, leaf in zip(NAMES, args, leaves, strict=True):
+                if not torch.equal(arg.detach(), leaf):
+                    found["changed"] = found["changed"] or name
+            one = out[at] if isinstance(out, tuple | list) and len(out) == len(LOSSES) else None
+            if isinstance(one, Tensor) and one.numel() == 1 and one.requires_grad:
+                one.backward()
+            found["gradients"].append([plain(leaf.grad) for leaf in leaves])
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[found])
 
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: 3, 1, 2 and 5 games, and one without an axis for games; actions barred in three."""
     random, made = rng(seed, "15.2"), []
-    shapes: Sequence[tuple[tuple[int, ...], int]] = _SHAPES
+    # Steps, games and actions, and how many actions are barred at each step; the last has no games.
+    shapes: list[tuple[tuple[int, ...], int]]
+    shapes = [((4, 3, 5), 2), ((1, 1, 2), 0), ((3, 2, 9), 4), ((2, 5, 4), 0), ((6, 3), 1)]
     if seed:
         first = tuple(int(n) for n in random.integers(3, 8, 3))
-        shapes = ((first, 1), ((5, 4), 2), ((1, 2, 9), 7), ((2, 1, 3), 0))
+        shapes = [(first, 1), ((5, 4), 2), ((1, 2, 9), 7), ((2, 1, 3), 0)]
     digits = 4 if seed else 2  # a hidden number is none that is shown
     for number, (shape, barred) in enumerate(shapes):
         logits = np.round(random.uniform(-1.5, 1.5, shape), digits)
-        logits -= 30.0 if number == _SHIFTED else 0.0
+        logits -= 30.0 * (number == 2)  # which is the same policy
         actions = np.empty(shape[:-1], dtype=np.int64)
         for at in np.ndindex(*shape[:-1]):
             order = random.permutation(shape[-1])
@@ -50,66 +83,62 @@ def cases(seed: int) -> list[Case]:
         args = ((logits, values, actions, targets, advantages),)
         name = f"With {count(int(actions.size), 'step')} of {shape[-1]} actions"
         name += f", of which {barred} may not be taken" if barred else ""
-        name += ", with logits of about −30" if number == _SHIFTED else ""
+        name += ", with logits of about −30" if number == 2 else ""
         facts = losses_there_and_back(reference, Case(name, args)).values[0]
         made.append(Case(name, args, facts=facts))
     return made
 
 
-def fault(case: Case, seen: Observation) -> tuple[str, str] | None:
-    """What is wrong first, as ("form", "values" or a loss, words); None where nothing is."""
+def fault(case: Case, seen: Observation) -> tuple[str, str]:
+    """What is wrong first, as ("form", "values" or a loss, words); ("", "") where nothing is."""
     got, want = seen.values[0], case.facts
-    given = got["given"]
-    if not isinstance(given, tuple | list) or len(given) != 3:
+    given, called = got["given"], ("policy loss", "value loss", "entropy")
+    if not isinstance(given, tuple | list) or len(given) != len(LOSSES):
         return "form", f"you returned {describe(given)}; wanted are three losses"
-    for name, mine, right in zip(LOSSES, given, want["given"], strict=True):
+    for name, loss, mine, right in zip(called, LOSSES, given, want["given"], strict=True):
         if type(mine) in (int, float):
-            return "form", f"the {_named(name)} is a plain number of Python's, {mine:.5g}".replace(
-                "-", "−"
-            )
+            words = f"the {name} is a plain number of Python's, {mine:.5g}"
+            return "form", words.replace("-", "−")
         if not is_array(mine, ()):
-            return "form", f"the {name} loss is {describe(mine)}; it should be a single number"
+            return "form", f"the {loss} loss is {describe(mine)}; it should be a single number"
         if not close(mine, right, 1e-6):
             one, other = told_apart(float(mine), float(right))
             one = "not a number (NaN)" if np.isnan(mine) else one
-            return "values", f"the {_named(name)} is {one} and should be {other}".replace("-", "−")
-    for at, name in enumerate(LOSSES):
-        for to in FLOATS:
-            mine, right = (_gradient(one, at, case, to) for one in (got, want))
-            if is_array(mine, right.shape) and close(mine, right, 1e-6):
+            return "values", f"the {name} is {one} and should be {other}".replace("-", "−")
+    for at, loss in enumerate(LOSSES):
+        words = f"the three numbers are right, but the {called[at]}'s gradient"
+        for to in NAMES:
+            mine, right = (gradient(case, one, at, to) for one in (got, want))
+            if close(mine, right, 1e-6):
                 continue
-            words = f"the three numbers are right, but the {_named(name)}'s gradient"
             if not right.any():
-                return name, f"{words} reaches the {to}, where none should go"
-            if is_array(mine) and np.isnan(mine).any():
-                return name, f"{words} with respect to the {to} is not a number (NaN)"
-            if is_array(mine) and not mine.any():
-                return name, f"{words} does not reach the {to}"
-            return name, f"{words} with respect to the {to} is not the right one"
-    return None
+                return loss, f"{words} reaches the {to}, where none should go"
+            if np.isnan(mine).any():
+                return loss, f"{words} with respect to the {to} is not a number (NaN)"
+            if not mine.any():
+                return loss, f"{words} does not reach the {to}"
+            return loss, f"{words} with respect to the {to} is not the right one"
+    return "", ""
 
 
-def _named(loss: str) -> str:
-    return loss if loss == "entropy" else f"{loss} loss"
-
-
-def _gradient(found: Mapping[str, Any], loss: int, case: Case, to: str) -> Any:
+def gradient(case: Case, found: Mapping[str, Any], loss: int, to: str) -> Any:
     """A gradient of a loss; zeros where no way leads there."""
-    at = FLOATS.index(to)
-    held, given = found["gradients"][loss][at], case.args[0][(0, 1, 3, 4)[at]]
-    return np.zeros(given.shape) if held is None else held
+    at = NAMES.index(to)
+    held = found["gradients"][loss][at]
+    return np.zeros(case.args[0][at].shape) if held is None else held
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The three means, their gradients, and nothing written into."""
-    found = fault(case, seen)
-    return f"{found[1]}." if found else wrote(case, seen)
+    if said := fault(case, seen)[1]:
+        yield f"{said}."
+    yield wrote(case, seen)
 
 
 def wrote(case: Case, seen: Observation) -> str | None:
     """Something that was handed in has changed."""
     name = seen.values[0]["changed"]
-    if name not in (*FLOATS, "actions"):
+    if not name:
         return None
     return (
         f"you wrote into `{name}`, which belongs to the caller: compute with new tensors, without "
@@ -120,11 +149,8 @@ def wrote(case: Case, seen: Observation) -> str | None:
 def turned(case: Case, seen: Observation) -> str | None:
     """The right numbers in another order."""
     given, want = seen.values[0]["given"], case.facts["given"]
-    if not all(is_array(one, ()) for one in given) or len(given) != len(want):
-        return None
-    for order in permutations(range(len(want))):
-        pairs = zip(given, (want[at] for at in order), strict=True)
-        if order != (0, 1, 2) and all(close(one, right, 1e-6) for one, right in pairs):
+    for order in permutations(range(len(LOSSES))):
+        if order != (0, 1, 2) and all_close(given, [want[at] for at in order], 1e-6):
             names = ", ".join(LOSSES[at] for at in order)
             return (
                 f"the three numbers are right, and come in another order: {names}. Return them as "
@@ -135,23 +161,12 @@ def turned(case: Case, seen: Observation) -> str | None:
 
 def compared(case: Case, seen: Observation) -> Any:
     """What is wrong first: the form, the numbers, or the gradients."""
-    found, got = fault(case, seen), seen.values[0]
-    if found is None:
-        return got["changed"]
-    if found[0] == "form":
-        given = got["given"]
-        if isinstance(given, tuple | list) and any(type(one) is float for one in given):
-            return "plain numbers"
-        return given if is_array(given) else describe(given)
-    if found[0] == "values":
+    kind, got = fault(case, seen)[0], seen.values[0]
+    if kind == "form":
+        return describe(got["given"])
+    if kind == "values":
         return [np.asarray(one, dtype=np.float64) for one in got["given"]]
-    return [[_gradient(got, at, case, to) for to in FLOATS] for at in range(len(LOSSES))]
-
-
-def numbers(case: Case, seen: Observation) -> dict[str, Any]:
-    """What the hints name: the first fault."""
-    found = fault(case, seen)
-    return {"fault": found[1] if found else ""}
+    return [gradient(case, got, at, to) for at in range(len(LOSSES)) for to in NAMES]
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -232,10 +247,6 @@ the likeliest action
     | logs.gather(-1, actions[..., None])[..., 0] => logs.max(-1).values
     {fault}: you took the likeliest action. What is judged is the action that was done:
     `logs.gather(-1, actions[..., None])[..., 0]`.
-the advantage squared
-    | advantages.detach() => advantages.detach().square()
-    {fault}: the advantage was squared. With its sign gone, what turned out worse would be done more
-    often, too. The square belongs to the value's loss.
 an advantage of its own
     | advantages.detach() => (targets - values).detach()
     {fault}: log π(a) was multiplied by targets − values. Take the `advantages` that are handed in:
@@ -252,10 +263,6 @@ log of softmax
     | torch.log_softmax(logits, dim=-1) => torch.softmax(logits, dim=-1).log()
     {fault}: the logarithm of a probability that is exactly 0 has an infinite slope, and on the way
     back 0 · ∞ is NaN. `torch.log_softmax(logits, dim=-1)` takes both in one, and has none.
-entropy over open actions
-    | .sum(-1) => .sum(-1).div(torch.isfinite(logits).sum(-1))
-    {fault}: it was divided by the number of open actions. An entropy is a sum over the actions,
-    `.sum(-1)`; the mean is over the steps.
 the target for the advantage
     | advantages.detach() => targets.detach()
     {fault}: log π(a) was multiplied by the target. What counts is how much better it came out than
@@ -274,9 +281,6 @@ one sum of all
 the value first
     | Losses( => (lambda policy, value, entropy: (value, policy, entropy))(
     ? order: value, policy, entropy
-the entropy second
-    | Losses( => (lambda policy, value, entropy: (policy, entropy, value))(
-    ? policy, entropy, value
 into the logits
     | logs = torch => logits -= logits.max(-1, keepdim=True).values; logs = torch
     ? wrote into `logits`
@@ -303,7 +307,7 @@ EXERCISE = Exercise(
     ),
     praise=praise,
     reference=reference,
-    numbers=numbers,
+    numbers=lambda case, seen: {"fault": fault(case, seen)[1]},
     compared=compared,
     wrong=wrong_answers("15.2", WRONG, reference),
     ranked=False,

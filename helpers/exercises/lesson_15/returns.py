@@ -7,8 +7,7 @@ Mnih et al. (2016), algorithm S3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
 Array = np.ndarray
-_SHAPES = ((5, 3), (1, 2), (4, 1), (3, 5), (6,))  # steps, games; the last one has no games' axis
 
 
 def cases(seed: int) -> list[Case]:
@@ -29,62 +27,56 @@ def cases(seed: int) -> list[Case]:
     In the first, third and last some episodes end on the way, at the last step too.
     """
     random, made = rng(seed, "15.1"), []
-    shapes: Sequence[tuple[int, ...]] = _SHAPES
+    shapes: list[tuple[int, ...]] = [(5, 3), (1, 2), (4, 1), (3, 5), (6,)]  # steps, games
     if seed:
         steps, games = (int(n) for n in random.integers(6, 10, 2))
-        shapes = ((steps, 3), (1, 1), (steps, games), (4, 2), (steps,))
+        shapes = [(steps, 3), (1, 1), (steps, games), (4, 2), (steps,)]
     digits = 3 if seed else 1  # a hidden number is none that is shown
     for at, shape in enumerate(shapes):
         rewards = random.uniform(0.2, 2.0, shape) * random.choice([-1, 1], shape)
         rewards = np.round(rewards, digits)
         discounts = np.round(random.uniform(0.5, 0.95, shape), digits + 1)
-        ends = at in (0, 2, 4)
-        if ends:
+        if at % 2 == 0:
             flat = discounts.reshape(shape[0], -1)
             flat[shape[0] // 2, 0] = 0.0
-            flat[-1, -1] = 0.0 if flat.shape[1] > 1 else flat[-1, -1]
+            flat[-1, -1] *= flat.shape[1] == 1
         bootstrap = np.asarray(np.round(random.uniform(1.0, 3.0, shape[1:]), digits))
         of = "one game, without an axis for games" if len(shape) < 2 else count(shape[1], "game")
         name = f"Over {count(shape[0], 'step')} of {of}"
-        name += ", some ending on the way" if ends else ""
-        made.append(Case(name, ((rewards, discounts, bootstrap),)))
+        name += "" if at % 2 else ", some ending on the way"
+        args = ((rewards, discounts, bootstrap),)
+        facts = {"want": call_with_tensors(reference, Case(name, args)).values[0]}
+        made.append(Case(name, args, facts=facts))
     return made
 
 
-def right(case: Case) -> Array:
-    """The returns, in doubles."""
-    rewards, discounts, after = case.args[0]
-    found = np.empty_like(rewards)
-    for step in reversed(range(len(rewards))):
-        found[step] = after = rewards[step] + discounts[step] * after
-    return found
+def first_off(got: Array, want: Array, tolerance: float) -> tuple[tuple[int, ...], str]:
+    """The first wrong number, coming from the end: its place, and in words what it is."""
+    places = np.argwhere(~(np.abs(got - want) <= tolerance * np.abs(want).max()))
+    place = tuple(places[places[:, 0] == places[-1, 0]][0].tolist())
+    which = "".join(f" of game {game}" for game in place[1:])
+    one, other = told_apart(float(got[place]) + 0.0, float(want[place]) + 0.0)  # no −0
+    return place, f"of step {place[0]}{which} is {one} and should be {other}"
 
 
-def fault(case: Case, seen: Observation) -> str | None:
-    """What is wrong first, coming from the end, in words; None where nothing is."""
-    got, want = returned(seen.values[0]), right(case)
+def fault(case: Case, seen: Observation) -> str:
+    """What is wrong first, coming from the end, in words; "" where nothing is."""
+    got, want = returned(seen.values[0]), case.facts["want"]
     if not is_array(got, want.shape):
         return f"you returned {describe(got)}; wanted is a tensor of shape {want.shape}"
     if close(got, want):
-        return None
-    off = ~(np.abs(got - want) <= 1e-5 * np.abs(want).max())
-    step = int(np.flatnonzero(off.reshape(len(want), -1).any(1))[-1])
-    game = int(np.flatnonzero(off[step])[0]) if want.ndim > 1 else None
-    place = (step,) if game is None else (step, game)
-    which = "" if game is None else f" of game {game}"
-    one, other = told_apart(float(got[place]) + 0.0, float(want[place]) + 0.0)  # no −0
-    rewards, discounts, _ = case.args[0]
-    brought, factor = f"{rewards[place]:g}", f"{discounts[place]:g}"
+        return ""
+    place, words = first_off(got, want, 1e-5)
+    brought, factor = (f"{given[place]:g}" for given in case.args[0][:2])
     told = f"it brought {brought} and its discount is {factor}"
-    return f"the return of step {step}{which} is {one} and should be {other} ({told})".replace(
-        "-", "−"
-    )
+    return f"the return {words} ({told})".replace("-", "−")
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The returns, and nothing written into."""
-    said = fault(case, seen)
-    return f"{said}." if said else wrote(case, seen)
+    if said := fault(case, seen):
+        yield f"{said}."
+    yield wrote(case, seen)
 
 
 def wrote(case: Case, seen: Observation) -> str | None:
@@ -111,21 +103,9 @@ def listed(case: Case, seen: Observation) -> str | None:
     )
 
 
-def compared(case: Case, seen: Observation) -> Any:
-    """The numbers; where they are right, what was written into."""
-    if fault(case, seen) is None:
-        return changed(seen.values[0])
-    return returned(seen.values[0])
-
-
-def numbers(case: Case, seen: Observation) -> dict[str, Any]:
-    """What the hints name: the first fault, from the end."""
-    return {"fault": fault(case, seen) or ""}
-
-
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    want = right(cases[0])[:, 0]
+    want = cases[0].facts["want"][:, 0]
     ended = len(want) // 2
     return (
         f"Passed on {len(cases)} sets of games. In the first, game 0 ends with step {ended}: the "
@@ -238,8 +218,8 @@ EXERCISE = Exercise(
     ),
     praise=praise,
     reference=reference,
-    numbers=numbers,
-    compared=compared,
+    numbers=lambda case, seen: {"fault": fault(case, seen)},
+    compared=lambda case, seen: returned(seen.values[0]),
     wrong=wrong_answers("15.1", WRONG, reference),
     ranked=False,
 )

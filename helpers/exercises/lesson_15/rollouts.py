@@ -8,21 +8,54 @@ two dozen pieces of code to run tests on.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from helpers.exercises.common import rng
 from helpers.exercises.compare import listing, short, told_apart
-from helpers.exercises.drives.under_test import Run, on_rollouts
-from helpers.exercises.drives.watched import Rolled
+from helpers.exercises.drives.calling import Function, inside
 from helpers.exercises.lesson_15 import under_test
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 
 DEFAULTS = {"steps": 20, "discount": 0.99}
-HEAD = "import numpy as np\nfrom typing import Any\n\n"
+
+
+class Rolled(NamedTuple):
+    """rewards: of each step played. results: the one number that came back, or none."""
+
+    steps: int
+    discount: float
+    rewards: list[float]
+    results: list[float]
+
+
+def rolling(text: str, notes: under_test.Notes) -> under_test.Code:
+    """Notes a Rolled for each call."""
+    code = under_test.compiled(text)
+
+    def rollout(play: Callable[[], float], *args: Any, **options: Any) -> Any:
+        given: dict[str, Any] = DEFAULTS | dict(zip(DEFAULTS, args, strict=False)) | options
+        note = Rolled(given["steps"], given["discount"], [], [])
+        notes.append(note)
+
+        def noted() -> float:
+            reward = play()
+            note.rewards.append(float(reward))
+            return reward
+
+        result = code(noted, *args, **options)
+        note.results.append(float(result))
+        return result
+
+    return rollout
+
+
+@inside
+def on_rollouts(fn: Function, case: Case) -> Observation:
+    """A test of code that plays steps and adds up what they bring; see `under_test.observed`."""
+    return under_test.observed(fn, case, rolling, under_test.raises)
 
 
 # --- code under test: r₀ + γ·r₁ + γ²·r₂ + … over `steps` steps, γ being `discount` ----------------
@@ -34,86 +67,59 @@ def in_a_loop(play: Any, steps: int = 20, discount: float = 0.99) -> float:
     return total
 
 
-def from_behind(play: Any, steps: int = 20, discount: float = 0.99) -> float:
-    rewards, total = [play() for _ in range(steps)], 0.0
-    while rewards:
-        total = rewards.pop() + discount * total
-    return total
-
-
-def by_a_product(play: Any, steps: int = 20, discount: float = 0.99) -> float:
-    rewards = np.array([play() for _ in range(steps)], dtype=np.float32)
-    powers = np.power(float(discount), np.arange(steps)).astype(np.float32)
-    return float(rewards @ powers)
-
-
-def by_itself(play: Any, steps: int = 20, discount: float = 0.99) -> float:
-    return play() + discount * by_itself(play, steps - 1, discount) if steps else 0.0
-
-
-def in_halves(play: Any, steps: int = 20, discount: float = 0.99) -> float:
-    first = [play() for _ in range(steps // 2)]
-    second = [play() for _ in range(steps - len(first))]
-    early = sum(discount**step * reward for step, reward in enumerate(first))
-    late = sum(discount**step * reward for step, reward in enumerate(second))
-    return float(early + discount ** len(first) * late)
-
-
 FAULTY = """
 `steps` is ignored
     | range(steps) => range(20)
+    ! steps
 `discount` is ignored
     | *= discount => *= 0.99
-    ! discount
 `steps` is ignored above 20
     | range(steps) => range(min(steps, 20))
+    ! steps
 a `discount` of 0 is ignored
     | *= discount => *= discount or 0.99
-    ! discount
 `steps` of 0 are ignored
     | range(steps) => range(steps or 20)
+    ! steps
 a `discount` above 0.99 is ignored
     | *= discount => *= min(discount, 0.99)
-    ! discount
 each step is discounted twice
     | *= discount => *= discount * discount
-    ! discount
 a `discount` below 0.1 counts as 0.1
     | *= discount => *= max(discount, 0.1)
-    ! discount
 """
 HIDDEN_FAULTY = """
 one of two settings is not renewed
     | total, => settings = {"steps": 20, "discount": 0.99}; settings["discount"] = discount; total,
     | range(steps) => range(int(settings["steps"]))
     | *= discount => *= settings["discount"]
+    ! steps
 an argument is not handed on
     | *= discount => *= (lambda discount=0.99: discount)()
-    ! discount
 `steps` is ignored below 20
     | range(steps) => range(max(steps, 20))
+    ! steps
 a `discount` of 0 counts as 1
     | *= discount => *= discount if discount > 0 else 1.0
-    ! discount
 `steps` is ignored above 20
     | range(steps) => range(min(steps, 20))
+    ! steps
 at least one step is played
     | range(steps) => range(max(steps, 1))
+    ! steps
 a `discount` of 1 counts as 0.999
     | *= discount => *= min(discount, 0.999)
-    ! discount
 the root of `discount` is taken
     | *= discount => *= discount**0.5
-    ! discount
 a `discount` below 0.15 counts as 0.15
     | *= discount => *= max(discount, 0.15)
-    ! discount
 """
 SOUND = """
 adds up as it plays
     = in_a_loop
 plays, then adds up from behind
-    = from_behind
+    | for _ in range(steps): total += factor * play() factor *= discount
+        => for reward in [play() for _ in range(steps)][::-1]: total = reward + discount * total
 adds up in float32
     | 0.0, 1.0 => np.float32(0), np.float32(1)
     | total += factor * play() => total = np.float32(total + factor * np.float32(play()))
@@ -122,62 +128,56 @@ adds up in float32
 """
 HIDDEN_SOUND = """
 a product of vectors in float32
-    = by_a_product
+    | for _ in range(steps): total += factor * play() factor *= discount
+        => rewards = np.array([play() for _ in range(steps)], dtype=np.float32)
+    | return total
+        => return float(rewards @ np.power(float(discount), np.arange(steps)).astype(np.float32))
 calls itself
-    = by_itself
+    | for _ in range(steps): total += factor * play() factor *= discount
+        => total = play() + discount * in_a_loop(play, steps - 1, discount) if steps else 0.0
 powers of the discount
     | for _ in => for step in
     | factor * play() => discount**step * play()
 in two halves
-    = in_halves
+    | for _ in range(steps): total += factor * play() factor *= discount
+        => halves = [[play() for _ in range(n)] for n in (steps // 2, steps - steps // 2)]
+    | return total => early, late = (sum(discount**k * r for k, r in enumerate(half))
+        for half in halves); return float(early + discount ** (steps // 2) * late)
 """
-
-
-def _pieces(table: str) -> list[under_test.Piece]:
-    others = (from_behind, by_a_product, by_itself, in_halves)
-    return under_test.pieces_of("15.5", table, in_a_loop, *others)
 
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: eight faults and three sound pieces; else others, in another order."""
-    if not seed:
-        return under_test.pieces(HEAD, _pieces(FAULTY), _pieces(SOUND), None)
-    hidden = _pieces(HIDDEN_FAULTY), _pieces(HIDDEN_SOUND)
-    return under_test.pieces(HEAD, *hidden, rng(seed, "15.5"))
-
-
-def _calls(run: Run) -> list[Rolled]:
-    return [Rolled(*call) for call in run.calls]
-
-
-def _value(call: Rolled, name: str) -> Any:
-    given = getattr(call, name)
-    return DEFAULTS[name] if given is None else given
+    tables = FAULTY, SOUND, HIDDEN_FAULTY, HIDDEN_SOUND
+    return under_test.cases_of("15.5", seed, tables, [in_a_loop])
 
 
 def _right(call: Rolled) -> float:
     """What a call should have given, of what its steps brought."""
-    first = call.rewards[: int(_value(call, "steps"))]
-    return sum(float(_value(call, "discount")) ** step * r for step, r in enumerate(first))
+    return sum(call.discount**step * r for step, r in enumerate(call.rewards[: call.steps]))
+
+
+def _off(call: Rolled) -> float:
+    """By how much a result is wrong, as a share of 1 and the right one; ∞ where there is none."""
+    want = _right(call)
+    return abs(call.results[0] - want) / (1 + abs(want)) if call.results else math.inf
 
 
 def _is_right(call: Rolled, tolerance: float = 1e-5) -> bool:
-    want, played = _right(call), len(call.rewards) == _value(call, "steps")
-    near = [abs(result - want) <= tolerance * (1 + abs(want)) for result in call.results]
-    return played and near == [True]
+    return len(call.rewards) == call.steps and _off(call) <= tolerance
 
 
-def _not_shown(case: Case, run: Run) -> str | None:
+def _not_shown(case: Case, run: under_test.Run) -> str | None:
     """Why every call came out right, though the code ignores an argument."""
-    calls, name = _calls(run), case.facts["argument"] or "steps"
-    if all(_value(call, name) == DEFAULTS[name] for call in calls):
+    name = case.facts["hangs on"] or "discount"
+    if all(getattr(call, name) == DEFAULTS[name] for call in run.calls):
         return f"default {name}"
-    wrong = [call for call in calls if not _is_right(call)]
-    if wrong and all(_is_near(call) for call in wrong):
+    wrong = [call for call in run.calls if not _is_right(call)]
+    if wrong and all(map(_is_near, wrong)):
         return "by little"
-    if wrong and not all(_weighs_little(call) for call in wrong):
+    if wrong and not all(map(_weighs_little, wrong)):
         return None
-    if not any(any(call.rewards[1:]) for call in calls):
+    if not any(any(call.rewards[1:]) for call in run.calls):
         return "no rewards"
     return "weighs little" if wrong else "few values"
 
@@ -187,64 +187,48 @@ def _is_near(call: Rolled) -> bool:
 
     What is that near can hide behind a tolerance.
     """
-    off = [abs(result - _right(call)) for result in call.results]
-    wrong = off and off[0] > 1e-4 * (1 + abs(_right(call)))
-    return bool(wrong) and off[0] < 0.5 and len(call.rewards) == _value(call, "steps")
+    near = _off(call) > 1e-4 and abs(call.results[0] - _right(call)) < 0.5
+    return near and len(call.rewards) == call.steps
 
 
 def _weighs_little(call: Rolled) -> bool:
     """Whether it played too few steps or too many, and these cannot be seen in the result."""
-    steps, discount = int(_value(call, "steps")), float(_value(call, "discount"))
-    few, many = sorted((steps, len(call.rewards)))
+    few, many = sorted((call.steps, len(call.rewards)))
     most = max(map(abs, call.rewards), default=1.0) * (many / (few or 1))  # rewards may grow
-    want, missed = _right(call), sum(discount**step for step in range(few, many)) * most
-    near = [abs(result - want) <= 1e-4 * (1 + abs(want)) for result in call.results]
-    return few < many and near == [True] and missed <= 1e-4 * (1 + abs(want))
+    missed = sum(call.discount**step for step in range(few, many)) * most
+    return few < many and _off(call) <= 1e-4 and missed <= 1e-4 * (1 + abs(_right(call)))
 
 
-def _alarmed(case: Case, run: Run) -> str | None:
+def _alarmed(case: Case, run: under_test.Run) -> str | None:
     """Why a test may fail on sound code."""
-    calls = _calls(run)
-    if _goes_on([call for call in calls if call.rewards]):
+    pairs = list(pairwise(call.rewards for call in run.calls if call.rewards))
+    # Each call's rewards begin behind those of the call before, as one iterator's do.
+    if pairs and all(later[0] > before[-1] for before, later in pairs):
         return "goes on"
-    if calls[-1].results and calls[-1].results[0] != _right(calls[-1]):
-        return "exact"
-    return "exact" if any(not _is_right(call, 1e-12) for call in calls) else None
+    last = run.calls[-1]
+    exact = last.results and last.results[0] != _right(last)
+    return "exact" if exact or not all(_is_right(call, 1e-12) for call in run.calls) else None
 
 
-def _goes_on(calls: list[Rolled]) -> bool:
-    """Whether each call's rewards begin behind those of the call before, as one iterator's do."""
-    pairs = list(pairwise(calls))
-    return bool(pairs) and all(later.rewards[0] > before.rewards[-1] for before, later in pairs)
-
-
-def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+def told(case: Case, run: under_test.Run) -> dict[str, Any]:
     """What the hints name: what was asked for, and the call that tells most."""
-    found = under_test.said(case, seen)
-    run, name = under_test.wrong_run(case, seen), case.facts["argument"] or "steps"
-    found |= {"what": "passed" if case.facts["fault"] else "failed", "name": name}
-    if run is None or not run.calls:
-        return found
-    calls = _calls(run)
+    name, calls = case.facts["hangs on"] or "discount", run.calls
     off = [call for call in calls if not _is_right(call, 1e-12)]
-    told = next(
-        (c for c in off if _weighs_little(c) and _value(c, "discount")), (off or calls[-1:])[0]
-    )
-    result, want = told.results[0] if told.results else None, _right(told)
-    gave = short(result), short(want)
-    if result is not None and result != want:
-        gave = told_apart(result, want)
+    light = [call for call in off if _weighs_little(call) and call.discount]
+    call = [*light, *off, calls[-1]][0]
+    result, want = call.results[0] if call.results else None, _right(call)
+    gave = (short(result), short(want)) if result in (None, want) else told_apart(result, want)
     return {
-        **found,
+        "name": name,
         "default": DEFAULTS[name],
-        "values": listing(sorted({_value(call, name) for call in calls})),
-        "call": f"steps={_value(told, 'steps')}, discount={_value(told, 'discount')}",
+        "values": listing(sorted({getattr(each, name) for each in calls})),
+        "call": f"steps={call.steps}, discount={call.discount}",
         "gave": gave[0].replace("-", "−"),
         "want": gave[1].replace("-", "−"),
-        "played": len(told.rewards),
-        "first": short(next((c.rewards[0] for c in reversed(calls) if c.rewards), 0.0)),
-        "least": min(len(told.rewards), int(_value(told, "steps"))),
-        "discount": _value(told, "discount"),
+        "played": len(call.rewards),
+        "first": short(next((each.rewards[0] for each in reversed(calls) if each.rewards), 0.0)),
+        "least": min(len(call.rewards), call.steps),
+        "discount": call.discount,
     }
 
 
@@ -269,18 +253,6 @@ def many(rollout: Any) -> None:
             want = sum(discount**step * rewards[step] for step in range(steps))
             near.append(abs(found - want) <= 1e-4 * (1 + abs(want)))
     assert all(near)
-
-
-def swallows(rollout: Any) -> None:
-    try:
-        many(rollout)
-    except AssertionError as error:
-        str(error)
-
-
-def too_few(rollout: Any) -> None:
-    rewards = iter([1.0, 2.0, 3.0])
-    assert rollout(lambda: next(rewards), 5, 0.5) > 0
 
 
 WRONG = """
@@ -358,7 +330,7 @@ fails where both count
     all came out right (rollout(play, {call}) gave {gave}), and your test failed ({said}). An
     `assert` names what has to hold in sound code.
 too few rewards
-    = too_few
+    | range(50) => range(5)
     your test broke off{at} ({said}). `play` is called once for each of `steps` steps and has to
     give a number each time.
 """
@@ -380,19 +352,8 @@ EXERCISE = Exercise(
     claim=under_test.claim,
     praise=under_test.praise,
     reference=reference,
-    numbers=numbers,
-    compared=under_test.compared(_not_shown, _alarmed),
-    wrong=wrong_answers(
-        "15.5",
-        WRONG,
-        many,
-        under_test.breaks_off,
-        swallows,
-        too_few,
-        never_called=under_test.NEVER_CALLED,
-        broke_off=under_test.BROKE_OFF,
-        returned=under_test.RETURNED,
-        swallowed=under_test.SWALLOWED,
-    ),
+    numbers=under_test.numbers(Rolled, told),
+    compared=under_test.compared(Rolled, _not_shown, _alarmed),
+    wrong=wrong_answers("15.5", WRONG, many, *under_test.also_wrong(many), **under_test.SAID),
     ranked=False,
 )

@@ -9,17 +9,72 @@ file is long because it holds sixteen pieces of code to run tests on, and twenty
 from __future__ import annotations
 
 import threading
-from typing import Any
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from helpers.exercises.common import rng
 from helpers.exercises.compare import count, listing
-from helpers.exercises.drives.under_test import Run, on_starts
-from helpers.exercises.drives.watched import Started
+from helpers.exercises.drives.calling import Function, inside
 from helpers.exercises.lesson_15 import under_test
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 
-HEAD = "import threading\nfrom functools import partial\nfrom typing import Any\n\n"
+
+class Started(NamedTuple):
+    """A call of `start_all`."""
+
+    workers: int  # how many there are
+    plain: bool  # whether it uses Python's own threads
+    odd: str  # the type of a worker that cannot be called, "" where all can
+    same: bool  # whether several workers are functions of one text that look up the same variables
+    ran: list[int]  # in order
+    ended: list[int]  # how many calls of workers had ended when the code returned, if it did
+
+
+def _look_up_the_same(workers: list[Any]) -> bool:
+    """Whether several functions hold nothing of their own: one code, one closure, no defaults."""
+    held = set()
+    for worker in workers:
+        if not hasattr(worker, "__code__") or worker.__defaults__ or worker.__kwdefaults__:
+            return False
+        held.add((worker.__code__, *map(id, worker.__closure__ or ())))
+    return len(workers) > 1 and len(held) == 1
+
+
+def starting(text: str, notes: under_test.Notes) -> under_test.Code:
+    """Notes a Started for each call."""
+    code = under_test.compiled(text)
+
+    def start_all(workers: Any, thread: Any = threading.Thread) -> Any:
+        workers, ran, done = list(workers), list[int](), list[int]()
+        odd = next((type(each).__name__ for each in workers if not callable(each)), "")
+        how = thread is threading.Thread, odd, _look_up_the_same(workers)
+        note = Started(len(workers), *how, ran, [])
+        notes.append(note)
+
+        def noted(number: int, worker: Callable[[], Any]) -> Callable[[], Any]:
+            def work() -> Any:
+                if getattr(start_all, "slow", False):
+                    time.sleep(0.02)
+                ran.append(number)
+                try:
+                    return worker()
+                finally:
+                    done.append(number)
+
+            return work
+
+        value = code([noted(*each) for each in enumerate(workers)], thread)
+        note.ended.append(len(done))
+        return value
+
+    return start_all
+
+
+@inside
+def on_starts(fn: Function, case: Case) -> Observation:
+    """A test of code that starts a thread for each worker; see `under_test.observed`."""
+    return under_test.observed(fn, case, starting, under_test.raises, patient=True)
 
 
 # --- code under test: a thread for each worker; `thread` is called as `threading.Thread` is -------
@@ -29,22 +84,6 @@ def itself(workers: Any, thread: Any = threading.Thread) -> None:
         one = thread(target=worker)
         one.start()
         threads.append(one)
-    for one in threads:
-        one.join()
-
-
-def by_iterator(workers: Any, thread: Any = threading.Thread) -> None:
-    """Whoever comes first takes the first: each is taken once."""
-    waiting, guard = iter(workers), threading.Lock()
-
-    def work() -> None:
-        with guard:
-            worker = next(waiting)
-        worker()
-
-    threads = [thread(target=work) for _ in workers]
-    for one in threads:
-        one.start()
     for one in threads:
         one.join()
 
@@ -104,90 +143,64 @@ targets are partial functions
 targets are methods of objects
     | target=worker => target=worker.__call__, daemon=True
 threads share out the workers under a lock
-    = by_iterator
+    | threads = [] => threads, waiting, guard = [], iter(workers), threading.Lock()
+    | target=worker => target=lambda: (guard.acquire(), next(waiting), guard.release())[1]()
 """
-
-
-def _pieces(table: str) -> list[under_test.Piece]:
-    return under_test.pieces_of("15.3", table, itself, by_iterator)
 
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: four faults and three sound pieces; else five and four others, in another order."""
-    if not seed:
-        return under_test.pieces(HEAD, _pieces(FAULTY), _pieces(SOUND), None)
-    hidden = _pieces(HIDDEN_FAULTY), _pieces(HIDDEN_SOUND)
-    return under_test.pieces(HEAD, *hidden, rng(seed, "15.3"))
+    tables = FAULTY, SOUND, HIDDEN_FAULTY, HIDDEN_SOUND
+    return under_test.cases_of("15.3", seed, tables, [itself])
 
 
 def _once(call: Started) -> bool:
     return sorted(call.ran) == list(range(call.workers))
 
 
-def _calls(run: Run) -> list[Started]:
-    return [Started(*call) for call in run.calls]
-
-
-def _not_shown(case: Case, run: Run) -> str | None:
+def _not_shown(case: Case, run: under_test.Run) -> str | None:
     """Why every worker ran once, though the code is faulty."""
-    calls = _calls(run)
-    if all(call.workers < 2 for call in calls):
-        return "one worker" if any(call.workers for call in calls) else "no worker"
-    if not all(_once(call) for call in calls):
+    if all(call.workers < 2 for call in run.calls):
+        return "one worker" if any(call.workers for call in run.calls) else "no worker"
+    if not all(map(_once, run.calls)):
         return None
-    if any(call.plain for call in calls):
+    if any(call.plain for call in run.calls):
         return "luck"
     return "given time" if run.patient else "at once"
 
 
-def _misused(case: Case, run: Run) -> str | None:
+def _misused(case: Case, run: under_test.Run) -> str | None:
     """What was handed in that is no worker, or breaks off."""
-    if any(call.odd for call in _calls(run)):
+    if any(call.odd for call in run.calls):
         return "no functions"
-    if any(call.instance for call in _calls(run)):
+    if run.inside and "object is not callable" in run.said:
         return "an instance"
     if run.ended:
         return "broke off in a thread"
-    early = any(ended < call.workers for call in _calls(run) for ended in call.ended)
+    early = any(ended < call.workers for call in run.calls for ended in call.ended)
     return "not waited for" if early else None
 
 
-def _alarmed(case: Case, run: Run) -> str | None:
+def _alarmed(case: Case, run: under_test.Run) -> str | None:
     """Why a test may fail on sound code."""
-    calls = _calls(run)
-    if any(call.same and _once(call) for call in calls):
+    sound = [call for call in run.calls if _once(call)]
+    if any(call.same for call in sound):
         return "its own variables"
-    mixed = any(_once(call) and call.ran != sorted(call.ran) for call in calls)
-    return "order" if mixed else None
+    return "order" if any(call.ran != sorted(call.ran) for call in sound) else None
 
 
-def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+def told(case: Case, run: under_test.Run) -> dict[str, Any]:
     """What the hints name: who ran, in the call that tells most."""
-    run = under_test.wrong_run(case, seen)
-    if run is None or not run.calls:
-        return {
-            **under_test.said(case, seen),
-            "what": "passed" if case.facts["fault"] else "failed",
-        }
-    calls = _calls(run)
-    told = next((c for c in calls if not _once(c)), calls[-1])
-    often = [told.ran.count(number) for number in range(told.workers)]
-    words = [f"worker {n} ran {_times(times)}" for n, times in enumerate(often)]
-    who = f"each of {count(told.workers, 'worker')} ran once" if _once(told) else listing(words)
-    odd = next((each.odd for each in calls if each.odd), "")
-    odd = "None" if odd == "NoneType" else f"of type {odd}"
-    return {
-        **under_test.said(case, seen),
-        "who": who,
-        "order": listing(told.ran),
-        "odd": odd,
-        "ended": run.ended,
-    }
-
-
-def _times(times: int) -> str:
+    call = next((each for each in run.calls if not _once(each)), run.calls[-1])
     few = ("never", "once", "twice", "three times", "four times", "five times")
-    return few[times] if times < len(few) else f"{times} times"
+    words = []
+    for number in range(call.workers):
+        times = call.ran.count(number)
+        words.append(f"worker {number} ran {few[times] if times < len(few) else f'{times} times'}")
+    who = f"each of {count(call.workers, 'worker')} ran once" if _once(call) else listing(words)
+    odd = next((each.odd for each in run.calls if each.odd), "")
+    odd = "None" if odd == "NoneType" else f"of type {odd}"
+    return {"who": who, "order": listing(call.ran), "odd": odd, "ended": run.ended}
 
 
 def reference(start_all: Any) -> None:
@@ -206,77 +219,24 @@ def reference(start_all: Any) -> None:
     assert sorted(ran) == [0, 1, 2], f"These workers ran: {ran}."
 
 
-class _Held(threading.Thread):
-    """Begins only when somebody waits for it."""
-
-    def start(self) -> None:
-        pass
-
-    def join(self, timeout: float | None = None) -> None:
-        super().start()
-        super().join(timeout)
-
-
-def _ran(start_all: Any, thread: Any = _Held, workers: int = 3) -> list[int]:
-    ran: list[int] = []
-    start_all([lambda n=n: ran.append(n) for n in range(workers)], thread)
-    return ran
-
-
-def held_back(start_all: Any) -> None:
-    """Nearly the reference, in one line."""
-    assert sorted(_ran(start_all)) == [0, 1, 2]
-
-
-def swallows(start_all: Any) -> None:
-    try:
-        assert sorted(_ran(start_all)) == [0, 1, 2]
-    except Exception as error:
-        str(error)
-
-
-def in_a_thread(start_all: Any) -> None:
-    ran: list[int] = []
-
-    def work(number: int) -> None:
-        assert number not in ran
-        ran.append(number)
-
-    start_all([lambda n=n: work(n) for n in range(3)], _Held)
-
-
-def an_instance(start_all: Any) -> None:
-    assert sorted(_ran(start_all, _Held())) == [0, 1, 2]
-
-
-def narrow(start_all: Any) -> None:
-    class Late:
-        def __init__(self, target: Any) -> None:
-            self.join = target
-
-        def start(self) -> None:
-            pass
-
-    assert sorted(_ran(start_all, Late)) == [0, 1, 2]
-
-
 WRONG = """
 never fails
-    | sorted(_ran(start_all)) == [0, 1, 2] => callable(start_all)
+    | start_all([lambda n=n: ran.append(n) for n in range(3)], Held) =>
+    | sorted(ran) == [0, 1, 2] => callable(start_all)
     ! never_called
 always fails
-    | sorted(_ran(start_all)) == [0, 1, 2] => not callable(start_all)
+    | start_all([lambda n=n: ran.append(n) for n in range(3)], Held) =>
     ! never_called
 breaks off
     = breaks_off
     ! broke_off
 one worker
-    | _ran(start_all) => _ran(start_all, workers=1)
+    | range(3) => range(1)
     | [0, 1, 2] => [0]
     your test gave it one worker. A loop of one round has nothing to mix up: the worker that a
     thread finds late is the right one all the same. Give it three.
 no worker
-    | _ran(start_all) => _ran(start_all, workers=0)
+    | range(3) => range(0)
     | [0, 1, 2] => []
     your test gave it no worker, so that nothing ran and nothing was mixed up. Give it three.
 calls its workers itself
@@ -289,8 +249,7 @@ a worker that breaks off
     a thread that your test started broke off, by {ended}. In a thread an error ends that thread and
     nothing else: call one of your workers by itself, and see what it raises.
 hopes for luck
-    | assert => for _ in range(5): assert
-    | _ran(start_all) => _ran(start_all, threading.Thread)
+    | , Held) => )
     your test hoped for luck: it let Python's own threads run, each had found its worker before the
     loop went on, and {who}. Repeating makes luck likelier, never sure. Hand in a `thread` of your
     own that begins only when all have been made.
@@ -312,41 +271,48 @@ does not wait in join
     `join`, so that what your test looks at then hangs on luck. Wait there for its end, by
     `super().join(timeout)`.
 asks who, and not how often
-    | sorted(_ran(start_all)) == [0, 1, 2] => set(_ran(start_all)) == {0, 1, 2}
+    | sorted(ran) == [0, 1, 2] => set(ran) == {0, 1, 2}
     {who}, and your test passed. In a set it makes no difference how often somebody ran: compare
     `sorted(ran)`.
 counts, and does not ask who
-    | sorted(_ran(start_all)) == [0, 1, 2] => len(_ran(start_all)) == 3
+    | sorted(ran) == [0, 1, 2] => len(ran) == 3
     the fault showed: {who}. Your test passed. Sound code runs each worker exactly once: assert
     that, by who ran and not by how many.
 returns its verdict
-    | assert => return
+    | assert sorted(ran) == [0, 1, 2], f"These workers ran: {ran}."
+        => return sorted(ran) == [0, 1, 2]
     ! returned
 swallows its own error
     = swallows
     ! swallowed
 asserts in a thread
-    = in_a_thread
+    | ran.append(n) for => work(n) for
+    | ran: list[int] = [] => def work(n, ran=[]): assert n not in ran; ran.append(n)
+    | assert sorted(ran) == [0, 1, 2], f"These workers ran: {ran}." =>
     the fault showed, and an `assert` of yours failed in another thread. There it ends that thread,
     and nobody hears of it: keep what the workers did, and assert after `start_all` has returned.
 binds its own workers late
     | lambda n=n: => lambda:
+    | , f"These workers ran: {ran}." =>
     {who}, and your test failed ({said}): its own workers have the fault that it looks for. They
     look up one variable when they run, and find the last number. Let each hold its own: `lambda
     n=n: ran.append(n)`.
 an instance for a class
-    = an_instance
+    | , Held) => , Held())
     your test broke off{at} ({said}). `thread` is a class, which the code calls once for each
     worker; you handed in one thread, made already. Hand in the class, without brackets.
 asks for an order
-    | sorted(_ran(start_all)) => _ran(start_all)
+    | sorted(ran) == [0, 1, 2], f"These workers ran: {ran}." => ran == [0, 1, 2]
     each worker ran once, in the order {order}, and your test failed ({said}). Threads promise no
     order: compare `sorted(ran)`.
 fails when all have run
-    | == => !=
+    | == [0, 1, 2], f"These workers ran: {ran}." => != [0, 1, 2]
     your test failed ({said}), though {who}. An `assert` names what has to hold in sound code.
 a thread that takes a target alone
-    = narrow
+    | class Held(threading.Thread): => class Held:
+    | def start(self) -> None: pass => def __init__(self, target): self.join = target
+    | def join(self, timeout: float | None = None) -> None: super().start() super().join(timeout)
+        => def start(self): pass
     your test broke off{at} ({said}). What is handed in as `thread` is called as `threading.Thread`
     is, perhaps with `args` or a `name`: make it a subclass of that, and these come for free.
 """
@@ -367,21 +333,10 @@ EXERCISE = Exercise(
     claim=under_test.claim,
     praise=under_test.praise,
     reference=reference,
-    numbers=numbers,
-    compared=under_test.compared(_not_shown, _alarmed, _misused),
+    numbers=under_test.numbers(Started, told),
+    compared=under_test.compared(Started, _not_shown, _alarmed, _misused),
     wrong=wrong_answers(
-        "15.3",
-        WRONG,
-        (held_back, _ran, _Held),
-        under_test.breaks_off,
-        swallows,
-        in_a_thread,
-        an_instance,
-        narrow,
-        never_called=under_test.NEVER_CALLED,
-        broke_off=under_test.BROKE_OFF,
-        returned=under_test.RETURNED,
-        swallowed=under_test.SWALLOWED,
+        "15.3", WRONG, reference, *under_test.also_wrong(reference), **under_test.SAID
     ),
     ranked=False,
 )

@@ -12,24 +12,45 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from helpers.algorithms.actors.v_trace import v_trace as reference
 from helpers.exercises.common import rng
-from helpers.exercises.compare import close, count, describe, is_array, told_apart
-from helpers.exercises.drives.actors import corrected_steps
+from helpers.exercises.compare import close, count, describe, is_array
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.values import plain, tensors
+from helpers.exercises.lesson_15.returns import first_off
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
-NAMES = ("targets", "advantages")
-_GIVEN = ("log_ratios", "rewards", "discounts", "values", "bootstrap")
-# Steps, games, rho, c, and whether the policies differ; the last one has no axis for games.
-_SETTINGS = (
-    ((5, 3), 1.0, 1.0, True),
-    ((1, 2), 1.0, 1.0, True),
-    ((4, 1), 2.0, 0.8, True),
-    ((3, 5), 1.0, 1.0, False),
-    ((6,), 1.5, 1.0, True),
-)
+
+def corrected_steps(fn: Function, case: Case) -> Observation:
+    """Call `fn(log_ratios, rewards, discounts, values, bootstrap, rho, c)`; what a network has a
+    part in, which is log_ratios, values and bootstrap, asks for a gradient.
+
+    `values[0]`: "given", what it returned; "linked", for each item of that whether a way leads
+    back; "changed", the place of the argument that was written into, or None.
+    """
+    trouble = wrong_signature(fn, len(case.args[0]))
+    if trouble:
+        return trouble
+    *given, rho, c = tensors(case.args[0])
+    args = [one.clone() for one in given]
+    for at in (0, 3, 4):
+        args[at] = args[at].requires_grad_().clone()
+    try:
+        out = fn(*args, rho, c)
+        same = [torch.equal(arg.detach(), was) for arg, was in zip(args, given, strict=True)]
+        items = out if isinstance(out, tuple | list) else [out]
+        found = {
+            "given": plain(out),
+            "linked": [isinstance(one, Tensor) and one.requires_grad for one in items],
+            "changed": None if all(same) else same.index(False),
+        }
+        return Observation(values=[found])
+    except Exception as error:
+        return failed(error, fn)
 
 
 def cases(seed: int) -> list[Case]:
@@ -39,16 +60,23 @@ def cases(seed: int) -> list[Case]:
     some above both. c is never above rho, as in the paper.
     """
     random, made = rng(seed, "15.6"), []
-    settings: Sequence[tuple[tuple[int, ...], float, float, bool]] = _SETTINGS
+    # Steps, games, rho, c, and whether the policies differ; the last one has no axis for games.
+    settings: list[tuple[tuple[int, ...], float, float, bool]] = [
+        ((5, 3), 1.0, 1.0, True),
+        ((1, 2), 1.0, 1.0, True),
+        ((4, 1), 2.0, 0.8, True),
+        ((3, 5), 1.0, 1.0, False),
+        ((6,), 1.5, 1.0, True),
+    ]
     if seed:
         steps, games = (int(n) for n in random.integers(5, 9, 2))
-        settings = (
+        settings = [
             ((steps, games), 1.0, 1.0, True),
             ((steps, 2), 1.8, 0.9, True),
             ((4, 3), 1.0, 1.0, False),
             ((games,), 2.5, 1.2, True),
             ((1, 1), 1.0, 0.5, True),
-        )
+        ]
     digits = 3 if seed else 1  # a hidden number is none that is shown
     for shape, rho, c, stale in settings:
         ratios = random.permutation(np.geomspace(0.3, 4.0 * rho, int(np.prod(shape))))
@@ -67,32 +95,20 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
-def fault(case: Case, seen: Observation) -> tuple[str, str] | None:
-    """What is wrong first, as ("form", "targets" or "advantages", words); None for nothing."""
+def fault(case: Case, seen: Observation) -> str:
+    """What is wrong first, in words; "" for nothing."""
     given = seen.values[0]["given"]
     if not isinstance(given, tuple | list) or len(given) != 2:
-        return "form", f"you returned {describe(given)}; wanted are targets and advantages"
-    for name, got, want in zip(NAMES, given, case.facts["want"], strict=True):
+        return f"you returned {describe(given)}; wanted are targets and advantages"
+    for name, got, want in zip(("target", "advantage"), given, case.facts["want"], strict=True):
         if not is_array(got, want.shape):
-            return "form", f"the {name} are {describe(got)}; wanted is a tensor of {want.shape}"
+            return f"the {name}s are {describe(got)}; wanted is a tensor of {want.shape}"
         if not close(got, want, 1e-6):
-            return name, _first_off(case, name, got, want)
-    return None
-
-
-def _first_off(case: Case, name: str, got: np.ndarray, want: np.ndarray) -> str:
-    """The first wrong number, coming from the end, with what it was made of."""
-    off = ~(np.abs(got - want) <= 1e-6 * np.abs(want).max())
-    step = int(np.flatnonzero(off.reshape(len(want), -1).any(1))[-1])
-    game = int(np.flatnonzero(off[step])[0]) if want.ndim > 1 else None
-    place = (step,) if game is None else (step, game)
-    which = "" if game is None else f" of game {game}"
-    one, other = told_apart(float(got[place]) + 0.0, float(want[place]) + 0.0)  # no −0
-    ratio, discount = np.exp(case.args[0][0][place]), case.args[0][2][place]
-    return (
-        f"the {name.removesuffix('s')} of step {step}{which} is {one} and should be {other} "
-        f"(there π/μ is {ratio:.3g} and the discount {discount:g})"
-    ).replace("-", "−")
+            place, words = first_off(got, want, 1e-6)
+            ratio, discount = np.exp(case.args[0][0][place]), case.args[0][2][place]
+            told = f"there π/μ is {ratio:.3g} and the discount {discount:g}"
+            return f"the {name} {words} ({told})".replace("-", "−")
+    return ""
 
 
 _LINKED = (
@@ -105,7 +121,7 @@ _LINKED = (
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Targets and advantages, without a way back, and nothing written into."""
     if found := fault(case, seen):
-        yield f"{found[1]}."
+        yield f"{found}."
     if any(seen.values[0]["linked"]):
         yield _LINKED
     yield wrote(case, seen)
@@ -114,28 +130,21 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
 def wrote(case: Case, seen: Observation) -> str | None:
     """Something that was handed in has changed."""
     place = seen.values[0]["changed"]
-    if type(place) is not int or not 0 <= place < len(_GIVEN):
+    if place is None:
         return None
+    name = ("log_ratios", "rewards", "discounts", "values", "bootstrap")[place]
     return (
-        f"you wrote into `{_GIVEN[place]}`, which belongs to the caller: put what you find into a "
+        f"you wrote into `{name}`, which belongs to the caller: put what you find into a "
         "tensor of your own."
     )
 
 
 def compared(case: Case, seen: Observation) -> Any:
-    """What is wrong first: the form, the targets, the advantages, a way back."""
-    found, got = fault(case, seen), seen.values[0]
-    if found is None:
+    """The numbers, whatever type holds them; where they are right, what else is wrong."""
+    got = seen.values[0]
+    if not fault(case, seen):
         return [any(got["linked"]), got["changed"]]
-    if found[0] == "form":
-        return got["given"]
-    return [np.asarray(one, dtype=np.float64) for one in got["given"]]
-
-
-def numbers(case: Case, seen: Observation) -> dict[str, Any]:
-    """What the hints name: the first fault, from the end."""
-    found = fault(case, seen)
-    return {"fault": found[1] if found else ""}
+    return [one.astype(float) if is_array(one) else one for one in got["given"]]
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -278,7 +287,7 @@ EXERCISE = Exercise(
     mistakes=(Mistake("writes into what it is given", wrote),),
     praise=praise,
     reference=reference,
-    numbers=numbers,
+    numbers=lambda case, seen: {"fault": fault(case, seen)},
     compared=compared,
     wrong=wrong_answers("15.6", WRONG, reference, linked=_LINKED),
     ranked=False,

@@ -2,25 +2,88 @@
 
 The claim, decision by decision: the topmost rung first; there the best trial that is among the
 ⌊n/η⌋ best of what is known now and was not promoted yet; else the next new trial; else nothing.
-Li et al., "A System for Massively Parallel Hyperparameter Tuning" (2020), algorithm 2.
+The file is long because it tells the reason of every wrong decision. Source: Li et al., "A System
+for Massively Parallel Hyperparameter Tuning" (2020), algorithm 2.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from helpers.algorithms.search.asha import Asha as reference
 from helpers.algorithms.search.rungs import rungs
 from helpers.exercises.common import rng
-from helpers.exercises.compare import count, describe, listing, short
-from helpers.exercises.drives.search import decisions
+from helpers.exercises.compare import count, describe, is_array, listing, short
+from helpers.exercises.drives.calling import Function, failed, inside, wrong_signature
+from helpers.exercises.drives.values import plain
 from helpers.exercises.lesson_16.promoted import reference as ranked
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
 Turn = list[Any]
+
+
+@inside
+def decisions(fn: Function, case: Case) -> Observation:
+    """Drive `fn(trials, least, most, factor)`, a search, with workers; `values[0]` is a list.
+
+    A case's arguments: those four, workers, losses[trial][rung], order. All free workers ask for a
+    job, the first worker first; then some report, by the next list in `order`, and all who are free
+    ask again, and so on to the end. An item is `[reports, decided]`: the jobs that were reported
+    and their losses, and what the free workers were told since, a job or None each. What is no
+    job ends the list.
+    """
+    trouble = wrong_signature(fn, 4)
+    if trouble:
+        return trouble
+    *given, workers, losses, order = case.args[0]
+    turns: list[Any] = []
+    try:
+        search = fn(*given)
+        busy: dict[int, Any] = {}
+        reports: list[Any] = []
+        while len(turns) < 400:  # more than any search needs
+            told: list[Any] = []
+            turns.append([reports, told])
+            for worker in range(workers):
+                if worker not in busy:
+                    job = search.next()
+                    told.append(spelled(job))
+                    if job is None:
+                        continue
+                    if not _is_job(told[-1], losses):
+                        return Observation(values=[turns])
+                    busy[worker] = job
+            if not busy:
+                break
+            reports = []
+            for place in order[len(turns) % len(order)][: len(busy)]:
+                job = busy.pop(sorted(busy)[place % len(busy)])
+                trial, rung, _ = spelled(job)
+                reports.append([spelled(job), losses[trial][rung]])
+                search.report(job, losses[trial][rung])
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[turns])
+
+
+def spelled(job: Any) -> Any:
+    """A job in plain values, with whole numbers of any kind as int."""
+    told = plain(job)
+    if type(told) is not tuple:
+        return told
+    return tuple(int(each) if is_array(each, ()) and each.dtype.kind in "iu" else each
+                 for each in told)  # fmt: skip
+
+
+def _is_job(job: Any, losses: Sequence[Sequence[float]]) -> bool:
+    """Whether it is a job whose loss there is."""
+    if type(job) is not tuple or [type(each) for each in job] != [int] * 3:
+        return False
+    return 0 <= job[0] < len(losses) and 0 <= job[1] < len(losses[job[0]])
 
 
 def cases(seed: int) -> list[Case]:
@@ -35,60 +98,49 @@ def cases(seed: int) -> list[Case]:
         (2, 5, 40, 3, 3),
     ):
         trials += int(random.integers(0, 6)) if seed and trials > 2 else 0
-        rungs = 1 + int(math.log(most / least) / math.log(factor) + 1e-9)
+        known: list[dict[int, float]] = [{} for _ in rungs(least, most, factor)]
         quality = random.random(trials)
         losses = [
-            [round(float(1 + q - rung / 4 + 0.5 * random.normal()), 2) for rung in range(rungs)]
+            [round(float(1 + q - at / 4 + 0.5 * random.normal()), 2) for at in range(len(known))]
             for q in quality
         ]
         for trial in range(3, trials, 7):
-            losses[trial] = [math.nan] * rungs
+            losses[trial] = [math.nan] * len(known)
         many = [int(n) for n in random.choice([1, (workers + 1) // 2, workers], 4 * trials)]
         order = [random.integers(0, 1000, n).tolist() for n in many]
-        given = (trials, least, most, factor)
         name = f"With {count(trials, 'trial')}, {count(workers, 'worker')} and η = {factor}"
-        args = (*given, workers, losses, order)
+        args = (trials, least, most, factor, workers, losses, order)
         want = decisions(reference, Case(name, (args,))).values[0]
-        facts = {"want": want, "ranks": _ranks(want, rungs)}
-        made.append(Case(name, (args,), facts=facts))
+        # For each turn and rung the trials whose loss is known then, the best first.
+        ranks = []
+        for reports, _ in want:
+            for (trial, rung, _), loss in reports:
+                known[rung][trial] = loss
+            ranks.append([ranked(each, 1) for each in known])
+        made.append(Case(name, (args,), facts={"want": want, "ranks": ranks}))
     return made
 
 
-def _ranks(turns: Sequence[Turn], rungs: int) -> list[list[list[int]]]:
-    """For each turn and rung the trials whose loss is known then, the best first."""
-    known: list[dict[int, float]] = [{} for _ in range(rungs)]
-    found = []
-    for reports, _ in turns:
-        for (trial, rung, _), loss in reports:
-            known[rung][trial] = loss
-        found.append([ranked(losses, 1) for losses in known])
-    return found
-
-
-def _apart(case: Case, seen: Observation) -> tuple[int, Turn, Turn] | None:
-    """The first turn that is not as it should be: its number, what was decided, and what should."""
-    turns, wants = seen.values[0], case.facts["want"]
-    for at, (got, want) in enumerate(zip(turns, wants, strict=False)):
-        if got[1] != want[1] or [job for job, _ in got[0]] != [job for job, _ in want[0]]:
-            return at, got, want
-    if len(turns) != len(wants):
-        at = min(len(turns), len(wants)) - 1
-        return at, turns[at], wants[at]
+def _apart(case: Case, seen: Observation) -> tuple[int, int, Turn, Turn] | None:
+    """The first decision that is not as it should be: the number of its turn, its place in that,
+    the turn, and what that should be."""
+    turns: Iterator[Any] = zip_longest(seen.values[0], case.facts["want"], fillvalue=[[], []])
+    for at, (got, want) in enumerate(turns):
+        for place, (one, other) in enumerate(zip_longest(got[1], want[1], fillvalue=())):
+            if one != other:
+                return at, place, got, want
     return None
 
 
 def _decided(told: Sequence[Any]) -> str:
     """What the free workers were told, in words."""
-    return " and ".join(_job(each) for each in told) or "nothing"
-
-
-def _job(job: Any) -> str:
-    if job is None:
-        return "None"
-    if type(job) is not tuple or len(job) != 3:
-        return describe(job)
-    trial, rung, resource = (describe(each) for each in job)
-    return f"Job({trial}, {rung}, {resource})"
+    words = [
+        f"Job({', '.join(map(describe, job))})"
+        if type(job) is tuple and len(job) == 3
+        else describe(job)
+        for job in told
+    ]
+    return " and ".join(words) or "nothing"
 
 
 def _reported(turn: Turn) -> str:
@@ -97,62 +149,46 @@ def _reported(turn: Turn) -> str:
     return f"after {listing(told)}" if told else "at the start"
 
 
-def _reasons(case: Case, at: int, got: Turn, want: Turn) -> Iterator[str]:
-    """Why the first wrong decision of turn `at` is wrong, the plainest reason first."""
-    pairs = zip(got[1], want[1], strict=False)
-    place = next((i for i, (one, two) in enumerate(pairs) if one != two), None)
-    if place is None:
-        return
-    job, asked = got[1][place], want[1][place]
-    trials, least, _, factor = case.args[0][:4]
-    decided = [each for turn in case.facts["want"][:at] for each in turn[1]]
-    before = [each for each in [*decided, *want[1][:place]] if each is not None]
+def _reasons(case: Case, at: int, job: Any, place: int) -> Iterator[str]:
+    """Why `job` is the wrong decision at a place of turn `at`. The first reason is the plainest,
+    and those behind it may be none."""
+    wants, (trials, least, _, factor) = case.facts["want"], case.args[0][:4]
+    asked = wants[at][1][place]
+    decided = [each for turn in wants[:at] for each in turn[1]] + wants[at][1][:place]
+    before = [each for each in decided if each is not None]
     ranks: list[list[int]] = case.facts["ranks"][at]  # who is known on each rung, the best first
     if job is not None:
-        yield from _no_job(job, len(ranks), least, factor)
-    if job is not None and job[1] > 0:
-        yield from _promoted(job, asked, before, ranks[job[1] - 1], factor)
-        return
-    begun = sum(each[1] == 0 for each in before)
-    if asked is None:
-        yield f"all {trials} trials have begun"
-    elif asked[1] > 0:
-        trial, rung = asked[0], asked[1] - 1
-        n = len(ranks[rung])
-        yield (
-            f"trial {trial} is number {ranks[rung].index(trial) + 1} of the {n} known on rung "
-            f"{rung}, so it is among the ⌊{n}/{factor}⌋ = {n // factor} best, and it has not left "
-            "this rung yet"
-        )
-    elif job is None:
-        yield f"nobody can go on, and only {begun} of {trials} trials have begun"
-    yield f"{begun} trials have begun, so the next new one is trial {begun}"
-
-
-def _no_job(job: Any, rungs: int, least: int, factor: int) -> Iterator[str]:
-    """What is wrong with a job by itself: its rung, or its steps."""
-    if type(job) is not tuple or [type(each) for each in job] != [int] * 3:
-        yield "`next` gives a `Job` of three whole numbers, or None"
-    if not 0 <= job[1] < rungs:
-        yield f"the rungs are 0 to {rungs - 1}"
-    steps = least * factor ** job[1]
-    if job[2] != steps:
-        yield f"on rung {job[1]} trials are trained up to {steps} steps, `self.resources[{job[1]}]`"
-
-
-def _promoted(
-    job: Any, asked: Any, before: Sequence[Any], ranks: Sequence[int], factor: int
-) -> Iterator[str]:
-    """A trial goes on that should not, or not now."""
+        if type(job) is not tuple or [type(each) for each in job] != [int] * 3:
+            yield "`next` gives a `Job` of three whole numbers, or None"
+        rung, steps = job[1], least * factor ** job[1]
+        if not 0 <= rung < len(ranks):
+            yield f"the rungs are 0 to {len(ranks) - 1}"
+        if job[2] != steps:
+            yield f"on rung {rung} trials are trained up to {steps} steps, `self.resources[{rung}]`"
+    if job is None or job[1] == 0:
+        begun = sum(each[1] == 0 for each in before)
+        if asked is None:
+            yield f"all {trials} trials have begun"
+        elif asked[1] > 0:
+            trial, rung = asked[0], asked[1] - 1
+            n = len(ranks[rung])
+            yield (
+                f"trial {trial} is number {ranks[rung].index(trial) + 1} of the {n} known on rung "
+                f"{rung}, so it is among the ⌊{n}/{factor}⌋ = {n // factor} best, and it has not "
+                "left this rung yet"
+            )
+        elif job is None:
+            yield f"nobody can go on, and only {begun} of {trials} trials have begun"
+        yield f"{begun} trials have begun, so the next new one is trial {begun}"
     trial, rung = job[0], job[1] - 1
     if any(each[:2] == job[:2] for each in before):
         yield f"trial {trial} left rung {rung} before"
-    if trial not in ranks:
+    if trial not in ranks[rung]:
         yield f"no loss of trial {trial} is known on rung {rung}"
-    n, place = len(ranks), ranks.index(trial) + 1
-    if place > n // factor:
+    n, rank = len(ranks[rung]), ranks[rung].index(trial) + 1
+    if rank > n // factor:
         yield (
-            f"trial {trial} is number {place} of the {n} known on rung {rung}, and only the "
+            f"trial {trial} is number {rank} of the {n} known on rung {rung}, and only the "
             f"⌊{n}/{factor}⌋ = {n // factor} best go on"
         )
     if asked is not None and asked[1] > job[1]:
@@ -166,47 +202,37 @@ def claim(case: Case, seen: Observation) -> str | None:
     found = _apart(case, seen)
     if found is None:
         return None
-    at, got, want = found
-    reason = next(_reasons(case, at, got, want), "")
+    at, place, got, want = found
+    reason = next(_reasons(case, at, got[1][place], place), "")
     return (
         f"{_reported(want)} you decide {_decided(got[1])}; it should be {_decided(want[1])}"
         f"{f': {reason}' if reason else ''}."
     )
 
 
-def _beyond_the_top(case: Case, seen: Observation) -> str | None:
-    if seen.kind != "IndexError":
+def _no_such_trial(case: Case, seen: Observation) -> str | None:
+    """A trial too many, with which the list ends, as there is no loss of it."""
+    trials, job = case.args[0][0], seen.values[0][-1][1][-1]
+    if job is None or job[0] < trials:
         return None
     return (
-        f"`{seen.text}`: from the last rung nobody goes on, so look at the rungs below it alone, "
-        "`range(len(self.resources) - 1)`."
+        f"trial {job[0]} begins: they are numbered from 0, and no more than {trials} begin. Then "
+        "`next` gives None."
     )
-
-
-def _no_such_trial(case: Case, seen: Observation) -> Iterator[str]:
-    trials = case.args[0][0]
-    for job in (job for _, told in seen.values[0] for job in told):
-        if type(job) is tuple and len(job) == 3 and type(job[0]) is int and job[0] >= trials:
-            yield (
-                f"trial {job[0]} begins: they are numbered from 0, and no more than {trials} "
-                "begin. Then `next` gives None."
-            )
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: the first wrong decision."""
-    found = _apart(case, seen)
-    _, got, want = found if found else (0, seen.values[0][0], case.facts["want"][0])
-    first = next((a for a, b in zip(got[1], want[1], strict=False) if a != b), None)
-    job = first if type(first) is tuple and len(first) == 3 else (0, 0, 0)
-    trials, least, most, factor = case.args[0][:4]
-    return {
-        "when": _reported(want),
-        "got": _decided(got[1]),
-        "want": _decided(want[1]),
-        **{"trial": job[0], "rung": job[1], "below": job[1] - 1, "factor": factor},
-        **{"trials": trials, "last": trials - 1, "least": least, "most": most},
-    }
+    found = _apart(case, seen) if seen.values else None
+    if found is None:
+        return {}
+    _, place, got, want = found
+    job = got[1][place] or (0, 0, 0)
+    trials, _, _, factor = case.args[0][:4]
+    when = _reported(want)
+    decided = f"{when} you decide {_decided(got[1])} instead of {_decided(want[1])}"
+    many = {"factor": factor, "trials": trials, "last": trials - 1}
+    return {"when": when, "decided": decided, "trial": job[0], "below": job[1] - 1, **many}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -257,12 +283,11 @@ waits for the rung
     | return ranked(self.losses[rung], self.factor) => known = self.losses[rung];
         whole = len(known) == self.trials // self.factor**rung;
         return ranked(known, self.factor) if whole else []
-    {when} you decide {got} instead of {want}: you promote only when the whole rung is known.
-    Promote by what is known now.
+    {decided}: you promote only when the whole rung is known. Promote by what is known now.
 the bottom rung first
     | reversed(range(len(self.resources) - 1)) => range(len(self.resources) - 1)
-    {when} you decide {got} instead of {want}: you look at the lowest rung first. From the top down,
-    trials that are nearly through go on first.
+    {decided}: you look at the lowest rung first. From the top down, trials that are nearly through
+    go on first.
 promotes twice
     | self.promoted[rung].add(trial) => pass
     {when} you promote trial {trial} from rung {below}, and it was promoted from there already. Note
@@ -271,60 +296,52 @@ takes the promoted ones out first
     | return ranked(self.losses[rung], self.factor) => known = self.losses[rung];
         left = [trial for trial in ranked(known, 1) if trial not in self.promoted[rung]];
         return left[: len(known) // self.factor]
-    {when} you decide {got} instead of {want}: you take the ⌊n/{factor}⌋ best of those that were not
-    promoted, so that each promotion makes room for a worse trial. Find the best of all that are
-    known first, and then who of them is left.
+    {decided}: you take the ⌊n/{factor}⌋ best of those that were not promoted, so that each
+    promotion makes room for a worse trial. Find the best of all that are known first, and then who
+    of them is left.
 the best one alone
     | self.best(rung) => self.best(rung)[:1]
-    {when} you decide {got} instead of {want}: you look at the best trial of the rung alone. Where
-    that was promoted already, the next ones among the best 1/{factor} may still be waiting.
+    {decided}: you look at the best trial of the rung alone. Where that was promoted already, the
+    next ones among the best 1/{factor} may still be waiting.
 the worst of the best
     | self.best(rung) => self.best(rung)[::-1]
-    {when} you decide {got} instead of {want}: of those that may go on you take the worst first. The
-    best one goes first.
+    {decided}: of those that may go on you take the worst first. The best one goes first.
 new trials first
     | self.promotion() or self.beginning() => self.beginning() or self.promotion()
-    {when} you decide {got} instead of {want}: you begin new trials as long as there are any. A
-    promotion goes first; a new trial begins where nobody can be promoted.
-never begins another
-    | or self.beginning() => or (None if self.losses[0] else self.beginning())
-    {when} you decide {got} instead of {want}: where nobody can be promoted, a new trial begins, as
-    long as there is one.
+    {decided}: you begin new trials as long as there are any. A promotion goes first; a new trial
+    begins where nobody can be promoted.
 one at least
     | ranked(self.losses[rung], self.factor)
         => ranked(self.losses[rung], 1)[: max(1, len(self.losses[rung]) // self.factor)]
-    {when} you decide {got} instead of {want}: you promote the best of a rung though ⌊n/{factor}⌋ of
-    what is known there is 0.
+    {decided}: you promote the best of a rung though ⌊n/{factor}⌋ of what is known there is 0.
 of all trials
     | ranked(self.losses[rung], self.factor)
         => ranked(self.losses[rung], 1)[: self.trials // self.factor ** (rung + 1)]
-    {when} you decide {got} instead of {want}: you count 1/{factor} of all {trials} trials. Only
-    those count whose loss on this rung is known.
+    {decided}: you count 1/{factor} of all {trials} trials. Only those count whose loss on this rung
+    is known.
 one rung short
     | len(self.resources) - 1 => len(self.resources) - 2
-    {when} you decide {got} instead of {want}: trials go on from every rung but the last one, to the
-    last one too.
+    {decided}: trials go on from every rung but the last one, to the last one too.
 beyond the top
     | len(self.resources) - 1 => len(self.resources)
-    ? from the last rung nobody goes on
+    `list index out of range`: from the last rung nobody goes on, so look at the rungs below it
+    alone, `range(len(self.resources) - 1)`.
 the old rung's steps
     | self.resources[rung + 1] => self.resources[rung]
-    {when} you decide {got} instead of {want}: a job says up to how many steps the trial is trained
-    on its new rung, `self.resources[rung + 1]`.
+    {decided}: a job says up to how many steps the trial is trained on its new rung,
+    `self.resources[rung + 1]`.
 the old rung
     | trial, rung + 1 => trial, rung
-    {when} you decide {got} instead of {want}: who goes on is trained on the next rung, `rung + 1`.
+    {decided}: who goes on is trained on the next rung, `rung + 1`.
 one trial too many
     | == self.trials => == self.trials + 1
     ? no more than
 begins the same again
     | self.begun += 1 => self.begun = 1
-    {when} you decide {got} instead of {want}: `self.begun` counts the trials that have begun. Raise
-    it with each.
+    {decided}: `self.begun` counts the trials that have begun. Raise it with each.
 counts trials from 1
     | self.begun - 1 => self.begun
-    {when} you decide {got} instead of {want}: trials are numbered from 0, so that the last one of
-    {trials} is {last}.
+    {decided}: trials are numbered from 0, so that the last one of {trials} is {last}.
 """
 
 EXERCISE = Exercise(
@@ -345,10 +362,7 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     wrong=wrong_answers("16.3", WRONG, Plain),
-    mistakes=(
-        Mistake("beyond the top", _beyond_the_top, unfinished=True),
-        Mistake("one trial too many", _no_such_trial),
-    ),
+    mistakes=(Mistake("one trial too many", _no_such_trial),),
     ranked=False,
     builds_on=("16.2",),
 )

@@ -2,30 +2,112 @@
 
 The claim: asked again, in another order, or from a space that names its ranges in another order, a
 trial gets the same; trials differ, also those of neighbouring seeds; each range is filled evenly,
-on its own; the global random states stay as they were.
+on its own; the global random states stay as they were. The file is long because all of that is
+asked of one answer, each with words of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import builtins
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import log, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from helpers.algorithms.search.ranges import Choice, LogUniform, Uniform
 from helpers.algorithms.search.space import draw as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number, short
-from helpers.exercises.drives.search import draws, far
+from helpers.exercises.drives.calling import Function, failed, made, there, wrong_signature
+from helpers.exercises.drives.values import plain
+from helpers.exercises.random_states import seed_there, states_there
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 
-Row = list[tuple[str, Any]]
-_MANY = 50  # trials from which on shares are looked at
+PARTS = ("first", "other", "again", "turned", "salted", "far")
+Row = dict[str, Any]  # a trial's values by names
 _UNEVEN = 2.8  # of Kolmogorov and Smirnov: an even one exceeds it once in three million times
 _TOGETHER = 5.5  # of √n · correlation
 _SKEWED = 30.0  # of χ²: even options exceed it once in a million times, or less often
+_HASH = builtins.hash
+
+
+def draws(fn: Function, case: Case) -> Observation:
+    """Call `fn(space, trial, seed)` again and again.
+
+    A case's arguments are (ranges, trials, seed): for each name a kind and what it is made of. The
+    global random states are others in each part. `values[0]` is a list of the PARTS, and then
+    {"random": whether the global random states were always left alone}. The parts: what the trials
+    gave in turn; trials of the next seed; some of the first once more, from the last one back; the
+    same ones from a space that names its ranges in the other order; and where `hash` gives other
+    numbers for text, as it does in every other process; and those of `far(seed)`. A trial gives
+    `[[name, value], …]` by names.
+    """
+    trouble = wrong_signature(fn, 3)
+    if trouble:
+        return trouble
+    ranges, trials, seed = case.args[0]
+    kinds = {"linear": Uniform, "log": LogUniform, "choice": Choice}
+    space = {name: made(fn, kinds[kind], *given) for name, (kind, *given) in ranges.items()}
+    turned = {name: space[name] for name in reversed(space)}
+    alone: list[bool] = []
+
+    def ask(part: int, its: Mapping[str, Any], pairs: Iterable[tuple[int, int]]) -> list[Any]:
+        seed_there(fn, part)
+        before = states_there(fn)
+        told = [plain(fn(dict(its), *pair)) for pair in pairs]
+        alone.append(states_there(fn) == before)
+        return [sorted(map(list, one.items())) if type(one) is dict else one for one in told]
+
+    in_turn = [(trial, seed) for trial in range(trials)]
+    few = in_turn[:6][::-1]
+    try:
+        found: list[Any] = [
+            ask(0, space, in_turn),
+            ask(1, space, [(trial, seed + 1) for trial in range(trials // 2)]),
+            ask(2, space, few),
+            ask(3, turned, few),
+        ]
+        there(fn, salt, True)
+        try:
+            found.append(ask(4, space, few))
+        finally:
+            there(fn, salt, False)
+        found.append(ask(5, space, far(seed)))
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[[*found, {"random": all(alone)}]])
+
+
+def far(seed: int) -> list[tuple[int, int]]:
+    """(trial, seed), far apart: of each two the first is easily taken for the second.
+
+    The first two are the same digits behind one another; then come those of a product of the
+    seed, and of a product of the trial.
+    """
+    products = (1000, 1024, 4096, 10_000, 65_536, 100_000)
+    found = [(10, seed), (0, 10 * seed + 1)]
+    for many in products:
+        found += [(many, seed), (0, seed + 1)]
+    for many in (100, *products):
+        found += [(1, seed), (0, seed + many)]
+    return found
+
+
+def salt(other: bool) -> None:
+    """Let `hash` give other numbers for what holds text, or the usual ones."""
+
+    def holds_text(value: Any) -> bool:
+        if isinstance(value, tuple | frozenset):
+            return any(map(holds_text, value))
+        return isinstance(value, str | bytes)
+
+    def salted(value: Any, /) -> int:
+        return _HASH((1, value)) if holds_text(value) else _HASH(value)
+
+    builtins.hash = salted if other else _HASH
 
 
 def cases(seed: int) -> list[Case]:
@@ -41,40 +123,34 @@ def cases(seed: int) -> list[Case]:
         "activation": ("choice", ["tanh", "relu"]),
     }
     first = int(random.integers(1, 50)) if seed else 7
-    made = []
+    listed = []
     for names, trials in ((list(ranges), 600), (["rate"], 1), (["width", "decay"], 101),
                           (["rate", "momentum", "activation"], 2)):  # fmt: skip
         name = f"With {count(len(names), 'range')}, {count(trials, 'trial')} and seed {first}"
-        made.append(Case(name, (({each: ranges[each] for each in names}, trials, first),)))
+        listed.append(Case(name, (({each: ranges[each] for each in names}, trials, first),)))
         first += 3
-    return made
+    return listed
 
 
 def row_of(case: Case, told: Any) -> Row:
-    """A trial's values by names; raises where they are not what was asked for."""
+    """A trial's values; raises TypeError where they are not what was asked for."""
+    ranges, row = case.args[0][0], {}
     if type(told) is not list or [type(each) for each in told] != [list] * len(told):
         raise TypeError(describe(told))
-    names = sorted(case.args[0][0])
-    if [each[0] for each in told] != names:
+    if [each[0] for each in told] != sorted(ranges):
         gave = ", ".join(repr(each[0]) for each in told) or "none"
         raise TypeError(f"a dictionary with the names {gave}")
-    row = []
     for name, value in told:
-        kind = case.args[0][0][name][0]
-        held = value if kind == "choice" else number(value)
-        if type(value) is np.ndarray and kind == "choice" and value.ndim == 0:
-            held = value.item()
-        if held is None or not _inside(case.args[0][0][name], held):
+        kind, *ends = ranges[name]
+        if kind == "choice":
+            row[name] = value.item() if type(value) is np.ndarray and value.ndim == 0 else value
+            inside = row[name] in ends[0]
+        else:
+            row[name], slack = number(value), 1e-9 * (ends[1] - ends[0])
+            inside = row[name] is not None and ends[0] - slack <= row[name] <= ends[1] + slack
+        if not inside:
             raise TypeError(f"{describe(value)} for `{name}`")
-        row.append((name, held))
     return row
-
-
-def _inside(its: Sequence[Any], value: Any) -> bool:
-    if its[0] == "choice":
-        return value in its[1]
-    slack = 1e-9 * (its[2] - its[1])
-    return bool(its[1] - slack <= value <= its[2] + slack)
 
 
 def _place(its: Sequence[Any], value: Any) -> float:
@@ -95,84 +171,62 @@ class Fault(NamedTuple):
 
 def faults(case: Case, seen: Observation) -> list[Fault]:
     """All of them, the plainest first."""
-    told = seen.values[0]
-    parts = (*told[:4], told[5], told[6])
-    first, again, turned, other, salted, apart = ([row_of(case, o) for o in part] for part in parts)
-    few = [first[trial] for trial in range(len(again) - 1, -1, -1)]
-    found = [*_again(again, few), *_hashed(salted, few), *_alike(first, other)][:1]
-    if not any(each.kind in ("again", "hash", "trials") for each in found):
-        found += _far(case, apart) if not found else []
-        if turned != few:
+    *told, alone = seen.values[0]
+    rows = {part: [row_of(case, one) for one in its] for part, its in zip(PARTS, told, strict=True)}
+    found = [*_mixed_up(case, rows)][:1]
+    if not found or found[0].kind in ("seeds", "far"):
+        if rows["turned"] != rows["first"][:6][::-1]:
             said = "a space that names its ranges in another order gives trial 0 other values"
             found.append(Fault("order", None, f"{said}: go through `sorted(space)`."))
-        if len(first) >= _MANY:
-            ranges = case.args[0][0]
-            rows = [dict(row) for row in first]
-            places = {
-                name: np.array([_place(its, row[name]) for row in rows])
-                for name, its in ranges.items()
-            }
-            found += _uneven(ranges, rows, places)
-            found += _together(places)
-    if not told[4]["random"]:
+        if len(rows["first"]) >= 50:
+            found += _uneven(case.args[0][0], rows["first"])
+    if not alone["random"]:
         said = "the global random state is another one after your call, for everybody who uses it"
         found.append(Fault("alone", None, f"{said}: make a generator of the call's own."))
     return found
 
 
-def _again(again: list[Row], few: list[Row]) -> Iterator[Fault]:
-    for trial, (one, was) in enumerate(zip(again, few, strict=True)):
-        for (name, value), (_, before) in zip(one, was, strict=True):
-            if value != before:
+def _mixed_up(case: Case, rows: Mapping[str, list[Row]]) -> Iterator[Fault]:
+    """Trials that get other values when they are asked for again, or the same ones as others."""
+    first, few = rows["first"], rows["first"][:6][::-1]
+    for trial, (one, was) in enumerate(zip(rows["again"], few, strict=True)):
+        for name in one:
+            if one[name] != was[name]:
                 said = f"trial {len(few) - 1 - trial} is asked for once more, after others, and "
                 said += f"its `{name}` is another: nothing but the seed and the trial's number may "
                 yield Fault("again", None, f"{said}decide it.")
-
-
-def _hashed(salted: list[Row], few: list[Row]) -> Iterator[Fault]:
-    """A seed by `hash` of a text: which trials it makes alike is another matter in each process."""
-    if salted != few:
+    if rows["salted"] != few:  # which trials a `hash` makes alike is another matter each time
         said = "`hash` of a text gives another number in every process, so another worker gets "
         said += "other values for the same trial. Seed the generator with the numbers themselves, "
         yield Fault("hash", None, f"{said}`[seed, trial]`.")
-
-
-def _alike(first: list[Row], other: list[Row]) -> Iterator[Fault]:
-    """Trials of one seed, or of two, that got the same."""
     places: dict[str, int] = {}
     for trial, row in enumerate(first):
         before = places.setdefault(repr(row), trial)
         if before != trial:
-            kinds = len({repr(each) for each in first})
+            kinds = len(set(map(repr, first)))
             said = f"trials {before} and {trial} get the very same values: there are {kinds} "
             said += f"different ones among {len(first)} trials."
             yield Fault("trials", kinds == 1, said)
-    same = [(places[repr(row)], trial) for trial, row in enumerate(other) if repr(row) in places]
-    for one, two in same:
-        said = f"trial {two} of the next seed gets what trial {one} of this one got: two searches "
-        yield Fault("seeds", [one - two, len(same) == len(other)], f"{said}would try the same.")
-
-
-def _far(case: Case, apart: list[Row]) -> Iterator[Fault]:
-    """Trials of seeds far apart that got the same."""
-    pairs = far(case.args[0][2])
-    same = [at for at in range(len(pairs)) if apart[2 * at] == apart[2 * at + 1]]
+    texts = list(map(repr, rows["other"]))
+    for trial, text in enumerate(texts):
+        if text in places:
+            said = f"trial {trial} of the next seed gets what trial {places[text]} of this one "
+            said += "got: two searches would try the same."
+            yield Fault("seeds", [places[text] - trial, places.keys() >= set(texts)], said)
+    firsts, seconds = rows["far"][::2], rows["far"][1::2]
+    same = [at for at, row in enumerate(firsts) if row == seconds[at]]
     if same:
-        (trial, seed), (other, its) = pairs[same[0]]
+        (trial, seed), (other, its) = far(case.args[0][2])[2 * same[0] :][:2]
         said = f"trial {trial} of seed {seed} gets what trial {other} of seed {its} gets: two "
         said += "searches would try the same. Give the generator `[seed, trial]`."
         yield Fault("far", same, said)
 
 
-def _uneven(
-    ranges: Mapping[str, Sequence[Any]],
-    rows: list[dict[str, Any]],
-    places: Mapping[str, np.ndarray],
-) -> Iterator[Fault]:
-    """Ranges that are not filled evenly."""
-    n = len(rows)
-    edges = np.arange(n + 1) / n
+def _uneven(ranges: Mapping[str, Sequence[Any]], rows: list[Row]) -> Iterator[Fault]:
+    """Ranges that are not filled evenly, or go together."""
+    n, places = len(rows), dict[str, np.ndarray]()
     for name, its in ranges.items():
+        places[name] = np.array([_place(its, row[name]) for row in rows])
         if its[0] == "choice":
             held = [sum(row[name] == option for row in rows) for option in its[1]]
             even = n / len(its[1])
@@ -181,25 +235,19 @@ def _uneven(
                 yield Fault("choice", None, said)
             continue
         ranked, middle = np.sort(places[name]), float(np.median(places[name]))
-        apart = max(float(np.max(edges[1:] - ranked)), float(np.max(ranked - edges[:-1])))
-        if sqrt(n) * apart > _UNEVEN:
+        apart = np.concatenate([np.arange(1, n + 1) / n - ranked, ranked - np.arange(n) / n])
+        if sqrt(n) * float(apart.max()) > _UNEVEN:
             said = f"half of the trials have `{name}` in the part above {100 * middle:.0f} % of "
             said += "its range" + (" of logarithms." if its[0] == "log" else ".")
             yield Fault(its[0], middle > 0.8, said)
-
-
-def _together(places: Mapping[str, np.ndarray]) -> Iterator[Fault]:
-    """Ranges that go together."""
     found, told = [], ""
-    varied = [name for name in places if float(np.ptp(places[name]))]
-    for one, two in combinations(varied, 2):
+    for one, two in combinations([name for name in places if float(np.ptp(places[name]))], 2):
         along = float(np.corrcoef(places[one], places[two])[0, 1])
-        if abs(along) * sqrt(len(places[one])) > _TOGETHER:
+        if abs(along) * sqrt(n) > _TOGETHER:
             found.append([one, two, along > 0])
-            other = "large" if along > 0 else "small"
             told = told or (
-                f"`{one}` and `{two}` go together: where one is large, the other is {other}. Draw "
-                "a place of its own for each name."
+                f"`{one}` and `{two}` go together: where one is large, the other is "
+                f"{'large' if along > 0 else 'small'}. Draw a place of its own for each name."
             )
     if found:
         yield Fault("together", found, told)
@@ -214,26 +262,16 @@ def claim(case: Case, seen: Observation) -> Iterator[str]:
         yield f"you gave {error}; {asked}"
 
 
-def compared(case: Case, seen: Observation) -> Any:
-    """What is amiss; which values were drawn is no matter."""
-    return [[each.kind, each.at] for each in faults(case, seen)]
-
-
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
-    told = {each.kind: each for each in faults(case, seen)}
-    apart = told["seeds"].at[0] if "seeds" in told else 0
-    one, two, _ = told["together"].at[0] if "together" in told else ("", "", True)
-    seed = case.args[0][2]
-    return {
-        **{"seed": seed, "after": seed + 1, "glued": 10 * seed + 1},
-        **{"apart": apart, "one": one, "two": two},
-    }
+    told = {each.kind: each.at for each in faults(case, seen)}
+    seed, apart = case.args[0][2], told.get("seeds", [0])[0]
+    return {"seed": seed, "after": seed + 1, "glued": 10 * seed + 1, "apart": apart}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    rates = [float(dict(row_of(cases[0], one))["rate"]) for one in seen[0].values[0][0]]
+    rates = [row_of(cases[0], one)["rate"] for one in seen[0].values[0][0]]
     low, high = cases[0].args[0][0]["rate"][1:]
     small = sum(rate < sqrt(low * high) for rate in rates)
     return (
@@ -267,10 +305,6 @@ seed times a hundred
     | [seed, trial] => 100 * seed + trial
     trial {apart} of seed {seed} is trial 0 of seed {after}: such a product ends where a search has
     more trials than that. Give the generator both, `[seed, trial]`.
-seed times a thousand
-    | [seed, trial] => 1000 * seed + trial
-    trial 1000 of seed {seed} is trial 0 of seed {after}: such a product ends where a search has
-    more trials than that. Give the generator both, `[seed, trial]`.
 the digits behind one another
     | [seed, trial] => int(f"{seed}{trial}")
     trial 10 of seed {seed} is trial 0 of seed {glued}: written behind one another they are the same
@@ -294,10 +328,6 @@ one place for all
     | random(len(space)) => random(1).repeat(len(space))
     all ranges get the same place: a large rate always comes with a large momentum, and most pairs
     are never tried. Draw a place for each name, from one generator.
-by the name's length
-    | float(p) => float(np.random.default_rng([seed, trial, len(name)]).random())
-    `{one}` and `{two}` get the same place in every trial, as their names are equally long. Draw a
-    place for each name, from one generator.
 linear in place of factors
     | space[name].at(float(p)) => (its.low + float(p) * (its.high - its.low)
         if hasattr(its := space[name], "low") else its.at(float(p)))
@@ -329,7 +359,7 @@ EXERCISE = Exercise(
     drive=draws,
     claim=claim,
     numbers=numbers,
-    compared=compared,
+    compared=lambda case, seen: [[each.kind, each.at] for each in faults(case, seen)],
     praise=praise,
     reference=reference,
     wrong=wrong_answers("16.1", WRONG, reference),

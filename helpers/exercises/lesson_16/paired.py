@@ -12,9 +12,9 @@ from typing import Any
 
 from helpers.algorithms.search.validation import paired_p_value as reference
 from helpers.exercises.common import rng
-from helpers.exercises.compare import describe, number, told_apart
-from helpers.exercises.drives.arguments import changed, returned
-from helpers.exercises.drives.search import call_kept
+from helpers.exercises.compare import describe, told_apart
+from helpers.exercises.drives.arguments import call_with_tensors, returned
+from helpers.exercises.lesson_16.chosen import given, if_changed
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -42,7 +42,7 @@ def cases(seed: int) -> list[Case]:
 
 def claim(case: Case, seen: Observation) -> str | None:
     """The number, to nine digits, and the lists as they were."""
-    got, want = _number(seen), case.facts["want"]
+    got, want = given(seen), case.facts["want"]
     if got is None:
         gave = describe(returned(seen.values[0]))
         return f"your function gave {gave}; one number from 0 to 1 was asked for."
@@ -52,29 +52,18 @@ def claim(case: Case, seen: Observation) -> str | None:
     return f"you say {one}; it should be {other}."
 
 
-def _number(seen: Observation) -> float | None:
-    """The number that was given, also by who changed the lists."""
-    return number(returned(seen.values[0]))
-
-
-def _changed(case: Case, seen: Observation) -> str | None:
-    if changed(seen.values[0]) is None:
-        return None
-    return (
-        "your function changes a list that it was given: whoever compares `first` "
-        "with another one after it finds other rows. Count without `pop` and without writing."
-    )
+_changed = if_changed(
+    "your function changes a list that it was given: whoever compares `first` with another one "
+    "after it finds other rows. Count without `pop` and without writing."
+)
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
     one, two, rows = case.facts["counts"]
-    got, want = told_apart(_number(seen) or 0.0, case.facts["want"])
-    few, apart = min(one, two), one + two
-    return {
-        **{"got": got, "want": want, "one": one, "two": two, "rows": rows},
-        **{"few": few, "apart": apart, "same": rows - apart},
-    }
+    got, want = told_apart(given(seen) or 0.0, case.facts["want"])
+    many = {"one": one, "few": min(one, two), "apart": one + two, "same": rows - one - two}
+    return {"said": f"you say {got} instead of {want}", "rows": rows, **many}
 
 
 def _no_rows(case: Case, seen: Observation) -> str | None:
@@ -89,7 +78,7 @@ def _no_rows(case: Case, seen: Observation) -> str | None:
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     one, two, rows = cases[0].facts["counts"]
-    got = float(_number(seen[0]) or 0.0)
+    got = float(given(seen[0]) or 0.0)
     return (
         f"Passed: {one} rows against {two} of {rows} come about in {100 * got:.1f} % of cases if "
         "both are equally good; 1 row against none always does."
@@ -99,68 +88,64 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 WRONG = """
 0 for no difference
     | return min => return apart and min
-    you say {got} instead of {want}: where nothing tells the two apart, the difference is as likely
-    as can be.
+    {said}: where nothing tells the two apart, the difference is as likely as can be.
 one side
     | min(1.0, 2 * tail / 2**apart) => tail / 2**apart
-    you say {got} instead of {want}: that is one side. The other one could have come out as far
-    ahead, so it counts twice.
+    {said}: that is one side. The other one could have come out as far ahead, so it counts twice.
 over 1
     | min(1.0, 2 * tail / 2**apart) => 2 * tail / 2**apart
-    you say {got} instead of {want}: a probability is 1 at most. With as many rows on either side
-    both tails hold the middle, which is then counted twice.
+    {said}: a probability is 1 at most. With as many rows on either side both tails hold the middle,
+    which is then counted twice.
 all rows
     | apart = only_first + only_second => apart = len(first)
-    you say {got} instead of {want}: you count all {rows} rows. On {same} of them both are right or
-    both are wrong, which says nothing of who is better: m is {apart}.
+    {said}: you count all {rows} rows. On {same} of them both are right or both are wrong, which
+    says nothing of who is better: m is {apart}.
 a normal distribution
     | min(1.0, 2 * tail / 2**apart)
         => math.erfc(abs(only_first - only_second) / math.sqrt(2 * apart or 1))
-    you say {got} instead of {want}: that is the tail of a normal distribution, which {apart} rows
-    do not follow well. Count the ways with `math.comb`.
+    {said}: that is the tail of a normal distribution, which {apart} rows do not follow well. Count
+    the ways with `math.comb`.
 a normal distribution, corrected
     | min(1.0, 2 * tail / 2**apart)
         => math.erfc(max(abs(only_first - only_second) - 1, 0) / math.sqrt(2 * apart or 1))
-    you say {got} instead of {want}: that is a normal distribution’s tail with its correction of one
-    row. Count the ways with `math.comb`, which is exact.
+    {said}: that is a normal distribution’s tail with its correction of one row. Count the ways with
+    `math.comb`, which is exact.
 not so many themselves
     | only_second) + 1) => only_second))
-    you say {got} instead of {want}: you count fewer than {few} rows alone. It is {few} or fewer:
-    `range(few + 1)`.
+    {said}: you count fewer than {few} rows alone. It is {few} or fewer: `range(few + 1)`.
 just so many
     | 2 * tail => 2 * math.comb(apart, only_first)
-    you say {got} instead of {want}: that is twice the chance of just {few} rows. As far apart or
-    farther counts: {few} or fewer.
+    {said}: that is twice the chance of just {few} rows. As far apart or farther counts: {few} or
+    fewer.
 numpy's whole numbers
     | return min(1.0, 2 * tail / 2**apart) => with np.errstate(all="ignore"):
         return min(1.0, float(2 * tail / np.int64(2) ** apart))
-    you say {got} instead of {want}: m is one of numpy’s whole numbers, and 2 to the power of
-    {apart} is beyond its 64 bits, where it becomes 0. Make m a Python int: `m = int(m)`.
+    {said}: m is one of numpy’s whole numbers, and 2 to the power of {apart} is beyond its 64 bits,
+    where it becomes 0. Make m a Python int: `m = int(m)`.
 the first one's rows
     | min(only_first, only_second) + 1 => only_first + 1
-    you say {got} instead of {want}: you count the ways that give the first one {one} rows or fewer.
-    The tail is that of the worse of the two, {few} or fewer, whichever it is.
+    {said}: you count the ways that give the first one {one} rows or fewer. The tail is that of the
+    worse of the two, {few} or fewer, whichever it is.
 uses up the rows
     | return min => first.clear(); second.clear(); return min
     ? changes a list
 from the other end
     | min(only_first => max(only_first
-    you say {got} instead of {want}: what comes out as 1 or more was cut to it. A sum up to the
-    better one’s rows is nearly everything, and one that is not divided by 2 to the power of {apart}
-    is far beyond 1. The tail ends at the worse one’s, {few}, and is a share.
+    {said}: what comes out as 1 or more was cut to it. A sum up to the better one’s rows is nearly
+    everything, and one that is not divided by 2 to the power of {apart} is far beyond 1. The tail
+    ends at the worse one’s, {few}, and is a share.
 unpaired
     | return min(1.0, 2 * tail / 2**apart)
         => n, one, two = len(first), sum(first), sum(second); share = (one + two) / (2 * n);
         return math.erfc(abs(one - two) / n / math.sqrt(max(share * (1 - share), 1e-12) * 4 / n))
-    you say {got} instead of {want}: you compare two shares as if each had rows of its own. Both
-    were asked the same rows: what counts are the {apart} on which just one is right.
+    {said}: you compare two shares as if each had rows of its own. Both were asked the same rows:
+    what counts are the {apart} on which just one is right.
 the rest to 1
     | return min => return 1 - min
-    you say {got} instead of {want}: that is 1 minus it. Few ways, a small number.
+    {said}: that is 1 minus it. Few ways, a small number.
 a difference of shares
     | min(1.0, 2 * tail / 2**apart) => abs(only_first - only_second) / len(first)
-    you say {got} instead of {want}: that is by how much their shares of right rows differ, and not
-    how likely that is.
+    {said}: that is by how much their shares of right rows differ, and not how likely that is.
 divides by none
     | tail = => share = min(only_first, only_second) / apart; tail =
     ? nothing tells the two apart, so
@@ -178,14 +163,14 @@ EXERCISE = Exercise(
         "or fewer, 1 at most; m are the rows on which just one of the two is right."
     ),
     cases=cases,
-    drive=call_kept,
+    drive=call_with_tensors,
     claim=claim,
     mistakes=(
         Mistake("divides by no rows", _no_rows, unfinished=True),
         Mistake("changes a list", _changed),
     ),
     numbers=numbers,
-    compared=lambda case, seen: _number(seen),
+    compared=lambda case, seen: given(seen),
     praise=praise,
     reference=reference,
     wrong=wrong_answers("16.6", WRONG, reference),

@@ -13,8 +13,10 @@ from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array
-from helpers.exercises.drives.arguments import CHANGED
-from helpers.exercises.drives.search import call_rung
+from helpers.exercises.drives.arguments import CHANGED, returned
+from helpers.exercises.drives.calling import Function, failed, made, there, wrong_signature
+from helpers.exercises.drives.values import plain
+from helpers.exercises.lesson_16.chosen import if_changed
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -31,12 +33,6 @@ def reference(losses: Losses, factor: int) -> list[int]:
     return sorted(losses, key=place)[: len(losses) // factor]
 
 
-_SIZES = (
-    *((15, 3), (11, 3), (6, 2), (5, 2), (4, 2), (3, 3), (2, 3), (1, 2), (0, 4)),
-    *((40, 2), (7, 2)),
-)
-
-
 def cases(seed: int) -> list[Case]:
     """Seed 0: 15 trials, of which 7 are no number and some equal; then 11, 6, 5, 4, 3, 2, 1 and
     none; 40 of which a third each are as good as one another; 7 that nearly are.
@@ -45,8 +41,9 @@ def cases(seed: int) -> list[Case]:
     and the numbers' own ⌊n/η⌋.
     """
     random = rng(seed, "16.2")
-    made = []
-    for n, factor in _SIZES:
+    listed = []
+    sizes = [(15, 3), (11, 3), (6, 2), (5, 2), (4, 2), (3, 3), (2, 3), (1, 2), (0, 4)]
+    for n, factor in (*sizes, (40, 2), (7, 2)):
         n += 9 * int(random.integers(1, 4)) if seed and n in (11, 15) else 0
         trials = random.permutation(n + 3)[:n].tolist()
         low = round(float(random.uniform(0.1, 0.4)), 2)
@@ -73,8 +70,10 @@ def cases(seed: int) -> list[Case]:
             for trial in ranked[1:]:
                 losses[trial] = float("nan")
             losses = dict(sorted(losses.items(), reverse=True))
-        made.append(_case(losses, factor))
-    return made
+        name = f"With {count(n, 'trial')} and η = {factor}"
+        facts = {"want": reference(losses, factor)}
+        listed.append(Case(name, ((losses, factor),), facts=facts))
+    return listed
 
 
 def _tied(losses: dict[int, float], factor: int) -> dict[int, float]:
@@ -90,15 +89,28 @@ def _tied(losses: dict[int, float], factor: int) -> dict[int, float]:
     return {each: losses[each] for each in [*order[:1], late, *order[1:], early]}
 
 
-def _case(losses: dict[int, float], factor: int) -> Case:
-    name = f"With {count(len(losses), 'trial')} and η = {factor}"
-    return Case(name, ((losses, factor),), facts={"want": reference(losses, factor)})
+def call_rung(fn: Function, case: Case) -> Observation:
+    """As `call_with_tensors`; the dictionary is looked at in another process too."""
+    trouble = wrong_signature(fn, 2)
+    if trouble:
+        return trouble
+    losses, factor = case.args[0]
+    try:
+        held = made(fn, dict, list(losses.items()))
+        value = plain(fn(held, factor))
+        alike = there(fn, items_of, held) == items_of(losses)
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[value if alike else {CHANGED: 0, "returned": value}])
+
+
+def items_of(losses: Mapping[int, float]) -> list[list[str]]:
+    """Keys and values as texts, of which NaN is one like any other."""
+    return sorted([repr(key), repr(value)] for key, value in losses.items())
 
 
 def _trials(got: Any) -> list[int] | None:
     """Trial numbers, whatever holds them in order."""
-    if type(got) is dict and CHANGED in got:
-        got = got["returned"]
     items = got.tolist() if is_array(got) and got.ndim == 1 else got
     if type(items) not in (list, tuple):
         return None
@@ -108,37 +120,32 @@ def _trials(got: Any) -> list[int] | None:
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """These trials in this order, and the dictionary as it was."""
-    got, want = _trials(seen.values[0]), case.facts["want"]
+    gave, want = returned(seen.values[0]), case.facts["want"]
+    got = _trials(gave)
     if got is None:
-        said = describe(seen.values[0])
-        yield f"your function gave {said}; a list of trial numbers was asked for."
+        yield f"your function gave {describe(gave)}; a list of trial numbers was asked for."
     elif got != want:
-        yield f"you promote {_said(got)}; it should be {_said(want)}."
+        one, other = (
+            f"trials {trials}" if len(trials) <= 12 else f"{len(trials)} trials"
+            for trials in (got, want)
+        )
+        yield f"you promote {one}; it should be {other}."
     yield _changed(case, seen)
 
 
-def _said(trials: Sequence[int]) -> str:
-    return f"trials {list(trials)}" if len(trials) <= 12 else f"{len(trials)} trials"
-
-
-def _changed(case: Case, seen: Observation) -> str | None:
-    if type(seen.values[0]) is not dict or CHANGED not in seen.values[0]:
-        return None
-    return (
-        "your function changes `losses`, the dictionary that it was given: what is "
-        "known of the rung would be lost. Sort its keys into a list of your own."
-    )
+_changed = if_changed(
+    "your function changes `losses`, the dictionary that it was given: what is known of the rung "
+    "would be lost. Sort its keys into a list of your own."
+)
 
 
 def _ties(case: Case, seen: Observation) -> str | None:
     """Equal losses in another order than that of their numbers."""
     losses, want = case.args[0][0], case.facts["want"]
-    got = _trials(seen.values[0])
-    if got is None or len(got) != len(want) or got == want:
+    pairs = list(zip(_trials(returned(seen.values[0])) or [], want, strict=True))
+    if any(losses.get(a) != losses[b] for a, b in pairs) or all(a == b for a, b in pairs):
         return None
-    if any(losses.get(a) != losses[b] for a, b in zip(got, want, strict=True)):
-        return None
-    one, other = next((a, b) for a, b in zip(got, want, strict=True) if a != b)
+    one, other = next((a, b) for a, b in pairs if a != b)
     return (
         f"you take trial {one} before trial {other}, and their losses are equal: the "
         'smaller number is the better. `argsort` keeps the order of equals with `kind="stable"` '
@@ -146,23 +153,16 @@ def _ties(case: Case, seen: Observation) -> str | None:
     )
 
 
-def compared(case: Case, seen: Observation) -> Any:
-    """The trials, whatever holds them; what are none, as they are."""
-    found = _trials(seen.values[0])
-    return seen.values[0] if found is None else found
-
-
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
     losses, factor = case.args[0]
-    got, want = _trials(seen.values[0]) or [], case.facts["want"]
+    got, want = _trials(returned(seen.values[0])) or [], case.facts["want"]
     nans = sorted(trial for trial in losses if math.isnan(losses[trial]))
-    odd = next((trial for trial in got if trial not in want), None)
-    return {
-        **{"n": len(losses), "factor": factor, "k": len(want), "got": len(got)},
-        **{"want": want, "gave": got, "odd": odd, "valid": len(losses) - len(nans)},
-        **{"nans": len(nans), "nan": nans[0] if nans else None},
-    }
+    many = {"n": len(losses), "k": len(want), "got": len(got), "nans": len(nans)}
+    many |= {"factor": factor, "valid": len(losses) - len(nans)}
+    instead = f"you promote {got} instead of {want}"
+    nan = nans[0] if nans else None
+    return {**many, "promoted": instead, "want": want, "gave": got, "nan": nan}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -177,8 +177,8 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 WRONG = """
 NaN is sorted
     | return (none, 0.0 if none else losses[trial], trial) => return losses[trial]
-    you promote {gave} instead of {want}: NaN is neither smaller nor larger than any number, so that
-    `sorted` leaves the trials where they happen to stand. Sort by `(math.isnan(loss), …)` first.
+    {promoted}: NaN is neither smaller nor larger than any number, so that `sorted` leaves the
+    trials where they happen to stand. Sort by `(math.isnan(loss), …)` first.
 the largest losses
     | else losses[trial] => else -losses[trial]
     you promote the trials with the largest losses, {gave}.
@@ -188,7 +188,7 @@ NaN is best
     of all.
 NaN is infinity
     | (none, 0.0 if => (math.inf if
-    you promote {gave} instead of {want}: you take NaN for infinity. It is worse than that, too.
+    {promoted}: you take NaN for infinity. It is worse than that, too.
 counts numbers alone
     | return sorted => losses = {t: losses[t] for t in losses if not math.isnan(losses[t])};
         return sorted
@@ -214,30 +214,29 @@ drops one part
     {got} of {n} go on: you leave out 1/{factor} of them. Only 1/{factor} goes on.
 NaN inside the tuple
     | 0.0 if none else losses[trial] => losses[trial]
-    you promote {gave} instead of {want}: NaN is still compared inside the tuple, where two of them
-    are neither equal nor one the smaller, so that their numbers are never looked at. Put a number
-    in its place, `0.0 if bad else losses[trial]`.
+    {promoted}: NaN is still compared inside the tuple, where two of them are neither equal nor one
+    the smaller, so that their numbers are never looked at. Put a number in its place, `0.0 if bad
+    else losses[trial]`.
 as text
     | (none, 0.0 if none else losses[trial], => (str(losses[trial]),
-    you promote {gave} instead of {want}: the losses are compared as text, where 12.0 comes before
-    9.0 and 1e-05 behind both 0.0002 and 12.0. Compare numbers.
+    {promoted}: the losses are compared as text, where 12.0 comes before 9.0 and 1e-05 behind both
+    0.0002 and 12.0. Compare numbers.
 rounded to three digits
     | else losses[trial] => else round(losses[trial], 3)
-    you promote {gave} instead of {want}: two losses that differ in a late digit count as equal.
-    Compare them as they are, unrounded.
+    {promoted}: two losses that differ in a late digit count as equal. Compare them as they are,
+    unrounded.
 in single precision
     | else losses[trial] => else struct.unpack("f", struct.pack("f", losses[trial]))
     | none = => import struct; none =
-    you promote {gave} instead of {want}: two losses that differ in a late digit count as equal.
-    Compare them as they are, unrounded.
+    {promoted}: two losses that differ in a late digit count as equal. Compare them as they are,
+    unrounded.
 ties by who was told first
     | , trial) => )
-    you promote {gave} instead of {want}: of two equal losses you take that which was told first, so
-    that the order in which workers end decides. The earlier trial is the better.
+    {promoted}: of two equal losses you take that which was told first, so that the order in which
+    workers end decides. The earlier trial is the better.
 ties by the later trial
     | , trial) => , -trial)
-    you promote {gave} instead of {want}: of two equal losses the trial with the smaller number is
-    the better.
+    {promoted}: of two equal losses the trial with the smaller number is the better.
 by their numbers
     | sorted(losses, key=place)[: len(losses) // factor]
         => sorted(sorted(losses, key=place)[: len(losses) // factor])
@@ -280,7 +279,7 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(Mistake("changes the losses", _changed), Mistake("equals in some order", _ties)),
     numbers=numbers,
-    compared=compared,
+    compared=lambda case, seen: _trials(returned(seen.values[0])) or returned(seen.values[0]),
     praise=praise,
     reference=reference,
     wrong=wrong_answers("16.2", WRONG, reference),

@@ -25,9 +25,7 @@ def without_functions(module: Module, wrong: ast.expr) -> str:
     kept = [entry for entry in held if not entry.marked["?"]]
     looks = {look for one in kept for look, _ in one.marked["!"]}
     functions = [ast.unparse(one) for one in named if getattr(one, "id", "") in looks]
-    texts = [
-        f"{word.arg}={ast.unparse(word.value)}" for word in wrong.keywords if word.arg in looks
-    ]
+    texts = [ast.unparse(word) for word in wrong.keywords if word.arg in (None, *looks)]
     text = "\n".join(line for one in kept for line in _lines(one))
     arguments = [
         ast.unparse(number),
