@@ -8,14 +8,15 @@ batch script; the variables stay as they are. What makes this file large are 34 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from helpers.algorithms.launching.environment import rank_in as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, is_array, listing, number
-from helpers.exercises.drives.arguments import changed, returned
-from helpers.exercises.drives.launching import in_environment
+from helpers.exercises.drives.arguments import CHANGED, changed, returned
+from helpers.exercises.drives.calling import Function, failed, made, there, wrong_signature
+from helpers.exercises.drives.values import plain
 from helpers.exercises.lesson_17.launchers import (
     NAMES,
     batch,
@@ -193,6 +194,33 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed: rank {rank} of {size}, number {local} on its node, whether torchrun, horovodrun, "
         "srun or ibrun started it, or one of them inside another; and the batch script is no rank."
     )
+
+
+def in_environment(fn: Function, case: Case) -> Observation:
+    """Call `fn(environ)` once: `values[0]` is what it gives.
+
+    Where it changed variables, it is {"changed": 0, "names": theirs, "returned": what it gives}.
+    """
+    trouble = wrong_signature(fn, 1)
+    if trouble:
+        return trouble
+    environ = case.args[0][0]
+    try:
+        held = made(fn, dict, list(environ.items()))
+        value = plain(fn(held))
+        after = there(fn, variables_of, held)
+    except Exception as error:
+        return failed(error, fn)
+    before = variables_of(environ)
+    if after == before:
+        return Observation(values=[value])
+    names = sorted({one[0] for one in [*before, *after] if (one in before) != (one in after)})
+    return Observation(values=[{CHANGED: 0, "names": names, "returned": value}])
+
+
+def variables_of(environ: Mapping[str, str]) -> list[list[str]]:
+    """Names and values as texts, in the order of the names."""
+    return sorted([str(name), str(value)] for name, value in environ.items())
 
 
 def by_names(environ: Environ) -> Any:

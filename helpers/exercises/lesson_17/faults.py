@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from helpers.exercises.compare import count, listing
-from helpers.exercises.drives.crashes import ticks, writing
+from helpers.exercises.lesson_17.crashes import ticks, writing
 from helpers.exercises.spec import Case
 
 Files = dict[str, str]

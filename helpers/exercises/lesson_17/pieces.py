@@ -14,7 +14,9 @@ from typing import Any
 from helpers.algorithms.checkpoints.resharding import pieces as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array, number
-from helpers.exercises.drives.pieces import on_each_rank
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.ranks import Apart
+from helpers.exercises.drives.values import plain
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -145,6 +147,14 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"elements that {parts} ranks have saved, rank 1 of {size} reads "
         f"{listed(cases[0].facts['want'][1])}."
     )
+
+
+def _on_each_rank(fn: Function, rank: int, length: int, parts: int, size: int) -> list[Any]:
+    """`fn(length, parts, rank, size)`."""
+    return [plain(fn(length, parts, rank, size))]
+
+
+on_each_rank = Apart(_on_each_rank, arguments=4)  # `values[0][0][rank]` is what it gave
 
 
 def bounds(length: int, rank: int, size: int) -> tuple[int, int]:

@@ -17,7 +17,7 @@ import numpy as np
 from helpers.algorithms.checkpoints.folder import write_safely as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count
-from helpers.exercises.drives.crashes import READING, crashed, writing
+from helpers.exercises.lesson_17.crashes import READING, crashed, writing
 from helpers.exercises.lesson_17.faults import ended, faults, used
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers

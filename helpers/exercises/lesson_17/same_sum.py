@@ -22,9 +22,8 @@ from helpers.algorithms.messages.collectives import all_reduce_ring
 from helpers.exercises.common import rng, self_hint
 from helpers.exercises.compare import count, describe, is_array, listing, told_apart, worlds
 from helpers.exercises.drives.arguments import CHANGED, returned
-from helpers.exercises.drives.launching import in_parts
 from helpers.exercises.drives.requests import not_waited
-from helpers.exercises.lesson_17.gradients import PLAIN, fault_of, gradients, telling
+from helpers.exercises.lesson_17.gradients import PLAIN, fault_of, gradients, in_parts, telling
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 

@@ -15,9 +15,9 @@ from statistics import mean, median, stdev
 from typing import Any
 
 from helpers.exercises.common import rng
-from helpers.exercises.drives.racing import draws_panel
 from helpers.exercises.lesson_18.figure import (
     Calls,
+    draws_panel,
     labels,
     marks,
     points,

@@ -1,12 +1,89 @@
-"""What stands in a figure of times (18.6), by what was asked of its axes."""
+"""A figure of times (18.6): what is asked of its axes, and what stands in it by that."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from helpers.exercises.drives.calling import Function, failed, made, there, wrong_signature
+from helpers.exercises.spec import Case, Observation
+
 Calls = Sequence[Sequence[Any]]
+
+
+class Panel:
+    """What `draw` is given in the place of matplotlib's Axes: it keeps what is asked of it."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[Any]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def call(*args: Any, **options: Any) -> Any:
+            self.calls.append([name, [_told(a) for a in args],
+                               {key: _told(value) for key, value in options.items()}])  # fmt: skip
+            return _Anything()
+
+        return call
+
+
+class _Anything:
+    """What a method of Axes returns: whatever is asked of it, nothing happens."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Anything()
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return _Anything()
+
+    def __getitem__(self, index: Any) -> Any:
+        return _Anything()
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+
+def _told(value: Any, depth: int = 0) -> Any:
+    """A number, a text, or lists of these; anything else by its kind."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        value = list(value)
+    if isinstance(value, str | int | float):
+        return value
+    if depth < 4 and hasattr(value, "__iter__"):
+        return [_told(each, depth + 1) for each in value]
+    return type(value).__name__
+
+
+def calls_of(panel: Panel) -> list[list[Any]]:
+    """What was asked of it: `[name, arguments, options]` in order."""
+    return list(panel.calls)
+
+
+def draws_panel(fn: Function, case: Case) -> Observation:
+    """Call `fn(ax, times)`: `values[0]` is what was asked of `ax`, `[name, arguments, options]`.
+
+    A case's arguments: `[[name, seconds], …]`.
+    """
+    trouble = wrong_signature(fn, 2)
+    if trouble:
+        return trouble
+    times = {name: list(seconds) for name, seconds in case.args[0][0]}
+    try:
+        panel = made(fn, Panel)
+        fn(panel, times)
+        drawn = there(fn, calls_of, panel)
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[drawn])
 
 
 def _numbers(value: Any) -> list[float]:

@@ -17,7 +17,6 @@ from typing import Any
 from helpers.algorithms.racing.findings import findings as reference
 from helpers.algorithms.racing.paired import compare
 from helpers.exercises.common import rng
-from helpers.exercises.drives.racing import says
 from helpers.exercises.lesson_18.sentences import (
     Facts,
     Table,
@@ -25,6 +24,7 @@ from helpers.exercises.lesson_18.sentences import (
     holds,
     named,
     ranked,
+    says,
     stands_for,
     tokens,
 )

@@ -15,7 +15,8 @@ from typing import Any
 from helpers.algorithms.racing.paired import compare as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, number, told_apart
-from helpers.exercises.drives.racing import tries_lists
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.values import plain
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -130,6 +131,23 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"seeds that scatter by {max(a) - min(a):.0f} s. Without pairs it would be "
         f"{apart[1]:+.1f} to {apart[2]:+.1f}, p = {apart[3]:.2f}."
     )
+
+
+def tries_lists(fn: Function, case: Case) -> Observation:
+    """Call `fn(a, b)`: `values[0]` is what it gives, or "ValueError" where the case's option
+    `refuses` says that one is to be raised, and it was."""
+    trouble = wrong_signature(fn, 2)
+    if trouble:
+        return trouble
+    a, b = case.args[0]
+    try:
+        value = plain(fn(list(a), list(b)))
+    except Exception as error:
+        seen = failed(error, fn)
+        if not case.options["refuses"] or seen.kind != "ValueError":
+            return seen
+        value = "ValueError" if seen.text.strip() else "ValueError without a sentence"
+    return Observation(values=[value])
 
 
 def student(mean: float, error: float, degrees: float) -> Four:

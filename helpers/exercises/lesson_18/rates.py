@@ -15,12 +15,14 @@ from typing import Any
 from helpers.algorithms.racing.rates import best_rate as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing, number
-from helpers.exercises.drives.racing import searches
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.values import plain
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
 from helpers.exercises.table import wrong_answers
 
 RATES = (0.01, 0.03, 0.1, 0.3, 1.0)
 _NEVER = math.inf
+_TRAININGS = 60  # of one search: more than any needs
 # Of each rate of RATES and seed the seconds, and the error at the end.
 Table = tuple[list[tuple[float, ...]], list[tuple[float, ...]]]
 _NONE = (_NEVER,) * 3
@@ -182,6 +184,34 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"Passed: {len(rates)} rates and {len(seeds)} seeds in {len(seen[0].values[0][1])} of "
         f"{budget} trainings; the rate that was lucky on the first seed did not win."
     )
+
+
+def searches(fn: Function, case: Case) -> Observation:
+    """Call `fn(result_of, rates, seeds, budget)`; `values[0]` is [what it gives, trainings].
+
+    A case's arguments: `[[rate, seed, seconds, end], …]`, rates, seeds, budget. trainings:
+    `[[rate, seed], …]` in the order in which they were asked for.
+    """
+    trouble = wrong_signature(fn, 4)
+    if trouble:
+        return trouble
+    table, rates, seeds, budget = case.args[0]
+    known = {(rate, seed): (float(seconds), float(end)) for rate, seed, seconds, end in table}
+    asked: list[list[Any]] = []
+
+    def result_of(rate: float, seed: int) -> tuple[float, float]:
+        if len(asked) >= _TRAININGS:
+            raise RuntimeError(f"There were {_TRAININGS} trainings, of a budget of {budget}.")
+        if (rate, seed) not in known:
+            raise ValueError(f"There is no rate {rate!r} or no seed {seed!r}.")
+        asked.append([rate, seed])
+        return known[rate, seed]
+
+    try:
+        value = plain(fn(result_of, list(rates), list(seeds), budget))
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[[value, asked]])
 
 
 WRONG = """

@@ -12,6 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import mean, median
 from typing import NamedTuple
 
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.values import plain
+from helpers.exercises.spec import Case, Observation
+
 Table = Mapping[str, Sequence[float]]
 _NUMBER = re.compile(r"(?<![\w.])[-+−–]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
@@ -57,6 +61,21 @@ def facts_of(times: Table, ends: Table) -> Facts:
         {f"the mean of {best}": mean(ends[best]), **paired(ends[best], ends[other])},
     )
     return Facts(times, ends, runs, first, second, best, other, comparable, arrived, wanted)
+
+
+def says(fn: Function, case: Case) -> Observation:
+    """Call `fn(times, ends)`: `values[0]` is what it says.
+
+    A case's arguments: two tables, `[[name, numbers], …]`.
+    """
+    trouble = wrong_signature(fn, 2)
+    if trouble:
+        return trouble
+    times, ends = ({name: list(numbers) for name, numbers in table} for table in case.args[0])
+    try:
+        return Observation(values=[plain(fn(times, ends))])
+    except Exception as error:
+        return failed(error, fn)
 
 
 def ranked(values: Mapping[str, float]) -> list[str]:

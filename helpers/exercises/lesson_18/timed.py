@@ -18,7 +18,8 @@ from helpers.algorithms.racing.runs import Look, Run
 from helpers.algorithms.racing.timing import timed as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, number, told_apart
-from helpers.exercises.drives.racing import times_a_run
+from helpers.exercises.drives.calling import Function, failed, wrong_signature
+from helpers.exercises.drives.values import plain
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -130,6 +131,29 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         "the wall's clock; one lucky look did not count, and a run that never arrives takes "
         "infinitely long."
     )
+
+
+def times_a_run(fn: Function, case: Case) -> Observation:
+    """Call `fn(train, target)`; `values[0]` is [what it gives, how often it trained].
+
+    A case's arguments: (began, looks), target. A second training of the same would give the same.
+    """
+    trouble = wrong_signature(fn, 2)
+    if trouble:
+        return trouble
+    (began, looks), target = case.args[0]
+    calls = 0
+
+    def train() -> tuple[float, list[tuple[float, float, float]]]:
+        nonlocal calls
+        calls += 1
+        return began, [(at, took, error) for at, took, error in looks]
+
+    try:
+        value = plain(fn(train, target))
+    except Exception as error:
+        return failed(error, fn)
+    return Observation(values=[[value, calls]])
 
 
 WRONG = """
