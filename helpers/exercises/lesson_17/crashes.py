@@ -21,7 +21,7 @@ WRITING = ("write", "sync", "rename", "remove", "sync_names")
 _OPERATIONS = 60  # of one call: more than any needs
 _WRITTEN = 1024  # bytes of one call
 Operation = list[str]  # what was done, the names, and for a write what was written
-Files = list[list[str]]
+Files = dict[str, str]  # texts by names
 
 
 def bytes_of(text: str) -> bytes:
@@ -85,7 +85,10 @@ class Noted:
         if what not in (*READING, *WRITING) or not all(type(each) is str for each in texts):
             raise TypeError(f"There is no {what} of a folder with {texts!r}.")
         operation = [what, *texts]
-        if len(self.done) >= _OPERATIONS or _written([*self.done, operation]) > _WRITTEN:
+        wrote = sum(
+            len("".join(each[2:])) for each in [*self.done, operation] if each[0] == "write"
+        )
+        if len(self.done) >= _OPERATIONS or wrote > _WRITTEN:
             raise RuntimeError(
                 f"One file takes a few operations, and its bytes: more than {_OPERATIONS} "
                 f"operations, or {_WRITTEN} bytes written, are not noted here."
@@ -93,10 +96,6 @@ class Noted:
         value = _do(self.disk, operation)
         self.done.append(operation)
         return text_of(value) if what == "read" else value
-
-
-def _written(done: Sequence[Operation]) -> int:
-    return sum(len(texts[1]) for what, *texts in done if what == "write" and len(texts) == 2)
 
 
 def _do(disk: Disk, operation: Operation) -> Any:
@@ -108,8 +107,8 @@ def _do(disk: Disk, operation: Operation) -> Any:
 
 
 def files_on(disk: Disk) -> Files:
-    """What a disk holds: a name and a text each, by names."""
-    return [[name, text_of(disk.read(name))] for name in sorted(disk.names())]
+    """What a disk holds."""
+    return {name: text_of(disk.read(name)) for name in sorted(disk.names())}
 
 
 def writing(done: Sequence[Operation]) -> list[Operation]:
@@ -149,13 +148,11 @@ def process_number() -> int:
     return os.getpid()
 
 
-def _of_another_process(
-    left: Files, name: str, others: Iterable[str], number: int
-) -> dict[str, str]:
+def _of_another_process(left: Files, name: str, others: Iterable[str], number: int) -> Files:
     """Files as a process of another number would have left them, under temporary names for `name`
     that hold the number."""
     found = {}
-    for each, text in left:
+    for each, text in left.items():
         if each not in others:
             beside = each.split(name)  # which may hold the number itself
             each = name.join(re.sub(rf"(?<!\d){number}(?!\d)", str(number + 1), b) for b in beside)
@@ -168,15 +165,14 @@ def crashed(fn: Function, case: Case) -> Observation:
 
     A case's arguments: files, name, data, later, other; files are texts by name, and all data are
     texts. `values[0]` is a dictionary. "done": the call's operations. "found": `[tick, outcome,
-    files]` after a crash there, with `[name, text]` for each file. "again": `[tick, files]` when
+    files]` after a crash there, files as in the arguments. "again": `[tick, files]` when
     the process was killed there, and `fn(folder, name, later)` was called on what it left; for
     files the exception, a text, where it raised one. A temporary name with the number of the
     process has another one by then, as another process would call it. "beside": the operations of
     `fn(folder, other, later)` on the files as they were at first, which is what another rank may do
     at the same time; none where it raised an exception.
     """
-    trouble = wrong_signature(fn, 3)
-    if trouble:
+    if trouble := wrong_signature(fn, 3):
         return trouble
     files, name, data, later, other = case.args[0]
 

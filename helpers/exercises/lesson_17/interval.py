@@ -19,14 +19,12 @@ from helpers.exercises.formula import compared, wrong_number
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
-Setting = tuple[float, float, float, int]
-
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: a large job, one GPU, a job that hardly gets on, saves of 1.4 and 2.5 mtbf; else
     others of these kinds."""
     random = rng(seed, "17.1")
-    settings: list[Setting] = [
+    settings: list[tuple[float, float, float, int]] = [
         (60.0, 600.0, 50_000.0, 16_384),
         (30.0, 0.0, 50.0, 1),
         (300.0, 600.0, 25_000.0, 100_000),

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from itertools import count as numbered
 from typing import Any
 
-import numpy as np
-
 from helpers.algorithms.checkpoints.folder import write_safely as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count
@@ -22,8 +20,6 @@ from helpers.exercises.lesson_17.faults import ended, faults, used
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 
-_LETTERS = "abcdefghijklmnopqrstuvwxyz "
-
 
 def cases(seed: int) -> list[Case]:
     """Over an older file, beside one that another rank is writing; parts of a sharded checkpoint;
@@ -31,7 +27,8 @@ def cases(seed: int) -> list[Case]:
     random = rng(seed, "17.3")
     sizes = [12, 15, 11, 10] if not seed else [int(n) for n in random.integers(9, 17, 4)]
     step = 40 if not seed else int(random.integers(1, 1000))
-    text = [_text(random, n) for n in (*sizes, 6, 7, 5, 9)]
+    letters = list("abcdefghijklmnopqrstuvwxyz ")
+    text = ["".join(random.choice(letters, n)) for n in (*sizes, 6, 7, 5, 9)]
     parts = [f"step-{step:08d}.part-{n}-of-4" for n in (1, 2)]
     beside = {"optimizer": text[4], "optimizer.tmp": text[5]}
     older = text[0][3:]
@@ -42,10 +39,6 @@ def cases(seed: int) -> list[Case]:
         _case("", {"model": text[3]}, "model", "", text[7], "data order"),
         _case(" in an empty folder", {}, "latest", text[3], text[6], "model"),
     ]
-
-
-def _text(random: np.random.Generator, length: int) -> str:
-    return "".join(random.choice(list(_LETTERS), length))
 
 
 def _case(where: str, files: dict[str, str], name: str, new: str, later: str, other: str) -> Case:
@@ -94,11 +87,8 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     files, name = case.args[0][:2]
     value = seen.values[0]
     temporary = sorted(used(value["done"]) - {name, *files})
-    return {
-        "seen": faults(case, value)[0].words,
-        "name": name,
-        "temporary": temporary[0] if temporary else name,
-    }
+    its = temporary[0] if temporary else name
+    return {"seen": faults(case, value)[0].words, "name": name, "temporary": its}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:

@@ -20,14 +20,12 @@ from helpers.exercises.formula import compared, wrong_number
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 
-Setting = tuple[float, float, float, float]
-
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: a job of a failure every three hours, one that hardly gets on, no restart, a save of
     no time, an interval longer than the time between failures; else others of these kinds."""
     random = rng(seed, "17.2")
-    settings: list[Setting] = [
+    settings: list[tuple[float, float, float, float]] = [
         (1000.0, 60.0, 600.0, 10_000.0),
         (550.0, 300.0, 600.0, 900.0),
         (7000.0, 300.0, 0.0, 86_400.0),

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from helpers.algorithms.racing.paired import compare as reference
 from helpers.exercises.common import rng
-from helpers.exercises.compare import describe, number, told_apart
-from helpers.exercises.drives.calling import Function, failed, wrong_signature
-from helpers.exercises.drives.values import plain
+from helpers.exercises.compare import describe, is_array, numbers_in, told_apart
+from helpers.exercises.drives.calling import Function, plain_call
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -46,22 +46,16 @@ def cases(seed: int) -> list[Case]:
         ("With four and five seeds", (some(4, 9, 1, 0, 1)[0], some(5, 9, 1, 0, 1)[0])),
         ("With one seed", ([4.5], [6.5])),
     ]
-    made = [_case(name, pair) for name, pair in kinds]
-    a, b = some(5, 60, 15, -6, 3)
-    b[int(random.integers(0, 5))] = math.inf
-    return [*made, _case("With a run that never arrived", (a, b))]
-
-
-def _case(name: str, pair: Pair) -> Case:
-    a, b = pair
-    try:
-        want: Any = list(reference(a, b))
-    except ValueError:
-        want = "ValueError"
-    refuses = want == "ValueError"
-    apart = [] if refuses else list(unpaired(a, b))  # for who passes
-    facts = {"want": want, "apart": apart}
-    return Case(name, ((list(a), list(b)),), options={"refuses": refuses}, facts=facts)
+    lost = some(5, 60, 15, -6, 3)
+    lost[1][int(random.integers(0, 5))] = math.inf
+    made = []
+    for name, (a, b) in [*kinds, ("With a run that never arrived", lost)]:
+        facts: dict[str, Any] = {"want": "ValueError"}
+        with suppress(ValueError):
+            facts = {"want": list(reference(a, b)), "apart": list(unpaired(a, b))}
+        options = {"refuses": facts["want"] == "ValueError"}
+        made.append(Case(name, ((a, b),), options=options, facts=facts))
+    return made
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
@@ -95,18 +89,13 @@ def not_refused(case: Case, seen: Observation) -> str | None:
         "With a run that never arrived": "infinity less a number is no mean of anything, and to "
         "leave the pair out would leave out what speaks against that way",
     }.get(case.name, "which seed belongs to which is lost")
-    if seen.values[0] == "ValueError without a sentence":
+    if seen.values[0] == "without a sentence":
         return "your ValueError says nothing. Give it a sentence that says why."
     return f"you gave {describe(seen.values[0])}; {why}. Raise ValueError with a sentence."
 
 
 def _four(value: Any) -> list[float] | None:
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if type(value) not in (tuple, list) or len(value) != 4:
-        return None
-    found = [number(each) for each in value]
-    return None if None in found else [float(each) for each in found if each is not None]
+    return numbers_in(value.tolist() if is_array(value) else value, 4)
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -136,18 +125,10 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 def tries_lists(fn: Function, case: Case) -> Observation:
     """Call `fn(a, b)`: `values[0]` is what it gives, or "ValueError" where the case's option
     `refuses` says that one is to be raised, and it was."""
-    trouble = wrong_signature(fn, 2)
-    if trouble:
-        return trouble
-    a, b = case.args[0]
-    try:
-        value = plain(fn(list(a), list(b)))
-    except Exception as error:
-        seen = failed(error, fn)
-        if not case.options["refuses"] or seen.kind != "ValueError":
-            return seen
-        value = "ValueError" if seen.text.strip() else "ValueError without a sentence"
-    return Observation(values=[value])
+    seen = plain_call(fn, case)
+    if not case.options["refuses"] or seen.kind != "ValueError":
+        return seen
+    return Observation(values=["ValueError" if seen.text.strip() else "without a sentence"])
 
 
 def student(mean: float, error: float, degrees: float) -> Four:

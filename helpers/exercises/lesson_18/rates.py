@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from helpers.algorithms.racing.rates import best_rate as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing, number
-from helpers.exercises.drives.calling import Function, failed, wrong_signature
-from helpers.exercises.drives.values import plain
+from helpers.exercises.drives.calling import Function, plain_call
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
 from helpers.exercises.table import wrong_answers
 
@@ -73,34 +73,19 @@ def cases(seed: int) -> list[Case]:
             for rate in rates
             for k, its in enumerate(seeds)
         ]
-        asked = _asked(rows, rates, seeds, budget)
-        facts = {"want": asked[0], "allowed": len(asked[1]), "second": asked[2]}
-        made.append(Case(name, ((rows, rates, seeds, budget),), facts=facts))
+        case = Case(name, ((rows, rates, seeds, budget),))
+        want, asked = searches(reference, case).values[0]
+        tried = [rate for rate, _ in asked]
+        second = [rate for rate in rates if tried.count(rate) == n]  # on all seeds
+        facts = {"want": want, "allowed": len(asked), "second": second}
+        made.append(replace(case, facts=facts))
     return made
-
-
-def _asked(
-    rows: Sequence[tuple[float, int, float, float]],
-    rates: Sequence[float],
-    seeds: Sequence[int],
-    budget: int,
-) -> tuple[float, list[tuple[float, int]], list[float]]:
-    """The reference's rate, what it asks for, and the rates that it tries on all seeds."""
-    known = {(rate, seed): (seconds, end) for rate, seed, seconds, end in rows}
-    asked: list[tuple[float, int]] = []
-
-    def result_of(rate: float, seed: int) -> tuple[float, float]:
-        asked.append((rate, seed))
-        return known[rate, seed]
-
-    want = reference(result_of, rates, seeds, budget)
-    return want, asked, [r for r in rates if sum(rate == r for rate, _ in asked) == len(seeds)]
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The rate, and the trainings that it took."""
-    for mistake in MISTAKES:
-        yield first_said(mistake.look, case, seen)
+    for look in (beyond, twice, too_few):
+        yield first_said(look, case, seen)
     (got, trainings), (_, _, seeds, _) = seen.values[0], case.args[0]
     want, second = case.facts["want"], case.facts["second"]
     if number(got) != want:
@@ -131,19 +116,20 @@ def beyond(case: Case, seen: Observation) -> str | None:
 
 def twice(case: Case, seen: Observation) -> Iterator[str]:
     """One training asked for twice."""
-    asked = [tuple(each) for each in seen.values[0][1]]
+    asked = seen.values[0][1]
     for rate, seed in asked:
-        if asked.count((rate, seed)) > 1:
+        often = asked.count([rate, seed])
+        if often > 1:
             yield (
-                f"you trained with rate {rate:g} and seed {seed} {asked.count((rate, seed))} "
-                "times. Keep what `result_of` gives: each call is a training."
+                f"you trained with rate {rate:g} and seed {seed} {often} times. Keep what "
+                "`result_of` gives: each call is a training."
             )
 
 
 def too_few(case: Case, seen: Observation) -> Iterator[str]:
     """Rates that could have been tried."""
-    (_, rates, seeds, budget), asked = case.args[0], [tuple(e) for e in seen.values[0][1]]
-    missing = [rate for rate in rates if (rate, seeds[0]) not in asked]
+    (_, rates, seeds, budget), asked = case.args[0], seen.values[0][1]
+    missing = [rate for rate in rates if [rate, seeds[0]] not in asked]
     if missing:
         yield f"you did not try {_rates(missing)} on the first seed. Every rate is tried there."
     if len(asked) < case.facts["allowed"]:
@@ -154,27 +140,16 @@ def too_few(case: Case, seen: Observation) -> Iterator[str]:
         )
 
 
-MISTAKES = (
-    Mistake("beyond the budget", beyond),
-    Mistake("the same again", twice),
-    Mistake("less than the budget", too_few),
-)
-
-
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
-    _, rates, seeds, budget = case.args[0]
-    return {
-        **{"got": describe(seen.values[0][0]), "want": f"{case.facts['want']:g}"},
-        **{"budget": budget, "rates": len(rates), "seeds": len(seeds)},
-        **{"trainings": len(seen.values[0][1]), "second": _rates(case.facts["second"])},
-    }
+    got, want = describe(seen.values[0][0]), case.facts["want"]
+    return {"got": got, "want": f"{want:g}", "second": _rates(case.facts["second"])}
 
 
 def compared(case: Case, seen: Observation) -> Any:
     """The rate, and what was trained, in whatever order."""
     got, asked = seen.values[0]
-    return [number(got), sorted(map(list, asked))]
+    return [number(got), sorted(asked)]
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -192,11 +167,8 @@ def searches(fn: Function, case: Case) -> Observation:
     A case's arguments: `[[rate, seed, seconds, end], …]`, rates, seeds, budget. trainings:
     `[[rate, seed], …]` in the order in which they were asked for.
     """
-    trouble = wrong_signature(fn, 4)
-    if trouble:
-        return trouble
     table, rates, seeds, budget = case.args[0]
-    known = {(rate, seed): (float(seconds), float(end)) for rate, seed, seconds, end in table}
+    known = {(rate, seed): (seconds, end) for rate, seed, seconds, end in table}
     asked: list[list[Any]] = []
 
     def result_of(rate: float, seed: int) -> tuple[float, float]:
@@ -207,11 +179,10 @@ def searches(fn: Function, case: Case) -> Observation:
         asked.append([rate, seed])
         return known[rate, seed]
 
-    try:
-        value = plain(fn(result_of, list(rates), list(seeds), budget))
-    except Exception as error:
-        return failed(error, fn)
-    return Observation(values=[[value, asked]])
+    arguments = result_of, list(rates), list(seeds), budget
+    seen = plain_call(fn, replace(case, args=(arguments,)))
+    seen.values = [[value, asked] for value in seen.values]
+    return seen
 
 
 WRONG = """
@@ -311,7 +282,11 @@ EXERCISE = Exercise(
     claim=claim,
     numbers=numbers,
     compared=compared,
-    mistakes=MISTAKES,
+    mistakes=(
+        Mistake("beyond the budget", beyond),
+        Mistake("the same again", twice),
+        Mistake("less than the budget", too_few),
+    ),
     praise=praise,
     reference=reference,
     wrong=wrong_answers("18.3", WRONG, reference),

@@ -9,21 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
-
-import numpy as np
 
 from helpers.algorithms.racing.runs import Look, Run
 from helpers.algorithms.racing.timing import timed as reference
 from helpers.exercises.common import rng
-from helpers.exercises.compare import describe, number, told_apart
-from helpers.exercises.drives.calling import Function, failed, wrong_signature
-from helpers.exercises.drives.values import plain
+from helpers.exercises.compare import describe, numbers_in, told_apart
+from helpers.exercises.drives.calling import Function, plain_call
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
-
-Looks = list[tuple[float, float, float]]
 
 
 def cases(seed: int) -> list[Case]:
@@ -49,32 +45,26 @@ def cases(seed: int) -> list[Case]:
     )
     made = []
     for name, errors, began, slow in kinds:
-        looks = _looks(random, [float(e) for e in errors], began, slow)
-        train = partial(Run, began, [Look(*look) for look in looks])
-        facts = {"want": reference(train, target), "errors": errors}
-        made.append(Case(name, (((began, looks), target),), facts=facts))
-    return made
-
-
-def _looks(random: np.random.Generator, errors: Sequence[float], began: float, slow: bool) -> Looks:
-    """Looks at some moments after `began`."""
-    at, made = began, []
-    for error in errors:
-        took = round(float(random.uniform(0.2, 1.0)), 2) if slow else 0.0
-        made.append((round(at, 2), took, error))
-        at += took + round(float(random.uniform(0.5, 2.0)), 2)
+        at, looks = began, []
+        for error in errors:
+            took = round(float(random.uniform(0.2, 1.0)), 2) if slow else 0.0
+            looks.append((round(at, 2), took, float(error)))
+            at += took + round(float(random.uniform(0.5, 2.0)), 2)
+        want = reference(partial(Run, began, [Look(*look) for look in looks]), target)
+        made.append(Case(name, (((began, looks), target),), facts={"want": want}))
     return made
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Both numbers, and one training."""
     (got, _), want = seen.values[0], case.facts["want"]
-    pair = _pair(got)
+    pair = numbers_in(got, 2)
     if pair is None:
         yield f"you gave {describe(got)}; (seconds, error at the end) was asked for."
         return
     for what, one, other in zip(("seconds", "% at the end"), pair, want, strict=True):
-        if not _same(one, other):
+        never = math.isnan(one) and math.isnan(other)
+        if not never and not math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9):
             has, should = told_apart(one, other)
             yield f"you say {has} {what}; it is {should}."
     yield trained_again(case, seen)
@@ -91,36 +81,19 @@ def trained_again(case: Case, seen: Observation) -> str | None:
     )
 
 
-def _pair(got: Any) -> list[float] | None:
-    if type(got) not in (tuple, list) or len(got) != 2:
-        return None
-    both = [number(each) if each is not None else None for each in got]
-    return None if None in both else [float(each) for each in both if each is not None]
-
-
-def _same(one: float, other: float) -> bool:
-    if math.isnan(other) or math.isinf(other):
-        return one == other or (math.isnan(one) and math.isnan(other))
-    return abs(one - other) <= 1e-9 * max(1.0, abs(other))
-
-
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
-    (began, looks), target = case.args[0]
-    pair = _pair(seen.values[0][0]) or [0.0, 0.0]
+    (began, _), target = case.args[0]
+    pair = numbers_in(seen.values[0][0], 2) or [0.0, 0.0]
     seconds, want = told_apart(pair[0], case.facts["want"][0])
     end, want_end = told_apart(pair[1], case.facts["want"][1])
-    return {
-        **{"got": seconds, "want": want, "end": end, "want_end": want_end, "began": f"{began:g}"},
-        **{"target": f"{target:g}", "took": f"{sum(took for _, took, _ in looks):g}"},
-        "last": f"{looks[-1][0]:g}",
-    }
+    named = {"got": seconds, "want": want, "end": end, "want_end": want_end}
+    return {**named, "began": f"{began:g}", "target": f"{target:g}"}
 
 
 def compared(case: Case, seen: Observation) -> Any:
     """The two numbers."""
-    pair = _pair(seen.values[0][0])
-    return [repr(round(each, 9)) for each in pair] if pair else pair
+    return numbers_in(seen.values[0][0], 2)
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -138,22 +111,16 @@ def times_a_run(fn: Function, case: Case) -> Observation:
 
     A case's arguments: (began, looks), target. A second training of the same would give the same.
     """
-    trouble = wrong_signature(fn, 2)
-    if trouble:
-        return trouble
-    (began, looks), target = case.args[0]
-    calls = 0
+    ((began, looks), target), calls = case.args[0], 0
 
-    def train() -> tuple[float, list[tuple[float, float, float]]]:
+    def train() -> Any:
         nonlocal calls
         calls += 1
-        return began, [(at, took, error) for at, took, error in looks]
+        return began, list(looks)
 
-    try:
-        value = plain(fn(train, target))
-    except Exception as error:
-        return failed(error, fn)
-    return Observation(values=[[value, calls]])
+    seen = plain_call(fn, replace(case, args=((train, target),)))
+    seen.values = [[value, calls] for value in seen.values]
+    return seen
 
 
 WRONG = """
