@@ -143,7 +143,8 @@ def too_few(case: Case, seen: Observation) -> Iterator[str]:
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
     got, want = describe(seen.values[0][0]), case.facts["want"]
-    return {"got": got, "want": f"{want:g}", "second": _rates(case.facts["second"])}
+    second = _rates(case.facts["second"])
+    return {"told": f"you chose {got} instead of {want:g}", "second": second}
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -188,50 +189,46 @@ def searches(fn: Function, case: Case) -> Observation:
 WRONG = """
 the quickest single run
     | )), key=worth => )), key=lambda rate: (min(tried[rate]), rate)
-    you chose {got} instead of {want}: that rate has the quickest single run. One run may be lucky:
-    take the mean over the seeds.
+    {told}: that rate has the quickest single run. One run may be lucky: take the mean over the
+    seeds.
 without the runs that never arrived
-    | found = tried[rate] => found = tried[rate]; kept = [s for s, _ in found if s < float("inf")]
-    | sum(seconds for seconds, _ in found) / len(found)
-        => sum(kept) / len(kept) if kept else float("inf")
-    you chose {got} instead of {want}: you left runs that never arrived out of the mean. Who arrives
-    seldom, and then quickly, wins by that: a mean with infinity in it is infinite.
+    | found = tried[rate] => found = tried[rate]; kept = [s for s, _ in found if s < 1e9] or [1e9]
+    | sum(seconds for seconds, _ in found) / len(found) => sum(kept) / len(kept)
+    {told}: you left runs that never arrived out of the mean. Who arrives seldom, and then quickly,
+    wins by that: a mean with infinity in it is infinite.
 the median
     | sum(seconds for seconds, _ in found) / len(found) => sorted(found)[len(found) // 2][0]
-    you chose {got} instead of {want}: that rate has the smallest median. It does not see a run that
-    never arrives; the smallest mean was asked for.
+    {told}: that rate has the smallest median. It does not see a run that never arrives; the
+    smallest mean was asked for.
 the first of equals
     | )), key=worth => )), key=lambda rate: worth(rate)[:2]
-    you chose {got} instead of {want}: of equals you took the one that came first in the list. The
-    smaller rate was asked for: the order of the list says nothing.
+    {told}: of equals you took the one that came first in the list. The smaller rate was asked for:
+    the order of the list says nothing.
 the larger of equals
     | )), key=worth => )), key=lambda rate: (*worth(rate)[:2], -rate)
-    you chose {got} instead of {want}: of equals you took the larger rate; the smaller one was asked
-    for.
+    {told}: of equals you took the larger rate; the smaller one was asked for.
 one seed counts as all
     | if len(tried[rate]) == len(seeds) =>
-    you chose {got} instead of {want}: that rate was tried on the first seed alone. Only those that
-    were tried on all seeds can be compared.
+    {told}: that rate was tried on the first seed alone. Only those that were tried on all seeds can
+    be compared.
 by the first seed in the end
     | )), key=worth => )), key=lambda rate: (*tried[rate][0], rate)
-    you chose {got} instead of {want}: you decided by the first seed after all. The other seeds were
-    trained for the mean.
+    {told}: you decided by the first seed after all. The other seeds were trained for the mean.
 without the first seed
     | found = tried[rate] => found = tried[rate][1:] or tried[rate]
-    you chose {got} instead of {want}: your mean leaves the first seed out. It is a run like the
-    others.
+    {told}: your mean leaves the first seed out. It is a run like the others.
 the end is not asked
     | )), key=worth => )), key=lambda rate: (worth(rate)[0], rate)
-    you chose {got} instead of {want}: where no mean of seconds is finite, the smallest mean of the
-    errors at the end decides; you took the smaller or the first.
+    {told}: where no mean of seconds is finite, the smallest mean of the errors at the end decides;
+    you took the smaller or the first.
 the end is asked nowhere
     | return seconds, sum(end for _, end in found) / len(found), rate => return seconds, rate
-    you chose {got} instead of {want}: where no rate arrives, infinity equals infinity, and you took
-    the smallest rates. The error at the end decides between equals, in step 2 and in step 3.
+    {told}: where no rate arrives, infinity equals infinity, and you took the smallest rates. The
+    error at the end decides between equals, in step 2 and in step 3.
 by the end alone
     | )), key=worth => )), key=lambda rate: (worth(rate)[1], rate)
-    you chose {got} instead of {want}: that rate has the lowest error at the end. The seconds come
-    first; the end decides only between rates that are equally quick, or never arrive.
+    {told}: that rate has the lowest error at the end. The seconds come first; the end decides only
+    between rates that are equally quick, or never arrive.
 the smallest go on where none arrived
     | (rates, key=worth) => (rates, key=lambda rate: (worth(rate)[0], rate))
     on the first seed no rate arrived, and you went on with the smallest. Infinity equals infinity:

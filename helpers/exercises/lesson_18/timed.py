@@ -87,7 +87,7 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     pair = numbers_in(seen.values[0][0], 2) or [0.0, 0.0]
     seconds, want = told_apart(pair[0], case.facts["want"][0])
     end, want_end = told_apart(pair[1], case.facts["want"][1])
-    named = {"got": seconds, "want": want, "end": end, "want_end": want_end}
+    named = {"told": f"you say {seconds} s instead of {want}", "end": end, "want_end": want_end}
     return {**named, "began": f"{began:g}", "target": f"{target:g}"}
 
 
@@ -127,76 +127,68 @@ WRONG = """
 a mean of fewer
     | number >= LOOKS and sum(errors[number - LOOKS : number]) / LOOKS
         => sum(three := errors[:number][-LOOKS:]) / len(three)
-    you say {got} s instead of {want}: you took the mean of fewer looks than three. There has to be
-    a look and two before it.
+    {told}: you took the mean of fewer looks than three. There has to be a look and two before it.
 one lucky look
     | number >= LOOKS and sum(errors[number - LOOKS : number]) / LOOKS => errors[number - 1]
-    you say {got} s instead of {want}: you took the first look at or below {target} %. One look may
-    be lucky; the mean of three has to be there.
+    {told}: you took the first look at or below {target} %. One look may be lucky; the mean of three
+    has to be there.
 from the start of the processes
     | at - began - stood_still => at - stood_still
-    you say {got} s instead of {want}: your clock runs from the call on. Ranks were ready {began} s
-    later; who starts processes more slowly does not train more slowly.
+    {told}: your clock runs from the call on. Ranks were ready {began} s later; who starts processes
+    more slowly does not train more slowly.
 the looks counted
     | at - began - stood_still => at - began
-    you say {got} s instead of {want}: your clock runs on while the model is looked at. Take what
-    the looks before took off: they are the measurement, not the training.
+    {told}: your clock runs on while the model is looked at. Take what the looks before took off:
+    they are the measurement, not the training.
 this look counted
     | at - began - stood_still => at - began - stood_still + took
-    you say {got} s instead of {want}: that is when the look ended. The model was as good when the
-    look began.
+    {told}: that is when the look ended. The model was as good when the look began.
 this look taken off
     | at - began - stood_still => at - began - stood_still - took
-    you say {got} s instead of {want}: you took off what this look takes as well. At its beginning
-    it has taken nothing yet: only the looks before it.
+    {told}: you took off what this look takes as well. At its beginning it has taken nothing yet:
+    only the looks before it.
 from the start, with looks
     | at - began - stood_still => at
-    you say {got} s instead of {want}: that is the time on the wall: {began} s until all were ready
-    and the looks are in it.
+    {told}: that is the time on the wall: {began} s until all were ready and the looks are in it.
 the middle look
-    | at - began - stood_still
-        => looks[number - 2][0] - began - sum(took for _, took, _ in looks[: number - 2])
-    you say {got} s instead of {want}: that is the look in the middle of the three. Only at the last
-    of them is their mean known.
+    | at - began - stood_still => looks[number - 2][0] - began - stood_still + looks[number - 2][1]
+    {told}: that is the look in the middle of the three. Only at the last of them is their mean
+    known.
 the first of the three
     | at - began - stood_still
         => looks[number - 3][0] - began - sum(took for _, took, _ in looks[: number - 3])
-    you say {got} s instead of {want}: that is the first of the three looks. Only at the last of
-    them is their mean known.
+    {told}: that is the first of the three looks. Only at the last of them is their mean known.
 below the target
     | <= target => < target
-    you say {got} s instead of {want}: a mean of just {target} % counts: at or below the target.
+    {told}: a mean of just {target} % counts: at or below the target.
 three in a row
     | sum(errors[number - LOOKS : number]) / LOOKS <= target
         => all(error <= target for error in errors[number - LOOKS : number])
-    you say {got} s instead of {want}: you waited for three looks at or below {target} %, each of
-    them. Asked for is that their mean is.
+    {told}: you waited for three looks at or below {target} %, each of them. Asked for is that their
+    mean is.
 only where it ends there
     | return seconds, => end = sum(errors[-LOOKS:]) / LOOKS; return seconds if end <= target else
         math.inf,
-    you say {got} s instead of {want}: you count a run as arrived only where it ends below the
-    target. It was there first; how it ends is the second number.
+    {told}: you count a run as arrived only where it ends below the target. It was there first; how
+    it ends is the second number.
 the mean of all looks
     | sum(errors[number - LOOKS : number]) / LOOKS => sum(errors[:number]) / number
-    you say {got} s instead of {want}: you took the mean of all looks so far, in which the bad
-    beginning never ends. Three are asked for: this one and the two before it.
+    {told}: you took the mean of all looks so far, in which the bad beginning never ends. Three are
+    asked for: this one and the two before it.
 the last time it was reached
     | break => pass
-    you say {got} s instead of {want}: that is the last look at which the mean was at or below
-    {target} %. The first counts.
+    {told}: that is the last look at which the mean was at or below {target} %. The first counts.
 never is the end
     | = math.inf => = looks[-1][0] - began - sum(took for _, took, _ in looks[:-1])
-    you say {got} s instead of {want}: you give the time of the last look to a run that never
-    arrived. As a number it would be averaged with real ones, and the longer you wait the worse it
-    looks: math.inf.
+    {told}: you give the time of the last look to a run that never arrived. As a number it would be
+    averaged with real ones, and the longer you wait the worse it looks: math.inf.
 never is zero
     | math.inf => 0.0
-    you say {got} s instead of {want}: you give 0 to a run that never arrived, which makes it the
-    quickest of all: math.inf.
+    {told}: you give 0 to a run that never arrived, which makes it the quickest of all: math.inf.
 never is not a number
     | math.inf => math.nan
-    you say {got} s instead of {want}: you give NaN to a run that never arrived. No comparison with
-    it is true, and `min` and `sorted` put it anywhere; math.inf is larger than all.
+    {told}: you give NaN to a run that never arrived. No comparison with it is true, and `min` and
+    `sorted` put it anywhere; math.inf is larger than all.
 the last look for the end
     | sum(errors[-LOOKS:]) / LOOKS => errors[-1]
     you say {end} % at the end instead of {want_end}: that is the last look alone. Take the mean of
