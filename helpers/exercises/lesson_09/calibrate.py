@@ -145,12 +145,9 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     return {
         **{name: short(value) for name, value in zip(_UNITS, got, strict=True)},
         **{f"best_{name}": short(value) for name, value in zip(_UNITS, best, strict=True)},
-        "alone": short(alone[0]),
-        "longest": f"{longest / min(alone):.2g}",
-        "last": last,
-        "runs": len(workers),
+        **{"alone": short(alone[0]), "longest": f"{longest / min(alone):.2g}", "last": last},
+        **{"runs": len(workers), "bandwidth": f"{bandwidth / 1e6:.3g}"},
         "first": ", which is also the first one" if alike else "",
-        "bandwidth": f"{bandwidth / 1e6:.3g}",
         "zero": "1 / share" if endless else "the latency",
         "unsigned": f"share is {short(got[2])}" if endless else f"latency is {short(got[1])} s",
     }

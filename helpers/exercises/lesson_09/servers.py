@@ -21,13 +21,9 @@ def cases(seed: int) -> list[Case]:
     """Seed 0: more servers than workers, full servers, one of each, as many; else random."""
     random = rng(seed, "09.2")
     settings: list[tuple[int, int, float, float, float]] = [
-        (3, 7, 40e6, 5e-3, 125e6),
-        (20, 3, 40e6, 5e-3, 125e6),
-        (1, 1, 40e6, 5e-3, 125e6),
-        (5, 1, 100e6, 1e-3, 1.25e9),
-        (4, 4, 100e6, 1e-3, 1.25e9),
-        (100, 8, 40e6, 50e-6, 1.25e9),
-    ]
+        (3, 7, 40e6, 5e-3, 125e6), (20, 3, 40e6, 5e-3, 125e6), (1, 1, 40e6, 5e-3, 125e6),
+        (5, 1, 100e6, 1e-3, 1.25e9), (4, 4, 100e6, 1e-3, 1.25e9), (100, 8, 40e6, 50e-6, 1.25e9),
+    ]  # fmt: skip
     if seed:
         # One where the servers' links are full and one where they are not, whatever comes below.
         settings = [(3, 8, 3e7, 4e-3, 1e8), (9, 2, 3e7, 4e-3, 1e8)]

@@ -21,12 +21,9 @@ def cases(seed: int) -> list[Case]:
     """Seed 0: the exchange takes longer than the computing, one worker, two, many; else random."""
     random = rng(seed, "09.1")
     settings: list[tuple[int, float, float, float, float]] = [
-        (6, 0.2, 40e6, 2e-3, 125e6),
-        (1, 0.2, 40e6, 2e-3, 125e6),
-        (2, 0.5, 40e6, 50e-6, 1.25e9),
-        (5, 1.5, 100e6, 1e-3, 250e6),
-        (256, 0.2, 40e6, 50e-6, 1.25e9),
-    ]
+        (6, 0.2, 40e6, 2e-3, 125e6), (1, 0.2, 40e6, 2e-3, 125e6), (2, 0.5, 40e6, 50e-6, 1.25e9),
+        (5, 1.5, 100e6, 1e-3, 250e6), (256, 0.2, 40e6, 50e-6, 1.25e9),
+    ]  # fmt: skip
     if seed:
         settings = [(7, 0.1, 2e7, 3e-3, 1e8)]  # no term is small, whatever comes below
         for _ in range(8):

@@ -216,13 +216,9 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What went over a link, and who is where."""
     each = case.facts["each"]
     host, nbytes, _ = busiest(seen) if seen.links else (0, 0, "")
-    return {
-        "hosts": len(each),
-        "inside": each[0],
-        "host": host,
-        "carried": nbytes,
-        "times": times(nbytes, case.facts["most"]) if case.facts["most"] else "",
-    }
+    many = times(nbytes, case.facts["most"] or 1)
+    named = {"hosts": len(each), "inside": each[0], "host": host}
+    return {**named, "carried": nbytes, "times": many}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:

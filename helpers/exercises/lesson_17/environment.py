@@ -7,7 +7,7 @@ batch script; the variables stay as they are. What makes this file large are 33 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from helpers.algorithms.launching.environment import rank_in as reference
@@ -116,34 +116,27 @@ def floats(case: Case, seen: Observation) -> str | None:
     )
 
 
-def no_local(case: Case, seen: Observation) -> str | None:
+def no_local(case: Case, seen: Observation) -> Iterator[str]:
     """A local rank that nobody has told."""
-    want = case.facts["want"]
-    got = returned(seen.values[0]) if seen.values else None
-    local = NAMES[case.facts["launcher"]].local
+    want, local = case.facts["want"], NAMES[case.facts["launcher"]].local
     if want is None or local in case.args[0][0]:
-        return None
+        return
     there_is = "a local rank that is not there is 0: `environ.get(name, 0)`"
-    if seen.trouble:
-        asked = seen.kind == "KeyError" and seen.text.strip("'\"") == local
-        if asked or (seen.kind == "TypeError" and "NoneType" in seen.text):
-            return f"you ask for {local} ({seen.kind}); {there_is}."
-        return None
-    if got is None:
-        return f"you say None, and this is {_place(want)}; {there_is}."
-    if type(got) in (tuple, list) and [*got[:2]] == [*want[:2]]:
-        return f"you say {describe(got)} instead of {want}; {there_is}."
-    return None
+    got: Any = returned(seen.values[0]) if seen.values else None
+    none = seen.kind == "TypeError" and "NoneType" in seen.text
+    if none or (seen.kind == "KeyError" and seen.text.strip("'\"") == local):
+        yield f"you ask for {local} ({seen.kind}); {there_is}."
+    elif got is None and not seen.trouble:
+        yield f"you say None, and this is {_place(want)}; {there_is}."
+    elif type(got) in (tuple, list) and [*got[:2]] == [*want[:2]]:
+        yield f"you say {describe(got)} instead of {want}; {there_is}."
 
 
-def not_there(case: Case, seen: Observation) -> str | None:
+def not_there(case: Case, seen: Observation) -> Iterator[str]:
     """A variable was asked for that another launcher sets."""
-    environ = case.args[0][0]
     name = seen.text.strip("'\"")
-    if seen.trouble != "failed":
-        return None
-    if seen.kind == "KeyError" and name in environ:
-        return (
+    if seen.kind == "KeyError" and name in case.args[0][0]:
+        yield (
             f"you did not find {name} (KeyError), and it is in the argument: read `environ`, not "
             "this process's `os.environ`."
         )
@@ -152,13 +145,13 @@ def not_there(case: Case, seen: Observation) -> str | None:
     elif seen.kind == "TypeError" and "NoneType" in seen.text:
         what = "a variable that you make a number of is not there (TypeError: int of None)"
     else:
-        return None
+        return
     if case.facts["want"] is None:
-        return (
+        yield (
             f"{what}: nobody started this as a rank of a job. Return None where no launcher's "
             "variables are there."
         )
-    return (
+    yield (
         f"{what}: each launcher sets its own variables. Ask first which of them are there, `if "
         "name in environ`."
     )

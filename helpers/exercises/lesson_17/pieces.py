@@ -108,11 +108,9 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     old, new = -(-length // parts), -(-length // size)
     return {
         "told": f"rank {rank} gets {listed(given(value) or [])} instead of {listed(want)}",
-        "rank": rank,
-        **{"length": length, "parts": parts, "size": size, "old": old, "new": new},
+        **{"rank": rank, "length": length, "parts": parts, "size": size, "old": old, "new": new},
         **{"first": min(rank * new, length), "last": min((rank + 1) * new, length)},
-        "padding": parts * old - length,
-        "padded": parts * old,
+        **{"padding": parts * old - length, "padded": parts * old},
     }
 
 

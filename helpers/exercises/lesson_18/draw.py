@@ -25,11 +25,11 @@ from helpers.exercises.lesson_18.figure import (
     texts,
     words,
 )
+from helpers.exercises.lesson_18.predictions import WAYS
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
 from helpers.exercises.table import wrong_answers
 
 Ends = tuple[float, float, float]  # a mean, and the ends of its interval
-_NAMES = ("synchronous", "asynchronous", "spare replicas", "local steps", "vertical slices")
 _UNIT = re.compile(r"[(\[](s|sec|seconds)[)\]]|\bseconds\b|\bin s\b|[/,] ?s\b")
 
 
@@ -38,14 +38,14 @@ def cases(seed: int) -> list[Case]:
     twice and one always. Other seeds: other times."""
     random = rng(seed, "18.6")
     made = []
-    for names, runs, lose in ((_NAMES, 5, False), (_NAMES[:4], 7, True)):
+    for names, runs, lose in ((WAYS, 5, False), (WAYS[:4], 7, True)):
         table = {
             name: [round(float(x), 3) for x in level * random.uniform(0.7, 1.3, runs)]
             for name, level in zip(names, random.permutation(len(names)) * 3.0 + 4, strict=True)
         }
         if lose:
-            table[_NAMES[1]][2] = table[_NAMES[1]][5] = math.inf
-            table[_NAMES[3]] = [math.inf] * runs
+            table[WAYS[1]][2] = table[WAYS[1]][5] = math.inf
+            table[WAYS[3]] = [math.inf] * runs
         name = f"With {len(names)} ways{', some of which do not always arrive' * lose}"
         made.append(figure_case(name, table))
     return made

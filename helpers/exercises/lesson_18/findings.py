@@ -19,6 +19,7 @@ from helpers.algorithms.racing.paired import compare
 from helpers.exercises.common import rng
 from helpers.exercises.drives.calling import plain_call
 from helpers.exercises.lesson_18.paired import unpaired
+from helpers.exercises.lesson_18.predictions import WAYS
 from helpers.exercises.lesson_18.sentences import (
     Facts,
     Table,
@@ -32,8 +33,6 @@ from helpers.exercises.lesson_18.sentences import (
 from helpers.exercises.spec import Case, Exercise, Look, Mistake, Observation, first_said
 from helpers.exercises.table import wrong_answers
 
-_NAMES = ("synchronous", "asynchronous", "spare replicas", "local steps", "vertical slices")
-_OTHERS = ("ring", "tree", "two levels", "one server")
 WHAT = ("the first sentence", "the second sentence", "the third sentence", "the fourth sentence")
 
 
@@ -43,9 +42,9 @@ def cases(seed: int) -> list[Case]:
     random = rng(seed, "18.5")
     made = []
     for name, names, runs in (
-        ("With five ways that all arrive", _NAMES, 5),
-        ("With ways that do not always arrive", _NAMES, 5),
-        ("With four ways of other names", _OTHERS, 7),
+        ("With five ways that all arrive", WAYS, 5),
+        ("With ways that do not always arrive", WAYS, 5),
+        ("With four ways of other names", ("ring", "tree", "two levels", "one server"), 7),
     ):
         order = [str(way) for way in random.permutation(names)]
         shared = random.uniform(-0.1, 0.1, runs)
@@ -72,31 +71,22 @@ def case_of(name: str, times: Table, ends: Table) -> Case:
     return Case(name, ((times, ends),), facts=facts_of(times, ends)._asdict())
 
 
-def is_four(value: Any) -> bool:
-    """Whether it is four texts."""
-    return type(value) in (list, tuple) and len(value) == 4 and all(type(v) is str for v in value)
-
-
 def shape(case: Case, seen: Observation) -> str | None:
     """Four texts."""
     value = seen.values[0]
     if value is None:
         return "you gave None; give the sentences back, `return` them, in a list."
-    if is_four(value):
-        return None
     what = "one text" if type(value) is str else type(value).__name__
-    what = f"{len(value)} of them" if type(value) in (list, tuple) else what
+    if type(value) in (list, tuple):
+        if len(value) == 4 and all(type(each) is str for each in value):
+            return None
+        what = f"{len(value)} of them"
     return f"a list of four sentences was asked for, and you gave {what}."
 
 
 def of_four(ask: Callable[[Facts, list[str]], Iterator[str]]) -> Look:
-    """A question about four sentences; there is nothing to ask where they are not four."""
-
-    def look(case: Case, seen: Observation) -> Iterator[str]:
-        if is_four(seen.values[0]):
-            yield from ask(Facts(**case.facts), seen.values[0])
-
-    return look
+    """A question about four sentences; whether there are four is asked before."""
+    return lambda case, seen: ask(Facts(**case.facts), seen.values[0])
 
 
 def _leaders(facts: Facts, at: int) -> tuple[Table, Any, str, str]:
