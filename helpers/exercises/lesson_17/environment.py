@@ -126,8 +126,6 @@ def no_local(case: Case, seen: Observation) -> Iterator[str]:
     none = seen.kind == "TypeError" and "NoneType" in seen.text
     if none or (seen.kind == "KeyError" and seen.text.strip("'\"") == local):
         yield f"you ask for {local} ({seen.kind}); {there_is}."
-    elif got is None and not seen.trouble:
-        yield f"you say None, and this is {_place(want)}; {there_is}."
     elif type(got) in (tuple, list) and [*got[:2]] == [*want[:2]]:
         yield f"you say {describe(got)} instead of {want}; {there_is}."
 
