@@ -29,22 +29,22 @@ def cases(seed: int) -> list[Case]:
     step = 40 if not seed else int(random.integers(1, 1000))
     letters = list("abcdefghijklmnopqrstuvwxyz ")
     text = ["".join(random.choice(letters, n)) for n in (*sizes, 6, 7, 5, 9)]
-    parts = [f"step-{step:08d}.part-{n}-of-4" for n in (1, 2)]
+    parts = [f"step-{step:08d}.part-{n}-of-4" for n in range(3)]
     beside = {"optimizer": text[4], "optimizer.tmp": text[5]}
-    older = text[0][3:]
-    return [
-        _case("", {"model": older, **beside}, "model", text[0], text[6], "data order"),
-        _case("", {f"step-{step:08d}.part-0-of-4": text[4]}, parts[0], text[1], text[7], parts[1]),
-        _case("", {"model": text[2][::-1] + "!"}, "model", text[2] + ".", text[6], "optimizer"),
-        _case("", {"model": text[3]}, "model", "", text[7], "data order"),
-        _case(" in an empty folder", {}, "latest", text[3], text[6], "model"),
+    kinds: list[tuple[dict[str, str], str, str, str, str]] = [
+        ({"model": text[0][3:], **beside}, "model", text[0], text[6], "data order"),
+        ({parts[0]: text[4]}, parts[1], text[1], text[7], parts[2]),
+        ({"model": text[2][::-1] + "!"}, "model", text[2] + ".", text[6], "optimizer"),
+        ({"model": text[3]}, "model", "", text[7], "data order"),
+        ({}, "latest", text[3], text[6], "model"),
     ]
-
-
-def _case(where: str, files: dict[str, str], name: str, new: str, later: str, other: str) -> Case:
-    over = f" over a file of {len(files[name])}" if name in files else where or " as a new file"
-    said = f"Writing {count(len(new), 'byte')}{over}"
-    return Case(said, ((files, name, new, later, other),))
+    made = []
+    for files, name, new, later, other in kinds:
+        where = " as a new file" if files else " in an empty folder"
+        where = f" over a file of {len(files[name])}" if name in files else where
+        said = f"Writing {count(len(new), 'byte')}{where}"
+        made.append(Case(said, ((files, name, new, later, other),)))
+    return made
 
 
 def claim(case: Case, seen: Observation) -> str | None:

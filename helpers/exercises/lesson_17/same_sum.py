@@ -35,14 +35,10 @@ def cases(seed: int) -> list[Case]:
     random = rng(seed, "17.6")
     more = 3 * int(random.integers(0, 3)) if seed else 0  # the first has unequal ranks
     settings = [
-        (3, 20 + more, "float64", False),
-        (1, 20 + more, "float32", False),
-        (2, 18 + more, "float32", False),
-        (5, 21 + more, "float64", False),
-        (5, 3, "float32", False),
-        (3, 11 + more, "float64", True),
-        (1, 1, "float64", False),
-    ]
+        (3, 20 + more, "float64", False), (1, 20 + more, "float32", False),
+        (2, 18 + more, "float32", False), (5, 21 + more, "float64", False),
+        (5, 3, "float32", False), (3, 11 + more, "float64", True), (1, 1, "float64", False),
+    ]  # fmt: skip
     made = []
     for ranks, parts, kind, anywhere in settings:
         owner, order = [part % ranks for part in range(parts)], list(range(parts))

@@ -27,21 +27,17 @@ def cases(seed: int) -> list[Case]:
     the third look; a run that never arrives; one that ends above the target again; one that
     diverges. Other seeds: others of these kinds."""
     random = rng(seed, "18.2")
-    target = 12.0 if not seed else float(random.integers(8, 20))
-    high, over = [78.0, 41.0, 24.0], [-0.5, 5.5, 2.5, 0.5, -3.5, -1.0, -2.0, 0.6]
-    lucky = [*high, *(target + each for each in over)]
-    exact = [60.0, 30.0, target + 2, target, target - 2, target - 3]
-    early = [target - 1, target, target - 2, target - 3]
-    never = [70.0, target + 9, target + 1, target - 1, target + 4, target + 3, target + 2]
-    back = [70.0, target - 2, target - 1, target - 1, target + 6, target + 7]
-    wild = [50.0, target + 3, target - 4, math.nan, math.nan, math.nan]
+    t = target = 12.0 if not seed else float(random.integers(8, 20))
+    over = [-0.5, 5.5, 2.5, 0.5, -3.5, -1.0, -2.0, 0.6]
+    lucky = [78.0, 41.0, 24.0, *(t + each for each in over)]
+    never = [70, t + 9, t + 1, t - 1, t + 4, t + 3, t + 2]
     kinds = (
         ("With a slow start, long looks and a lucky one", lucky, 2.5, True),
-        ("With three looks whose mean is the target", exact, 0.0, False),
-        ("With the target reached at the third look", early, 1.25, True),
+        ("With three looks whose mean is the target", [60, 30, t + 2, t, t - 2, t - 3], 0.0, False),
+        ("With the target reached at the third look", [t - 1, t, t - 2, t - 3], 1.25, True),
         ("With a run that never arrives", never, 0.5, True),
-        ("With a run that gets worse again", back, 0.75, False),
-        ("With a run that diverges", wild, 0.25, True),
+        ("With a run that gets worse again", [70, t - 2, t - 1, t - 1, t + 6, t + 7], 0.75, False),
+        ("With a run that diverges", [50, t + 3, t - 4, math.nan, math.nan, math.nan], 0.25, True),
     )
     made = []
     for name, errors, began, slow in kinds:
