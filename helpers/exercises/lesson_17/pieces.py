@@ -3,7 +3,7 @@
 `pieces(length, parts, rank, size)`: tuples (part, start, stop) in order, of which none is empty:
 elements start to stop of the slice that old rank `part` has saved. The claim: each new rank's
 pieces give its own elements, each once, and no padding. A row is cut for n ranks in slices of
-⌈length/n⌉; zeros fill the last ones up. What makes this file large are 29 wrong answers.
+⌈length/n⌉; zeros fill the last ones up.
 """
 
 from __future__ import annotations
@@ -48,13 +48,12 @@ def given(value: Any) -> list[Piece] | None:
     items = value.tolist() if is_array(value) else value
     if type(items) not in (list, tuple):
         return None
-    found = []
+    found = list[Any]()
     for item in items:
         each = numbers_in(item.tolist() if is_array(item) else item, 3)
         if each is None or not all(map(float.is_integer, each)):
             return None
-        part, start, stop = map(int, each)
-        found.append((part, start, stop))
+        found.append(tuple(map(int, each)))
     return found
 
 
