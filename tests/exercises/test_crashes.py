@@ -91,7 +91,7 @@ def test_only_a_folders_operations_are_done_on_the_disk() -> None:
             noted.do(what, *given)  # type: ignore[arg-type]
     with pytest.raises(FileNotFoundError):
         noted.do("remove", "c")
-    assert noted.done == [] and files_on(noted.disk) == {"a": "b"}
+    assert noted.done == [] and files_on(noted.disk) == [["a", "b"]]
     assert text_of(b"\xff\0") == "\xff\0"
 
 
@@ -198,5 +198,5 @@ def test_a_name_that_is_lost_is_shown_as_it_was_found() -> None:
     disk = Disk({"a": b"old"})
     disk.write("a.tmp", b"new")
     disk.rename("a.tmp", "a")
-    assert files_on(disk.after("names alone")) == {"a": ""}
-    assert files_on(disk.after("zeros")) == {"a": "\0\0\0"}
+    assert files_on(disk.after("names alone")) == [["a", ""]]
+    assert files_on(disk.after("zeros")) == [["a", "\0\0\0"]]

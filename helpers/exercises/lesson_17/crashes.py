@@ -21,7 +21,7 @@ WRITING = ("write", "sync", "rename", "remove", "sync_names")
 _OPERATIONS = 60  # of one call: more than any needs
 _WRITTEN = 1024  # bytes of one call
 Operation = list[str]  # what was done, the names, and for a write what was written
-Files = dict[str, str]  # texts by names
+Files = list[list[str]]  # a name and a text each
 
 
 def bytes_of(text: str) -> bytes:
@@ -107,8 +107,8 @@ def _do(disk: Disk, operation: Operation) -> Any:
 
 
 def files_on(disk: Disk) -> Files:
-    """What a disk holds."""
-    return {name: text_of(disk.read(name)) for name in sorted(disk.names())}
+    """What a disk holds, by names."""
+    return [[name, text_of(disk.read(name))] for name in sorted(disk.names())]
 
 
 def writing(done: Sequence[Operation]) -> list[Operation]:
@@ -148,11 +148,13 @@ def process_number() -> int:
     return os.getpid()
 
 
-def _of_another_process(left: Files, name: str, others: Iterable[str], number: int) -> Files:
+def _of_another_process(
+    left: Files, name: str, others: Iterable[str], number: int
+) -> dict[str, str]:
     """Files as a process of another number would have left them, under temporary names for `name`
     that hold the number."""
     found = {}
-    for each, text in left.items():
+    for each, text in left:
         if each not in others:
             beside = each.split(name)  # which may hold the number itself
             each = name.join(re.sub(rf"(?<!\d){number}(?!\d)", str(number + 1), b) for b in beside)
@@ -165,7 +167,7 @@ def crashed(fn: Function, case: Case) -> Observation:
 
     A case's arguments: files, name, data, later, other; files are texts by name, and all data are
     texts. `values[0]` is a dictionary. "done": the call's operations. "found": `[tick, outcome,
-    files]` after a crash there, files as in the arguments. "again": `[tick, files]` when
+    files]` after a crash there, with `[name, text]` for each file. "again": `[tick, files]` when
     the process was killed there, and `fn(folder, name, later)` was called on what it left; for
     files the exception, a text, where it raised one. A temporary name with the number of the
     process has another one by then, as another process would call it. "beside": the operations of

@@ -36,6 +36,11 @@ def faults(case: Case, seen: Seen) -> list[Fault]:
 # --- what a crash leaves --------------------------------------------------------------------------
 
 
+def after_crashes(seen: Seen) -> list[tuple[int, str, Files]]:
+    """The tick, the outcome and the files after each crash."""
+    return [(at, outcome, dict(found)) for at, outcome, found in seen["found"]]
+
+
 def state(found: Files, name: str, old: str | None, new: str) -> str:
     """What became of a file: "old", "new", "missing", "empty", "cut", "zeros" or "other"."""
     if name not in found:
@@ -66,7 +71,7 @@ def _crashes(case: Case, seen: Seen) -> Iterator[Fault]:
     files, name, data = case.args[0][:3]
     old, last = files.get(name), seen["found"][-1][0]
     bad = []
-    for at, outcome, found in seen["found"]:
+    for at, outcome, found in after_crashes(seen):
         its = state(found, name, old, data)
         if its != "new" and (at == last or its != "old"):
             bad.append((moment(seen, at), outcome, its, found.get(name)))
@@ -96,7 +101,7 @@ def _became(name: str, its: str, old: str | None, new: str, text: str | None) ->
 
 def _others(case: Case, seen: Seen) -> Iterator[Fault]:
     files, name = case.args[0][:2]
-    for at, outcome, found in seen["found"]:
+    for at, outcome, found in after_crashes(seen):
         for each, text in files.items():
             if each != name and outcome == "killed" and found.get(each) != text:
                 did = "has other bytes" if each in found else "is gone"
@@ -106,7 +111,7 @@ def _others(case: Case, seen: Seen) -> Iterator[Fault]:
 
 def ended(seen: Seen) -> Files:
     """The files when the function has returned."""
-    return [found for _, outcome, found in seen["found"] if outcome == "killed"][-1]
+    return [found for _, outcome, found in after_crashes(seen) if outcome == "killed"][-1]
 
 
 def _extra(found: Files, case: Case) -> str:
@@ -123,18 +128,19 @@ def _left(case: Case, seen: Seen) -> Iterator[Fault]:
 def _again(case: Case, seen: Seen) -> Iterator[Fault]:
     _, name, _, later, _ = case.args[0]
     last = seen["found"][-1][0]
-    before = {at: its for at, outcome, its in seen["found"] if outcome == "killed"}
+    before = {at: its for at, outcome, its in after_crashes(seen) if outcome == "killed"}
     for at, told in seen["again"]:
         when = "the next call" if at == last else f"after a kill {moment(seen, at)}, the next call"
         if type(told) is str:
             yield Fault(f"{when} raises {told.rstrip('.')}", "again raised")
             continue
-        if told.get(name) != later:
-            as_it_was = told.get(name) == before[at].get(name)
+        found = dict(told)
+        if found.get(name) != later:
+            as_it_was = found.get(name) == before[at].get(name)
             how = "as it was" if as_it_was else "with other bytes than it was given"
             yield Fault(f"{when} leaves `{name}` {how}", f"again {how}")
-        elif _extra(told, case):
-            yield Fault(f"{when} leaves {_extra(told, case)} in the folder", "again left")
+        elif _extra(found, case):
+            yield Fault(f"{when} leaves {_extra(found, case)} in the folder", "again left")
 
 
 # --- what was done --------------------------------------------------------------------------------
