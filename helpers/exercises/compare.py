@@ -166,3 +166,11 @@ def worlds(cases: Iterable[Any]) -> str:
     """ "1, 2, 3 and 5 ranks": the world sizes of some cases."""
     sizes = sorted({case.ranks for case in cases})
     return listing(sizes) + (" rank" if sizes == [1] else " ranks")
+
+
+def numbers_in(value: Any, amount: int) -> list[float] | None:
+    """A list or a tuple of so many numbers, as floats; None for anything else."""
+    if type(value) not in (list, tuple) or len(value) != amount:
+        return None
+    found = [each for each in map(number, value) if each is not None]
+    return found if len(found) == amount else None

@@ -16,20 +16,14 @@ from helpers.exercises.formula import compared, wrong_number
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 
-Setting = tuple[int, int, float, float, float]
-
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: more servers than workers, full servers, one of each, as many; else random."""
     random = rng(seed, "09.2")
-    settings: list[Setting] = [
-        (3, 7, 40e6, 5e-3, 125e6),
-        (20, 3, 40e6, 5e-3, 125e6),
-        (1, 1, 40e6, 5e-3, 125e6),
-        (5, 1, 100e6, 1e-3, 1.25e9),
-        (4, 4, 100e6, 1e-3, 1.25e9),
-        (100, 8, 40e6, 50e-6, 1.25e9),
-    ]
+    settings: list[tuple[int, int, float, float, float]] = [
+        (3, 7, 40e6, 5e-3, 125e6), (20, 3, 40e6, 5e-3, 125e6), (1, 1, 40e6, 5e-3, 125e6),
+        (5, 1, 100e6, 1e-3, 1.25e9), (4, 4, 100e6, 1e-3, 1.25e9), (100, 8, 40e6, 50e-6, 1.25e9),
+    ]  # fmt: skip
     if seed:
         # One where the servers' links are full and one where they are not, whatever comes below.
         settings = [(3, 8, 3e7, 4e-3, 1e8), (9, 2, 3e7, 4e-3, 1e8)]
@@ -56,17 +50,10 @@ def claim(case: Case, seen: Observation) -> str | None:
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """Bytes over each kind of link, and their seconds."""
     n, servers, nbytes, latency, bandwidth = case.args[0]
-    return {
-        "n": n,
-        "workers": count(n, "worker"),
-        "servers": count(servers, "server"),
-        "part": f"{nbytes / servers / 1e6:.3g}",
-        "load": f"{n / servers * nbytes / 1e6:.3g}",
-        "whole": f"{nbytes / 1e6:.3g}",
-        "own": f"{nbytes / bandwidth:.3g}",
-        "full": f"{n / servers * nbytes / bandwidth:.3g}",
-        "latency": f"{latency * 1e3:.3g}",
-    }
+    found = {"part": nbytes / servers / 1e6, "whole": nbytes / 1e6, "own": nbytes / bandwidth}
+    found |= {"load": n / servers * nbytes / 1e6, "full": n / servers * nbytes / bandwidth}
+    words = {name: f"{value:.3g}" for name, value in {**found, "latency": latency * 1e3}.items()}
+    return {"n": n, "workers": count(n, "worker"), "servers": count(servers, "server"), **words}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:

@@ -3,12 +3,13 @@
 The claim: on every rank the rows that anybody touched, ascending, each once, as int64, and their
 sums in the values' type, in the same bits; no rank sends more than the largest rank's rows take
 once to each of the others; what is given stays as it is, and every message is waited for.
-The file is long for four other ideas of a sum, and for what may be amiss with rows and values.
+The file is long for three other ideas of a sum, and for what may be amiss with rows and values.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -26,12 +27,7 @@ from helpers.exercises.drives.requests import not_waited
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
-Pair = tuple[Any, Any]
-
-_COUNTED = 16  # bytes with which a rank may tell each other one how many rows it has
-_LARGE = 20_000_000  # beyond float32's whole numbers
-_TABLE = 90
-_CANCEL = ", some of which cancel"
+Rows = list[np.ndarray]  # of each rank
 
 
 def cases(seed: int) -> list[Case]:
@@ -41,100 +37,63 @@ def cases(seed: int) -> list[Case]:
     if seed:
         more = [int(k) for k in random.integers(0, 7, 5)]
         shapes = [([5, 4, 6], ""), ([int(random.integers(1, 6))], ""), (more, ""), ([0, 2], "")]
-    shapes += [([3, 4, 3], _CANCEL), ([4, 4, 4], ", float64"), ([2, 3], ", indices beyond 2²⁴")]
+    shapes += [([3, 4, 3], ", some of which cancel"), ([4, 4, 4], ", float64")]
+    shapes += [([2, 3], ", indices beyond 2²⁴")]
     for counts, say in shapes:
         dtype = np.float64 if "float64" in say else np.float32
-        rows = _rows(random, counts)
+        common = random.choice(90, 2, replace=False)  # of a table of 90 rows
+        others, rows = np.setdiff1d(np.arange(0, 90, 2), common), []
+        for amount in counts:  # the first two are every rank's; they stand in no order
+            own = random.choice(others, max(amount - 2, 0), replace=False)
+            rows.append(random.permutation(np.concatenate([common, own])[:amount]))
         if "beyond" in say:  # odd ones, which float32 has not
-            rows = [2 * each + _LARGE + 1 for each in rows]
-        values = _values(random, rows, 1 if "beyond" in say else 4, dtype, say == _CANCEL)
+            rows = [2 * each + 20_000_001 for each in rows]
+        values = _values(random, rows, 1 if "beyond" in say else 4, dtype, "cancel" in say)
         name = f"On {count(len(counts), 'rank')} with {compare.listing(counts)} "
         name += f"{'row' if counts[-1] == 1 else 'rows'}{say}"
         args = tuple(zip(rows, values, strict=True))
-        made.append(Case(name, args, len(counts), {"bandwidth": 1e6}, {"counts": counts}))
+        touched = Counter(sorted(np.concatenate(rows).tolist()))
+        union = np.array([*touched], np.int64)
+        sums = np.zeros((len(union), values[0].shape[1]))
+        for each, part in args:
+            sums[np.searchsorted(union, each)] += part
+        # A rank may tell each other one in 16 bytes how many rows it has.
+        most = (len(counts) - 1) * (16 + max(each.nbytes + part.nbytes for each, part in args))
+        row, often = [*touched.most_common(1), (0, 0)][0]
+        facts = {"counts": counts, "rows": union, "sums": sums.astype(dtype), "most": most}
+        facts |= {"row": row, "often": often, "union": len(union), "all": sum(counts)}
+        made.append(Case(name, args, len(counts), {"bandwidth": 1e6}, facts))
     return made
 
 
-def _rows(random: Any, counts: Sequence[int]) -> list[np.ndarray]:
-    """Each rank's rows, in no order; the first ones are every rank's."""
-    common = random.choice(_TABLE, 2, replace=False)
-    others = np.setdiff1d(np.arange(0, _TABLE, 2), common)
-    found = []
-    for amount in counts:
-        more = random.choice(others, max(amount - 2, 0), replace=False)
-        found.append(random.permutation(np.concatenate([common, more])[:amount]))
-    return found
-
-
-def _values(
-    random: Any, rows: list[np.ndarray], width: int, dtype: Any, cancel: bool
-) -> list[np.ndarray]:
+def _values(random: Any, rows: Rows, width: int, dtype: Any, cancel: bool) -> Rows:
     """Each rank's numbers, for which the order of three additions shows in the last bits."""
     while True:
         made = [
             (random.standard_normal((len(each), width)) * 10 ** random.uniform(-1, 1)).astype(dtype)
             for each in rows
         ]
-        r, v = ([torch.from_numpy(each) for each in arrays] for arrays in (rows, made))
         if cancel:  # all that a row gets adds up to 0, in any order
             row = min(set(rows[0]) & set(rows[1]) & set(rows[2]))
             for values, each, part in zip(made, rows, (1.0, -3.0, 2.0), strict=True):
                 values[each == row] = part
-        given = [i for i, each in enumerate(rows) if len(each) > 1]
-        turned = [given[k:] + given[:k] for k in range(len(given))]
-        orders = [merged([r[i] for i in order], [v[i] for i in order])[1] for order in turned]
+        pairs = [[*map(torch.from_numpy, pair)] for pair in zip(rows, made, strict=True)]
+        given = [pair for pair in pairs if len(pair[0]) > 1]
+        turned = [zip(*given[k:], *given[:k], strict=True) for k in range(len(given))]
+        orders = [merged(*map(list, each))[1] for each in turned]
         if len(given) < 3 or all(not torch.equal(o, orders[0]) for o in orders[1:]):
             return made
 
 
-def union_in(case: Case) -> np.ndarray:
-    """The rows that any rank touched."""
-    return np.unique(np.concatenate([rows for rows, _ in case.args])).astype(np.int64)
-
-
-def most_touched(case: Case) -> tuple[int, int]:
-    """A row that as many ranks as any touched, and how many these are."""
-    union, often = np.unique(np.concatenate([rows for rows, _ in case.args]), return_counts=True)
-    return (int(union[often.argmax()]), int(often.max())) if len(union) else (0, 0)
-
-
-def sums_in(case: Case) -> np.ndarray:
-    """What the sums are, in the values' type."""
-    union, kind = union_in(case), case.args[0][1].dtype
-    total = np.zeros((len(union), case.args[0][1].shape[1]))
-    for rows, values in case.args:
-        total[np.searchsorted(union, rows)] += values
-    return total.astype(kind)
-
-
-def most_in(case: Case) -> int:
-    """Bytes that a rank may send."""
-    largest = max(rows.nbytes + values.nbytes for rows, values in case.args)
-    return (case.ranks - 1) * (largest + _COUNTED)
-
-
-def other_rows(rows: np.ndarray, union: np.ndarray) -> str:
-    """What is wrong about rows that are not the union."""
-    missing, more = np.setdiff1d(union, rows), np.setdiff1d(rows, union)
-    if len(missing):
-        return f"{count(rows.size, 'row')}, and row {short(missing[0].item())} is missing"
-    if len(more):
-        return f"row {short(more[0].item())}, which no rank touched"
-    again = "more than once" if rows.size > len(union) else "in another order than ascending"
-    return f"the right rows, but {again}"
-
-
-def pair_of(value: Any) -> Pair | None:
+def pair_of(value: Any) -> tuple[Any, ...] | None:
     """What an answer returned, where it is two things."""
     value = returned(returned(value))
-    if type(value) not in (tuple, list) or len(value) != 2:
-        return None
-    return value[0], value[1]
+    return tuple(value) if type(value) in (tuple, list) and len(value) == 2 else None
 
 
 def not_the_sum(case: Case, seen: Observation) -> Iterator[str]:
     """What is wrong about a rank's rows or values."""
-    union, sums = union_in(case), sums_in(case)
+    union, sums = case.facts["rows"], case.facts["sums"]
     tolerance = 1e-6 if sums.dtype == np.float32 else 1e-12
     for rank, value in enumerate(seen.values):
         pair = pair_of(value)
@@ -148,8 +107,13 @@ def not_the_sum(case: Case, seen: Observation) -> Iterator[str]:
             yield f"rank {rank} returned {gave}: give two tensors."
         elif rows.ndim != 1 or values.shape[:1] != rows.shape:
             yield f"rank {rank} gave {gave}: give (k,) rows and (k, width) values."
-        elif not (is_array(rows, union.shape) and np.array_equal(rows, union)):
-            yield f"rank {rank} has {other_rows(rows, union)}."
+        elif not np.array_equal(rows, union):
+            for row in np.setdiff1d(union, rows).tolist():
+                yield f"rank {rank} has {count(rows.size, 'row')}, and row {short(row)} is missing."
+            for row in np.setdiff1d(rows, union).tolist():
+                yield f"rank {rank} has row {short(row)}, which no rank touched."
+            how = "more than once" if rows.size > len(union) else "in another order than ascending"
+            yield f"rank {rank} has the right rows, but {how}."
         elif rows.dtype != union.dtype:
             yield f"rank {rank}'s rows are {rows.dtype}; row indices are int64."
         elif not close(values, sums, tolerance):
@@ -166,10 +130,10 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The union and its sums on every rank, by few bytes."""
     yield from not_the_sum(case, seen)
     for rank, sent in enumerate(seen.bytes):
-        if sent > most_in(case):
+        if sent > case.facts["most"]:
             yield (
                 f"the sums are right, but rank {rank} sent {sent} B. The most that any rank has, "
-                f"once to each of the others, are {most_in(case)} B: let each rank's rows and "
+                f"once to each of the others, are {case.facts['most']} B: let each rank's rows and "
                 "values travel as they are, in no table, and to each rank once."
             )
     yield from other_bits(case, seen)
@@ -191,7 +155,7 @@ def other_bits(case: Case, seen: Observation) -> Iterator[str]:
 
 def one_of_them(case: Case, seen: Observation) -> Iterator[str]:
     """The right rows, each with the values that one of the ranks has for it."""
-    union, (row, often) = union_in(case), most_touched(case)
+    union, often = case.facts["rows"], case.facts["often"]
     if often < 2 or not any(not_the_sum(case, seen)):
         return
     for pair in map(pair_of, seen.values):
@@ -201,9 +165,9 @@ def one_of_them(case: Case, seen: Observation) -> Iterator[str]:
             if not any(close(got, v[0], 1e-6) for r, w in case.args if len(v := w[r == each])):
                 return
     yield (
-        f"row {row}, which {often} ranks touched, has the values of one alone: `sums[places] += "
-        "values` writes each place once, however often it is named. Use `sums.index_add_(0, "
-        "places, values)`."
+        f"row {case.facts['row']}, which {often} ranks touched, has the values of one alone: "
+        "`sums[places] += values` writes each place once, however often it is named. Use "
+        "`sums.index_add_(0, places, values)`."
     )
 
 
@@ -211,7 +175,7 @@ def overwrites(case: Case, seen: Observation) -> Iterator[str]:
     """An argument that is not what it was."""
     for rank, value in enumerate(seen.values):
         place = changed(value)
-        if place in (0, 1):
+        if place is not None:
             yield (
                 f"rank {rank}'s `{('rows', 'values')[place]}` are not what they were: you wrote "
                 "into them. They are this rank's gradient and belong to the caller, so add into a "
@@ -221,9 +185,9 @@ def overwrites(case: Case, seen: Observation) -> Iterator[str]:
 
 def takes_no_part(case: Case, seen: Observation) -> Iterator[str]:
     """Others wait for a rank that has no rows and has returned."""
-    for words in seen.waiting.values():
-        rank = next((r for r in range(case.ranks) if f"rank {r}" in words.rstrip(".")), None)
-        if rank is not None and case.facts["counts"][rank] == 0 and rank not in seen.waiting:
+    for rank, amount in enumerate(case.facts["counts"]):
+        named = any(f"rank {rank}" in words for words in seen.waiting.values())
+        if named and not amount and rank not in seen.waiting:
             yield (
                 f"rank {rank} has no rows and took no part, and others wait for it. It needs the "
                 "sums as well: let it send its empty tensors as if they were full."
@@ -232,11 +196,9 @@ def takes_no_part(case: Case, seen: Observation) -> Iterator[str]:
 
 def no_room(case: Case, seen: Observation) -> Iterator[str]:
     """A tensor to receive into of the right type and another number of rows."""
-    found = re.search(r"sent \((\d+),.*\) (\w+), but .* into \((\d+),.*\) (\w+)\.", seen.text)
+    found = re.search(r"sent \((\d+),.*\) (\w+), but .* into \((\d+),.*\) \2\.", seen.text)
     counts, rank = case.facts["counts"], seen.rank or 0
-    if found is None or found[2] != found[4] or int(found[3]) != counts[rank]:
-        return
-    if int(found[1]) != counts[rank] and int(found[1]) in counts:
+    if found and counts[rank] == int(found[3]) != int(found[1]) and int(found[1]) in counts:
         yield (
             f"rank {rank} made room for {count(counts[rank], 'row')}, as many as it has itself, "
             f"and {found[1]} came: counts differ by rank. `comm.recv(source)` without `into` gives "
@@ -251,17 +213,9 @@ def compared(case: Case, seen: Observation) -> Any:
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What was sent, and a row that several ranks touched."""
-    row, often = most_touched(case)
-    return {
-        "n": case.ranks,
-        "row": row,
-        "often": often,
-        "union": len(union_in(case)),
-        "all": sum(case.facts["counts"]),
-        "sent": max(seen.bytes, default=0),
-        "most": most_in(case),
-        "times": times(max(seen.bytes, default=0), most_in(case)) if most_in(case) else "",
-    }
+    sent = max(seen.bytes, default=0)
+    named = {"n": case.ranks, "sent": sent, "times": times(sent, case.facts["most"] or 1)}
+    return {**case.facts, **named}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -272,7 +226,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def direct(comm: Any, rows: Any, values: Any) -> Pair:
+def direct(comm: Any, rows: Any, values: Any) -> Any:
     """The sum without a ring, for patches: each rank sends its own to all the others."""
     found, sums = [rows], [values]
     for step in range(1, comm.size):
@@ -285,7 +239,7 @@ def direct(comm: Any, rows: Any, values: Any) -> Pair:
     return merged(in_rank_order(found, comm.rank), in_rank_order(sums, comm.rank))
 
 
-def rank_0_alone(comm: Any, rows: Any, values: Any) -> Pair:
+def at_rank_0(comm: Any, rows: Any, values: Any) -> Any:
     if comm.rank:
         comm.send(rows, 0)
         comm.send(values, 0)
@@ -294,8 +248,8 @@ def rank_0_alone(comm: Any, rows: Any, values: Any) -> Pair:
     return merged([rows, *(r for r, _ in came)], [values, *(v for _, v in came)])
 
 
-def through_rank_0(comm: Any, rows: Any, values: Any) -> Pair:
-    found = rank_0_alone(comm, rows, values)
+def through_0(comm: Any, rows: Any, values: Any) -> Any:
+    found = at_rank_0(comm, rows, values)
     if comm.rank:
         return comm.recv(0), comm.recv(0)
     for other in range(1, comm.size):
@@ -304,7 +258,7 @@ def through_rank_0(comm: Any, rows: Any, values: Any) -> Pair:
     return found
 
 
-def dense(comm: Any, rows: Any, values: Any) -> Pair:
+def dense(comm: Any, rows: Any, values: Any) -> Any:
     own = rows.new_tensor([[rows.max() + 1 if len(rows) else 0]])
     lengths, _ = direct(comm, own[0], own[:, :0])
     table = values.new_zeros(int(lengths.max()), values.shape[1] + 1)
@@ -314,14 +268,6 @@ def dense(comm: Any, rows: Any, values: Any) -> Pair:
     return touched, table[touched, :-1]
 
 
-def tables(comm: Any, rows: Any, values: Any) -> Pair:
-    table = values.new_zeros(int(rows.max()) + 1 if len(rows) else 0, values.shape[1])
-    table[rows] = values
-    all_reduce_ring(comm, table)
-    touched = table.any(1).nonzero().view(-1)
-    return touched, table[touched]
-
-
 WRONG = """
 equal rows not merged
     | .unique(return_inverse=True) => .sort(stable=True)
@@ -329,34 +275,21 @@ equal rows not merged
     all {all} rows are listed, row {row} {often} times. Each row comes once, with the sum of what
     all ranks add to it: there are {union}.
 in order of arrival
-    | return union, sums.index_add_(0, places, torch.cat(values))
-        => came = list(dict.fromkeys(places.tolist()));
-        return union[came], sums.index_add_(0, places, torch.cat(values))[came]
+    | return union, => came = list(dict.fromkeys(places.tolist())); return union[came],
+    | torch.cat(values)) => torch.cat(values))[came]
     the rows and their sums are right, but stand in the order in which they came. Ascending was
     asked for: the ranks' results are compared row by row.
 its own rows missing
     | return merged => found[0], sums[0] = rows[:0], values[:0]; return merged
     each rank summed what came from the others and left its own rows out: they are not sent to
     itself, so add them too.
-its own rows twice
-    | (in_rank_order(found => ([rows] + in_rank_order(found
-    | , in_rank_order(sums => , [values] + in_rank_order(sums
-    each rank's own rows count twice: they stand first in its list, and once more at its own place
-    among the ranks.
 only the rows of its own
-    | return merged => union, total = merged
-    | (sums, comm.rank)) => (sums, comm.rank)); kept = torch.isin(union, rows);
-        return union[kept], total[kept]
+    | return merged => u, total = merged
+    | comm.rank)) => comm.rank)); own = torch.isin(u, rows); return u[own], total[own]
     each rank has sums for the rows that it touched itself. The others' rows change in its copy of
     the table as well: return all {union}.
-only the rows that all touched
-    | return union, sums.index_add_(0, places, torch.cat(values))
-        => kept = [all(row in each for each in rows) for row in union];
-        return union[kept], sums.index_add_(0, places, torch.cat(values))[kept]
-    only rows that every rank touched are there. A row that one rank touched has a gradient too: the
-    union was asked for, {union} rows.
 rank 0 alone has the sum
-    = rank_0_alone
+    = at_rank_0
     rank 0 has the sums and the other ranks have their own rows still: every rank changes its copy
     of the table, so all need them.
 a mean
@@ -366,10 +299,6 @@ the whole table
     = dense
     the sums are right, but a rank sent {sent} B, {times} what is enough: a table was filled with
     zeros and summed whole. Let the rows and their values travel as they are.
-tables of different lengths
-    = tables
-    each rank's table ends at its own largest row, so the tables differ in length and cannot be
-    summed. Fill no tables: let the rows and their values travel as they are.
 row indices summed
     | found, sums = [rows], [values]
         => return all_reduce_ring(comm, rows.clone()), all_reduce_ring(comm, values.clone())
@@ -378,11 +307,8 @@ row indices summed
 passes on what it has merged
     | comm.rank + step => comm.rank + 1
     | comm.rank - step => comm.rank - 1
-    | [comm.isend(rows, right), comm.isend(values, right)]
-        => [comm.isend(each[-1], right) for each in (found, sums)]
-    | found.append(comm.recv(left)) => came = comm.recv(left)
-    | sums.append(comm.recv(left)) => found, sums = ([each] for each in
-        merged([found[-1], came], [sums[-1], comm.recv(left)]))
+    | sums.append(comm.recv(left)) => sums.append(comm.recv(left));
+        rows, values = merged(found, sums); found, sums = [rows], [values]
     values are counted more than once: each rank passes on its sums, in which what came before is
     contained already. Pass on what came, and add up at the end.
 the neighbour's rows alone
@@ -390,13 +316,12 @@ the neighbour's rows alone
     each rank has its own rows and those of the rank to its left. After one step round a ring of {n}
     the others' are still to come: it takes N − 1, each passing on what came.
 through rank 0
-    = through_rank_0
+    = through_0
     the sums are right, but rank 0 sent {sent} B where {most} B are enough: it sends the sums of
     everybody's rows to each. Let each rank's rows go to all, and each sum them for itself.
 rows that sum to zero dropped
-    | return union, sums.index_add_(0, places, torch.cat(values))
-        => kept = sums.index_add_(0, places, torch.cat(values)).any(1);
-        return union[kept], sums[kept]
+    | return union, sums.index_add_ => sums.index_add_
+    | torch.cat(values)) => torch.cat(values)); kept = sums.any(1); return union[kept], sums[kept]
     row {row} is missing: its values add up to 0, and it was touched all the same. Ask for the rows
     that are named, not for values that are not 0.
 sums in float32
@@ -423,9 +348,8 @@ own rows first
     | [(rank - other) % len(came)] => [other]
     ? in their last bits
 into its own values
-    | return merged => union, total = merged
-    | (sums, comm.rank)) => (sums, comm.rank));
-        values[:] = total[torch.searchsorted(union, rows)]; return union, total
+    | return merged => u, t = merged
+    | comm.rank)) => comm.rank)); values[:] = t[torch.searchsorted(u, rows)]; return u, t
     ? you wrote into them
 counts taken to be equal
     | found.append(comm.recv(left => found.append(comm.recv(left, into=torch.empty_like(rows)
@@ -469,7 +393,7 @@ EXERCISE = Exercise(
     praise=praise,
     reference=reference,
     wrong=wrong_answers(
-        "09.5", WRONG, (direct, in_rank_order, merged), rank_0_alone, dense, tables, through_rank_0
+        "09.5", WRONG, (direct, in_rank_order, merged), at_rank_0, dense, through_0
     ),
     figure=0,
 )

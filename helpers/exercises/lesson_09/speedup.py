@@ -16,19 +16,14 @@ from helpers.exercises.formula import compared, wrong_number
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 
-Setting = tuple[int, float, float, float, float]
-
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: the exchange takes longer than the computing, one worker, two, many; else random."""
     random = rng(seed, "09.1")
-    settings: list[Setting] = [
-        (6, 0.2, 40e6, 2e-3, 125e6),
-        (1, 0.2, 40e6, 2e-3, 125e6),
-        (2, 0.5, 40e6, 50e-6, 1.25e9),
-        (5, 1.5, 100e6, 1e-3, 250e6),
-        (256, 0.2, 40e6, 50e-6, 1.25e9),
-    ]
+    settings: list[tuple[int, float, float, float, float]] = [
+        (6, 0.2, 40e6, 2e-3, 125e6), (1, 0.2, 40e6, 2e-3, 125e6), (2, 0.5, 40e6, 50e-6, 1.25e9),
+        (5, 1.5, 100e6, 1e-3, 250e6), (256, 0.2, 40e6, 50e-6, 1.25e9),
+    ]  # fmt: skip
     if seed:
         settings = [(7, 0.1, 2e7, 3e-3, 1e8)]  # no term is small, whatever comes below
         for _ in range(8):
@@ -56,18 +51,11 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """The terms of the formula."""
     n, compute, nbytes, latency, _ = case.args[0]
     exchange = n * compute / case.facts["want"] - compute
-    return {
-        "n": n,
-        "steps": 2 * (n - 1),
-        "half": n - 1,
-        "compute": f"{compute:.3g}",
-        "share": f"{compute / n:.3g}",
-        "exchange": f"{exchange:.3g}",
-        "step": f"{compute + exchange:.3g}",
-        "chunk": f"{nbytes / n / 1e6:.3g}",
-        "whole": f"{nbytes / 1e6:.3g}",
-        "latency": f"{latency * 1e3:.3g}",
-    }
+    found = {"compute": compute, "share": compute / n, "latency": latency * 1e3}
+    found |= {"exchange": exchange, "step": compute + exchange}
+    found |= {"chunk": nbytes / n / 1e6, "whole": nbytes / 1e6}
+    words = {name: f"{value:.3g}" for name, value in found.items()}
+    return {"n": n, "steps": 2 * (n - 1), "half": n - 1, **words}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:

@@ -37,43 +37,26 @@ def cases(seed: int) -> list[Case]:
         shapes = [(each, 12 * int(random.integers(2, 6))) for each in even + uneven]
         shapes[3:3] = [([2, 2], 12 * int(random.integers(2, 6)) + int(random.integers(1, 4)))]
     for each, length in shapes:
+        hosts, ranks = len(each), sum(each)
         # Whole numbers, so that every order of additions gives the same sum.
-        held = random.integers(-50, 50, (sum(each), length)).astype(np.float32)
-        hosts = "a host" if len(each) == 1 else "hosts"
-        most = "rank" if each[-1] == 1 else "ranks"
-        name = f"On {hosts} with {listing(each)} {most} and {count(length, 'element')}"
+        held = random.integers(-50, 50, (ranks, length)).astype(np.float32)
+        name = f"On {'a host' if hosts == 1 else 'hosts'} with {listing(each)} "
+        name += f"{'rank' if each[-1] == 1 else 'ranks'} and {count(length, 'element')}"
         options = {"latency": _LATENCY, "bandwidth": _BANDWIDTH, "ranks_per_host": each}
-        facts = {"held": held, "each": each}
-        made.append(Case(name, tuple((row,) for row in held), sum(each), options, facts))
+        # Bytes over a host's link each way, in chunks of one length for each owner.
+        padded = max(-(-length // m) * m for m in (max(each) * hosts, ranks, hosts))
+        most = 2 * (hosts - 1) * padded // hosts * _ITEM
+        # Seconds of a ring over all ranks: in each step a chunk goes over every link.
+        ring = 2 * (ranks - 1) * (_LATENCY + length * _ITEM / ranks / _BANDWIDTH)
+        facts = {"each": each, "length": length, "most": most, "ring": ring}
+        facts |= {"held": held, "sum": held.sum(axis=0)}
+        made.append(Case(name, tuple((row,) for row in held), ranks, options, facts))
     return made
-
-
-def sum_of(case: Case) -> np.ndarray:
-    """What each rank's tensor becomes."""
-    return np.asarray(case.facts["held"].sum(axis=0))
-
-
-def length(case: Case) -> int:
-    """Elements of a tensor."""
-    return int(case.facts["held"].shape[1])
-
-
-def most(case: Case) -> int:
-    """Bytes that may go over a host's link each way, in chunks of one length for each owner."""
-    hosts, owners = len(case.facts["each"]), max(case.facts["each"])
-    padded = max(-(-length(case) // m) * m for m in (owners * hosts, case.ranks, hosts))
-    return 2 * (hosts - 1) * padded // hosts * _ITEM
-
-
-def flat_seconds(case: Case) -> float:
-    """Seconds of a ring over all ranks: in each step a chunk goes over every link."""
-    seconds = _LATENCY + length(case) * _ITEM / case.ranks / _BANDWIDTH
-    return 2 * (case.ranks - 1) * seconds
 
 
 def right_on(case: Case, seen: Observation) -> list[int]:
     """The ranks that hold the sum."""
-    return [rank for rank, got in enumerate(after(seen)) if close(got, sum_of(case), 1e-6)]
+    return [rank for rank, got in enumerate(after(seen)) if close(got, case.facts["sum"], 1e-6)]
 
 
 def busiest(seen: Observation) -> tuple[int, int, str]:
@@ -94,7 +77,7 @@ def _crossing(case: Case, seen: Observation) -> list[int]:
 def _too_many(case: Case, seen: Observation) -> int:
     """Bytes over the busiest link, where the sum is right and they are too many; 0 elsewhere."""
     nbytes = busiest(seen)[1]
-    return nbytes if nbytes > most(case) and len(right_on(case, seen)) == case.ranks else 0
+    return nbytes if nbytes > case.facts["most"] and len(right_on(case, seen)) == case.ranks else 0
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
@@ -102,11 +85,11 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     for rank in sorted({*range(case.ranks)} - {*right_on(case, seen)}):
         yield f"rank {rank}'s tensor is not the sum over all ranks."
     host, nbytes, way = busiest(seen)
-    if nbytes > most(case):
+    if nbytes > case.facts["most"]:
         yield (
             f"the sum is right, but host {host}'s link carried {nbytes} B {way}, and 2(H − 1)/H of "
-            f"the tensor are {most(case)} B: sum inside each host first, and let each element of a "
-            "host's sum go round a ring over the hosts once."
+            f"the tensor are {case.facts['most']} B: sum inside each host first, and let each "
+            "element of a host's sum go round a ring over the hosts once."
         )
     yield not_waited(case, seen)
     yield from slower(case, seen)
@@ -115,13 +98,13 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
 def flat_ring(case: Case, seen: Observation) -> Iterator[str]:
     """Right, and over each link as in a ring over all ranks."""
     nbytes, n, hosts = _too_many(case, seen), case.ranks, len(case.facts["each"])
-    around = 2 * (n - 1) * -(-length(case) // n) * _ITEM
-    least = 2 * (n - 1) * length(case) * _ITEM / n - 2 * _ITEM
+    around = 2 * (n - 1) * -(-case.facts["length"] // n) * _ITEM
+    least = 2 * (n - 1) * case.facts["length"] * _ITEM / n - 2 * _ITEM
     if max(_crossing(case, seen)) == 1 and min(map(min, seen.links)) >= least and nbytes <= around:
         yield (
             f"the sum is right, but {nbytes} B went over a link each way, as in one ring over all "
-            f"{n} ranks: 2(N − 1)/N of the tensor. 2(H − 1)/H are {most(case)} B: sum inside each "
-            f"host first, so that the ring between hosts has {hosts} members."
+            f"{n} ranks: 2(N − 1)/N of the tensor. 2(H − 1)/H are {case.facts['most']} B: sum "
+            f"inside each host first, so that the ring between hosts has {hosts} members."
         )
 
 
@@ -129,12 +112,13 @@ def whole_tensors(case: Case, seen: Observation) -> Iterator[str]:
     """Right, and over each link L times as much: each of a host's L ranks sends everything."""
     nbytes, each = _too_many(case, seen), case.facts["each"]
     everybody = len(set(each)) == 1 and set(_crossing(case, seen)) == {each[0]}
-    least = each[0] * 2 * (len(each) - 1) * length(case) * _ITEM / len(each)
-    if everybody and 0.9 * least <= nbytes <= each[0] * most(case):
+    least = each[0] * 2 * (len(each) - 1) * case.facts["length"] * _ITEM / len(each)
+    if everybody and 0.9 * least <= nbytes <= each[0] * case.facts["most"]:
         yield (
-            f"the sum is right, but {nbytes} B went over a link each way where {most(case)} B are "
-            f"enough: each of a host's {each[0]} ranks exchanges all elements with its "
-            "counterparts. They share the link, so let each send its own part of the host's sum."
+            f"the sum is right, but {nbytes} B went over a link each way where "
+            f"{case.facts['most']} B are enough: each of a host's {each[0]} ranks exchanges all "
+            "elements with its counterparts. They share the link, so let each send its own part of "
+            "the host's sum."
         )
 
 
@@ -164,10 +148,10 @@ def only_named(case: Case, seen: Observation) -> Iterator[str]:
 
 def not_gathered(case: Case, seen: Observation) -> Iterator[str]:
     """On hosts of one size: each rank has its own part of the sum."""
-    each, total = case.facts["each"], sum_of(case)
-    if len(set(each)) > 1 or each[0] == 1 or length(case) < each[0] or right_on(case, seen):
+    each, total = case.facts["each"], case.facts["sum"]
+    if len(set(each)) > 1 or each[0] == 1 or case.facts["length"] < each[0] or right_on(case, seen):
         return
-    bounds = [place * length(case) // each[0] for place in range(each[0] + 1)]
+    bounds = [place * case.facts["length"] // each[0] for place in range(each[0] + 1)]
     own = [slice(*bounds[rank % each[0] :][:2]) for rank in range(case.ranks)]
     if all(close(got[o], total[o], 1e-6) for o, got in zip(own, after(seen), strict=True)):
         yield (
@@ -179,7 +163,7 @@ def not_gathered(case: Case, seen: Observation) -> Iterator[str]:
 def divided(case: Case, seen: Observation) -> Iterator[str]:
     """The sum, divided by a number of ranks or hosts."""
     for number in (case.ranks, len(case.facts["each"]), case.facts["each"][0]):
-        if number > 1 and all(close(got, sum_of(case) / number, 1e-6) for got in after(seen)):
+        if number > 1 and all(close(got, case.facts["sum"] / number, 1e-6) for got in after(seen)):
             yield (
                 f"every value is {number} times too small: an all-reduce sums, and whoever wants "
                 "an average divides afterwards."
@@ -188,7 +172,7 @@ def divided(case: Case, seen: Observation) -> Iterator[str]:
 
 def slower(case: Case, seen: Observation) -> Iterator[str]:
     """Right in all but the time, where every host has several ranks."""
-    took, ring, each = max(seen.seconds), flat_seconds(case), case.facts["each"]
+    took, ring, each = max(seen.seconds), case.facts["ring"], case.facts["each"]
     if len(each) == 1 or min(each) == 1 or len(right_on(case, seen)) < case.ranks:
         return
     if took >= ring and not _too_many(case, seen):
@@ -232,21 +216,17 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What went over a link, and who is where."""
     each = case.facts["each"]
     host, nbytes, _ = busiest(seen) if seen.links else (0, 0, "")
-    return {
-        "hosts": len(each),
-        "inside": each[0],
-        "host": host,
-        "carried": nbytes,
-        "times": times(nbytes, most(case)) if most(case) else "",
-    }
+    many = times(nbytes, case.facts["most"] or 1)
+    named = {"hosts": len(each), "inside": each[0], "host": host}
+    return {**named, "carried": nbytes, "times": many}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     at = max(range(len(cases)), key=lambda i: min(cases[i].facts["each"]) * len(seen[i].links))
     case, (_, nbytes, _) = cases[at], busiest(seen[at])
-    ring = 2 * (case.ranks - 1) * length(case) * _ITEM // case.ranks
-    by_bytes, by_time = nbytes / ring, max(seen[at].seconds) / flat_seconds(case)
+    ring = 2 * (case.ranks - 1) * case.facts["length"] * _ITEM // case.ranks
+    by_bytes, by_time = nbytes / ring, max(seen[at].seconds) / case.facts["ring"]
     why = (
         f" By bytes alone it would be {by_bytes:.0%}: on a tensor as small as this most of the "
         "time is α, and fewer steps cross a link."

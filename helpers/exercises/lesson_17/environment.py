@@ -2,34 +2,29 @@
 
 `rank_in(environ) -> (rank, size, local rank)`, None outside a job. The claim: these numbers, of the
 first launcher of horovodrun, torchrun, ibrun and srun of whom there is a rank; no rank for a job's
-batch script; the variables stay as they are. What makes this file large are 34 wrong answers.
+batch script; the variables stay as they are. What makes this file large are 33 wrong answers.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from helpers.algorithms.launching.environment import rank_in as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import describe, is_array, listing, number
 from helpers.exercises.drives.arguments import changed, returned
-from helpers.exercises.drives.launching import in_environment
 from helpers.exercises.lesson_17.launchers import (
     NAMES,
-    batch,
-    horovodrun,
-    ibrun,
-    srun,
-    torchrun,
+    Numbers,
+    in_environment,
+    told_by,
     unlike_nodes,
 )
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
 _SHELL = {"HOME": "/home/ada", "LANG": "C.UTF-8", "OMP_NUM_THREADS": "4", "SHLVL": "2"}
-Environ = dict[str, str]
 
 
 def cases(seed: int) -> list[Case]:
@@ -40,33 +35,39 @@ def cases(seed: int) -> list[Case]:
     n, first = unlike_nodes(random if seed else None)
     agent = n | {"rank": n["node"], "local": 0, "beside": 1, "size": n["nodes"]}
     one = {name: 0 for name in n} | {"size": 1, "nodes": 1, "beside": 1, "asked": 1}
-    exported = {"RANK": n["rank"] + 1, "WORLD_SIZE": n["size"] + 1}
-    no_local = {"PMI_RANK": n["rank"], "PMI_SIZE": n["size"]}
+    no_local = {name: n[name] for name in ("rank", "size")}
     step = f"Under srun, for {n['size']} of the job's {n['asked']} tasks"
-    return [
-        _case("Under torchrun", torchrun(n), "torchrun"),
-        _case("Under horovodrun", horovodrun(n), "horovodrun"),
-        _case(step, srun(n)),
-        _case("Under ibrun", batch(n) | ibrun(n), "ibrun"),
-        _case("In a job's batch script", batch(n)),
-        _case("In a shell outside any job", {}),
-        _case("Under torchrun inside srun", srun(agent) | torchrun(n), "torchrun"),
-        _case("Under horovodrun inside srun --pty", srun(one) | horovodrun(n), "horovodrun"),
-        _case("Under ibrun inside srun --pty", srun(one) | ibrun(n), "ibrun"),
-        _case("Under horovodrun inside torchrun", torchrun(agent) | horovodrun(n), "horovodrun"),
-        _case("Under srun, with a RANK that somebody has exported", srun(n) | exported),
-        _case("Under ibrun without MPI_LOCALRANKID", batch(n) | no_local, "ibrun"),
-        _case("As rank 0 under srun", srun(first)),
-        _case("As rank 0 under torchrun", torchrun(first), "torchrun"),
-        _case("As the only rank under srun", srun(one)),
-        _case("As the only rank under torchrun", torchrun(one), "torchrun"),
+    kinds: list[tuple[str, dict[str, Numbers]]] = [
+        ("Under torchrun", {"torchrun": n}),
+        ("Under horovodrun", {"horovodrun": n}),
+        (step, {"srun": n}),
+        ("Under ibrun", {"batch": n, "ibrun": n}),
+        ("In a job's batch script", {"batch": n}),
+        ("In a shell outside any job", {}),
+        ("Under torchrun inside srun", {"srun": agent, "torchrun": n}),
+        ("Under horovodrun inside srun --pty", {"srun": one, "horovodrun": n}),
+        ("Under ibrun inside srun --pty", {"srun": one, "ibrun": n}),
+        ("Under horovodrun inside torchrun", {"torchrun": agent, "horovodrun": n}),
+        ("Under srun, with a RANK that somebody has exported", {"srun": n}),
+        ("Under ibrun without MPI_LOCALRANKID", {"batch": n, "ibrun": no_local}),
+        ("As rank 0 under srun", {"srun": first}),
+        ("As rank 0 under torchrun", {"torchrun": first}),
+        ("As the only rank under srun", {"srun": one}),
+        ("As the only rank under torchrun", {"torchrun": one}),
     ]
-
-
-def _case(name: str, told: dict[str, Any], launcher: str = "srun") -> Case:
-    environ = {**_SHELL, **{key: str(value) for key, value in told.items()}}
-    ordered = dict(sorted(environ.items()))  # nothing can be read off from the order
-    return Case(name, ((ordered,),), facts={"want": reference(ordered), "launcher": launcher})
+    made = []
+    for name, launchers in kinds:
+        told: dict[str, Any] = dict(_SHELL)
+        for launcher, its in launchers.items():
+            told |= told_by(launcher, its)
+        if "exported" in name:
+            told |= {"RANK": n["rank"] + 1, "WORLD_SIZE": n["size"] + 1}
+        # Sorted: nothing can be read off from the order.
+        environ = {key: str(value) for key, value in sorted(told.items())}
+        last = [launcher for launcher in launchers if launcher in NAMES]
+        facts = {"want": reference(environ), "launcher": last[-1] if last else "srun"}
+        made.append(Case(name, ((environ,),), facts=facts))
+    return made
 
 
 def claim(case: Case, seen: Observation) -> str | None:
@@ -105,45 +106,35 @@ def changes_it(case: Case, seen: Observation) -> str | None:
 
 def floats(case: Case, seen: Observation) -> str | None:
     """The right numbers in floats."""
-    got, want = returned(seen.values[0]), case.facts["want"]
-    if want is None or type(got) not in (tuple, list) or [number(each) for each in got] != [*want]:
+    given, want = compared(case, seen), case.facts["want"]
+    if want is None or type(given) is not list or given != [*want]:
         return None
-    given = [number(each) for each in got]
-    first = next(each for each in given if type(each) is float)
+    first = given[0]
     return (
         f"you say ({', '.join(map(repr, given))}), and {first!r} is no whole number: neither "
         f"`range({first!r})` nor `ranks[{first!r}]` takes it. Make it with `int`."
     )
 
 
-def no_local(case: Case, seen: Observation) -> str | None:
+def no_local(case: Case, seen: Observation) -> Iterator[str]:
     """A local rank that nobody has told."""
-    want = case.facts["want"]
-    got = returned(seen.values[0]) if seen.values else None
-    local = NAMES[case.facts["launcher"]].local
+    want, local = case.facts["want"], NAMES[case.facts["launcher"]].local
     if want is None or local in case.args[0][0]:
-        return None
+        return
     there_is = "a local rank that is not there is 0: `environ.get(name, 0)`"
-    if seen.trouble:
-        asked = seen.kind == "KeyError" and seen.text.strip("'\"") == local
-        if asked or (seen.kind == "TypeError" and "NoneType" in seen.text):
-            return f"you ask for {local} ({seen.kind}); {there_is}."
-        return None
-    if got is None:
-        return f"you say None, and this is {_place(want)}; {there_is}."
-    if type(got) in (tuple, list) and [*got[:2]] == [*want[:2]]:
-        return f"you say {describe(got)} instead of {want}; {there_is}."
-    return None
+    got: Any = returned(seen.values[0]) if seen.values else None
+    none = seen.kind == "TypeError" and "NoneType" in seen.text
+    if none or (seen.kind == "KeyError" and seen.text.strip("'\"") == local):
+        yield f"you ask for {local} ({seen.kind}); {there_is}."
+    elif type(got) in (tuple, list) and [*got[:2]] == [*want[:2]]:
+        yield f"you say {describe(got)} instead of {want}; {there_is}."
 
 
-def not_there(case: Case, seen: Observation) -> str | None:
+def not_there(case: Case, seen: Observation) -> Iterator[str]:
     """A variable was asked for that another launcher sets."""
-    environ = case.args[0][0]
     name = seen.text.strip("'\"")
-    if seen.trouble != "failed":
-        return None
-    if seen.kind == "KeyError" and name in environ:
-        return (
+    if seen.kind == "KeyError" and name in case.args[0][0]:
+        yield (
             f"you did not find {name} (KeyError), and it is in the argument: read `environ`, not "
             "this process's `os.environ`."
         )
@@ -152,13 +143,13 @@ def not_there(case: Case, seen: Observation) -> str | None:
     elif seen.kind == "TypeError" and "NoneType" in seen.text:
         what = "a variable that you make a number of is not there (TypeError: int of None)"
     else:
-        return None
+        return
     if case.facts["want"] is None:
-        return (
+        yield (
             f"{what}: nobody started this as a rank of a job. Return None where no launcher's "
             "variables are there."
         )
-    return (
+    yield (
         f"{what}: each launcher sets its own variables. Ask first which of them are there, `if "
         "name in environ`."
     )
@@ -177,12 +168,12 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     want, got = case.facts["want"], returned(seen.values[0])
     named = NAMES[case.facts["launcher"]]
     rank, size, local = want or (None, None, None)
-    given = dict(zip(("its_rank", "its_size", "its_local"), got or (None,) * 3, strict=False))
+    its = dict.fromkeys(("its_rank", "its_size", "its_local"))
     return {
         **{"got": describe(got), "want": describe(want), "rank": rank, "size": size},
         **{"local": local, "RANK": named.rank, "SIZE": named.size, "LOCAL": named.local},
         **{"NODE": named.node, "BESIDE": named.beside},
-        **{"its_rank": None, "its_size": None, "its_local": None, **given},
+        **its | dict(zip(its, got or (), strict=False)),
     }
 
 
@@ -195,7 +186,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def by_names(environ: Environ) -> Any:
+def by_names(environ: dict[str, str]) -> Any:
     """The reference, by the names that stand above."""
     for name in ("horovodrun", "torchrun", "ibrun", "srun"):
         named = NAMES[name]
@@ -203,27 +194,6 @@ def by_names(environ: Environ) -> Any:
             local = environ.get(named.local, "0")
             return int(environ[named.rank]), int(environ[named.size]), int(local)
     return None
-
-
-def its_own(environ: Environ) -> Any:
-    """What it finds where the check runs it, which is as the only rank of a run."""
-    return reference({"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "here"})
-
-
-def own_by_name(environ: Environ) -> Any:
-    return reference({name: os.environ[name] for name in environ if "RANK" in name})
-
-
-def torchrun_alone(environ: Environ) -> Any:
-    return int(environ["RANK"]), int(environ["WORLD_SIZE"]), int(environ["LOCAL_RANK"])
-
-
-def sets_missing(environ: Environ) -> Any:
-    found = reference(environ)
-    if found:
-        environ.setdefault("LOCAL_RANK", str(found[2]))
-        environ.setdefault("RANK", str(found[0]))
-    return found
 
 
 WRONG = """
@@ -327,7 +297,7 @@ rank 0 is no rank
     you say None, and {RANK} is there: rank 0 is a rank, though `if rank:` is false for it. Ask
     whether the variable is there.
 reads its own environment
-    = its_own
+    | NAMES[name] => NAMES[name]; environ = dict(MASTER_ADDR="here", RANK="0", WORLD_SIZE="1")
     you say {got}; it is {want}. {RANK} is in the argument: read `environ`, not this process's
     `os.environ`.
 finds nothing
@@ -345,10 +315,13 @@ None on its node
     | int(local) => int(local) if named.local in environ else None
     ? None) instead of
 its own, by name
-    = own_by_name
+    | NAMES[name] => NAMES[name]; import os; environ = {n: os.environ[n] for n in environ
+        if "RANK" in n}
     ? and it is in the argument
 torchrun alone
-    = torchrun_alone
+    | ("horovodrun", "torchrun", "ibrun", "srun") => ("torchrun",)
+    | named.rank in environ and named.sure in environ => True
+    | int(local) => int(environ[named.local])
     ? its own variables
 never outside
     | environ.get(named.local, "0") => environ[named.local]
@@ -357,9 +330,6 @@ never outside
 takes variables out
     | environ[named.rank]) => environ.pop(named.rank))
     ? you changed RANK in
-sets what is missing
-    = sets_missing
-    ? LOCAL_RANK and RANK in
 """
 
 EXERCISE = Exercise(
@@ -387,8 +357,6 @@ EXERCISE = Exercise(
     ),
     praise=praise,
     reference=reference,
-    wrong=wrong_answers(
-        "17.5", WRONG, by_names, its_own, own_by_name, torchrun_alone, sets_missing
-    ),
+    wrong=wrong_answers("17.5", WRONG, by_names),
     ranked=False,
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from helpers.exercises.compare import count, listing
-from helpers.exercises.drives.crashes import ticks, writing
+from helpers.exercises.lesson_17.crashes import ticks, writing
 from helpers.exercises.spec import Case
 
 Files = dict[str, str]
@@ -36,7 +36,7 @@ def faults(case: Case, seen: Seen) -> list[Fault]:
 # --- what a crash leaves --------------------------------------------------------------------------
 
 
-def after_crashes(seen: Seen) -> list[tuple[int, str, dict[str, str]]]:
+def after_crashes(seen: Seen) -> list[tuple[int, str, Files]]:
     """The tick, the outcome and the files after each crash."""
     return [(at, outcome, dict(found)) for at, outcome, found in seen["found"]]
 

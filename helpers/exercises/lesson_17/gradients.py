@@ -1,13 +1,19 @@
-"""Gradients whose sum in another order has other bits, and what is not so of a sum (17.6)."""
+"""Gradients whose sum in another order has other bits, handed over, and what is not so of a sum."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from helpers.exercises.compare import describe, is_array, told_apart
+from helpers.exercises.drives.arguments import CHANGED
+from helpers.exercises.drives.calling import Function, made, there
+from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.drives.requests import Requests, all_waited
 
 PLAIN, _CANCELLING = 4, 24  # elements of a gradient
 _LARGE = {"float32": 2.0**40, "float64": 2.0**70}  # to which adding a small one changes nothing
@@ -32,6 +38,30 @@ def gradients(random: Any, owner: Sequence[int], ranks: int, kind: str) -> np.nd
         table[0, PLAIN], table[1, PLAIN] = 2.0**24 + 1, -(2.0**24)
         table[2:, PLAIN] = random.integers(1, 10, parts - 2)
     return np.asarray(table)
+
+
+def _in_parts(fn: Function, comm: Any, mine: Any, parts: int, like: Tensor) -> Any:
+    """What `fn(comm, mine, parts, like)` returns; {"changed": what, "returned": …} where it changed
+
+    0: a gradient in `mine`, 1: what `mine` holds, 2: `like`. Messages left open: as `all_waited`.
+    """
+    kept, was = {part: gradient.clone() for part, gradient in mine.items()}, like.clone()
+    held = made(fn, dict, list(mine.items()))
+    requests = Requests(comm)
+    value = all_waited(requests, fn(comm, held, parts, like))
+    if not all(torch.equal(mine[part], kept[part]) for part in kept):
+        return {CHANGED: 0, "returned": value}
+    if there(fn, gradients_of, held) != gradients_of(kept):
+        return {CHANGED: 1, "returned": value}
+    return value if torch.equal(like, was) else {CHANGED: 2, "returned": value}
+
+
+def gradients_of(mine: Mapping[int, Tensor]) -> list[list[str]]:
+    """The parts' numbers and what their gradients hold, as texts."""
+    return sorted([repr(part), repr(gradient.tolist())] for part, gradient in mine.items())
+
+
+in_parts = Ranked(_in_parts)
 
 
 def telling(got: np.ndarray, want: np.ndarray) -> tuple[int, str, str]:

@@ -19,20 +19,15 @@ from helpers.exercises.formula import compared, wrong_number
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
-Setting = tuple[float, float, float, int]
-
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: a large job, one GPU, a job that hardly gets on, saves of 1.4 and 2.5 mtbf; else
     others of these kinds."""
     random = rng(seed, "17.1")
-    settings: list[Setting] = [
-        (60.0, 600.0, 50_000.0, 16_384),
-        (30.0, 0.0, 50.0, 1),
-        (300.0, 600.0, 25_000.0, 100_000),
-        (500.0, 120.0, 20_000.0, 200_000),
-        (900.0, 240.0, 20_000.0, 200_000),
-    ]
+    settings: list[tuple[float, float, float, int]] = [
+        (60.0, 600.0, 50_000.0, 16_384), (30.0, 0.0, 50.0, 1), (300.0, 600.0, 25_000.0, 100_000),
+        (500.0, 120.0, 20_000.0, 200_000), (900.0, 240.0, 20_000.0, 200_000),
+    ]  # fmt: skip
     if seed:
         settings = []
         for share in (0.005, 0.03, 0.3, 1.4, 2.5):  # of mtbf that a save takes, about
@@ -66,11 +61,9 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     save, restart, _, gpus = case.args[0]
     got, want = told_apart(number(seen.values[0]) or 0.0, case.facts["want"])
     mtbf = case.facts["mtbf"]
-    return {
-        **{"got": got, "want": want, "gpus": gpus, "save": f"{save:g}"},
-        **{"restart": f"{restart:g}", "mtbf": f"{mtbf:.5g}", "percent": f"{100 * save / mtbf:.3g}"},
-        "twice": f"{2 * mtbf:.5g}",
-    }
+    named = {"told": f"you say {got} s instead of {want}", "gpus": gpus, "save": f"{save:g}"}
+    named |= {"restart": f"{restart:g}", "percent": f"{100 * save / mtbf:.3g}"}
+    return {**named, "mtbf": f"{mtbf:.5g}", "twice": f"{2 * mtbf:.5g}"}
 
 
 def whole_seconds(case: Case, seen: Observation) -> str | None:
@@ -97,56 +90,50 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 
 _RESTART_IN_MTBF = (
-    "you say {got} s instead of {want}: you add the restart to the time between failures. A "
-    "restart of {restart} s is lost at each failure, however often one saves, so it moves the best "
-    "interval nowhere."
+    "{told}: you add the restart to the time between failures. A restart of {restart} s is lost at "
+    "each failure, however often one saves, so it moves the best interval nowhere."
 )
 _RESTART_IN_SAVE = (
-    "you say {got} s instead of {want}: you add the restart to the save. You pay for a save at "
-    "every interval, for a restart at every failure: no interval makes that less."
+    "{told}: you add the restart to the save. You pay for a save at every interval, for a restart "
+    "at every failure: no interval makes that less."
 )
 WRONG = """
 Young's approximation
-    | daly_interval(save, job_mtbf(gpu_hours, gpus))
-        => math.sqrt(2 * save * job_mtbf(gpu_hours, gpus))
-    you say {got} s instead of {want}: that is Young’s first approximation, √(2 · save · M). A save
-    takes {percent} % of the time between two failures here, so that the next terms count.
+    | daly_interval(save, => math.sqrt(2 * save *
+    {told}: that is Young’s first approximation, √(2 · save · M). A save takes {percent} % of the
+    time between two failures here, so that the next terms count.
 Young's approximation less a save
-    | daly_interval(save, job_mtbf(gpu_hours, gpus))
-        => math.sqrt(2 * save * job_mtbf(gpu_hours, gpus)) - save
-    you say {got} s instead of {want}: that is √(2 · save · M) − save, without the bracket 1 + √x/3
-    + x/9 that corrects it.
+    | daly_interval(save, => -save + math.sqrt(2 * save *
+    {told}: that is √(2 · save · M) − save, without the bracket 1 + √x/3 + x/9 that corrects it.
 from the start of one save to the next
     | x / 9) - save => x / 9)
-    you say {got} s instead of {want}: that is a save too long: it goes from the start of one save
-    to the start of the next. Asked for is the work between them; take the {save} s off.
+    {told}: that is a save too long: it goes from the start of one save to the start of the next.
+    Asked for is the work between them; take the {save} s off.
 hours for seconds
     | 3600 * gpu_hours => gpu_hours
-    you say {got} s instead of {want}: `gpu_hours` are hours and `save` is in seconds. Turn the
-    hours into seconds before you multiply the two.
+    {told}: `gpu_hours` are hours and `save` is in seconds. Turn the hours into seconds before you
+    multiply the two.
 minutes for seconds
     | 3600 * gpu_hours => 60 * gpu_hours
-    you say {got} s instead of {want}: you turned hours into minutes. An hour has 3600 s, and `save`
-    is in seconds.
+    {told}: you turned hours into minutes. An hour has 3600 s, and `save` is in seconds.
 one GPU's failures
     | 3600 * gpu_hours / gpus => 3600 * gpu_hours
-    you say {got} s instead of {want}: that is for a job that stops when one certain GPU fails. It
-    stops when any of {gpus} does: it fails {gpus} times as often, every {mtbf} s.
+    {told}: that is for a job that stops when one certain GPU fails. It stops when any of {gpus}
+    does: it fails {gpus} times as often, every {mtbf} s.
 the more GPUs, the rarer
     | gpu_hours / gpus => gpu_hours * gpus
-    you say {got} s instead of {want}: you multiply the time between failures by the number of GPUs.
-    What adds up is the number of failures, so the time between them is divided.
+    {told}: you multiply the time between failures by the number of GPUs. What adds up is the number
+    of failures, so the time between them is divided.
 by the root of the GPUs
     | gpu_hours / gpus => gpu_hours / math.sqrt(gpus)
-    you say {got} s instead of {want}: you divide the time between failures by √GPUs. The failures
-    of {gpus} GPUs add up, so it is divided by {gpus}; the root comes with the interval.
+    {told}: you divide the time between failures by √GPUs. The failures of {gpus} GPUs add up, so it
+    is divided by {gpus}; the root comes with the interval.
 the limit too early
     | save >= 2 * mtbf => save >= mtbf
-    you say {got} s instead of {want}: you answer M from save = M on. The series holds up to 2 M,
-    which is {twice} s; a save takes {save} s.
+    {told}: you answer M from save = M on. The series holds up to 2 M, which is {twice} s; a save
+    takes {save} s.
 the restart added to the time between failures
-    | daly_interval(save, job_mtbf(gpu_hours, gpus))
-        => math.sqrt(2 * save * (job_mtbf(gpu_hours, gpus) + restart)) - save
+    | daly_interval(save, => -save + math.sqrt(2 * save * restart + 2 * save *
     ! restart_in_mtbf
 the restart in M
     | job_mtbf(gpu_hours, gpus)) => job_mtbf(gpu_hours, gpus) + restart)
@@ -159,60 +146,54 @@ a restart is no save
     ! restart_in_save
 the restart taken off
     | return daly_interval => return -restart + daly_interval
-    you say {got} s instead of {want}: you take the restart off the interval. It is lost at each
-    failure, however often one saves: it does not belong in there.
+    {told}: you take the restart off the interval. It is lost at each failure, however often one
+    saves: it does not belong in there.
 without the 2
     | 2 * save * mtbf => save * mtbf
-    you say {got} s instead of {want}: under your root stands save · M. On average a failure costs
-    half an interval, which makes it 2 · save · M.
+    {told}: under your root stands save · M. On average a failure costs half an interval, which
+    makes it 2 · save · M.
 x without the 2
     | save / (2 * mtbf) => save / mtbf
-    you say {got} s instead of {want}: your x is save/M; it is half that, save/(2 M).
+    {told}: your x is save/M; it is half that, save/(2 M).
 x for its root
     | math.sqrt(x) / 3 => x / 3
-    you say {got} s instead of {want}: the first term in the bracket is √x/3; yours is x/3.
+    {told}: the first term in the bracket is √x/3; yours is x/3.
 without the last term
     | + x / 9 =>
-    you say {got} s instead of {want}: your bracket ends with √x/3. There is one term more, x/9.
+    {told}: your bracket ends with √x/3. There is one term more, x/9.
 no limit
     | save >= 2 * mtbf => False
-    you say {got} s instead of {want}: a save takes {save} s, longer than 2 M, which is {twice} s.
-    There the series says nothing any more, and the interval is M.
+    {told}: a save takes {save} s, longer than 2 M, which is {twice} s. There the series says
+    nothing any more, and the interval is M.
 2 M at the limit
     | return mtbf => return 2 * mtbf
-    you say {got} s instead of {want}: where a save takes 2 M or longer, the interval is M, which is
-    {mtbf} s, and not 2 M.
+    {told}: where a save takes 2 M or longer, the interval is M, which is {mtbf} s, and not 2 M.
 whole seconds between failures
     | gpu_hours / gpus => gpu_hours // gpus
-    you say {got} s instead of {want}: `//` cuts the mean time between failures to whole seconds.
-    Divide by `/`.
+    {told}: `//` cuts the mean time between failures to whole seconds. Divide by `/`.
 x by the rules of Python
     | save / (2 * mtbf) => save / 2 * mtbf
-    you say {got} s instead of {want}: your x is save/2 times M: Python goes from left to right in
-    `save / 2 * mtbf`. Write `save / (2 * mtbf)`.
+    {told}: your x is save/2 times M: Python goes from left to right in `save / 2 * mtbf`. Write
+    `save / (2 * mtbf)`.
 the third under the root
     | math.sqrt(x) / 3 => math.sqrt(x / 3)
-    you say {got} s instead of {want}: your first term in the bracket is √(x/3). Take the root of x,
-    and a third of that.
+    {told}: your first term in the bracket is √(x/3). Take the root of x, and a third of that.
 the bracket forgotten
     | (1 + math.sqrt(x) / 3 + x / 9) => 1 + math.sqrt(x) / 3 + x / 9
-    you say {got} s instead of {want}: you multiply √(2 · save · M) by 1 and add √x/3 and x/9, which
-    are numbers without a unit. Put 1 + √x/3 + x/9 into brackets.
+    {told}: you multiply √(2 · save · M) by 1 and add √x/3 and x/9, which are numbers without a
+    unit. Put 1 + √x/3 + x/9 into brackets.
 the bracket under the root
     | * mtbf) * (1 + math.sqrt(x) / 3 + x / 9) => * mtbf * (1 + math.sqrt(x) / 3 + x / 9))
-    you say {got} s instead of {want}: your bracket stands under the root as well. The root is of 2
-    · save · M alone.
+    {told}: your bracket stands under the root as well. The root is of 2 · save · M alone.
 an answer in minutes
     | return daly_interval => return 1 / 60 * daly_interval
-    you say {got} s instead of {want}: that is in minutes. The interval is wanted in seconds, as the
-    save is given.
+    {told}: that is in minutes. The interval is wanted in seconds, as the save is given.
 rounded
     | daly_interval(save, job_mtbf(gpu_hours, gpus))
         => round(daly_interval(save, job_mtbf(gpu_hours, gpus)))
     ? s rounded to whole seconds
 cut off
-    | daly_interval(save, job_mtbf(gpu_hours, gpus))
-        => math.floor(daly_interval(save, job_mtbf(gpu_hours, gpus)))
+    | job_mtbf(gpu_hours, gpus)) => job_mtbf(gpu_hours, gpus)) // 1
     ? s cut off to whole seconds
 """
 

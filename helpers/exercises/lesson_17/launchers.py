@@ -1,8 +1,14 @@
-"""What launchers leave in the environment of a process, and what they call it (17.5)."""
+"""What launchers leave in a process's environment, and what they call it; the driver (17.5)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
+
+from helpers.exercises.drives.arguments import CHANGED
+from helpers.exercises.drives.calling import Function, failed, made, there, wrong_signature
+from helpers.exercises.drives.values import plain
+from helpers.exercises.spec import Case, Observation
 
 Numbers = dict[str, int]  # of a process: rank, size, local, node, beside, nodes, asked
 
@@ -51,42 +57,46 @@ def unlike_nodes(random: Any) -> tuple[Numbers, Numbers]:
     return job | {"rank": sum(before) + local, "local": local, "node": 2, "beside": last}, first
 
 
-def _told(launcher: str, n: Numbers) -> dict[str, Any]:
-    """All numbers, by a launcher's own names."""
-    return {name: n[what] for what, name in NAMES[launcher]._asdict().items() if what in n}
+def told_by(launcher: str, n: Numbers) -> dict[str, Any]:
+    """What a launcher gives a rank; "batch": what sbatch gives the script, and it all it starts."""
+    if launcher == "batch":
+        return {
+            **{"SLURM_JOB_ID": 4711, "SLURM_JOB_NUM_NODES": n["nodes"], "SLURM_NTASKS": n["asked"]},
+            **{"SLURM_PROCID": 0, "SLURM_LOCALID": 0, "SLURM_NODEID": 0},
+        }
+    found: dict[str, Any] = {}
+    if launcher == "srun":  # with `--preserve-env`, SLURM_NTASKS stays what the job asked for
+        found = told_by("batch", n) | {"SLURM_STEP_ID": 0}
+    elif launcher == "torchrun":
+        found = {"TORCHELASTIC_RESTART_COUNT": 0, "MASTER_ADDR": "c101-001", "MASTER_PORT": 29500}
+    elif launcher == "horovodrun":
+        found = {"HOROVOD_HOSTNAME": f"c101-00{n['node'] + 1}"}
+    named = {what: name for what, name in NAMES[launcher]._asdict().items() if what in n and name}
+    named.pop({"srun": "beside", "ibrun": "nodes"}.get(launcher, ""), None)  # they do not say it
+    return found | {name: n[what] for what, name in named.items()}
 
 
-def torchrun(n: Numbers) -> dict[str, Any]:
-    """What torchrun gives a rank."""
-    more = {"TORCHELASTIC_RESTART_COUNT": 0, "MASTER_ADDR": "c101-001", "MASTER_PORT": 29500}
-    return _told("torchrun", n) | more
+def in_environment(fn: Function, case: Case) -> Observation:
+    """Call `fn(environ)` once: `values[0]` is what it gives.
+
+    Where it changed variables, it is {"changed": 0, "names": theirs, "returned": what it gives}.
+    """
+    if trouble := wrong_signature(fn, 1):
+        return trouble
+    environ = case.args[0][0]
+    try:
+        held = made(fn, dict, list(environ.items()))
+        value = plain(fn(held))
+        after = there(fn, variables_of, held)
+    except Exception as error:
+        return failed(error, fn)
+    before = variables_of(environ)
+    if after == before:
+        return Observation(values=[value])
+    names = sorted({one[0] for one in [*before, *after] if (one in before) != (one in after)})
+    return Observation(values=[{CHANGED: 0, "names": names, "returned": value}])
 
 
-def horovodrun(n: Numbers) -> dict[str, Any]:
-    """What horovodrun gives a rank."""
-    return _told("horovodrun", n) | {"HOROVOD_HOSTNAME": f"c101-00{n['node'] + 1}"}
-
-
-def srun(n: Numbers) -> dict[str, Any]:
-    """What srun gives a rank: with `--preserve-env`, SLURM_NTASKS stays what the job asked for."""
-    return batch(n) | {
-        **{"SLURM_PROCID": n["rank"], "SLURM_LOCALID": n["local"], "SLURM_NODEID": n["node"]},
-        **{"SLURM_STEP_ID": 0, "SLURM_STEP_NUM_TASKS": n["size"]},
-        "SLURM_STEP_NUM_NODES": n["nodes"],
-    }
-
-
-def ibrun(n: Numbers) -> dict[str, Any]:
-    """What ibrun gives a rank, beside what the batch script has."""
-    return {
-        **{"PMI_RANK": n["rank"], "PMI_SIZE": n["size"], "MPI_LOCALRANKID": n["local"]},
-        "MPI_LOCALNRANKS": n["beside"],
-    }
-
-
-def batch(n: Numbers) -> dict[str, Any]:
-    """What sbatch gives the script, and the script all that it starts."""
-    return {
-        **{"SLURM_JOB_ID": 4711, "SLURM_JOB_NUM_NODES": n["nodes"], "SLURM_NTASKS": n["asked"]},
-        **{"SLURM_PROCID": 0, "SLURM_LOCALID": 0, "SLURM_NODEID": 0},
-    }
+def variables_of(environ: Mapping[str, str]) -> list[list[str]]:
+    """Names and values as texts, in the order of the names."""
+    return sorted([str(name), str(value)] for name, value in environ.items())

@@ -3,7 +3,7 @@
 `pieces(length, parts, rank, size)`: tuples (part, start, stop) in order, of which none is empty:
 elements start to stop of the slice that old rank `part` has saved. The claim: each new rank's
 pieces give its own elements, each once, and no padding. A row is cut for n ranks in slices of
-⌈length/n⌉; zeros fill the last ones up. What makes this file large are 31 wrong answers.
+⌈length/n⌉; zeros fill the last ones up.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ from typing import Any
 
 from helpers.algorithms.checkpoints.resharding import pieces as reference
 from helpers.exercises.common import rng
-from helpers.exercises.compare import count, describe, is_array, number
-from helpers.exercises.drives.pieces import on_each_rank
+from helpers.exercises.compare import count, describe, is_array, numbers_in
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.ranks import Apart
+from helpers.exercises.drives.values import plain
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
 Piece = tuple[int, int, int]
-_SHAPES = (
-    *((17, 5, 3), (10, 4, 2), (10, 3, 4), (11, 2, 5)),
-    *((7, 5, 1), (3, 5, 2), (12, 3, 3), (9, 1, 5)),
-)
 
 
 def cases(seed: int) -> list[Case]:
@@ -30,27 +28,19 @@ def cases(seed: int) -> list[Case]:
     5 and on 1, fewer elements than ranks, as many ranks as before, from one rank, none at all; else
     longer ones."""
     random = rng(seed, "17.4")
-    shapes = list(_SHAPES)
-    if seed:
+    shapes = [(17, 5, 3), (10, 4, 2), (10, 3, 4), (11, 2, 5),
+              (7, 5, 1), (3, 5, 2), (12, 3, 3), (9, 1, 5)]  # fmt: skip
+    if seed:  # as many whole slices more on each side: what is uneven stays so
         more = [int(n) for n in random.integers(2, 9, len(shapes))]
-        # As many whole slices more on each side: what is uneven stays so.
         shapes = [(n + 12 * parts * size * k, parts, size)
-                  for k, (n, parts, size) in zip(more, _SHAPES, strict=True)]  # fmt: skip
+                  for k, (n, parts, size) in zip(more, shapes, strict=True)]  # fmt: skip
         shapes += [(3, 5, 2), (2, 4, 5), (int(random.integers(20, 60)) * 7 + 3, 7, 5)]
-    shapes += [(0, 2, 3), (8, 4, 2)]
-    return [
-        Case(
-            f"{count(length, 'element')} from {count(parts, 'rank')} on {count(size, 'rank')}",
-            ((length, parts, size),),
-            size,
-            facts={"want": [_wanted(length, parts, rank, size) for rank in range(size)]},
-        )
-        for length, parts, size in shapes
-    ]
-
-
-def _wanted(length: int, parts: int, rank: int, size: int) -> list[Piece]:
-    return [(part, start, stop) for part, start, stop in reference(length, parts, rank, size)]
+    made = []
+    for length, parts, size in [*shapes, (0, 2, 3), (8, 4, 2)]:
+        name = f"{count(length, 'element')} from {count(parts, 'rank')} on {count(size, 'rank')}"
+        want = [[*map(tuple, reference(length, parts, rank, size))] for rank in range(size)]
+        made.append(Case(name, ((length, parts, size),), size, facts={"want": want}))
+    return made
 
 
 def given(value: Any) -> list[Piece] | None:
@@ -58,16 +48,12 @@ def given(value: Any) -> list[Piece] | None:
     items = value.tolist() if is_array(value) else value
     if type(items) not in (list, tuple):
         return None
-    found = []
+    found = list[Any]()
     for item in items:
-        each = item.tolist() if is_array(item) and item.ndim == 1 else item
-        if type(each) not in (list, tuple) or len(each) != 3:
+        each = numbers_in(item.tolist() if is_array(item) else item, 3)
+        if each is None or not all(map(float.is_integer, each)):
             return None
-        numbers = [number(one) for one in each]
-        if any(one is None or one != int(one) for one in numbers):
-            return None
-        part, start, stop = (int(one) for one in numbers if one is not None)
-        found.append((part, start, stop))
+        found.append(tuple(map(int, each)))
     return found
 
 
@@ -77,13 +63,6 @@ def first_wrong(case: Case, seen: Observation) -> tuple[int, Any, list[Piece]] |
         if given(value) != want:
             return rank, value, want
     return None
-
-
-def told_of(rank: int, value: Any, want: list[Piece]) -> str:
-    """What a rank gets instead of what it should."""
-    pieces = given(value)
-    said = describe(value) if pieces is None else listed(pieces)
-    return f"rank {rank} gets {said} instead of {listed(want)}"
 
 
 def listed(pieces: Sequence[Piece]) -> str:
@@ -97,11 +76,10 @@ def claim(case: Case, seen: Observation) -> str | None:
     found = first_wrong(case, seen)
     if found is None:
         return None
-    rank, value, _ = found
-    if given(value) is not None:
-        return f"{told_of(*found)}."
+    if given(found[1]) is not None:
+        return f"{numbers(case, seen)['told']}."
     return (
-        f"rank {rank} gets {describe(value)}; a list of tuples (part, start, stop) of whole "
+        f"rank {found[0]} gets {describe(found[1])}; a list of tuples (part, start, stop) of whole "
         "numbers was asked for."
     )
 
@@ -125,15 +103,13 @@ def compared(case: Case, seen: Observation) -> Any:
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
     length, parts, size = case.args[0]
-    found = first_wrong(case, seen) or (0, None, [])
-    rank, old, new = found[0], -(-length // parts), -(-length // size)
+    rank, value, want = first_wrong(case, seen) or (0, [], [])
+    old, new = -(-length // parts), -(-length // size)
     return {
-        "told": told_of(*found),
-        "rank": rank,
-        **{"length": length, "parts": parts, "size": size, "old": old, "new": new},
+        "told": f"rank {rank} gets {listed(given(value) or [])} instead of {listed(want)}",
+        **{"rank": rank, "length": length, "parts": parts, "size": size, "old": old, "new": new},
         **{"first": min(rank * new, length), "last": min((rank + 1) * new, length)},
-        "padding": parts * old - length,
-        "padded": parts * old,
+        **{"padding": parts * old - length, "padded": parts * old},
     }
 
 
@@ -145,6 +121,13 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"elements that {parts} ranks have saved, rank 1 of {size} reads "
         f"{listed(cases[0].facts['want'][1])}."
     )
+
+
+def _on_each_rank(fn: Function, rank: int, length: int, parts: int, size: int) -> list[Any]:
+    return [plain(fn(length, parts, rank, size))]
+
+
+on_each_rank = Apart(_on_each_rank, arguments=4)  # `values[0][0][rank]` is what it gave
 
 
 def bounds(length: int, rank: int, size: int) -> tuple[int, int]:
@@ -241,10 +224,6 @@ empty pieces from the last parts
 the last element counted in
     | end - first)) => end - first - 1))
     {told}: your stop is the last element; it is the first one outside: `slice[start:stop]`.
-the stop by its remainder
-    | end - first)) => end % -(-length // parts)))
-    {told}: you work the stop out as its remainder by {old}, which is 0 for a piece that goes to the
-    end of its part. Take off where the part begins.
 counted from one
     | begin - first, end - first => begin - first + 1, end - first + 1
     {told}: you count elements from 1. They are counted from 0, as in `slice[start:stop]`.
@@ -280,10 +259,6 @@ the stop is not cut
 one piece alone
     | return found => return found[:1]
     {told}: a slice may reach over several old ones. Go on until element {last} of the row.
-the first and the last
-    | return found => return found[:1] + found[1:][-1:]
-    {told}: between the part where the slice begins and the one where it ends there may be whole
-    parts.
 the last first
     | return found => return found[::-1]
     {told}: the right pieces from last to first. They are joined in the order you give them.

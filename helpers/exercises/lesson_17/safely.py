@@ -12,17 +12,13 @@ from collections.abc import Sequence
 from itertools import count as numbered
 from typing import Any
 
-import numpy as np
-
 from helpers.algorithms.checkpoints.folder import write_safely as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count
-from helpers.exercises.drives.crashes import READING, crashed, writing
+from helpers.exercises.lesson_17.crashes import READING, crashed, writing
 from helpers.exercises.lesson_17.faults import ended, faults, used
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
-
-_LETTERS = "abcdefghijklmnopqrstuvwxyz "
 
 
 def cases(seed: int) -> list[Case]:
@@ -31,27 +27,24 @@ def cases(seed: int) -> list[Case]:
     random = rng(seed, "17.3")
     sizes = [12, 15, 11, 10] if not seed else [int(n) for n in random.integers(9, 17, 4)]
     step = 40 if not seed else int(random.integers(1, 1000))
-    text = [_text(random, n) for n in (*sizes, 6, 7, 5, 9)]
-    parts = [f"step-{step:08d}.part-{n}-of-4" for n in (1, 2)]
+    letters = list("abcdefghijklmnopqrstuvwxyz ")
+    text = ["".join(random.choice(letters, n)) for n in (*sizes, 6, 7, 5, 9)]
+    parts = [f"step-{step:08d}.part-{n}-of-4" for n in range(3)]
     beside = {"optimizer": text[4], "optimizer.tmp": text[5]}
-    older = text[0][3:]
-    return [
-        _case("", {"model": older, **beside}, "model", text[0], text[6], "data order"),
-        _case("", {f"step-{step:08d}.part-0-of-4": text[4]}, parts[0], text[1], text[7], parts[1]),
-        _case("", {"model": text[2][::-1] + "!"}, "model", text[2] + ".", text[6], "optimizer"),
-        _case("", {"model": text[3]}, "model", "", text[7], "data order"),
-        _case(" in an empty folder", {}, "latest", text[3], text[6], "model"),
+    kinds: list[tuple[dict[str, str], str, str, str, str]] = [
+        ({"model": text[0][3:], **beside}, "model", text[0], text[6], "data order"),
+        ({parts[0]: text[4]}, parts[1], text[1], text[7], parts[2]),
+        ({"model": text[2][::-1] + "!"}, "model", text[2] + ".", text[6], "optimizer"),
+        ({"model": text[3]}, "model", "", text[7], "data order"),
+        ({}, "latest", text[3], text[6], "model"),
     ]
-
-
-def _text(random: np.random.Generator, length: int) -> str:
-    return "".join(random.choice(list(_LETTERS), length))
-
-
-def _case(where: str, files: dict[str, str], name: str, new: str, later: str, other: str) -> Case:
-    over = f" over a file of {len(files[name])}" if name in files else where or " as a new file"
-    said = f"Writing {count(len(new), 'byte')}{over}"
-    return Case(said, ((files, name, new, later, other),))
+    made = []
+    for files, name, new, later, other in kinds:
+        where = " as a new file" if files else " in an empty folder"
+        where = f" over a file of {len(files[name])}" if name in files else where
+        said = f"Writing {count(len(new), 'byte')}{where}"
+        made.append(Case(said, ((files, name, new, later, other),)))
+    return made
 
 
 def claim(case: Case, seen: Observation) -> str | None:
@@ -94,11 +87,8 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     files, name = case.args[0][:2]
     value = seen.values[0]
     temporary = sorted(used(value["done"]) - {name, *files})
-    return {
-        "seen": faults(case, value)[0].words,
-        "name": name,
-        "temporary": temporary[0] if temporary else name,
-    }
+    its = temporary[0] if temporary else name
+    return {"seen": faults(case, value)[0].words, "name": name, "temporary": its}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:

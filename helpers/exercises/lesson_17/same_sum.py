@@ -4,13 +4,12 @@
 `like` has a gradient's shape and type. The claim: on every rank zeros + part 0 + part 1 + …, bit
 for bit, whoever has which part, on ranks without one too; mine and like stay as they are; no
 message is left open. Any way to get there is right: a table and an all-reduce, or through rank 0.
-What makes this file large are nine families of mistakes and 32 wrong answers.
+What makes this file large are nine families of mistakes and 31 wrong answers.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,9 +21,8 @@ from helpers.algorithms.messages.collectives import all_reduce_ring
 from helpers.exercises.common import rng, self_hint
 from helpers.exercises.compare import count, describe, is_array, listing, told_apart, worlds
 from helpers.exercises.drives.arguments import CHANGED, returned
-from helpers.exercises.drives.launching import in_parts
 from helpers.exercises.drives.requests import not_waited
-from helpers.exercises.lesson_17.gradients import PLAIN, fault_of, gradients, telling
+from helpers.exercises.lesson_17.gradients import PLAIN, fault_of, gradients, in_parts, telling
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -37,41 +35,35 @@ def cases(seed: int) -> list[Case]:
     random = rng(seed, "17.6")
     more = 3 * int(random.integers(0, 3)) if seed else 0  # the first has unequal ranks
     settings = [
-        (3, 20 + more, "float64", False),
-        (1, 20 + more, "float32", False),
-        (2, 18 + more, "float32", False),
-        (5, 21 + more, "float64", False),
-        (5, 3, "float32", False),
-        (3, 11 + more, "float64", True),
-        (1, 1, "float64", False),
-    ]
-    return [_case(random, *setting) for setting in settings]
-
-
-def _case(random: Any, ranks: int, parts: int, kind: str, anywhere: bool) -> Case:
-    owner, order = [part % ranks for part in range(parts)], list(range(parts))
-    if anywhere:
-        owner = random.integers(0, ranks, parts).tolist()
-        owner[:2] = [ranks - 1, 0]  # not as every N-th
-    random.shuffle(order)  # of the parts in each rank's `mine`
-    table = gradients(random, owner, ranks, kind)
-    like = random.uniform(1, 9, table.shape[1]).astype(kind)
-    args = tuple(
-        ({part: table[part] for part in order if owner[part] == rank}, parts, like)
-        for rank in range(ranks)
-    )
-    where = ", which lie anywhere" if anywhere else ""
-    name = f"On {count(ranks, 'rank')} with {count(parts, 'part')} in {kind}{where}"
-    facts = {"table": table, "owner": owner, "want": table.cumsum(axis=0)[-1]}
-    return Case(name, args, ranks, facts=facts)
+        (3, 20 + more, "float64", False), (1, 20 + more, "float32", False),
+        (2, 18 + more, "float32", False), (5, 21 + more, "float64", False),
+        (5, 3, "float32", False), (3, 11 + more, "float64", True), (1, 1, "float64", False),
+    ]  # fmt: skip
+    made = []
+    for ranks, parts, kind, anywhere in settings:
+        owner, order = [part % ranks for part in range(parts)], list(range(parts))
+        if anywhere:
+            owner = random.integers(0, ranks, parts).tolist()
+            owner[:2] = [ranks - 1, 0]  # not as every N-th
+        random.shuffle(order)  # of the parts in each rank's `mine`
+        table = gradients(random, owner, ranks, kind)
+        like = np.array(random.uniform(1, 9, table.shape[1]), kind)
+        args = tuple(
+            ({part: table[part] for part in order if owner[part] == rank}, parts, like)
+            for rank in range(ranks)
+        )
+        name = f"On {count(ranks, 'rank')} with {count(parts, 'part')} in {kind}"
+        name += ", which lie anywhere" if anywhere else ""
+        facts = {"table": table, "owner": owner, "want": table.cumsum(axis=0)[-1]}
+        made.append(Case(name, args, ranks, facts=facts))
+    return made
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The bits on every rank, nothing changed, no message left open."""
     want = case.facts["want"]
     for rank, value in enumerate(seen.values):
-        fault = fault_of(returned(value), want)
-        if fault:
+        if fault := fault_of(returned(value), want):
             yield f"rank {rank} {fault}."
     yield from changes(case, seen)
     yield not_waited(case, seen)
@@ -80,14 +72,13 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
 def rank_0_alone(case: Case, seen: Observation) -> str | None:
     """Rank 0 has it, another has not."""
     want = case.facts["want"]
-    right = [fault_of(returned(value), want) is None for value in seen.values]
-    if not right[0] or all(right):
+    got = [returned(value) for value in seen.values]
+    wrong = [rank for rank in range(case.ranks) if fault_of(got[rank], want)]
+    if 0 in wrong or not wrong:
         return None
-    rank = right.index(False)
     return (
-        f"rank 0 has the right sum, and rank {rank} returned "
-        f"{describe(returned(seen.values[rank]))}: every rank takes the step, so every rank needs "
-        "the sum."
+        f"rank 0 has the right sum, and rank {wrong[0]} returned {describe(got[wrong[0]])}: every "
+        "rank takes the step, so every rank needs the sum."
     )
 
 
@@ -139,8 +130,7 @@ def changes(case: Case, seen: Observation) -> Iterator[str]:
 
 def not_its_part(case: Case, seen: Observation) -> Iterator[str]:
     """A part was taken that is another rank's, or came from nowhere."""
-    missing = re.fullmatch(r"\d+", seen.text)
-    if seen.trouble != "failed" or seen.kind != "KeyError" or missing is None or seen.rank is None:
+    if seen.kind != "KeyError" or not seen.text.isdecimal():
         return
     part, owner = int(seen.text), case.facts["owner"]
     if part >= len(owner):
@@ -180,14 +170,14 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: the first rank that is not right, and an element of it."""
     want = case.facts["want"]
     named = {"n": case.ranks, "parts": len(case.facts["owner"]), "type": str(want.dtype)}
-    named |= {"at": "", "got": "", "want": ""}
     for rank, value in enumerate(seen.values):
         got = returned(value)
         named |= {"rank": rank, "returned": describe(got)}
         if not is_array(got, want.shape):
             break
         if (got != want).any():
-            named |= zip(("at", "got", "want"), telling(got, want), strict=True)
+            at, has, should = telling(got, want)
+            named["told"] = f"rank {rank} has {has} as element {at} instead of {should}"
             break
     return named
 
@@ -222,62 +212,52 @@ def by_table(comm: Any, mine: Any, parts: int, like: Any) -> Any:
 WRONG = """
 rank after rank
     | in table: => in table[[p for r in range(comm.size) for p in range(r, parts, comm.size)]]:
-    rank {rank} has {got} as element {at} instead of {want}: you added rank 0's parts first, then
-    rank 1's, and so on. Which parts these are depends on the number of ranks; go by the parts'
-    numbers. In a table, the row is the part's number.
+    {told}: you added rank 0's parts first, then rank 1's, and so on. Which parts these are depends
+    on the number of ranks; go by the parts' numbers. In a table, the row is the part's number.
 in the order of arrival
     | in table: => in table[[*mine, *(part for part in range(parts) if part not in mine)]]:
-    rank {rank} has {got} as element {at} instead of {want}: you added the parts as they lie in
-    `mine`, which is any order. Go by their numbers, `for part in range(parts)`.
+    {told}: you added the parts as they lie in `mine`, which is any order. Go by their numbers, `for
+    part in range(parts)`.
 from the last part on
     | in table: => in table.flip(0):
-    rank {rank} has {got} as element {at} instead of {want}: you began with the last part. Begin
-    with part 0.
+    {told}: you began with the last part. Begin with part 0.
 sorted as texts
     | in table: => in table[sorted(range(parts), key=str)]:
-    rank {rank} has {got} as element {at} instead of {want}: you sorted the parts as texts, in which
-    "10" comes before "2". Sort their numbers.
+    {told}: you sorted the parts as texts, in which "10" comes before "2". Sort their numbers.
 in pairs
     | for row in table: total += row
         => while len(table) > 1: table = [sum(table[at : at + 2]) for at in range(0, len(table), 2)]
     | return total => return table[0]
-    rank {rank} has {got} as element {at} instead of {want}: you added neighbours, then the sums of
-    neighbours, as a tree. That has the same bits on any number of ranks too, but others than were
-    asked for: one part after the other.
+    {told}: you added neighbours, then the sums of neighbours, as a tree. That has the same bits on
+    any number of ranks too, but others than were asked for: one part after the other.
 added in float64
     | torch.zeros_like(like) => torch.zeros_like(like, dtype=torch.float64)
     | return total => return total.to(like.dtype)
-    rank {rank} has {got} as element {at} instead of {want}: you added in float64 and rounded at the
-    end. That is more exact and depends on no order here, but has other bits than additions in
-    {type}, which were asked for.
+    {told}: you added in float64 and rounded at the end. That is more exact and depends on no order
+    here, but has other bits than additions in {type}, which were asked for.
 exact sums
     | return total => return like.new_tensor([math.fsum(column.tolist()) for column in table.T])
-    rank {rank} has {got} as element {at} instead of {want}: you summed exactly and rounded once, as
-    `math.fsum` does. That has the same bits on any number of ranks too, but others than were asked
-    for: one part after the other, rounded each time.
+    {told}: you summed exactly and rounded once, as `math.fsum` does. That has the same bits on any
+    number of ranks too, but others than were asked for: one part after the other, rounded each
+    time.
 torch's sum
     | return total => return table.sum(0)
-    rank {rank} has {got} as element {at} instead of {want}: that is just what `sum(0)` of a table
-    gives. torch adds the rows in an order of its own, which changes with the table's size and with
-    the version. Add them one by one, in a loop.
+    {told}: that is just what `sum(0)` of a table gives. torch adds the rows in an order of its own,
+    which changes with the table's size and with the version. Add them one by one, in a loop.
 rows in the order of the ranks
     | part, gradient in mine.items() => place, part in enumerate(sorted(mine))
     | table[part] = gradient => table[comm.rank * len(mine) + place] = mine[part]
-    rank {rank} has {got} as element {at} instead of {want}: part k of rank r stands in row r ·
-    len(mine) + k of your table. The row is the part's number, whoever has it.
+    {told}: part k of rank r stands in row r · len(mine) + k of your table. The row is the part's
+    number, whoever has it.
 rows from 0 on
     | part, gradient in mine.items() => place, part in enumerate(sorted(mine))
     | table[part] = gradient => table[place] = mine[part]
-    rank {rank} has {got} as element {at} instead of {want}: every rank fills rows 0, 1, … of its
-    table, so that the all-reduce adds parts of different numbers. The row is the part's number.
+    {told}: every rank fills rows 0, 1, … of its table, so that the all-reduce adds parts of
+    different numbers. The row is the part's number.
 the total all-reduced
     | return total => return all_reduce_ring(comm, total)
-    rank {rank} has {got} as element {at} instead of {want}: every rank had the total, and an
-    all-reduce added it {n} times. One all-reduce, of the table, is enough.
-the table all-reduced twice
-    | all_reduce_ring(comm, table) => all_reduce_ring(comm, all_reduce_ring(comm, table))
-    rank {rank} has {got} as element {at} instead of {want}: after the first all-reduce every rank
-    had all rows, and the second added each {n} times.
+    {told}: every rank had the total, and an all-reduce added it {n} times. One all-reduce, of the
+    table, is enough.
 divides by the ranks
     | return total => return total / comm.size
     you divided by {n} ranks: then the number of ranks is in the result. Asked for is the sum.
@@ -286,28 +266,25 @@ divides by the parts
     you divided by {parts} parts. Asked for is the sum; the mean is taken after it.
 its own parts alone
     | in table: => in table[sorted(mine)]:
-    rank {rank} has {got} as element {at} instead of {want}: that is the sum of its own parts. Those
-    of the other ranks belong in it too.
+    {told}: that is the sum of its own parts. Those of the other ranks belong in it too.
 loses the rest
     | in table: => in table[: parts // comm.size * comm.size]:
-    rank {rank} has {got} as element {at} instead of {want}: the last parts are missing. Ranks do
-    not all have `parts // size` of them.
+    {told}: the last parts are missing. Ranks do not all have `parts // size` of them.
 without its own parts
     | in table: => in table[[part for part in range(parts) if part not in mine]]:
-    rank {rank} has {got} as element {at} instead of {want}: that is the sum of the other ranks'
-    parts, without its own.
+    {told}: that is the sum of the other ranks' parts, without its own.
 starts from `like`
     | torch.zeros_like(like) => like.clone()
-    rank {rank} has {got} as element {at} instead of {want}: you began with what is in `like`, such
-    as the weights. It has the shape and the type; begin with zeros, `torch.zeros_like(like)`.
+    {told}: you began with what is in `like`, such as the weights. It has the shape and the type;
+    begin with zeros, `torch.zeros_like(like)`.
 the table itself
     | return total => return table
     rank {rank} returned {returned}, a row for each part. Add the rows, and return one gradient.
 float32 on the way
     | += row => += row.float()
-    rank {rank} has {got} as element {at} instead of {want}: something was float32 on the way, and
-    gradients in float64 lost their last digits there. `torch.zeros(…)` is float32 where you give no
-    type; `like.new_zeros(…)` takes the type of `like`.
+    {told}: something was float32 on the way, and gradients in float64 lost their last digits there.
+    `torch.zeros(…)` is float32 where you give no type; `like.new_zeros(…)` takes the type of
+    `like`.
 sums before it sends
     | all_reduce_ring(comm, table) =>
     | in table: => in table[sorted(mine)]:

@@ -15,9 +15,9 @@ from statistics import mean, median, stdev
 from typing import Any
 
 from helpers.exercises.common import rng
-from helpers.exercises.drives.racing import draws_panel
 from helpers.exercises.lesson_18.figure import (
     Calls,
+    draws_panel,
     labels,
     marks,
     points,
@@ -25,11 +25,11 @@ from helpers.exercises.lesson_18.figure import (
     texts,
     words,
 )
+from helpers.exercises.lesson_18.predictions import WAYS
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
 from helpers.exercises.table import wrong_answers
 
 Ends = tuple[float, float, float]  # a mean, and the ends of its interval
-_NAMES = ("synchronous", "asynchronous", "spare replicas", "local steps", "vertical slices")
 _UNIT = re.compile(r"[(\[](s|sec|seconds)[)\]]|\bseconds\b|\bin s\b|[/,] ?s\b")
 
 
@@ -38,31 +38,26 @@ def cases(seed: int) -> list[Case]:
     twice and one always. Other seeds: other times."""
     random = rng(seed, "18.6")
     made = []
-    for names, runs, lose in ((_NAMES, 5, False), (_NAMES[:4], 7, True)):
-        table: list[list[Any]] = [
-            [name, [round(float(x), 3) for x in level * random.uniform(0.7, 1.3, runs)]]
+    for names, runs, lose in ((WAYS, 5, False), (WAYS[:4], 7, True)):
+        table = {
+            name: [round(float(x), 3) for x in level * random.uniform(0.7, 1.3, runs)]
             for name, level in zip(names, random.permutation(len(names)) * 3.0 + 4, strict=True)
-        ]
+        }
         if lose:
-            table[1][1][2] = table[1][1][5] = math.inf
-            table[3][1] = [math.inf] * runs
+            table[WAYS[1]][2] = table[WAYS[1]][5] = math.inf
+            table[WAYS[3]] = [math.inf] * runs
         name = f"With {len(names)} ways{', some of which do not always arrive' * lose}"
         made.append(figure_case(name, table))
     return made
 
 
-def figure_case(name: str, table: list[list[Any]]) -> Case:
-    """A case of a table of seconds, `[[way, numbers], …]`."""
-    return Case(name, ((table,),), facts={"wanted": _wanted(table)})
-
-
-def _wanted(table: Sequence[Sequence[Any]]) -> dict[str, Any]:
-    """Of each way (mean, low, high), or how many of its runs arrived."""
-    found: dict[str, Any] = {}
-    for name, seconds in table:
+def figure_case(name: str, table: dict[str, list[float]]) -> Case:
+    """A case of each way's seconds. wanted: of each (mean, low, high), or how many runs arrived."""
+    wanted: dict[str, Any] = {}
+    for way, seconds in table.items():
         arrived = sum(map(math.isfinite, seconds))
-        found[name] = arrived if arrived < len(seconds) else interval(seconds)
-    return found
+        wanted[way] = arrived if arrived < len(seconds) else interval(seconds)
+    return Case(name, ((table,),), facts={"wanted": wanted})
 
 
 def interval(seconds: Sequence[float], reach: float | None = None) -> Ends:
@@ -93,7 +88,7 @@ def _has(calls: Calls, ends: Ends) -> bool:
 
 def _whole(case: Case) -> Iterator[tuple[str, list[float], Ends]]:
     """The ways that always arrived: their seconds, their mean, and its interval."""
-    for way, seconds in case.args[0][0]:
+    for way, seconds in case.args[0][0].items():
         if isinstance(case.facts["wanted"][way], tuple):
             yield way, seconds, case.facts["wanted"][way]
 
@@ -148,10 +143,9 @@ def exchanged(case: Case, seen: Observation) -> Iterator[str]:
     calls, said = seen.values[0], labels(seen.values[0])
     for way, _, ends in _whole(case):
         for value, place in (turned for pair in points(calls) for turned in (pair, pair[::-1])):
-            if isinstance(value, str) or not _near(value, ends[0]):
-                continue
-            there = said.get(place, "") if not isinstance(place, str) else place
-            if there in case.facts["wanted"] and there != way:
+            there = place if isinstance(place, str) else said.get(place)
+            near = not isinstance(value, str) and _near(value, ends[0])
+            if near and there in case.facts["wanted"] and there != way:
                 yield (
                     f"the name {there} stands at the mean of {way}, {ends[0]:.4g} s. Names and "
                     "numbers have to go in one order."
@@ -176,10 +170,9 @@ def names(case: Case, seen: Observation) -> Iterator[str]:
 def lost(case: Case, seen: Observation) -> Iterator[str]:
     """How many arrived, where not all did."""
     for way, arrived in case.facts["wanted"].items():
-        if isinstance(arrived, tuple):
-            continue
         said = rf"(?<!\d){arrived}(?!\d)" + ("" if arrived else "|never|none")
-        if not any(re.search(said, text) for text in texts(seen.values[0])):
+        there = any(re.search(said, text) for text in texts(seen.values[0]))
+        if not there and not isinstance(arrived, tuple):
             yield (
                 f"{way} did not always arrive, and the figure does not say that {arrived} of its "
                 "runs did: `ax.text(…)`."
@@ -188,7 +181,7 @@ def lost(case: Case, seen: Observation) -> Iterator[str]:
 
 def left_out(case: Case, seen: Observation) -> Iterator[str]:
     """A mean of those runs that arrived."""
-    for way, seconds in case.args[0][0]:
+    for way, seconds in case.args[0][0].items():
         kept = [s for s in seconds if math.isfinite(s)]
         if kept and len(kept) < len(seconds) and _marked(seen.values[0], mean(kept)):
             yield (
@@ -264,14 +257,6 @@ MISTAKES = (
     Mistake("not arrived is not told", lost),
     Mistake("a mean of those that arrived", left_out),
 )
-
-
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    return (
-        "Passed: names, units, means and intervals are there, and who did not always arrive has no "
-        "mean."
-    )
 
 
 def draw(ax: Any, times: dict[str, list[float]]) -> None:
@@ -352,7 +337,10 @@ EXERCISE = Exercise(
     drive=draws_panel,
     claim=claim,
     mistakes=MISTAKES,
-    praise=praise,
+    praise=(
+        "Passed: names, units, means and intervals are there, and who did not always arrive has no "
+        "mean."
+    ),
     reference=draw,
     wrong=wrong_answers("18.6", WRONG, draw),
     ranked=False,

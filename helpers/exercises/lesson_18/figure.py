@@ -1,4 +1,4 @@
-"""What stands in a figure of times (18.6), by what was asked of its axes."""
+"""A figure of times (18.6): what is asked of its axes, and what stands in it by that."""
 
 from __future__ import annotations
 
@@ -6,7 +6,79 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from helpers.exercises.drives.calling import Function, failed, made, there, wrong_signature
+from helpers.exercises.drives.values import tensors
+from helpers.exercises.spec import Case, Observation
+
 Calls = Sequence[Sequence[Any]]
+_ENDS = {"vlines": "x ymin ymax", "hlines": "y xmin xmax",
+         "fill_between": "x y1 y2", "fill_betweenx": "y x1 x2"}  # fmt: skip
+_PLACES = {"errorbar": "x y yerr xerr", "plot": "x y", "scatter": "x y",
+           "bar": "x height", "barh": "y width"}  # fmt: skip
+
+
+class Panel:
+    """What `draw` is given in the place of matplotlib's Axes: it keeps what is asked of it."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[Any]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def call(*args: Any, **options: Any) -> Any:
+            self.calls.append([name, [_told(a) for a in args],
+                               {key: _told(value) for key, value in options.items()}])  # fmt: skip
+            return _Anything()
+
+        return call
+
+
+class _Anything:
+    """What a method of Axes returns: whatever is asked of it, nothing happens."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self
+
+    def __getitem__(self, index: Any) -> Any:
+        return self
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+
+def _told(value: Any, depth: int = 0) -> Any:
+    """A number, a text, or lists of these; anything else by its kind."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if depth < 4 and hasattr(value, "__iter__"):
+        return [_told(each, depth + 1) for each in value]
+    return type(value).__name__
+
+
+def calls_of(panel: Panel) -> list[list[Any]]:
+    """What was asked of it: `[name, arguments, options]` in order."""
+    return list(panel.calls)
+
+
+def draws_panel(fn: Function, case: Case) -> Observation:
+    """Call `fn(ax, times)`: `values[0]` is what was asked of `ax`, `[name, arguments, options]`."""
+    if trouble := wrong_signature(fn, 2):
+        return trouble
+    try:
+        panel = made(fn, Panel)
+        fn(panel, tensors(case.args[0][0]))
+        return Observation(values=[there(fn, calls_of, panel)])
+    except Exception as error:
+        return failed(error, fn)
 
 
 def _numbers(value: Any) -> list[float]:
@@ -29,58 +101,36 @@ def segments(calls: Calls) -> Iterator[tuple[float, float]]:
     for call in calls:
         name = call[0]
         if name in ("errorbar", "bar", "barh"):
-            given = _args(call, {"errorbar": "x y yerr xerr", "bar": "x y", "barh": "y x"}[name])
-            given["y" if name == "bar" else "x"] = given.get(
-                {"bar": "height", "barh": "width"}.get(name, ""),
-                given.get("y" if name == "bar" else "x"),
-            )
-            for axis in ("x", "y"):
-                err = given.get(f"{axis}err")
-                if err is not None:
-                    yield from _around(_numbers(given.get(axis)), err)
-        elif name in ("vlines", "hlines"):
-            given = _args(call, "at low high")
-            low = given.get("ymin" if name == "vlines" else "xmin", given.get("low"))
-            high = given.get("ymax" if name == "vlines" else "xmax", given.get("high"))
-            yield from zip(_numbers(low), _numbers(high), strict=False)
-        yield from _lines(call)
+            given = _args(call, _PLACES[name])
+            for axis, size, start in (("x", "width", "left"), ("y", "height", "bottom")):
+                sizes = _numbers(given.get(size))
+                if f"{axis}err" in given:
+                    centers = sizes or _numbers(given.get(axis))
+                    yield from _around(centers, given[f"{axis}err"])
+                for one, other in zip(_numbers(given.get(start)), sizes, strict=False):
+                    yield one, one + other
+        elif name in _ENDS:
+            along, low, high = (_numbers(_args(call, _ENDS[name]).get(each))
+                                for each in _ENDS[name].split())  # fmt: skip
+            yield from zip(low, high, strict=False)
+            if len(along) == 2:
+                yield min(along), max(along)
+        elif name == "plot":
+            for each in map(_numbers, call[1][:2]):
+                if len(each) in (2, 3) and min(each) != max(each):
+                    yield min(each), max(each)
+        elif name == "broken_barh":
+            ends = _numbers(call[1][:1])
+            for one, width in zip(ends[::2], ends[1::2], strict=False):
+                yield one, one + width
 
 
 def _around(centers: list[float], err: Any) -> Iterator[tuple[float, float]]:
     two = isinstance(err, list) and len(err) == 2 and isinstance(err[0], list)
     below, above = (_numbers(err[0]), _numbers(err[1])) if two else (_numbers(err),) * 2
-    for place, center in enumerate(centers):
-        if below and above:
-            yield (
-                center - below[min(place, len(below) - 1)],
-                center + above[min(place, len(above) - 1)],
-            )
-
-
-def _lines(call: Sequence[Any]) -> Iterator[tuple[float, float]]:
-    """Lines, boxes and areas that are given by their ends, or by one and a width."""
-    name = call[0]
-    if name == "plot":
-        for each in call[1][:2]:
-            ends = _numbers(each)
-            if len(ends) in (2, 3) and min(ends) != max(ends):
-                yield min(ends), max(ends)
-    elif name in ("fill_between", "fill_betweenx"):
-        given = _args(call, "x low high")
-        low = given.get("y1" if name == "fill_between" else "x1", given.get("low"))
-        high = given.get("y2" if name == "fill_between" else "x2", given.get("high"))
-        yield from zip(_numbers(low), _numbers(high), strict=False)
-        along = _numbers(given.get("y" if name == "fill_betweenx" else "x"))
-        if len(along) == 2:
-            yield min(along), max(along)
-    elif name == "broken_barh":
-        ends = _numbers(call[1][0]) if call[1] else []
-        yield from ((one, one + width) for one, width in zip(ends[::2], ends[1::2], strict=False))
-    elif name in ("bar", "barh"):
-        given = _args(call, "at size")
-        start = _numbers(given.get("bottom" if name == "bar" else "left"))
-        size = _numbers(given.get("height" if name == "bar" else "width", given.get("size")))
-        yield from ((one, one + other) for one, other in zip(start, size, strict=False))
+    for place, center in enumerate(centers if below and above else ()):
+        low, high = (each[min(place, len(each) - 1)] for each in (below, above))
+        yield center - low, center + high
 
 
 def marks(calls: Calls) -> list[float]:
@@ -111,13 +161,10 @@ def _texts(value: Any) -> list[str]:
 
 def points(calls: Calls) -> Iterator[tuple[Any, Any]]:
     """What stands at which place: pairs of x and y, numbers or names, of marks and bars."""
-    orders = {"errorbar": "x y", "plot": "x y", "scatter": "x y", "bar": "x height",
-              "barh": "y width"}  # fmt: skip
     for call in calls:
-        if call[0] in orders:
-            first, second = orders[call[0]].split()
-            given = _args(call, orders[call[0]])
-            one, other = (_items(given.get(name)) for name in (first, second))
+        if call[0] in _PLACES:
+            given = _args(call, _PLACES[call[0]])
+            one, other = (_items(given.get(name)) for name in _PLACES[call[0]].split()[:2])
             yield from zip(one, other, strict=False)
 
 
@@ -132,7 +179,7 @@ def labels(calls: Calls) -> dict[float, str]:
     found: dict[float, str] = {}
     for name, args, options in calls:
         if name in ("set_xticks", "set_yticks"):
-            given = {**dict(zip(("ticks", "labels"), args, strict=False)), **options}
+            given = _args((name, args, options), "ticks labels")
             places, said = _numbers(given.get("ticks")), given.get("labels")
             if isinstance(said, list) and len(said) == len(places):
                 found |= {place: text for place, text in zip(places, said, strict=True)

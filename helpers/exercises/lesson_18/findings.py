@@ -17,7 +17,9 @@ from typing import Any
 from helpers.algorithms.racing.findings import findings as reference
 from helpers.algorithms.racing.paired import compare
 from helpers.exercises.common import rng
-from helpers.exercises.drives.racing import says
+from helpers.exercises.drives.calling import plain_call
+from helpers.exercises.lesson_18.paired import unpaired
+from helpers.exercises.lesson_18.predictions import WAYS
 from helpers.exercises.lesson_18.sentences import (
     Facts,
     Table,
@@ -31,8 +33,6 @@ from helpers.exercises.lesson_18.sentences import (
 from helpers.exercises.spec import Case, Exercise, Look, Mistake, Observation, first_said
 from helpers.exercises.table import wrong_answers
 
-_NAMES = ("synchronous", "asynchronous", "spare replicas", "local steps", "vertical slices")
-_OTHERS = ("ring", "tree", "two levels", "one server")
 WHAT = ("the first sentence", "the second sentence", "the third sentence", "the fourth sentence")
 
 
@@ -42,41 +42,33 @@ def cases(seed: int) -> list[Case]:
     random = rng(seed, "18.5")
     made = []
     for name, names, runs in (
-        ("With five ways that all arrive", _NAMES, 5),
-        ("With ways that do not always arrive", _NAMES, 5),
-        ("With four ways of other names", _OTHERS, 7),
+        ("With five ways that all arrive", WAYS, 5),
+        ("With ways that do not always arrive", WAYS, 5),
+        ("With four ways of other names", ("ring", "tree", "two levels", "one server"), 7),
     ):
         order = [str(way) for way in random.permutation(names)]
         shared = random.uniform(-0.1, 0.1, runs)
-        times: list[list[Any]] = []
-        ends: list[list[Any]] = []
-        for place, way in enumerate(order):
-            base = 4.0 * 1.35**place
-            seconds = [float(x) for x in base * (1 + shared + random.uniform(-0.05, 0.05, runs))]
+        times, ends = [], []
+        for place in range(len(order)):
+            seconds = 4.0 * 1.35**place * (1 + shared + random.uniform(-0.05, 0.05, runs))
             error = 9.0 - 0.6 * place + random.uniform(-0.4, 0.4, runs) + 4 * shared
-            times.append([way, [round(s, 3) for s in seconds]])
-            ends.append([way, [round(float(e), 2) for e in error]])
-        times[0][1][1] *= 4  # once it was held up: its mean is not the smallest
-        times[2][1][0] = round(0.7 * min(times[0][1]), 3)  # once it was lucky
-        ends[1][1][0] = round(min(min(errors) for _, errors in ends) - 0.3, 2)
+            times.append([round(s, 3) for s in seconds.tolist()])
+            ends.append([round(e, 2) for e in error.tolist()])
+        times[0][1] *= 4  # once it was held up: its mean is not the smallest
+        times[2][0] = round(0.7 * min(times[0]), 3)  # once it was lucky
+        ends[1][0] = round(min(map(min, ends)) - 0.3, 2)
         if "not always" in name:
-            times[1][1][2] = math.inf
-            times[-1][1] = [math.inf] * runs
+            times[1][2] = math.inf
+            times[-1] = [math.inf] * runs
         shuffled = random.permutation(len(order)).tolist()
-        times, ends = [times[k] for k in shuffled], [ends[k] for k in shuffled]
-        made.append(case_of(name, times, ends))
+        tables = ({order[k]: table[k] for k in shuffled} for table in (times, ends))
+        made.append(case_of(name, *tables))
     return made
 
 
-def case_of(name: str, times: list[list[Any]], ends: list[list[Any]]) -> Case:
-    """A case of two tables, `[[way, numbers], …]`."""
-    facts = facts_of({w: v for w, v in times}, {w: v for w, v in ends})
-    return Case(name, ((times, ends),), facts=facts._asdict())
-
-
-def is_four(value: Any) -> bool:
-    """Whether it is four texts."""
-    return type(value) in (list, tuple) and len(value) == 4 and all(type(v) is str for v in value)
+def case_of(name: str, times: Table, ends: Table) -> Case:
+    """A case of two tables, of each way a number for each run."""
+    return Case(name, ((times, ends),), facts=facts_of(times, ends)._asdict())
 
 
 def shape(case: Case, seen: Observation) -> str | None:
@@ -84,21 +76,17 @@ def shape(case: Case, seen: Observation) -> str | None:
     value = seen.values[0]
     if value is None:
         return "you gave None; give the sentences back, `return` them, in a list."
-    if is_four(value):
-        return None
-    what = f"{len(value)} of them" if type(value) in (list, tuple) else "one text"
-    what = what if type(value) in (list, tuple, str) else type(value).__name__
+    what = "one text" if type(value) is str else type(value).__name__
+    if type(value) in (list, tuple):
+        if len(value) == 4 and all(type(each) is str for each in value):
+            return None
+        what = f"{len(value)} of them"
     return f"a list of four sentences was asked for, and you gave {what}."
 
 
 def of_four(ask: Callable[[Facts, list[str]], Iterator[str]]) -> Look:
-    """A question about four sentences; there is nothing to ask where they are not four."""
-
-    def look(case: Case, seen: Observation) -> Iterator[str]:
-        if is_four(seen.values[0]):
-            yield from ask(Facts(**case.facts), seen.values[0])
-
-    return look
+    """A question about four sentences; whether there are four is asked before."""
+    return lambda case, seen: ask(Facts(**case.facts), seen.values[0])
 
 
 def _leaders(facts: Facts, at: int) -> tuple[Table, Any, str, str]:
@@ -117,7 +105,7 @@ def _begins_with(at: int, worth: Callable[[Sequence[float]], float], why: str) -
         way = ranked({way: worth(each) for way, each in table.items()})[0]
         if way != leader and named(value[at], facts.times)[:1] == [way]:
             smallest = f"By the smallest {by.__name__} it is {leader}."
-            yield f"{WHAT[at]} begins with {way}, {why}. {smallest}"
+            yield f"{WHAT[at]} begins with {way}, which has {why}. {smallest}"
 
     return look
 
@@ -187,9 +175,8 @@ def _told(facts: Facts, sentence: str, at: int, *names: str) -> bool:
 def no_interval(facts: Facts, value: list[str]) -> Iterator[str]:
     """A difference without its interval."""
     for at, want in enumerate(facts.wanted):
-        if "low" not in want or not _told(facts, value[at], at, "difference"):
-            continue
-        if not any(_told(facts, value[at], at, end) for end in ("low", "high")):
+        there = "low" in want and _told(facts, value[at], at, "difference")
+        if there and not any(_told(facts, value[at], at, end) for end in ("low", "high")):
             yield (
                 f"the 95 % interval is missing from {WHAT[at]}: {want['low']:.3g} to "
                 f"{want['high']:.3g}. Without it nobody knows whether the difference would be "
@@ -201,27 +188,19 @@ def no_interval(facts: Facts, value: list[str]) -> Iterator[str]:
 def no_p(facts: Facts, value: list[str]) -> Iterator[str]:
     """A difference without p."""
     for at, want in enumerate(facts.wanted):
-        if "p" not in want or not _told(facts, value[at], at, "difference", "low", "high"):
-            continue
-        if not holds(value[at], facts, want["p"], "p"):
+        there = "p" in want and _told(facts, value[at], at, "difference", "low", "high")
+        if there and not holds(value[at], facts, want["p"], "p"):
             yield f"p is missing from {WHAT[at]}, or is another one: it is {want['p']:.2g}."
 
 
 @of_four
-def unpaired(facts: Facts, value: list[str]) -> Iterator[str]:
+def without_pairs(facts: Facts, value: list[str]) -> Iterator[str]:
     """An interval of two lists."""
-    from scipy.stats import t  # type: ignore[import-untyped]
-
     pairs = (facts.times, facts.first, facts.second), (facts.ends, facts.best, facts.other)
     for at, (table, one, other) in enumerate(pairs, 1):
-        if "low" not in facts.wanted[at]:
+        if "low" not in facts.wanted[at] or _told(facts, value[at], at, "low", "high"):
             continue
-        a, b = table[one], table[other]
-        n, center = len(a), mean(b) - mean(a)
-        spread = [sum((x - mean(each)) ** 2 for x in each) / (n - 1) for each in (a, b)]
-        reach = float(t.ppf(0.975, 2 * n - 2)) * math.sqrt(sum(spread) / n)
-        apart = [holds(value[at], facts, center + sign * reach) for sign in (-1, 1)]
-        if all(apart) and not _told(facts, value[at], at, "low", "high"):
+        if all(holds(value[at], facts, end) for end in unpaired(table[one], table[other])[1:3]):
             yield (
                 f"{WHAT[at]} gives the interval of two lists without pairs. Runs of one seed "
                 "belong together: `compare` of exercise 18.4."
@@ -266,32 +245,6 @@ def stray(facts: Facts, value: list[str]) -> Iterator[str]:
                     f"{WHAT[at]} holds {token}, which is none of the numbers that were asked for: "
                     f"{sentence!r}."
                 )
-
-
-MISTAKES = (
-    Mistake("no four sentences", shape),
-    Mistake(
-        "first by the mean",
-        _begins_with(
-            0, mean, "which has the smallest mean, since a run of another one was held up"
-        ),
-    ),
-    Mistake("first by the quickest run", _begins_with(0, min, "which has the quickest single run")),
-    Mistake("first where it arrived", first_of_arrived),
-    Mistake("another one is first", first),
-    Mistake("a difference with infinity", infinite),
-    Mistake("without pairs", unpaired),
-    Mistake("no interval", no_interval),
-    Mistake("no p", no_p),
-    Mistake(
-        "the best single end",
-        _begins_with(2, min, "which has the best single run at the end"),
-    ),
-    Mistake("another one ended best", best),
-    Mistake("lost runs are not told", lost),
-    Mistake("numbers of no run", stray),
-    Mistake("a number is missing", missing),
-)
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
@@ -384,9 +337,27 @@ EXERCISE = Exercise(
         "runs."
     ),
     cases=cases,
-    drive=says,
+    drive=plain_call,
     claim=claim,
-    mistakes=MISTAKES,
+    mistakes=(
+        Mistake("no four sentences", shape),
+        Mistake(
+            "first by the mean",
+            _begins_with(0, mean, "the smallest mean, since a run of another one was held up"),
+        ),
+        Mistake("first by the quickest run", _begins_with(0, min, "the quickest single run")),
+        Mistake("first where it arrived", first_of_arrived),
+        Mistake("another one is first", first),
+        Mistake("a difference with infinity", infinite),
+        Mistake("without pairs", without_pairs),
+        Mistake("no interval", no_interval),
+        Mistake("no p", no_p),
+        Mistake("the best single end", _begins_with(2, min, "the best single run at the end")),
+        Mistake("another one ended best", best),
+        Mistake("lost runs are not told", lost),
+        Mistake("numbers of no run", stray),
+        Mistake("a number is missing", missing),
+    ),
     praise=praise,
     reference=reference,
     wrong=wrong_answers("18.5", WRONG, (reference, compare)),

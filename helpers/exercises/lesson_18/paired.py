@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from helpers.algorithms.racing.paired import compare as reference
 from helpers.exercises.common import rng
-from helpers.exercises.compare import describe, number, told_apart
-from helpers.exercises.drives.racing import tries_lists
+from helpers.exercises.compare import describe, is_array, numbers_in, told_apart
+from helpers.exercises.drives.calling import Function, plain_call
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -45,22 +46,16 @@ def cases(seed: int) -> list[Case]:
         ("With four and five seeds", (some(4, 9, 1, 0, 1)[0], some(5, 9, 1, 0, 1)[0])),
         ("With one seed", ([4.5], [6.5])),
     ]
-    made = [_case(name, pair) for name, pair in kinds]
-    a, b = some(5, 60, 15, -6, 3)
-    b[int(random.integers(0, 5))] = math.inf
-    return [*made, _case("With a run that never arrived", (a, b))]
-
-
-def _case(name: str, pair: Pair) -> Case:
-    a, b = pair
-    try:
-        want: Any = list(reference(a, b))
-    except ValueError:
-        want = "ValueError"
-    refuses = want == "ValueError"
-    apart = [] if refuses else list(unpaired(a, b))  # for who passes
-    facts = {"want": want, "apart": apart}
-    return Case(name, ((list(a), list(b)),), options={"refuses": refuses}, facts=facts)
+    lost = some(5, 60, 15, -6, 3)
+    lost[1][int(random.integers(0, 5))] = math.inf
+    made = []
+    for name, (a, b) in [*kinds, ("With a run that never arrived", lost)]:
+        facts: dict[str, Any] = {"want": "ValueError"}
+        with suppress(ValueError):
+            facts = {"want": list(reference(a, b)), "apart": list(unpaired(a, b))}
+        options = {"refuses": facts["want"] == "ValueError"}
+        made.append(Case(name, ((a, b),), options=options, facts=facts))
+    return made
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
@@ -94,18 +89,13 @@ def not_refused(case: Case, seen: Observation) -> str | None:
         "With a run that never arrived": "infinity less a number is no mean of anything, and to "
         "leave the pair out would leave out what speaks against that way",
     }.get(case.name, "which seed belongs to which is lost")
-    if seen.values[0] == "ValueError without a sentence":
+    if seen.values[0] == "without a sentence":
         return "your ValueError says nothing. Give it a sentence that says why."
     return f"you gave {describe(seen.values[0])}; {why}. Raise ValueError with a sentence."
 
 
 def _four(value: Any) -> list[float] | None:
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if type(value) not in (tuple, list) or len(value) != 4:
-        return None
-    found = [number(each) for each in value]
-    return None if None in found else [float(each) for each in found if each is not None]
+    return numbers_in(value.tolist() if is_array(value) else value, 4)
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -113,7 +103,7 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     four, want = _four(seen.values[0]), case.facts["want"]
     wrong = _first_wrong(four, want) if four and want != "ValueError" else None
     what, got, should = wrong or ("", "", "")
-    return {"what": what, "got": got, "want": should, "n": len(case.args[0][0])}
+    return {"told": f"your {what} is {got} instead of {should}", "n": len(case.args[0][0])}
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -130,6 +120,15 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
         f"seeds that scatter by {max(a) - min(a):.0f} s. Without pairs it would be "
         f"{apart[1]:+.1f} to {apart[2]:+.1f}, p = {apart[3]:.2f}."
     )
+
+
+def tries_lists(fn: Function, case: Case) -> Observation:
+    """Call `fn(a, b)`: `values[0]` is what it gives, or "ValueError" where the case's option
+    `refuses` says that one is to be raised, and it was."""
+    seen = plain_call(fn, case)
+    if not case.options["refuses"] or seen.kind != "ValueError":
+        return seen
+    return Observation(values=["ValueError" if seen.text.strip() else "without a sentence"])
 
 
 def student(mean: float, error: float, degrees: float) -> Four:
@@ -159,72 +158,64 @@ def compare(a: Sequence[float], b: Sequence[float]) -> Four:
 WRONG = """
 without pairs
     | student(mean, error, len(d) - 1) => unpaired(a, b)
-    your {what} is {got} instead of {want}: you compared the two lists as if their runs had nothing
-    to do with each other. Runs of one seed begin with the same weights and see the same batches:
-    take the difference of each pair.
+    {told}: you compared the two lists as if their runs had nothing to do with each other. Runs of
+    one seed begin with the same weights and see the same batches: take the difference of each pair.
 without pairs, Welch's
     | student(mean, error, len(d) - 1) => unpaired(a, b)
     | len(a) + len(b) - 2 => (x + y) ** 2 / (x**2 / (len(a) - 1) + y**2 / (len(b) - 1))
-    your {what} is {got} instead of {want}: that is Welch's test of two lists that have nothing to
-    do with each other. Runs of one seed belong together: take the difference of each pair.
+    {told}: that is Welch's test of two lists that have nothing to do with each other. Runs of one
+    seed belong together: take the difference of each pair.
 p without pairs
     | student(mean, error, len(d) - 1) => *reference(a, b)[:3], unpaired(a, b)[3]
-    your {what} is {got} instead of {want}: your p is that of two lists without pairs (`ttest_ind`).
-    Runs of one seed belong together: `ttest_rel`, or `ttest_1samp` of the differences.
+    {told}: your p is that of two lists without pairs (`ttest_ind`). Runs of one seed belong
+    together: `ttest_rel`, or `ttest_1samp` of the differences.
 the other way round
     | y - x for => x - y for
-    your {what} is {got} instead of {want}: you took a − b. Asked for is b − a: how much more b
-    takes.
+    {told}: you took a − b. Asked for is b − a: how much more b takes.
 sorted before
     | zip(a, b, strict=True) => zip(sorted(a), sorted(b), strict=True)
-    your {what} is {got} instead of {want}: you sorted the lists, and so paired the quickest with
-    the quickest, whatever their seeds.
+    {told}: you sorted the lists, and so paired the quickest with the quickest, whatever their
+    seeds.
 the normal distribution
     | t.ppf(0.975, degrees) => 1.96
-    your {what} is {got} instead of {want}: 1.96 standard errors hold for many runs. With {n}, their
-    spread is known badly itself: Student's t with n − 1 degrees of freedom.
+    {told}: 1.96 standard errors hold for many runs. With {n}, their spread is known badly itself:
+    Student's t with n − 1 degrees of freedom.
 n degrees of freedom
     | len(d) - 1 => len(d)
-    your {what} is {got} instead of {want}: you took n degrees of freedom. One is used up by the
-    mean: n − 1.
+    {told}: you took n degrees of freedom. One is used up by the mean: n − 1.
 degrees of freedom of two lists
     | len(d) - 1 => 2 * len(d) - 2
-    your {what} is {got} instead of {want}: you took 2 n − 2 degrees of freedom, those of two lists.
-    There are n differences: n − 1.
+    {told}: you took 2 n − 2 degrees of freedom, those of two lists. There are n differences: n − 1.
 divides by n
     | statistics.stdev => statistics.pstdev
-    your {what} is {got} instead of {want}: your standard deviation divides by n, as `numpy.std`
-    does. From a sample it is n − 1 (`ddof=1`).
+    {told}: your standard deviation divides by n, as `numpy.std` does. From a sample it is n − 1
+    (`ddof=1`).
 the spread for the error
     | / math.sqrt(len(d)) =>
-    your {what} is {got} instead of {want}: your interval is that of single differences. Their mean
-    is known better: the standard deviation over √n.
+    {told}: your interval is that of single differences. Their mean is known better: the standard
+    deviation over √n.
 one-sided p
     | mean + reach, p => mean + reach, p / 2
-    your {what} is {got} instead of {want}: that is the p of one side. Before the runs nobody knew
-    which way it would go: double it.
+    {told}: that is the p of one side. Before the runs nobody knew which way it would go: double it.
 one-sided interval
     | 0.975 => 0.95
-    your {what} is {got} instead of {want}: with t at 0.95 there are 5 % on each side, which makes
-    90 % between. Take t at 0.975.
+    {told}: with t at 0.95 there are 5 % on each side, which makes 90 % between. Take t at 0.975.
 in per cent
-    | return student(mean, error, len(d) - 1)
-        => *three, p = reference(a, b); return *(each / statistics.mean(a) for each in three), p
-    your {what} is {got} instead of {want}: you divided by the mean of a. Asked for is the
-    difference itself, in the unit of the lists.
+    | y - x for => (y - x) / statistics.mean(a) for
+    {told}: you divided by the mean of a. Asked for is the difference itself, in the unit of the
+    lists.
 medians
     | student(mean, error, len(d) - 1)
         => statistics.median(b) - statistics.median(a), *reference(a, b)[1:]
-    your {what} is {got} instead of {want}: that is the difference of the medians. Asked for is the
-    mean of the differences, whose interval it has to lie in.
+    {told}: that is the difference of the medians. Asked for is the mean of the differences, whose
+    interval it has to lie in.
 1 − p
     | mean + reach, p => mean + reach, 1 - p
-    your {what} is {got} instead of {want}: you give 1 − p. p is how likely so large a difference is
-    where there is none.
+    {told}: you give 1 − p. p is how likely so large a difference is where there is none.
 t for p
     | student(mean, error, len(d) - 1) => *reference(a, b)[:3], mean / error if error else 0.0
-    your {what} is {got} instead of {want}: your last number is t itself. p is how likely it is that
-    |t| is as large where there is no difference.
+    {told}: your last number is t itself. p is how likely it is that |t| is as large where there is
+    no difference.
 leaves pairs out
     | reference(a, b) => a, b = zip(*(p for p in zip(a, b, strict=True) if max(p) < math.inf));
         reference(a, b)

@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from helpers.algorithms.racing.rates import best_rate as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing, number
-from helpers.exercises.drives.racing import searches
+from helpers.exercises.drives.calling import Function, plain_call
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
 from helpers.exercises.table import wrong_answers
 
 RATES = (0.01, 0.03, 0.1, 0.3, 1.0)
 _NEVER = math.inf
+_TRAININGS = 60  # of one search: more than any needs
 # Of each rate of RATES and seed the seconds, and the error at the end.
 Table = tuple[list[tuple[float, ...]], list[tuple[float, ...]]]
 _NONE = (_NEVER,) * 3
@@ -71,34 +73,19 @@ def cases(seed: int) -> list[Case]:
             for rate in rates
             for k, its in enumerate(seeds)
         ]
-        asked = _asked(rows, rates, seeds, budget)
-        facts = {"want": asked[0], "allowed": len(asked[1]), "second": asked[2]}
-        made.append(Case(name, ((rows, rates, seeds, budget),), facts=facts))
+        case = Case(name, ((rows, rates, seeds, budget),))
+        want, asked = searches(reference, case).values[0]
+        tried = [rate for rate, _ in asked]
+        second = [rate for rate in rates if tried.count(rate) == n]  # on all seeds
+        facts = {"want": want, "allowed": len(asked), "second": second}
+        made.append(replace(case, facts=facts))
     return made
-
-
-def _asked(
-    rows: Sequence[tuple[float, int, float, float]],
-    rates: Sequence[float],
-    seeds: Sequence[int],
-    budget: int,
-) -> tuple[float, list[tuple[float, int]], list[float]]:
-    """The reference's rate, what it asks for, and the rates that it tries on all seeds."""
-    known = {(rate, seed): (seconds, end) for rate, seed, seconds, end in rows}
-    asked: list[tuple[float, int]] = []
-
-    def result_of(rate: float, seed: int) -> tuple[float, float]:
-        asked.append((rate, seed))
-        return known[rate, seed]
-
-    want = reference(result_of, rates, seeds, budget)
-    return want, asked, [r for r in rates if sum(rate == r for rate, _ in asked) == len(seeds)]
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The rate, and the trainings that it took."""
-    for mistake in MISTAKES:
-        yield first_said(mistake.look, case, seen)
+    for look in (beyond, twice, too_few):
+        yield first_said(look, case, seen)
     (got, trainings), (_, _, seeds, _) = seen.values[0], case.args[0]
     want, second = case.facts["want"], case.facts["second"]
     if number(got) != want:
@@ -129,19 +116,20 @@ def beyond(case: Case, seen: Observation) -> str | None:
 
 def twice(case: Case, seen: Observation) -> Iterator[str]:
     """One training asked for twice."""
-    asked = [tuple(each) for each in seen.values[0][1]]
+    asked = seen.values[0][1]
     for rate, seed in asked:
-        if asked.count((rate, seed)) > 1:
+        often = asked.count([rate, seed])
+        if often > 1:
             yield (
-                f"you trained with rate {rate:g} and seed {seed} {asked.count((rate, seed))} "
-                "times. Keep what `result_of` gives: each call is a training."
+                f"you trained with rate {rate:g} and seed {seed} {often} times. Keep what "
+                "`result_of` gives: each call is a training."
             )
 
 
 def too_few(case: Case, seen: Observation) -> Iterator[str]:
     """Rates that could have been tried."""
-    (_, rates, seeds, budget), asked = case.args[0], [tuple(e) for e in seen.values[0][1]]
-    missing = [rate for rate in rates if (rate, seeds[0]) not in asked]
+    (_, rates, seeds, budget), asked = case.args[0], seen.values[0][1]
+    missing = [rate for rate in rates if [rate, seeds[0]] not in asked]
     if missing:
         yield f"you did not try {_rates(missing)} on the first seed. Every rate is tried there."
     if len(asked) < case.facts["allowed"]:
@@ -152,27 +140,17 @@ def too_few(case: Case, seen: Observation) -> Iterator[str]:
         )
 
 
-MISTAKES = (
-    Mistake("beyond the budget", beyond),
-    Mistake("the same again", twice),
-    Mistake("less than the budget", too_few),
-)
-
-
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
-    _, rates, seeds, budget = case.args[0]
-    return {
-        **{"got": describe(seen.values[0][0]), "want": f"{case.facts['want']:g}"},
-        **{"budget": budget, "rates": len(rates), "seeds": len(seeds)},
-        **{"trainings": len(seen.values[0][1]), "second": _rates(case.facts["second"])},
-    }
+    got, want = describe(seen.values[0][0]), case.facts["want"]
+    second = _rates(case.facts["second"])
+    return {"told": f"you chose {got} instead of {want:g}", "second": second}
 
 
 def compared(case: Case, seen: Observation) -> Any:
     """The rate, and what was trained, in whatever order."""
     got, asked = seen.values[0]
-    return [number(got), sorted(map(list, asked))]
+    return [number(got), sorted(asked)]
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -184,53 +162,73 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+def searches(fn: Function, case: Case) -> Observation:
+    """Call `fn(result_of, rates, seeds, budget)`; `values[0]` is [what it gives, trainings].
+
+    A case's arguments: `[[rate, seed, seconds, end], …]`, rates, seeds, budget. trainings:
+    `[[rate, seed], …]` in the order in which they were asked for.
+    """
+    table, rates, seeds, budget = case.args[0]
+    known = {(rate, seed): (seconds, end) for rate, seed, seconds, end in table}
+    asked: list[list[Any]] = []
+
+    def result_of(rate: float, seed: int) -> tuple[float, float]:
+        if len(asked) >= _TRAININGS:
+            raise RuntimeError(f"There were {_TRAININGS} trainings, of a budget of {budget}.")
+        if (rate, seed) not in known:
+            raise ValueError(f"There is no rate {rate!r} or no seed {seed!r}.")
+        asked.append([rate, seed])
+        return known[rate, seed]
+
+    arguments = result_of, list(rates), list(seeds), budget
+    seen = plain_call(fn, replace(case, args=(arguments,)))
+    seen.values = [[value, asked] for value in seen.values]
+    return seen
+
+
 WRONG = """
 the quickest single run
     | )), key=worth => )), key=lambda rate: (min(tried[rate]), rate)
-    you chose {got} instead of {want}: that rate has the quickest single run. One run may be lucky:
-    take the mean over the seeds.
+    {told}: that rate has the quickest single run. One run may be lucky: take the mean over the
+    seeds.
 without the runs that never arrived
-    | found = tried[rate] => found = tried[rate]; kept = [s for s, _ in found if s < float("inf")]
-    | sum(seconds for seconds, _ in found) / len(found)
-        => sum(kept) / len(kept) if kept else float("inf")
-    you chose {got} instead of {want}: you left runs that never arrived out of the mean. Who arrives
-    seldom, and then quickly, wins by that: a mean with infinity in it is infinite.
+    | found = tried[rate] => found = tried[rate]; kept = [s for s, _ in found if s < 1e9] or [1e9]
+    | sum(seconds for seconds, _ in found) / len(found) => sum(kept) / len(kept)
+    {told}: you left runs that never arrived out of the mean. Who arrives seldom, and then quickly,
+    wins by that: a mean with infinity in it is infinite.
 the median
     | sum(seconds for seconds, _ in found) / len(found) => sorted(found)[len(found) // 2][0]
-    you chose {got} instead of {want}: that rate has the smallest median. It does not see a run that
-    never arrives; the smallest mean was asked for.
+    {told}: that rate has the smallest median. It does not see a run that never arrives; the
+    smallest mean was asked for.
 the first of equals
     | )), key=worth => )), key=lambda rate: worth(rate)[:2]
-    you chose {got} instead of {want}: of equals you took the one that came first in the list. The
-    smaller rate was asked for: the order of the list says nothing.
+    {told}: of equals you took the one that came first in the list. The smaller rate was asked for:
+    the order of the list says nothing.
 the larger of equals
     | )), key=worth => )), key=lambda rate: (*worth(rate)[:2], -rate)
-    you chose {got} instead of {want}: of equals you took the larger rate; the smaller one was asked
-    for.
+    {told}: of equals you took the larger rate; the smaller one was asked for.
 one seed counts as all
     | if len(tried[rate]) == len(seeds) =>
-    you chose {got} instead of {want}: that rate was tried on the first seed alone. Only those that
-    were tried on all seeds can be compared.
+    {told}: that rate was tried on the first seed alone. Only those that were tried on all seeds can
+    be compared.
 by the first seed in the end
     | )), key=worth => )), key=lambda rate: (*tried[rate][0], rate)
-    you chose {got} instead of {want}: you decided by the first seed after all. The other seeds were
-    trained for the mean.
+    {told}: you decided by the first seed after all. The other seeds were trained for the mean.
 without the first seed
     | found = tried[rate] => found = tried[rate][1:] or tried[rate]
-    you chose {got} instead of {want}: your mean leaves the first seed out. It is a run like the
-    others.
+    {told}: your mean leaves the first seed out. It is a run like the others.
 the end is not asked
     | )), key=worth => )), key=lambda rate: (worth(rate)[0], rate)
-    you chose {got} instead of {want}: where no mean of seconds is finite, the smallest mean of the
-    errors at the end decides; you took the smaller or the first.
+    {told}: where no mean of seconds is finite, the smallest mean of the errors at the end decides;
+    you took the smaller or the first.
 the end is asked nowhere
     | return seconds, sum(end for _, end in found) / len(found), rate => return seconds, rate
-    you chose {got} instead of {want}: where no rate arrives, infinity equals infinity, and you took
-    the smallest rates. The error at the end decides between equals, in step 2 and in step 3.
+    {told}: where no rate arrives, infinity equals infinity, and you took the smallest rates. The
+    error at the end decides between equals, in step 2 and in step 3.
 by the end alone
     | )), key=worth => )), key=lambda rate: (worth(rate)[1], rate)
-    you chose {got} instead of {want}: that rate has the lowest error at the end. The seconds come
-    first; the end decides only between rates that are equally quick, or never arrive.
+    {told}: that rate has the lowest error at the end. The seconds come first; the end decides only
+    between rates that are equally quick, or never arrive.
 the smallest go on where none arrived
     | (rates, key=worth) => (rates, key=lambda rate: (worth(rate)[0], rate))
     on the first seed no rate arrived, and you went on with the smallest. Infinity equals infinity:
@@ -281,7 +279,11 @@ EXERCISE = Exercise(
     claim=claim,
     numbers=numbers,
     compared=compared,
-    mistakes=MISTAKES,
+    mistakes=(
+        Mistake("beyond the budget", beyond),
+        Mistake("the same again", twice),
+        Mistake("less than the budget", too_few),
+    ),
     praise=praise,
     reference=reference,
     wrong=wrong_answers("18.3", WRONG, reference),

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import mean, median
+from statistics import mean, median, stdev
 from typing import NamedTuple
+
+from helpers.exercises.lesson_18.paired import student
 
 Table = Mapping[str, Sequence[float]]
 _NUMBER = re.compile(r"(?<![\w.])[-+−–]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
@@ -33,14 +35,9 @@ class Facts(NamedTuple):
 
 def paired(a: Sequence[float], b: Sequence[float]) -> dict[str, float]:
     """The difference of two ways on the same seeds, in its four numbers, by name."""
-    from scipy.stats import t  # type: ignore[import-untyped]
-
     d = [y - x for x, y in zip(a, b, strict=True)]
-    center, n = mean(d), len(d)
-    error = math.sqrt(sum((x - center) ** 2 for x in d) / (n - 1) / n)
-    reach = float(t.ppf(0.975, n - 1)) * error
-    p = 2 * float(t.sf(abs(center) / error, n - 1)) if error else 0.0
-    return {"difference": center, "low": center - reach, "high": center + reach, "p": p}
+    found = student(mean(d), stdev(d) / math.sqrt(len(d)), len(d) - 1)
+    return dict(zip(("difference", "low", "high", "p"), found, strict=True))
 
 
 def facts_of(times: Table, ends: Table) -> Facts:
@@ -86,10 +83,8 @@ def stands_for(token: str, number: float) -> bool:
     if not math.isfinite(number):
         return False
     digits, _, power = token.lower().partition("e")
-    places = len(digits.partition(".")[2])
-    step = 10.0 ** (int(power or 0) - places)
-    value = abs(float(token))
-    return abs(value - abs(number)) <= 0.5 * step * (1 + 1e-9) + 1e-12
+    step = 10.0 ** (int(power or 0) - len(digits.partition(".")[2]))
+    return abs(abs(float(token)) - abs(number)) <= 0.5 * step * (1 + 1e-9) + 1e-12
 
 
 def holds(sentence: str, facts: Facts, number: float, name: str = "") -> bool:

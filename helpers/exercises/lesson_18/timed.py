@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
-
-import numpy as np
 
 from helpers.algorithms.racing.runs import Look, Run
 from helpers.algorithms.racing.timing import timed as reference
 from helpers.exercises.common import rng
-from helpers.exercises.compare import describe, number, told_apart
-from helpers.exercises.drives.racing import times_a_run
+from helpers.exercises.compare import describe, numbers_in, told_apart
+from helpers.exercises.drives.calling import Function, plain_call
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
-
-Looks = list[tuple[float, float, float]]
 
 
 def cases(seed: int) -> list[Case]:
@@ -30,50 +27,40 @@ def cases(seed: int) -> list[Case]:
     the third look; a run that never arrives; one that ends above the target again; one that
     diverges. Other seeds: others of these kinds."""
     random = rng(seed, "18.2")
-    target = 12.0 if not seed else float(random.integers(8, 20))
-    high, over = [78.0, 41.0, 24.0], [-0.5, 5.5, 2.5, 0.5, -3.5, -1.0, -2.0, 0.6]
-    lucky = [*high, *(target + each for each in over)]
-    exact = [60.0, 30.0, target + 2, target, target - 2, target - 3]
-    early = [target - 1, target, target - 2, target - 3]
-    never = [70.0, target + 9, target + 1, target - 1, target + 4, target + 3, target + 2]
-    back = [70.0, target - 2, target - 1, target - 1, target + 6, target + 7]
-    wild = [50.0, target + 3, target - 4, math.nan, math.nan, math.nan]
+    t = target = 12.0 if not seed else float(random.integers(8, 20))
+    over = [-0.5, 5.5, 2.5, 0.5, -3.5, -1.0, -2.0, 0.6]
+    lucky = [78.0, 41.0, 24.0, *(t + each for each in over)]
+    never = [70, t + 9, t + 1, t - 1, t + 4, t + 3, t + 2]
     kinds = (
         ("With a slow start, long looks and a lucky one", lucky, 2.5, True),
-        ("With three looks whose mean is the target", exact, 0.0, False),
-        ("With the target reached at the third look", early, 1.25, True),
+        ("With three looks whose mean is the target", [60, 30, t + 2, t, t - 2, t - 3], 0.0, False),
+        ("With the target reached at the third look", [t - 1, t, t - 2, t - 3], 1.25, True),
         ("With a run that never arrives", never, 0.5, True),
-        ("With a run that gets worse again", back, 0.75, False),
-        ("With a run that diverges", wild, 0.25, True),
+        ("With a run that gets worse again", [70, t - 2, t - 1, t - 1, t + 6, t + 7], 0.75, False),
+        ("With a run that diverges", [50, t + 3, t - 4, math.nan, math.nan, math.nan], 0.25, True),
     )
     made = []
     for name, errors, began, slow in kinds:
-        looks = _looks(random, [float(e) for e in errors], began, slow)
-        train = partial(Run, began, [Look(*look) for look in looks])
-        facts = {"want": reference(train, target), "errors": errors}
-        made.append(Case(name, (((began, looks), target),), facts=facts))
-    return made
-
-
-def _looks(random: np.random.Generator, errors: Sequence[float], began: float, slow: bool) -> Looks:
-    """Looks at some moments after `began`."""
-    at, made = began, []
-    for error in errors:
-        took = round(float(random.uniform(0.2, 1.0)), 2) if slow else 0.0
-        made.append((round(at, 2), took, error))
-        at += took + round(float(random.uniform(0.5, 2.0)), 2)
+        at, looks = began, []
+        for error in errors:
+            took = round(float(random.uniform(0.2, 1.0)), 2) if slow else 0.0
+            looks.append((round(at, 2), took, float(error)))
+            at += took + round(float(random.uniform(0.5, 2.0)), 2)
+        want = reference(partial(Run, began, [Look(*look) for look in looks]), target)
+        made.append(Case(name, (((began, looks), target),), facts={"want": want}))
     return made
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Both numbers, and one training."""
     (got, _), want = seen.values[0], case.facts["want"]
-    pair = _pair(got)
+    pair = numbers_in(got, 2)
     if pair is None:
         yield f"you gave {describe(got)}; (seconds, error at the end) was asked for."
         return
     for what, one, other in zip(("seconds", "% at the end"), pair, want, strict=True):
-        if not _same(one, other):
+        never = math.isnan(one) and math.isnan(other)
+        if not never and not math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9):
             has, should = told_apart(one, other)
             yield f"you say {has} {what}; it is {should}."
     yield trained_again(case, seen)
@@ -90,36 +77,19 @@ def trained_again(case: Case, seen: Observation) -> str | None:
     )
 
 
-def _pair(got: Any) -> list[float] | None:
-    if type(got) not in (tuple, list) or len(got) != 2:
-        return None
-    both = [number(each) if each is not None else None for each in got]
-    return None if None in both else [float(each) for each in both if each is not None]
-
-
-def _same(one: float, other: float) -> bool:
-    if math.isnan(other) or math.isinf(other):
-        return one == other or (math.isnan(one) and math.isnan(other))
-    return abs(one - other) <= 1e-9 * max(1.0, abs(other))
-
-
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
-    (began, looks), target = case.args[0]
-    pair = _pair(seen.values[0][0]) or [0.0, 0.0]
+    (began, _), target = case.args[0]
+    pair = numbers_in(seen.values[0][0], 2) or [0.0, 0.0]
     seconds, want = told_apart(pair[0], case.facts["want"][0])
     end, want_end = told_apart(pair[1], case.facts["want"][1])
-    return {
-        **{"got": seconds, "want": want, "end": end, "want_end": want_end, "began": f"{began:g}"},
-        **{"target": f"{target:g}", "took": f"{sum(took for _, took, _ in looks):g}"},
-        "last": f"{looks[-1][0]:g}",
-    }
+    named = {"told": f"you say {seconds} s instead of {want}", "end": end, "want_end": want_end}
+    return {**named, "began": f"{began:g}", "target": f"{target:g}"}
 
 
 def compared(case: Case, seen: Observation) -> Any:
     """The two numbers."""
-    pair = _pair(seen.values[0][0])
-    return [repr(round(each, 9)) for each in pair] if pair else pair
+    return numbers_in(seen.values[0][0], 2)
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -132,80 +102,89 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
+def times_a_run(fn: Function, case: Case) -> Observation:
+    """Call `fn(train, target)`; `values[0]` is [what it gives, how often it trained].
+
+    A case's arguments: (began, looks), target. A second training of the same would give the same.
+    """
+    ((began, looks), target), calls = case.args[0], 0
+
+    def train() -> Any:
+        nonlocal calls
+        calls += 1
+        return began, list(looks)
+
+    seen = plain_call(fn, replace(case, args=((train, target),)))
+    seen.values = [[value, calls] for value in seen.values]
+    return seen
+
+
 WRONG = """
 a mean of fewer
     | number >= LOOKS and sum(errors[number - LOOKS : number]) / LOOKS
         => sum(three := errors[:number][-LOOKS:]) / len(three)
-    you say {got} s instead of {want}: you took the mean of fewer looks than three. There has to be
-    a look and two before it.
+    {told}: you took the mean of fewer looks than three. There has to be a look and two before it.
 one lucky look
     | number >= LOOKS and sum(errors[number - LOOKS : number]) / LOOKS => errors[number - 1]
-    you say {got} s instead of {want}: you took the first look at or below {target} %. One look may
-    be lucky; the mean of three has to be there.
+    {told}: you took the first look at or below {target} %. One look may be lucky; the mean of three
+    has to be there.
 from the start of the processes
     | at - began - stood_still => at - stood_still
-    you say {got} s instead of {want}: your clock runs from the call on. Ranks were ready {began} s
-    later; who starts processes more slowly does not train more slowly.
+    {told}: your clock runs from the call on. Ranks were ready {began} s later; who starts processes
+    more slowly does not train more slowly.
 the looks counted
     | at - began - stood_still => at - began
-    you say {got} s instead of {want}: your clock runs on while the model is looked at. Take what
-    the looks before took off: they are the measurement, not the training.
+    {told}: your clock runs on while the model is looked at. Take what the looks before took off:
+    they are the measurement, not the training.
 this look counted
     | at - began - stood_still => at - began - stood_still + took
-    you say {got} s instead of {want}: that is when the look ended. The model was as good when the
-    look began.
+    {told}: that is when the look ended. The model was as good when the look began.
 this look taken off
     | at - began - stood_still => at - began - stood_still - took
-    you say {got} s instead of {want}: you took off what this look takes as well. At its beginning
-    it has taken nothing yet: only the looks before it.
+    {told}: you took off what this look takes as well. At its beginning it has taken nothing yet:
+    only the looks before it.
 from the start, with looks
     | at - began - stood_still => at
-    you say {got} s instead of {want}: that is the time on the wall: {began} s until all were ready
-    and the looks are in it.
+    {told}: that is the time on the wall: {began} s until all were ready and the looks are in it.
 the middle look
-    | at - began - stood_still
-        => looks[number - 2][0] - began - sum(took for _, took, _ in looks[: number - 2])
-    you say {got} s instead of {want}: that is the look in the middle of the three. Only at the last
-    of them is their mean known.
+    | at - began - stood_still => looks[number - 2][0] - began - stood_still + looks[number - 2][1]
+    {told}: that is the look in the middle of the three. Only at the last of them is their mean
+    known.
 the first of the three
     | at - began - stood_still
         => looks[number - 3][0] - began - sum(took for _, took, _ in looks[: number - 3])
-    you say {got} s instead of {want}: that is the first of the three looks. Only at the last of
-    them is their mean known.
+    {told}: that is the first of the three looks. Only at the last of them is their mean known.
 below the target
     | <= target => < target
-    you say {got} s instead of {want}: a mean of just {target} % counts: at or below the target.
+    {told}: a mean of just {target} % counts: at or below the target.
 three in a row
     | sum(errors[number - LOOKS : number]) / LOOKS <= target
         => all(error <= target for error in errors[number - LOOKS : number])
-    you say {got} s instead of {want}: you waited for three looks at or below {target} %, each of
-    them. Asked for is that their mean is.
+    {told}: you waited for three looks at or below {target} %, each of them. Asked for is that their
+    mean is.
 only where it ends there
     | return seconds, => end = sum(errors[-LOOKS:]) / LOOKS; return seconds if end <= target else
         math.inf,
-    you say {got} s instead of {want}: you count a run as arrived only where it ends below the
-    target. It was there first; how it ends is the second number.
+    {told}: you count a run as arrived only where it ends below the target. It was there first; how
+    it ends is the second number.
 the mean of all looks
     | sum(errors[number - LOOKS : number]) / LOOKS => sum(errors[:number]) / number
-    you say {got} s instead of {want}: you took the mean of all looks so far, in which the bad
-    beginning never ends. Three are asked for: this one and the two before it.
+    {told}: you took the mean of all looks so far, in which the bad beginning never ends. Three are
+    asked for: this one and the two before it.
 the last time it was reached
     | break => pass
-    you say {got} s instead of {want}: that is the last look at which the mean was at or below
-    {target} %. The first counts.
+    {told}: that is the last look at which the mean was at or below {target} %. The first counts.
 never is the end
     | = math.inf => = looks[-1][0] - began - sum(took for _, took, _ in looks[:-1])
-    you say {got} s instead of {want}: you give the time of the last look to a run that never
-    arrived. As a number it would be averaged with real ones, and the longer you wait the worse it
-    looks: math.inf.
+    {told}: you give the time of the last look to a run that never arrived. As a number it would be
+    averaged with real ones, and the longer you wait the worse it looks: math.inf.
 never is zero
     | math.inf => 0.0
-    you say {got} s instead of {want}: you give 0 to a run that never arrived, which makes it the
-    quickest of all: math.inf.
+    {told}: you give 0 to a run that never arrived, which makes it the quickest of all: math.inf.
 never is not a number
     | math.inf => math.nan
-    you say {got} s instead of {want}: you give NaN to a run that never arrived. No comparison with
-    it is true, and `min` and `sorted` put it anywhere; math.inf is larger than all.
+    {told}: you give NaN to a run that never arrived. No comparison with it is true, and `min` and
+    `sorted` put it anywhere; math.inf is larger than all.
 the last look for the end
     | sum(errors[-LOOKS:]) / LOOKS => errors[-1]
     you say {end} % at the end instead of {want_end}: that is the last look alone. Take the mean of

@@ -41,6 +41,7 @@ _ALLOWED = re.compile(r"\b95\s?%")
 Observe = Callable[[Exercise, Case], Observation]
 Train = Callable[..., Any]
 Entry = Mapping[str, Any]
+Table = dict[str, list[float]]
 
 
 @dataclass
@@ -225,26 +226,26 @@ def _computed(
     return found
 
 
-def tables_of(entries: Sequence[Entry], setting: str) -> tuple[list[list[Any]], list[list[Any]]]:
+def tables_of(entries: Sequence[Entry], setting: str) -> tuple[Table, Table]:
     """Seconds and ends by way, on the seeds that all ways share."""
     runs = runs_of(entries, setting)
     ways = [way for way in WAYS if any(w == way for w, _ in runs)]
     seeds = [{seed for w, seed in runs if w == way} for way in ways]
     shared = set.intersection(*seeds) if seeds else set()
-    times = [[way, [_seconds(runs[way, s]) for s in sorted(shared)]] for way in ways]
-    return times, [[way, [float(runs[way, s]["end"]) for s in sorted(shared)]] for way in ways]
+    times = {way: [_seconds(runs[way, s]) for s in sorted(shared)] for way in ways}
+    return times, {way: [float(runs[way, s]["end"]) for s in sorted(shared)] for way in ways}
 
 
 def _seconds(entry: Entry) -> float:
     return math.inf if entry["seconds"] is None else float(entry["seconds"])
 
 
-def _enough(table: list[list[Any]]) -> bool:
-    return len(table) > 1 and all(len(numbers) > 1 for _, numbers in table)
+def _enough(table: Table) -> bool:
+    return len(table) > 1 and all(len(numbers) > 1 for numbers in table.values())
 
 
 def _sentences(
-    tables: Mapping[str, tuple[list[list[Any]], list[list[Any]]]],
+    tables: Mapping[str, tuple[Table, Table]],
     outputs: Mapping[str, Sequence[Mapping[str, Any]]],
     observe: Observe,
 ) -> str | None:
@@ -266,9 +267,7 @@ def _sentences(
     return None if tables else "There are no runs that sentences could be about."
 
 
-def _figures(
-    tables: Mapping[str, tuple[list[list[Any]], list[list[Any]]]], observe: Observe
-) -> str | None:
+def _figures(tables: Mapping[str, tuple[Table, Table]], observe: Observe) -> str | None:
     exercise = find("18.6")
     for name, (times, _) in tables.items():
         if not _enough(times):

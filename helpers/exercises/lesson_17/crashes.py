@@ -21,7 +21,7 @@ WRITING = ("write", "sync", "rename", "remove", "sync_names")
 _OPERATIONS = 60  # of one call: more than any needs
 _WRITTEN = 1024  # bytes of one call
 Operation = list[str]  # what was done, the names, and for a write what was written
-Files = list[list[str]]
+Files = list[list[str]]  # a name and a text each
 
 
 def bytes_of(text: str) -> bytes:
@@ -85,7 +85,10 @@ class Noted:
         if what not in (*READING, *WRITING) or not all(type(each) is str for each in texts):
             raise TypeError(f"There is no {what} of a folder with {texts!r}.")
         operation = [what, *texts]
-        if len(self.done) >= _OPERATIONS or _written([*self.done, operation]) > _WRITTEN:
+        wrote = sum(
+            len("".join(each[2:])) for each in [*self.done, operation] if each[0] == "write"
+        )
+        if len(self.done) >= _OPERATIONS or wrote > _WRITTEN:
             raise RuntimeError(
                 f"One file takes a few operations, and its bytes: more than {_OPERATIONS} "
                 f"operations, or {_WRITTEN} bytes written, are not noted here."
@@ -93,10 +96,6 @@ class Noted:
         value = _do(self.disk, operation)
         self.done.append(operation)
         return text_of(value) if what == "read" else value
-
-
-def _written(done: Sequence[Operation]) -> int:
-    return sum(len(texts[1]) for what, *texts in done if what == "write" and len(texts) == 2)
 
 
 def _do(disk: Disk, operation: Operation) -> Any:
@@ -108,7 +107,7 @@ def _do(disk: Disk, operation: Operation) -> Any:
 
 
 def files_on(disk: Disk) -> Files:
-    """What a disk holds: a name and a text each, by names."""
+    """What a disk holds, by names."""
     return [[name, text_of(disk.read(name))] for name in sorted(disk.names())]
 
 
@@ -175,8 +174,7 @@ def crashed(fn: Function, case: Case) -> Observation:
     `fn(folder, other, later)` on the files as they were at first, which is what another rank may do
     at the same time; none where it raised an exception.
     """
-    trouble = wrong_signature(fn, 3)
-    if trouble:
+    if trouble := wrong_signature(fn, 3):
         return trouble
     files, name, data, later, other = case.args[0]
 

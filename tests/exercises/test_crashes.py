@@ -12,8 +12,8 @@ import pytest
 from helpers.algorithms.checkpoints.crashes import OUTCOMES, Disk, crashes
 from helpers.algorithms.checkpoints.files import RealFolder
 from helpers.exercises import find
-from helpers.exercises.drives.crashes import Folder, Noted, crashed, files_on, stops, text_of
 from helpers.exercises.judging import judge_all
+from helpers.exercises.lesson_17.crashes import Folder, Noted, crashed, files_on, stops, text_of
 from helpers.exercises.spec import Case, Observation, Verdict
 
 Write = Callable[..., None]
