@@ -53,21 +53,17 @@ def cases(seed: int) -> list[Case]:
         name = f"On {count(n, 'rank')} with {count(hidden, 'hidden unit')}"
         units = [(r * hidden // n, (r + 1) * hidden // n) for r in range(n)]
         shares = [2 * rows * width * (stop - start) for start, stop in units]  # multiplications
-        made.append(Case(name, (dense,) * n, n, facts={"units": units, "shares": shares}))
+        x, up, up_bias, down, down_bias = tensors(dense)
+        inner = functional.gelu(functional.linear(x, up, up_bias))
+        want = plain(functional.linear(inner, down, down_bias))
+        facts = {"want": want, "units": units, "shares": shares}
+        made.append(Case(name, (dense,) * n, n, facts=facts))
     return made
-
-
-def _want(case: Case) -> Any:
-    """What the dense MLP gives."""
-    x, up, up_bias, down, down_bias = tensors(case.args[0])
-    hidden = functional.gelu(functional.linear(x, up, up_bias))
-    return plain(functional.linear(hidden, down, down_bias))
 
 
 def _right(case: Case, seen: Observation) -> list[bool]:
     """Which ranks have the dense MLP's result."""
-    want = _want(case)
-    return [close(v["out"], want, 1e-10) for v in seen.values]
+    return [close(v["out"], case.facts["want"], 1e-10) for v in seen.values]
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
@@ -81,7 +77,7 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
                 f"rank {rank} returned {describe(gave)}; the dense MLP gives a tensor of shape "
                 f"{shape}."
             )
-        why = rounded([gave], [_want(case)])
+        why = rounded([gave], [case.facts["want"]])
         why = why or ": GELU(x upᵣᵀ + up_biasᵣ) downᵣᵀ, summed, + down_bias"
         yield (
             f"rank {rank} returned the right shape, {shape}, but its values are not the dense "

@@ -61,6 +61,7 @@ def cases(seed: int) -> list[Case]:
             "x": [factor @ weight for factor in factors],
             "own": [total[a:b] for a, b in bounds],
             "bounds": bounds,
+            "shape": [outputs, inputs],
             "elements": weight.size,
             # Bytes of one all-gather or reduce-scatter over all ranks, with room for padding.
             "enough": (n - 1) * n * -(-weight.size // n) * 8,
@@ -106,16 +107,25 @@ wrote = wrote_into(
     "own.",
     *("`own`", "x", "the gradient that backward was given"),
 )
-other_slices = fails(
-    "two slices differ in length ({said}). `chunk_bounds` gives the ranks {sizes} numbers, and "
-    "`own` is as long.",
-    *("must match", "expanded size"),
-)
-other_shape = fails(
-    "backward returned a gradient of another shape than its argument has ({said}): it returns one "
-    "for each argument of forward, in their order, and None for what needs none.",
-    "invalid gradient",
-)
+
+
+def other_slices(case: Case, seen: Observation) -> Iterator[str | None]:
+    """Slices, or gradients, of another length."""
+    yield fails(
+        "two slices differ in length ({said}). `chunk_bounds` gives the ranks {sizes} numbers, and "
+        "`own` is as long.",
+        *("must match", "expanded size"),
+    )(case, seen)
+    yield fails(
+        "backward returned a gradient for all {elements} numbers of the weight, and `own` is a "
+        "slice of them: reduce-scatter it, and return this rank's chunk.",
+        *("got [{elements}]", "got {shape}"),
+    )(case, seen)
+    yield fails(
+        "backward returned a gradient of another shape than its argument has ({said}): it returns "
+        "one for each argument of forward, in their order, and None for what needs none.",
+        "invalid gradient",
+    )(case, seen)
 
 
 def nothing_gathered(case: Case, seen: Observation) -> Iterator[str]:
@@ -125,18 +135,6 @@ def nothing_gathered(case: Case, seen: Observation) -> Iterator[str]:
             "forward sent nothing, so a rank cannot know the others' slices of the weight: "
             "all-gather them first."
         )
-
-
-def whole_gradient(case: Case, seen: Observation) -> str | None:
-    """A gradient of the whole weight for the slice."""
-    elements = case.facts["elements"]
-    whole = (f"got [{elements}]", f"got {list(case.args[0][2])}")
-    if seen.trouble != "failed" or case.ranks == 1 or not any(each in seen.text for each in whole):
-        return None
-    return (
-        f"backward returned a gradient for all {elements} numbers of the weight, and `own` is a "
-        "slice of them: reduce-scatter it, and return this rank's chunk."
-    )
 
 
 def no_graph(case: Case, seen: Observation) -> Iterator[str]:
@@ -168,7 +166,7 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
     forward, enough = phase(seen, "forward"), case.facts["enough"]
     shape = case.args[0][2]
-    known = case.facts["bounds"][0][1] // shape[1]  # outputs that rank 0's chunk gives alone
+    known = len(case.args[0][1]) // shape[1]  # outputs that rank 0's chunk gives alone
     return {
         "n": case.ranks,
         "shape": shape,
@@ -329,8 +327,6 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake("sends to itself", self_hint, unfinished=True),
         Mistake("slices of another length", other_slices, unfinished=True),
-        Mistake("slices of another length", whole_gradient, unfinished=True),
-        Mistake("slices of another length", other_shape, unfinished=True),
         Mistake("forward gathers nothing", nothing_gathered),
         Mistake("outside autograd", no_graph),
         Mistake("changes what it is given", wrote),

@@ -5,7 +5,7 @@ here, d) are those of this rank's positions, `places[rank]`; None for places tha
 claim: the mixed values and the logarithm of each query's sum of exponentials are those of attention
 in one piece to 1e-10, for scores of any size; a rank sends to its right neighbour alone, every
 block but that neighbour's own, and waits for all that it began to receive; and in the learner's
-process, where it can be seen, something is computed between one block and the next. 35 wrong
+process, where it can be seen, something is computed between one block and the next. 34 wrong
 answers make this file long.
 """
 
@@ -262,9 +262,6 @@ passes its own block on
     | isend(block, right) => isend(torch.stack([key, value]), right)
     every rank sends its own block in every step, so that only neighbours' blocks arrive: pass on
     what arrived.
-keys for values
-    | scores, block[1] => scores, block[0]
-    the weights multiply keys where they should multiply values.
 the sum without the maximum
     | top + total.log() => total.log()
     the mixed values are right, but the logarithms are those of sums under the maximum:

@@ -50,19 +50,13 @@ def cases(seed: int) -> list[Case]:
         args = tuple(
             (start, gradients[r], momentum[a:b], rate, beta) for r, (a, b) in enumerate(bounds)
         )
-        facts = {"bounds": bounds, "momentum": momentum, "gradients": gradients}
+        parameters, wanted = start, []
+        for gradient in gradients.mean(0):  # the same on one rank
+            momentum = beta * momentum + gradient
+            parameters = parameters - rate * momentum
+            wanted.append((parameters, momentum))
+        facts = {"bounds": bounds, "wanted": wanted}
         made.append(Case(f"On {count(n, 'rank')} with {length} parameters", args, n, facts=facts))
-    return made
-
-
-def whole(case: Case) -> list[tuple[Any, Any]]:
-    """Parameters and momentum after each step of the same on one rank."""
-    parameters, _, _, rate, beta = case.args[0]
-    momentum, made = case.facts["momentum"], []
-    for gradient in case.facts["gradients"].mean(0):
-        momentum = beta * momentum + gradient
-        parameters = parameters - rate * momentum
-        made.append((parameters, momentum))
     return made
 
 
@@ -73,7 +67,7 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
 
 
 def _wrong_numbers(case: Case, seen: Observation) -> str | None:
-    for step, (parameters, momentum) in enumerate(whole(case)):
+    for step, (parameters, momentum) in enumerate(case.facts["wanted"]):
         for rank, (value, (a, b)) in enumerate(zip(seen.values, case.facts["bounds"], strict=True)):
             where, after = f"after step {step + 1} rank {rank}'s", value["after"][step]
             if not close(after["parameters"], parameters, TOLERANCE):

@@ -96,15 +96,15 @@ def stay_away(hint: str) -> Look:
     return look
 
 
-def fails(hint: str, *pieces: str) -> Look:
+def fails(hint: str, *pieces: str) -> Callable[[Case, Observation], str | None]:
     """What recognises an exception by one of some pieces of its text. hint: with {rank}, {said},
-    its first line, and {sizes}, of the slices, where the case has their bounds."""
+    its first line, and {sizes}, of the case's bounds; in both the case's facts by their names."""
 
     def look(case: Case, seen: Observation) -> str | None:
-        if seen.trouble != "failed" or not any(piece in seen.text for piece in pieces):
-            return None
-        said = seen.text.partition("\n")[0].rstrip(".")
         sizes = listing(b - a for a, b in case.facts.get("bounds", ()))
-        return hint.format(rank=seen.rank, said=said, sizes=sizes)
+        said = seen.text.partition("\n")[0].rstrip(".")
+        named = {**case.facts, "rank": seen.rank, "said": said, "sizes": sizes}
+        found = any(piece.format(**named) in seen.text for piece in pieces)
+        return hint.format(**named) if seen.trouble == "failed" and found else None
 
     return look
