@@ -60,7 +60,10 @@ def lie(answer):
     patches = {
         "helpers.exercises.drives.servers": {"_equal": yes},
         "helpers.exercises.drives.arguments": {
-            **{"_same": yes, "agree": yes, "changed": nothing, "returned": lambda v: v}
+            "_same": yes,
+            "agree": yes,
+            "changed": nothing,
+            "returned": lambda v: v,
         },
         "helpers.exercises.lesson_03.shards": {"states_there": zero, "seed_there": nothing},
         "helpers.exercises.lesson_13.blocks": {"states_there": lambda fn: {"torch": b""}},
