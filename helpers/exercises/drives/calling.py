@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from helpers.exercises.drives.values import Made, Remote, plain, tensors
-from helpers.exercises.spec import Case, Observation, Place
+from helpers.exercises.spec import Case, Driver, Observation, Place
 
 Function = Callable[..., Any]
 
@@ -115,3 +116,25 @@ def source_file(fn: Any) -> str:
         )
         code = next((c for c in members if c is not None), None)
     return code.co_filename if code is not None else ""
+
+
+def driver(arguments: int) -> Callable[[Callable[..., Any]], Driver]:
+    """Make a driver of `call(fn, *the case's arguments)`: what that gives is `values[0]`.
+
+    arguments: how many `fn` is called with.
+    """
+
+    def of(call: Callable[..., Any]) -> Driver:
+        @wraps(call)
+        def drive(fn: Function, case: Case) -> Observation:
+            trouble = wrong_signature(fn, arguments)
+            if trouble:
+                return trouble
+            try:
+                return Observation(values=[call(fn, *tensors(case.args[0]))])
+            except Exception as error:
+                return failed(error, fn)
+
+        return drive
+
+    return of

@@ -58,7 +58,6 @@ def lie(answer):
     yes, no, nothing = (lambda *a, **k: True), (lambda *a, **k: False), (lambda *a, **k: None)
     zero = lambda *a, **k: 0
     patches = {
-        "helpers.exercises.drives.servers": {"_equal": yes},
         "helpers.exercises.drives.arguments": {
             **{"_same": yes, "agree": yes, "changed": nothing, "returned": lambda v: v}
         },
