@@ -6,10 +6,8 @@ Source: longest processing time first, Graham (1969).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
-
-import numpy as np
 
 from helpers.algorithms.servers.placement import place as reference
 from helpers.exercises.common import rng
@@ -18,40 +16,27 @@ from helpers.exercises.drives.arguments import call_with_tensors, changed, retur
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
-_SMALL: tuple[tuple[list[int], int], ...] = (
-    ([40, 10, 70, 10, 90, 30, 20, 50], 3),
-    ([40, 10, 70, 10, 90, 30, 20, 50], 2),
-    ([40, 10, 70], 1),
-    ([8, 8, 8, 8, 8, 8, 8], 5),
-    ([100, 1, 1, 1, 1], 2),
-    ([7], 3),
-)
-
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: small models on 3, 2, 1 and 5 servers; else random ones."""
-    random = rng(seed, "05.4")
-    models = [(list(sizes), servers) for sizes, servers in _SMALL]
+    random, made = rng(seed, "05.4"), []
+    mixed = [40, 10, 70, 10, 90, 30, 20, 50]
+    models = [(mixed, 3), (mixed, 2), ([40, 10, 70], 1), ([8] * 7, 5), ([100, *[1] * 4], 2)]
+    models.append(([7], 3))
     if seed:
-        models = [(_with_ties(random), 3)]
+        others = [answer.function for answer in EXERCISE.wrong if "last of equal" in answer.name]
+        ties: list[int] = []  # sizes of which it tells in which order equal ones are taken, on 3
+        while len({str(rule(ties, 3)) for rule in (reference, *others)}) < 4:
+            ties = [4 * int(s) for s in random.integers(1, 7, 9)]
+        models = [(ties, 3)]
         for servers in (3, 2, 1, 5, 4, 8):
             sizes = [4 * int(s) for s in random.integers(1, 400, int(random.integers(9, 25)))]
             models.append((sizes, servers))
-    made = []
     for sizes, servers in models:
         shown = str(sizes) if len(sizes) < 10 else f"{len(sizes)} tensors"
         name = f"With {shown} on {count(servers, 'server')}"
         made.append(Case(name, ((sizes, servers),), facts={"want": reference(sizes, servers)}))
     return made
-
-
-def _with_ties(random: np.random.Generator) -> list[int]:
-    """Sizes some of which are equal, so that it tells in which order those are taken, on 3."""
-    others = [answer.function for answer in EXERCISE.wrong if "last of equal" in answer.name]
-    while True:
-        sizes = [4 * int(s) for s in random.integers(1, 7, 9)]
-        if len({str(rule(sizes, 3)) for rule in (reference, *others)}) == 4:
-            return sizes
 
 
 def loads(sizes: Sequence[int], places: Sequence[int], servers: int) -> list[int]:
@@ -68,34 +53,32 @@ def _got(case: Case, seen: Observation) -> list[int] | None:
     answer = returned(seen.values[0])
     if not isinstance(answer, list | tuple):
         return None
-    found = [number(place) for place in answer]
-    if len(found) != len(sizes) or any(p is None or p not in range(servers) for p in found):
-        return None
-    return [int(p) for p in found if p is not None]
+    found = [int(p) for p in map(number, answer) if p is not None and p in range(servers)]
+    return found if len(found) == len(answer) == len(sizes) else None
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str]:
     """The server of every tensor."""
     sizes, servers = case.args[0]
     got, want = _got(case, seen), case.facts["want"]
     if got is None:
-        return (
+        yield (
             f"your function gave {describe(returned(seen.values[0]))}; a list of {len(sizes)} "
             f"servers, numbered from 0 to {servers - 1}, was asked for."
         )
-    if got == want:
-        return _used_up(case, seen)
-    at = next(i for i, (g, w) in enumerate(zip(got, want, strict=True)) if g != w)
-    return (
-        f"the servers hold {loads(sizes, got, servers)} B; largest first gives "
-        f"{loads(sizes, want, servers)} B. Tensor {at} goes to server {want[at]}, not {got[at]}."
-    )
+        return
+    for at, (mine, right) in enumerate(zip(got, want, strict=True)):
+        if mine != right:
+            yield (
+                f"the servers hold {loads(sizes, got, servers)} B; largest first gives "
+                f"{loads(sizes, want, servers)} B. Tensor {at} goes to server {right}, not {mine}."
+            )
+    yield from _used_up(case, seen)
 
 
-def _used_up(case: Case, seen: Observation) -> str | None:
-    if changed(seen.values[0]) is None:
-        return None
-    return "`sizes` is another list afterwards: sort or mark a list of your own."
+def _used_up(case: Case, seen: Observation) -> Iterator[str]:
+    if changed(seen.values[0]) is not None:
+        yield "`sizes` is another list afterwards: sort or mark a list of your own."
 
 
 def compared(case: Case, seen: Observation) -> Any:

@@ -8,15 +8,47 @@ worker, no message more.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from helpers.exercises.common import rng
-from helpers.exercises.compare import count, describe, is_array, rounded, worlds
-from helpers.exercises.drives.requests import not_waited
-from helpers.exercises.drives.servers import push_and_pull
-from helpers.exercises.nine_digits import near
+from helpers.exercises.compare import all_close, close, count, describe, rounded, worlds
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.drives.requests import OPEN, Requests, not_waited
+from helpers.exercises.drives.values import plain
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
+
+
+def _on_push_and_pull(
+    fn: Function, comm: Any, weights: Tensor, goal: Tensor, steps: int, rate: float, seconds: float
+) -> Any:
+    """`fn(comm, weights, gradient, steps, rate)`, with the gradient p − goal.
+
+    `values[rank]`: `{"returned", "at", "pushed", "changed", "open"}`: what it gave, the weights
+    that a gradient was asked for at and what it sent, one after the other, whether it changed the
+    weights that it was given, and how many messages it did not wait for. A gradient takes `seconds`
+    of its clock.
+    """
+    at: list[Any] = []
+    requests, before = Requests(comm, note=plain), weights.clone()
+
+    def gradient(place: Tensor) -> Tensor:
+        at.append(plain(place))
+        comm.compute(seconds)
+        return place - goal
+
+    returned = plain(fn(comm, weights, gradient, steps, rate))
+    changed, pushed = not torch.equal(before, weights), requests.told
+    seen = {"returned": returned, "at": at, "pushed": pushed, "changed": changed}
+    return {**seen, OPEN: requests.end()}
+
+
+push_and_pull = Ranked(_on_push_and_pull, arguments=5)
 
 
 def cases(seed: int) -> list[Case]:
@@ -29,21 +61,21 @@ def cases(seed: int) -> list[Case]:
         goals = random.standard_normal((ranks, 6)) + 2.0
         args = tuple((weights, goals[r], steps, rate, 1e-3) for r in range(ranks))
         case = Case(f"On {count(ranks, 'rank')} with {steps} steps", args, ranks)
-        want = push_and_pull(reference, case).values
-        made.append(Case(case.name, args, ranks, facts={"want": want}))
+        made.append(replace(case, facts={"want": push_and_pull(reference, case).values}))
     return made
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Rank 0 has the weights, the others nothing; so many bytes, so many messages."""
-    want = case.facts["want"]
+    (weights, _, steps, *_), want = case.args[0], case.facts["want"]
     for rank, (got, right) in enumerate(zip(seen.values, want, strict=True)):
         asked, wanted = len(got["at"]), len(right["at"])
         if asked != wanted:
             yield f"rank {rank} asked for {count(asked, 'gradient')}; it should be {wanted}."
-        if rank and not _all_near(got["pushed"], [at - case.args[rank][1] for at in got["at"]]):
+        gradients = [at - case.args[rank][1] for at in got["at"]]
+        if rank and not all_close(got["pushed"], gradients, 1e-9):
             yield f"rank {rank} pushed something else than the gradients it asked for."
-        if not _all_near(got["at"], right["at"]):
+        if not all_close(got["at"], right["at"], 1e-9):
             why = rounded(got["at"], right["at"]) or (
                 ": a worker pulls, computes and pushes, in this order, and gets the weights as "
                 "they are then"
@@ -51,27 +83,18 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
             yield f"rank {rank} asked for gradients at weights that are not those of then{why}."
         if rank and got["returned"] is not None:
             yield f"rank {rank} returned {describe(got['returned'])}, not None."
-    for rank, got in enumerate(seen.values):
-        if got["changed"]:
-            yield f"rank {rank} changed the weights that it was given."
+    yield from _in_place(case, seen)
     yield not_waited(case, seen)
-    returned = seen.values[0]["returned"]
-    if not is_array(returned) or not near(returned, want[0]["returned"]):
-        yield (
-            f"rank 0 returned {describe(returned)}; the weights after all pushes are "
-            f"{describe(want[0]['returned'])}."
-        )
-    if not _all_near(seen.values[0]["pushed"], want[0]["pushed"]):
+    got, right = seen.values[0], want[0]
+    if not close(got["returned"], right["returned"], 1e-9):
+        returned, end = describe(got["returned"]), describe(right["returned"])
+        yield f"rank 0 returned {returned}; the weights after all pushes are {end}."
+    if not all_close(got["pushed"], right["pushed"], 1e-9):
         yield "rank 0 sent something else than the weights as they are then."
-    weights, _, steps, _, _ = case.args[0]
     for rank, sent in enumerate(seen.bytes):
         most = steps * weights.nbytes * (1 if rank else case.ranks - 1)
         if sent != most:
             yield f"rank {rank} sent {sent} B; it had to send {most} B."
-
-
-def _all_near(got: Any, want: Sequence[Any]) -> bool:
-    return len(got) == len(want) and all(near(g, w) for g, w in zip(got, want, strict=True))
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -79,31 +102,23 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     return {"workers": case.ranks - 1, "steps": case.args[0][2]}
 
 
-def _in_place(case: Case, seen: Observation) -> str | None:
-    if not any(got["changed"] for got in seen.values):
-        return None
-    return (
-        "the tensor that was given as `weights` was written into, and belongs to the caller. Make "
-        "a new one at each push, `weights = weights - rate * g`."
-    )
+def _in_place(case: Case, seen: Observation) -> Iterator[str]:
+    if any(got["changed"] for got in seen.values):
+        yield (
+            "the tensor that was given as `weights` was written into, and belongs to the caller. "
+            "Make a new one at each push, `weights = weights - rate * g`."
+        )
 
 
-def _nobody_begins(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "deadlock" or len(seen.waiting) != case.ranks:
-        return None
-    if not all("receive" in words for words in seen.waiting.values()):
-        return None
-    if any(seen.waiting[rank].split()[-1].rstrip(".") != "0" for rank in range(1, case.ranks)):
-        return None
-    return "all wait to receive: the server begins, with the first weights for all."
+def _nobody_begins(case: Case, seen: Observation) -> Iterator[str]:
+    server, *workers = (seen.waiting.get(rank, "").rstrip(".") for rank in range(case.ranks))
+    if "receive" in server and all(words.endswith("receive from rank 0") for words in workers):
+        yield "all wait to receive: the server begins, with the first weights for all."
 
 
-def _answers_the_last(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "deadlock" or set(seen.waiting) == set(range(case.ranks)):
-        return None
-    if "send" not in seen.waiting.get(0, ""):
-        return None
-    return f"rank 0 {seen.waiting[0]}: after its last push a worker gets no answer."
+def _answers_the_last(case: Case, seen: Observation) -> Iterator[str]:
+    if "send" in seen.waiting.get(0, "") and len(seen.waiting) < case.ranks:
+        yield f"rank 0 {seen.waiting[0]}: after its last push a worker gets no answer."
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -132,21 +147,6 @@ def reference(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -
     return weights
 
 
-def waits_for_all(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
-    if comm.rank:
-        return reference(comm, weights, gradient, steps, rate)
-    for _ in range(steps):
-        for worker in range(1, comm.size):
-            comm.send(weights, worker)
-        for worker in range(1, comm.size):
-            weights = weights - rate * comm.recv(worker)
-    return weights
-
-
-def takes_the_mean(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
-    return waits_for_all(comm, weights, gradient, steps, rate / max(comm.size - 1, 1))
-
-
 WRONG = """
 in place
     | weights - rate * comm.recv(worker) => weights.sub_(rate * comm.recv(worker))
@@ -161,7 +161,8 @@ answers the last
     | step < steps - 1 => True
     ? gets no answer
 waits for all
-    = waits_for_all
+    | step < steps - 1 => step < steps - 1 and worker == comm.size - 1
+    | comm.send(weights, worker) => [comm.send(weights, other) for other in range(1, comm.size)]
     every worker pulled the same weights, as if the server had waited for all {workers} gradients.
     It answers each push at once, with what the weights are now.
 one worker after the other
@@ -170,7 +171,9 @@ one worker after the other
     the server took all {steps} pushes of one worker before it turned to the next: the outer loop is
     over the steps, the inner one over the workers.
 takes the mean
-    = takes_the_mean
+    | rate * comm.recv(worker) => rate / (comm.size - 1) * comm.recv(worker)
+    | step < steps - 1 => step < steps - 1 and worker == comm.size - 1
+    | comm.send(weights, worker) => [comm.send(weights, other) for other in range(1, comm.size)]
     the server collected the gradients and applied their mean. That is synchronous training; here
     each gradient is applied alone, when it comes.
 divides by the workers
@@ -226,6 +229,6 @@ EXERCISE = Exercise(
     numbers=numbers,
     praise=praise,
     reference=reference,
-    wrong=wrong_answers("05.2", WRONG, reference, waits_for_all, takes_the_mean),
+    wrong=wrong_answers("05.2", WRONG, reference),
     figure=0,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, number, short
@@ -11,20 +10,13 @@ from helpers.exercises.drives.arguments import call_also
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 
-Setting = tuple[int, int, float, float, float]
-
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: the lesson's first run, then one worker, more servers, a quick link; else random."""
-    random = rng(seed, "05.3")
-    settings: list[Setting] = [
-        (8, 1, 244e6, 1.0, 125e6),
-        (1, 1, 244e6, 1.0, 125e6),
-        (2, 4, 244e6, 1.0, 125e6),
-        (5, 3, 40e6, 0.5, 1.25e9),
-        (40, 2, 244e6, 1.0, 125e6),
-        (100, 16, 244e6, 1.0, 125e6),
-    ]
+    random, made = rng(seed, "05.3"), []
+    sizes = [(8, 1), (1, 1), (2, 4), (40, 2), (100, 16)]
+    settings = [(workers, servers, 244e6, 1.0, 125e6) for workers, servers in sizes]
+    settings.insert(3, (5, 3, 40e6, 0.5, 1.25e9))
     if seed:
         # Two where the links are full and one where they are not, whatever comes below.
         settings = [(9, 1, 2e8, 0.3, 1.25e8), (64, 2, 2e8, 0.3, 1.25e8), (3, 2, 1e7, 1.0, 1.25e9)]
@@ -32,7 +24,6 @@ def cases(seed: int) -> list[Case]:
             workers, servers = int(random.integers(1, 200)), int(random.integers(1, 20))
             nbytes, compute = float(random.uniform(1e6, 1e9)), float(random.uniform(0.05, 3.0))
             settings.append((workers, servers, nbytes, compute, float(random.uniform(5e7, 1e10))))
-    made = []
     for setting in settings:
         workers, servers, nbytes, compute, bandwidth = setting
         name = (
@@ -41,24 +32,19 @@ def cases(seed: int) -> list[Case]:
         )
         # What it gives for one worker and for very many tells one wrong formula from another.
         also = [(n, *setting[1:]) for n in (1, 1000 * workers)]
-        facts = {"want": reference(*setting)}
-        made.append(Case(name, (setting,), options={"also": also}, facts=facts))
+        made.append(Case(name, (setting,), 1, {"also": also}, {"want": reference(*setting)}))
     return made
-
-
-def _equal(got: Any, want: float) -> bool:
-    rate = number(got)
-    return rate is not None and abs(rate - want) <= 1e-9 * abs(want)
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """The number, to nine digits."""
     got, want = seen.values[0][0], case.facts["want"]
-    if number(got) is None:
+    rate = number(got)
+    if rate is None:
         return f"your function gave {describe(got)}; a number was asked for."
-    if not _equal(got, want):
-        return f"you say {describe(got)} gradients/s; it should be {short(want)}."
-    return None
+    if abs(rate - want) <= 1e-9 * abs(want):
+        return None
+    return f"you say {describe(got)} gradients/s; it should be {short(want)}."
 
 
 def compared(case: Case, seen: Observation) -> list[float | None]:

@@ -58,7 +58,6 @@ def lie(answer):
     yes, no, nothing = (lambda *a, **k: True), (lambda *a, **k: False), (lambda *a, **k: None)
     zero = lambda *a, **k: 0
     patches = {
-        "helpers.exercises.drives.servers": {"_equal": yes},
         "helpers.exercises.drives.arguments": {
             "_same": yes,
             "agree": yes,
@@ -83,7 +82,7 @@ def lie(answer):
             "Made": {"held": zero},
         },
         "helpers.exercises.lesson_14.kept_weights": {"_Held": {"largest": zero}},
-        "helpers.exercises.drives.rules_inside": {"Given": {"use": lambda *a: "as decided"}},
+        "helpers.exercises.drives.rules": {"Given": {"use": lambda *a: "as decided"}},
         "helpers.exercises.lesson_11.float_products": {"_FloatProducts": {"look": nothing}},
         "helpers.exercises.lesson_02.shared": {
             "Counter": {"__torch_function__": lambda self, f, t, a=(), k=None: f(*a, **(k or {}))}
