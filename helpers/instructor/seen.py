@@ -103,7 +103,11 @@ REPORTS: dict[str, dict[str, str]] = {
         "order": "every run of the module, there and back: the grader computes it",
         "open": _OPEN,
         "kept": "what is kept for the way back, which lies with the grader",
-        "training": "the mode in which the module runs",
+        "training": "",
+        "same mode": "the mode in which the module runs",
+        "cast": "what the module is given",
+        "ask": "whether the inputs ask for a gradient",
+        "moved": "whether weights change, in the memory that they lie in",
     },
     "13.5": {
         "kept": "what is kept inside the blocks, which lies with the grader",

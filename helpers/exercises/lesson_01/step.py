@@ -135,9 +135,17 @@ not bytes
 slots alone
     | slots * parameters => FLOAT32 * slots
     you gave {got}: `slots` is how many numbers it keeps for each parameter, not for all of them.
+slots alone, not in bytes
+    | slots * parameters => slots
+    you gave {got}: `slots` is how many numbers it keeps for each parameter, not for all of
+    them.
 no bias
     | return parameters => return parameters - FLOAT32 * sum(widths[1:])
     you gave {got}: that is the weights alone. Each layer has a bias as well, a number an output.
+no bias's gradient
+    | return parameters, parameters => return parameters, parameters - FLOAT32 * sum(widths[1:])
+    you gave {got}: the weights' alone. A bias is trained as well: it has a gradient, and its
+    slots.
 no bias's slots
     | slots * parameters => slots * (parameters - FLOAT32 * sum(widths[1:]))
     you gave {got}: the weights' alone. A bias is trained as well: it has a gradient, and its slots.
@@ -147,6 +155,9 @@ a bias a layer
 float64
     | FLOAT32 *=> 8
     you gave {got}: a float32 takes 4 bytes, not 8.
+bias of the input
+    | return parameters => return parameters + FLOAT32 * (widths[0] - widths[-1])
+    you gave {got}: a bias is for an output.
 a gradient a row
     | return parameters, parameters => return parameters, batch * parameters
     you gave {got}: the gradient of a batch is one sum over its rows, as large as the parameters,

@@ -232,6 +232,11 @@ no barrier before reading
     | comm.barrier() total => total
     the sum that rank {early} made lacks what {others} had to add: it read buffers that were not
     filled yet. Before the first read every rank must have come: `comm.barrier()`.
+a barrier behind the reading
+    | comm.barrier() total => total
+    | in buffers) => in buffers); comm.barrier()
+    the sum that rank {early} made lacks what {others} had to add: it read buffers that were not
+    filled yet. Before the first read every rank must have come: `comm.barrier()`.
 overwrites what others still read
     | chunk_bounds(len(buffers[0]), comm.size)[comm.rank] => 0, len(buffers[0])
     | for buffer in buffers: => for buffer in [buffers[comm.rank]]:

@@ -263,6 +263,12 @@ only the left side divided
     | (found >= 0).all() and error < least - 1e-15 => True
     you divide the columns by the times and not what they should add up to: where both sides of an
     equation are divided by its time, 1 stands on the right.
+the first and the last run
+    | s, float) *=> s, float)[[0, -1]]
+    | 1 not in n or len(np.unique(n)) < 3 => False
+    | (found >= 0).all() and error < least - 1e-15 => True
+    you fit three numbers to two runs, the first and the last: many sets of three fit these. Use all
+    {runs}.
 the quickest run of each
     | n, t = => runs = dict(sorted(zip(workers, seconds), reverse=True)); n, t =
     | workers, float) => list(runs), float)

@@ -283,11 +283,22 @@ its own rows missing
     | return merged => found[0], sums[0] = rows[:0], values[:0]; return merged
     each rank summed what came from the others and left its own rows out: they are not sent to
     itself, so add them too.
+its own rows twice
+    | (in_rank_order(found => ([rows] + in_rank_order(found
+    | , in_rank_order(sums => , [values] + in_rank_order(sums
+    each rank's own rows count twice: they stand first in its list, and once more at its own place
+    among the ranks.
 only the rows of its own
     | return merged => u, total = merged
     | comm.rank)) => comm.rank)); own = torch.isin(u, rows); return u[own], total[own]
     each rank has sums for the rows that it touched itself. The others' rows change in its copy of
     the table as well: return all {union}.
+only the rows that all touched
+    | return union, sums.index_add_(0, places, torch.cat(values))
+        => kept = [all(row in each for each in rows) for row in union];
+        return union[kept], sums.index_add_(0, places, torch.cat(values))[kept]
+    only rows that every rank touched are there. A row that one rank touched has a gradient too: the
+    union was asked for, {union} rows.
 rank 0 alone has the sum
     = at_rank_0
     rank 0 has the sums and the other ranks have their own rows still: every rank changes its copy

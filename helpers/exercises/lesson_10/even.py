@@ -151,9 +151,16 @@ the link that was measured
     | if coding <= 0: return math.inf =>
     that is the link on which both steps were measured, {link} MB/s: it took {sending} s to send.
     Asked for is the link on which both would take equally long.
+upside down
+    | return ring_share => return coding / (ring_share
+    | nbytes / coding => nbytes)
+    your fraction is upside down: bytes that are spared above, seconds of coding below.
 bits
     | nbytes / coding => nbytes * 8 / coding
     you give bits a second: leave the bytes as they are.
+megabytes
+    | nbytes / coding => nbytes / 1e6 / coding
+    you give MB a second: plain bytes a second, please.
 never pays where it costs here
     | return ring_share => return 0.0 if compressed >= plain else ring_share
     the scheme costs on this link, and may still pay on a slower one: below the bandwidth asked for,

@@ -215,6 +215,11 @@ sums in the gradient's own type
     the mean is right, but rank {sender} sent {sent} B, {times} as much as a ring of 2-byte numbers:
     what goes round is a tensor of wider ones, or goes round more than once. Give the ring the
     tensor of type `dtype` itself, once, and copy that back afterwards.
+sends float32
+    | .to(dtype) => .to(dtype).float()
+    the mean is right, but rank {sender} sent {sent} B, {times} as much as a ring of 2-byte
+    numbers: what goes round is a tensor of wider ones, or goes round more than once. Give the
+    ring the tensor of type `dtype` itself, once, and copy that back afterwards.
 view in place of to
     | .to(dtype) => .view(dtype)
     | gradient.copy_(half) => None
@@ -232,6 +237,12 @@ through rank 0
     | all_reduce_ring(comm, half) => all_reduce_naive(comm, half)
     the mean is right, but all send to rank 0 and get it from there: it sent {sent} B, {times} as
     much as a ring of 2-byte numbers.
+keeps its own part as it was
+    | all_reduce_ring(comm, half) => own = half.clone(); all_reduce_ring(comm, half)
+    | .copy_(half) => .add_(half.double() - own.double())
+    the means are right, and differ from rank to rank in the last bits, as where each counts its
+    own part unrounded. Replicas that step by other gradients drift apart: take what came out of
+    the ring, for the own part too.
 never waits
     | sending.wait() *=>
     ? returned without waiting for

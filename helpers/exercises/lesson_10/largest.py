@@ -249,8 +249,15 @@ the gradient's numbers sent
 the error subtracted
     | gradient + error => gradient - error
     {fault} The error was subtracted: it is what is still owed, so add it to the gradient.
+a part of the error
+    | gradient + error => gradient + 0.9 * error
+    {fault} Only 0.9 of the error was added, and the rest of what is owed is lost: add all.
 everything without its sign
     | gradient + error => (gradient + error).abs()
+    {fault} The sign is lost: only the choice is by absolute value. Find the places by `.abs()`;
+    what is sent and what is left comes from gradient + error itself.
+values without their sign
+    | wanted[places] => wanted[places].abs()
     {fault} The sign is lost: only the choice is by absolute value. Find the places by `.abs()`;
     what is sent and what is left comes from gradient + error itself.
 chosen with the sign
@@ -285,6 +292,11 @@ a value for every place
     | wanted[places] => wanted - wanted.index_fill(0, places, 0.0)
     {fault} `values` has all {n} numbers, with zeros where nothing is sent: return the {count} at
     the places alone.
+taken off the gradient
+    | wanted.index_fill(0, places, 0.0)
+        => gradient - (wanted - wanted.index_fill(0, places, 0.0))
+    {fault} The new error comes from the gradient alone, so what was owed before is lost: keep
+    what is left of gradient + error.
 the gradient's rest
     | wanted.index_fill => gradient.index_fill
     {fault} The new error comes from the gradient alone, so what was owed before is lost: keep what
@@ -302,6 +314,13 @@ the error not renewed
 what was sent is owed
     | wanted.index_fill => wanted - wanted.index_fill
     {fault} The new error holds what was sent. It is the other part, what was not sent.
+the error's sign
+    | wanted.index_fill => -wanted.index_fill
+    {fault} The new error has the wrong sign: gradient + error, less what was sent.
+the old error twice
+    | wanted.index_fill => (wanted + error).index_fill
+    {fault} The old error counts twice: gradient + error holds it already. What is left of that sum
+    takes the old error's place.
 in another order
     | .sort().values =>
     at step {step}, places and values are right, but not in ascending order of the places: `topk`

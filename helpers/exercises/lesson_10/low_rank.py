@@ -135,7 +135,8 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     parts = [-(-side * right.shape[1] // case.ranks) for side in matrix.shape]
     sent = {"sent": max(seen.bytes, default=0), "messages": max(seen.messages, default=0)}
     least = {"limit": 2 * (case.ranks - 1) * sum(parts) * 8, "least": 4 * (case.ranks - 1)}
-    return {"fault": fault(case, seen), "n": case.ranks, **sent, **least}
+    named = {"fault": fault(case, seen), "n": case.ranks, "rank": right.shape[1]}
+    return named | sent | least
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -181,6 +182,10 @@ before the sum, in `qr`'s memory
     | torch.linalg.qr(total).Q => total
     the ring was handed what `qr` gives, whose numbers lie column by column, and it sums rows. But
     nothing orthonormal has to be summed: sum M·Q over the ranks, and then make the sum orthonormal.
+before the sum, and after
+    | matrix @ right => torch.linalg.qr(matrix @ right).Q.contiguous()
+    {fault} Each rank made its own M·Q orthonormal before the sum. Then every rank's M counts
+    alike, however large it is, and that is not the sum of all M times Q: sum first.
 P not summed
     | all_reduce_ring(comm, matrix @ right) => matrix @ right
     {fault} P is each rank's own: sum M·Q over the ranks first, so that all have one P. Otherwise
@@ -213,10 +218,19 @@ the old Q returned
 P returned
     | new.T, new => new.T, left
     {fault} You returned P: the next step multiplies M by Q′.
+an orthonormal Q′ returned
+    | new.T, new => new.T, torch.linalg.qr(new).Q
+    {fault} Q′ was made orthonormal before you returned it: it is the sum of all Mᵀ·P, as it is.
 summed once more
     | left @ new.T => all_reduce_ring(comm, left @ new.T)
     {fault} The product was summed once more, and is {n} times too large: Q′ is a sum already, and
     P·Q′ᵀ is the same on all ranks.
+the sum itself
+    | total = all_reduce_ring(comm, matrix @ right)
+        => matrix = all_reduce_ring(comm, matrix.clone()); total = matrix @ right
+    | all_reduce_ring(comm, matrix.T @ left) => matrix.T @ left
+    | left @ new.T => matrix
+    {fault} You returned the sum itself, for which all of M has to travel: return P·Q′ᵀ.
 the whole matrix
     | total = all_reduce_ring(comm, matrix @ right)
         => matrix = all_reduce_ring(comm, matrix.clone()); total = matrix @ right
@@ -229,6 +243,17 @@ approximations summed
     | left @ new.T, new => all_reduce_ring(comm, left @ new.T), all_reduce_ring(comm, new.clone())
     {fault} Each rank approximated its own M, and whole matrices were summed. Sum the factors, M·Q
     and then Mᵀ·P: their sums are those of the sum.
+rank 0's factors
+    | all_reduce_ring *=> broadcast_naive
+    {fault} These are rank 0's own factors: sum those of all ranks, do not copy one rank's.
+a ring for each column
+    | all_reduce_ring *=> by_columns
+    a rank sent {messages} messages where two sums take {least}: sum M·Q once, with all {rank}
+    columns in one call, and then Mᵀ·P once.
+factors sent to all
+    | all_reduce_ring *=> gathered
+    a rank sent {sent} B, and two rings take {limit} B at most: every rank sent its factors to each
+    of the others. `all_reduce_ring` sums them with less.
 one rank alone
     | return left @ new.T, new
         => return (left @ new.T, new) if comm.size > 1 else (matrix.clone(), right.clone())

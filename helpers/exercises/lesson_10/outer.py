@@ -210,6 +210,10 @@ steps from the mean
 taken off
     | self.weights = => self.weights = self.weights -
     `step` returns the new weights: do not take them off.
+a sum of differences
+    | self.weights - gradient => (self.weights - gradient) * len(self.workers)
+    the gradient is {workers} times too large: `apply` is handed the mean, so one difference,
+    `self.weights - mean`, is the mean of all {workers}.
 divided once more
     | self.weights - gradient => (self.weights - gradient) / len(self.workers)
     the gradient is divided by {workers}, but what `apply` is handed is a mean already.

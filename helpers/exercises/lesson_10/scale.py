@@ -127,10 +127,20 @@ doubles at every good step
     | good + 1 == interval => True
     you double after this step already: only {step} of {interval} good steps in a row are there.
     Until then the scale stays, and the count goes up by one.
+doubles at every good step, and counts
+    | good + 1 == interval => True
+    | scale * 2, 0 => scale * 2, good + 1
+    you double after this step already: only {step} of {interval} good steps in a row are there.
+    Until then the scale stays, and the count goes up by one.
 doubles at a count of 0
     | good + 1 == interval => good % interval == 0
     you double, though no good step came before this one: 0 can be divided by every interval. Count
     this step first, and compare that count with `interval`.
+doubles at a count of 0, and counts
+    | good + 1 == interval => good % interval == 0
+    | scale * 2, 0 => scale * 2, good + 1
+    you double, though no good step came before this one: 0 can be divided by every interval.
+    Count this step first, and compare that count with `interval`.
 counts on after doubling
     | scale * 2, 0 => scale * 2, good + 1
     the scale doubles, and your count goes on to {step}. It is of the good steps since the scale
@@ -139,6 +149,9 @@ counts the step that doubled
     | scale * 2, 0 => scale * 2, 1
     your count begins at 1 after doubling. This step belongs to the {interval} that are over; none
     has been made with {twice} yet, so it is 0.
+adds in place of doubling
+    | scale * 2 => scale + 2
+    you add 2 to the scale. It is multiplied by 2, and goes to {twice}.
 a largest scale
     | good + 1 == interval => good + 1 >= interval
     | scale * 2 => min(scale * 2, 65536.0)

@@ -149,6 +149,10 @@ the largest fits
     | power - TOP => torch.ceil((largest / 6).log2()).int()
     {power}: the smallest with which its largest magnitude is 6 at most. The standard takes ⌊log2⌋ −
     2, {want}, and cuts what is beyond 6.
+over 6, rounded
+    | power - TOP => torch.round((largest / 6).log2()).int()
+    {block} has the exponent {got}: 6 was divided by before the logarithm was rounded. The
+    exponent of 6, which is 2, is taken off afterwards: {want}.
 over 6, rounded down
     | power - TOP => torch.floor((largest / 6).log2()).int()
     {power}: 6 was divided by before the logarithm was rounded. The exponent of 6, which is 2, is

@@ -217,6 +217,12 @@ no old bias
 mean not scaled
     | (old - mean) * factor => old * factor - mean
     {bias}: the mean goes through the norm too: take all of b − μ times the factor.
+mean not scaled by γ
+    | old - mean => old - mean / gamma
+    {bias}: the mean goes through the norm too: take all of b − μ times the factor.
+mean scaled by γ alone
+    | (old - mean) * factor => old * factor - mean * gamma
+    {bias}: the mean goes through the norm too: take all of b − μ times the factor.
 old bias not scaled
     | (old - mean) * factor => old - mean * factor
     {bias}: only the mean was multiplied: all of b − μ is taken times the factor.
@@ -229,6 +235,12 @@ no β
 β scaled
     | (old - mean) * factor + beta => (old - mean + beta) * factor
     {bias}: β comes after the factor, and is not multiplied by it: (b − μ) · factor + β.
+γ twice in the bias
+    | * factor + beta => * factor * gamma + beta
+    {bias}: γ is in it twice: (b − μ) · factor + β, with the factor of the weight.
+no γ in the bias
+    | * factor + beta => * factor / gamma + beta
+    {bias}: the bias lacks γ: (b − μ) · factor + β.
 no bias returned
     | by, shift => by, None if bias is None else shift
     you returned None for the bias. The layer may have had none, but what the norm subtracts and

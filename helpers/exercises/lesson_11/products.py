@@ -202,6 +202,14 @@ bias multiplied by scales
     | values + bias => x_scale * w_scale * (sums + bias)
     {worst}: the bias was multiplied by a scale. The bias is a value already: add it behind the
     scales, or divide it by x_scale · w_scale first.
+bias multiplied by x_scale
+    | values + bias => (sums * w_scale + bias) * x_scale
+    {worst}: the bias was multiplied by a scale. The bias is a value already: add it behind the
+    scales, or divide it by x_scale · w_scale first.
+bias multiplied by w_scale
+    | values + bias => (sums * x_scale + bias) * w_scale
+    {worst}: the bias was multiplied by a scale. The bias is a value already: add it behind the
+    scales, or divide it by x_scale · w_scale first.
 bias cut off
     | values + bias => (sums + (bias / (x_scale * w_scale)).int()) * (x_scale * w_scale)
     {worst}: the bias in steps was cut off instead of rounded, which is up to a whole step off: use
@@ -225,11 +233,17 @@ no w_scale
 no scales
     | sums * (x_scale * w_scale) => sums
     {worst}: both scales are left out: a step is x_scale · w_scale.
+w_scale twice
+    | x_scale * w_scale => x_scale * w_scale**2
+    {worst}: the sums were taken times `w_scale` twice: a step is x_scale · w_scale.
 one scale for all, the mean
     | x_scale * w_scale => x_scale * w_scale.mean()
     ! mean_scale
 one scale for all, the largest
     | x_scale * w_scale => x_scale * w_scale.max()
+    ! mean_scale
+one scale for all, the first
+    | x_scale * w_scale => x_scale * w_scale[0]
     ! mean_scale
 correction not scaled
     | - x_zero * weight.sum(1) =>
@@ -238,6 +252,10 @@ correction not scaled
 correction by x_scale alone
     | - x_zero * weight.sum(1) =>
     | values + bias => values - x_scale * (x_zero * weight.sum(1)) + bias
+    ! correction_unscaled
+correction by w_scale alone
+    | - x_zero * weight.sum(1) =>
+    | values + bias => values - w_scale * (x_zero * weight.sum(1)) + bias
     ! correction_unscaled
 codes wrapped round
     | int_matmul(x, weight.t()) - x_zero * weight.sum(1) => int_matmul(x - x_zero, weight.t())
@@ -252,6 +270,10 @@ sums in 8 bits
     | int_matmul(x, weight.t()) => x @ weight.t()
     {worst}: only 8 bits were kept of the sums, and they wrapped round. A product of two codes takes
     15 bits and a sign, a sum more: sum in 32, by `int_matmul`.
+sums in 8 bits, corrected
+    | sums * => sums.to(torch.int8) *
+    {worst}: only 8 bits were kept of the sums, and they wrapped round. A product of two codes
+    takes 15 bits and a sign, a sum more: sum in 32, by `int_matmul`.
 sums in 16 bits
     | int_matmul(x, weight.t()) - x_zero * weight.sum(1)
         => (x.short() - x_zero) @ weight.short().t()

@@ -191,6 +191,9 @@ WRONG = """
 codes
     | (codes.clamp(lowest, highest) - zero_point) * scale => codes.clamp(lowest, highest)
     ! gives_codes
+codes, not clamped
+    | (codes.clamp(lowest, highest) - zero_point) * scale => codes
+    ! gives_codes
 steps
     | - zero_point) * scale => - zero_point)
     ! gives_codes
@@ -213,6 +216,10 @@ zero point stays
     {value}: the zero point was never taken away again: scale · (q − zero_point).
 zero point only taken away
     | codes.clamp => (codes - zero_point).clamp
+    {value}: the zero point has to be added: round(x / scale) + zero_point.
+zero point negated
+    | codes.clamp(lowest, highest) - zero_point
+        => (codes - 2 * zero_point).clamp(lowest, highest) + zero_point
     {value}: the zero point has to be added: round(x / scale) + zero_point.
 cut off
     | torch.round => torch.trunc

@@ -250,7 +250,8 @@ def _held_up(case: Case, seen: Observation) -> str | None:
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: how rank 0 went over the steps."""
     steps, lost = case.facts["steps"], case.facts["steps"] % case.facts["chunks"]
-    return {"steps": steps, "turns": len(_sizes(seen)), "lost": count(lost, "step")}
+    over = {"turns": len(_sizes(seen)), "lost": count(lost, "step"), "messages": max(seen.messages)}
+    return {"steps": steps, "chunks": case.facts["chunks"], **over}
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -351,6 +352,13 @@ rest
 last
     | torch.cat(outputs) => out
     only the last chunk's outputs were returned: `torch.cat`.
+a message for every step
+    | state, outputs, sending = None, [], []
+        => state, outputs, sending = None, [], []
+        ; chunks = int(comm.recv(comm.rank - 1)) if comm.rank > 0 else len(inputs)
+        ; comm.rank < comm.size - 1 and comm.send(torch.tensor(chunks), comm.rank + 1)
+    a rank sent {messages} messages, one for each step, where {chunks} were asked for: each costs
+    its latency. Send whole chunks.
 every rank returns
     | if comm.rank == comm.size - 1 else None =>
     every rank returned its outputs: only the last rank has the network's. The others return None,

@@ -168,6 +168,14 @@ idle slots twice
 idle time of all
     | (p - 1) / => p * (p - 1) /
     `bubble` gave {got}: that is what all {p} devices idle together, in one step.
+a backward of twice the forward
+    | (p - 1) / => (p - 1) * 3 * f / (f + b) /
+    `bubble` gave {got}: that is idle time with a backward taken for twice a forward, in a step with
+    the one given.
+a step of twice the forward
+    | (p - 1) / => (p - 1) * (f + b) / (3 * f) /
+    `bubble` gave {got}: that is the idle time given, in a step whose backward was taken for twice a
+    forward.
 no parentheses
     | (p - 1) / => p - 1 /
     `bubble` gave {got}: that is {p} − 1/{slots}: `/` comes before `-`.

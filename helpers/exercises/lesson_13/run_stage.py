@@ -7,10 +7,10 @@ goes back, sends on. The loss of the batch is the mean over its microbatches; th
 it. The claim: every `.grad` is that of the whole model, to rounding in float64; the instructions
 run in their order; each rank sends every microbatch on once and every gradient back once; and the
 step takes as long as the schedule, for no rank waits to send. Nothing else is left of it: no
-message that nobody waited for, no activation, no other mode.
+message that nobody waited for, no activation, no other weights, no other mode.
 
-Whoever runs a stage can stand still, fail or leave something behind in nineteen ways, and each has
-a sentence of its own: that, with the driver that sees them, makes this file long.
+Whoever runs a stage can stand still, fail or leave something behind in many ways, and each is told
+by its own sentence: that makes this file long.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ import torch
 from torch import Tensor, nn
 
 from helpers.algorithms.pipeline.instructions import Forward, Instruction
-from helpers.algorithms.pipeline.schedules import gpipe, one_forward_one_backward
 from helpers.exercises.common import rng
 from helpers.exercises.compare import (
     all_close,
@@ -41,44 +39,55 @@ from helpers.exercises.compare import (
 from helpers.exercises.drives.calling import Elsewhere, Function, made
 from helpers.exercises.drives.ranks import Ranked
 from helpers.exercises.drives.requests import Requests
+from helpers.exercises.drives.values import plain
 from helpers.exercises.lesson_13 import schedule
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
 from helpers.exercises.table import Entry, entries, wrong_answers
 from helpers.exercises.trouble import waits
 
-SECONDS = {"F": 1e-3, "B": 2e-3}
+FORWARD, BACKWARD = 1e-3, 2e-3
 _LATENCY = 1e-4
+_RATE, _ROWS = 0.1, 2
 _TOLERANCE = 1e-10
 _ROUNDED = 1e-6  # of the mean loss: a sum of float32 numbers is no mistake
 _SLACK = 1.1  # of the schedule's time, so that a wait for a message that has long arrived may be
 
 Told = list[tuple[str, int]]
+Step = dict[str, Any]
 
 
 class _Layers(nn.Module):
     """A stage's layers: every forward and backward takes its seconds and is noted in `order`.
 
-    asked: whether what came last asked for a gradient. kept: the runs of which something was still
-    there when another one had gone back after them.
+    kept: the runs of which something was still there when another one had gone back after them.
     """
 
-    def __init__(self, comm: Any, weights: list[Tensor]) -> None:
+    def __init__(
+        self, comm: Any, weights: list[Tensor], last: bool, seconds: tuple[float, float]
+    ) -> None:
         super().__init__()
         self.weights = nn.ParameterList([nn.Parameter(each) for each in weights])
-        self.comm, self.asked = comm, False
-        self.order, self.kept = list[tuple[str, int]](), set[int]()
+        self.comm, self.last, self.seconds = comm, last, seconds
+        self.begin()
+
+    def begin(self) -> None:
+        """A new step."""
+        self.order: list[tuple[str, int]] = []
+        self.runs, self.modes, self.cast, self.whole = 0, set[bool](), False, False
+        self.asked, self.kept = False, set[int]()
         self._there: list[list[weakref.ref[Tensor]]] = []  # of each run, what backward frees
 
     def forward(self, tensor: Tensor) -> Tensor:
         """Linear layers, tanh after each but the model's last one."""
-        run, rank = len(self._there), self.comm.rank
+        run, self.runs = self.runs, self.runs + 1
         self.note("F", run)
         self.asked = tensor.requires_grad
-        mine = [tensor] if rank else []  # the first rank's inputs are the caller's
+        self.cast = self.cast or (self.whole and tensor.is_floating_point())
+        mine = [tensor] if self.comm.rank else []  # the first rank's inputs are the caller's
         tensor = tensor.to(self.weights[0].dtype)  # tokens come as whole numbers
         for at in range(0, len(self.weights), 2):
             tensor = tensor @ self.weights[at].T + self.weights[at + 1]
-            if rank < self.comm.size - 1 or at + 2 < len(self.weights):
+            if not self.last or at + 2 < len(self.weights):
                 tensor = torch.tanh(tensor)
         saved = torch.empty(0)
         out: Tensor = _Noted.apply(tensor, saved, self, run)
@@ -88,12 +97,13 @@ class _Layers(nn.Module):
     def note(self, short: str, run: int) -> None:
         """One run forward or backward."""
         back = [done for did, done in self.order if did == "B"]
-        newest = len(self._there) - 1
+        newest = self.runs - 1 - (short == "F")
         for done in set(back[:-1]) - {newest}:  # the latest of each kind may have names yet
             if any(each() is not None for each in self._there[done]):
                 self.kept.add(done)
+        self.modes.add(self.training)
         self.order.append((short, run))
-        self.comm.compute(SECONDS[short])
+        self.comm.compute(self.seconds[short == "B"])
 
 
 class _Noted(torch.autograd.Function):
@@ -111,9 +121,20 @@ class _Noted(torch.autograd.Function):
         return gradients[0], None, None, None
 
 
-def once(told: Told) -> Iterator[Instruction]:
+def once(told: list[tuple[str, int]]) -> Iterator[Instruction]:
     """The instructions that these stand for, to be gone through once."""
-    return (schedule.KINDS[kind](microbatch) for kind, microbatch in told)
+    return (schedule.instruction(*each) for each in told)
+
+
+def _say_more(error: Exception, layers: _Layers) -> None:
+    """What the layers saw, to an error about a gradient that is not there."""
+    if "NoneType" in str(error) and "subscript" not in str(error):
+        asked = "asked" if layers.asked else "did not ask"
+        back = "came" if any(did == "B" for did, _ in layers.order) else "did not come"
+        more = f"What the module got {asked} for a gradient; backward {back} through the module."
+        error.args = (f"{error} {more}",)
+        if isinstance(error, Elsewhere):
+            error.seen.text = str(error)
 
 
 def _loss(outputs: Tensor, targets: Tensor) -> Tensor:
@@ -122,82 +143,118 @@ def _loss(outputs: Tensor, targets: Tensor) -> Tensor:
 
 
 def _on_stages(
-    fn: Function, comm: Any, weights: Any, told: Told, inputs: Any, targets: Any, training: bool
-) -> dict[str, Any]:
-    """One step of `fn(comm, module, instructions, inputs, targets, loss)`.
+    fn: Function,
+    comm: Any,
+    weights: list[Tensor],
+    told: list[tuple[str, int]],
+    inputs: list[Any],
+    targets: list[Any],
+    rate: float,
+    seconds: tuple[float, float],
+) -> Any:
+    """Some steps of `fn(comm, module, instructions, inputs, targets, loss)`, with plain SGD.
 
-    A rank's arguments: its layers' weights; its instructions as ("F", microbatch); its list of
-    microbatches and its list of targets, or None; the module's mode. `values[rank]`: the gradients;
-    "loss", what was returned; the order in which microbatches ran, as ("F", run), where runs count
-    forwards from 0; "open", the messages that were not waited for; "kept", as the layers have it;
-    "training", the mode in which the module was left.
+    A rank's arguments: its layers' weights; its instructions as ("F", microbatch); for each step
+    its list of microbatches and its list of targets, or None; the rate; the seconds that a
+    forward and a backward take. `values[rank]`: for each step the gradients and what was returned,
+    the order in which microbatches ran, as ("F", run), where runs count forwards from 0;
+    "open", the messages that were not waited for; "kept", the runs of which something was kept
+    after their backward; "training", whether the module came in that mode, as in every other step;
+    "same mode", whether it stayed in its own; "cast", whether rank 0's whole numbers came to it as
+    others; "ask", whether an input asks for a gradient; "moved", whether its weights changed.
     """
-    layers, requests = _Layers(comm, weights), Requests(comm)
-    layers.train(training)
-    try:
-        returned = fn(comm, layers, made(fn, once, told), inputs, targets, _loss)
-    except Exception as error:
-        if comm.rank and "NoneType" in str(error):  # a gradient that is not there
-            asked = "asked" if layers.asked else "did not ask"
-            came = "came" if any(did == "B" for did, _ in layers.order) else "did not come"
-            more = f"What the module got {asked} for a gradient; backward {came} through it."
-            error.args = (f"{error} {more}",)
-            if isinstance(error, Elsewhere):
-                error.seen.text = str(error)
-        raise
-    return {
-        "gradients": [parameter.grad for parameter in layers.parameters()],
-        "loss": returned,
-        "order": layers.order,
-        "open": requests.end(),
-        "kept": sorted(layers.kept),
-        "training": layers.training,
-    }
+    layers = _Layers(comm, weights, comm.rank == comm.size - 1, seconds)
+    steps = []
+    for at, (batch, wanted) in enumerate(zip(inputs, targets, strict=True)):
+        layers.zero_grad()
+        mode = at % 2 == 0  # the second step is one of evaluation
+        layers.train(mode)
+        layers.begin()
+        given = [each for each in batch or () if isinstance(each, Tensor)]
+        layers.whole = bool(given) and not any(each.is_floating_point() for each in given)
+        before, requests = [p.detach().clone() for p in layers.parameters()], Requests(comm)
+        try:
+            returned = fn(comm, layers, made(fn, once, told), batch, wanted, _loss)
+        except Exception as error:
+            _say_more(error, layers)
+            raise
+        gradients = [p.grad for p in layers.parameters()]
+        after = zip(before, layers.parameters(), strict=True)
+        steps.append(
+            {
+                "gradients": plain(gradients),
+                "loss": plain(returned),
+                "order": list(layers.order),
+                "open": requests.end(),
+                "kept": sorted(layers.kept),
+                "training": mode,
+                "same mode": layers.modes | {layers.training} == {mode},
+                "cast": layers.cast,
+                "ask": any(each.requires_grad for each in given),
+                "moved": not all(torch.equal(old, new) for old, new in after),
+            }
+        )
+        with torch.no_grad():
+            for parameter, gradient in zip(layers.parameters(), gradients, strict=True):
+                if gradient is not None:
+                    parameter.sub_(rate * gradient)
+    return steps
 
 
 on_stages = Ranked(_on_stages, arguments=6)
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 1F1B and GPipe on 3 ranks, then 1, 2 and 5; else other numbers, and other cuts.
-
-    A shape: ranks, microbatches, the schedule, whether modules come in training mode.
-    """
+    """Seed 0: 1F1B and GPipe on 3 ranks, then 1, 2 and 5; else other numbers, and other cuts."""
     random, made = rng(seed, "13.4"), list[Case]()
-    shapes = [(3, 4, "1F1B", True), (3, 3, "GPipe", True), (1, 3, "1F1B", False)]
-    shapes += [(2, 4, "1F1B", False), (5, 3, "1F1B", True)]
+    shapes = [(3, 4, "1F1B", 1), (3, 3, "GPipe", 1), (1, 3, "1F1B", 2), (2, 4, "1F1B", 2)]
+    shapes += [(5, 3, "1F1B", 1), (2, 2, "one after the other", 1)]
     if seed:
-        shapes = [(3, int(random.integers(3, 7)), "1F1B", True), (2, 3, "GPipe", False)]
-        shapes += [(n, int(random.integers(2, 6)), "1F1B", True) for n in (1, 5)]
-        shapes += [(4, int(random.integers(2, 5)), "GPipe", True)]
-    for ranks, microbatches, order, training in shapes:
-        make = gpipe if order == "GPipe" else one_forward_one_backward
-        told = [
-            [schedule.spelled(each)[:2] for each in make(rank, ranks, microbatches)]
-            for rank in range(ranks)
-        ]
-        weights = _weights(random, ranks)
-        inputs = random.integers(-2, 3, (microbatches, 2, 3))
-        targets = random.standard_normal((microbatches, 2, len(weights[-1][-1])))
-        # The whole network, of all microbatches at once.
-        flat = [torch.tensor(each, requires_grad=True) for each in chain(*weights)]
-        out, want = (torch.tensor(np.concatenate(each)) for each in (inputs, targets))
-        for at in range(0, len(flat), 2):
-            out = (torch.tanh(out) if at else out.double()) @ flat[at].T + flat[at + 1]
-        loss = _loss(out, want)
-        left = iter([each.numpy() for each in torch.autograd.grad(loss, flat)])
-        facts = {
-            "microbatches": microbatches,
-            "seconds": schedule.seconds(told, SECONDS["F"], SECONDS["B"], _LATENCY),
-            "loss": loss.item(),
-            "gradients": [[next(left) for _ in group] for group in weights],
-        }
-        nobody = [None] * (ranks - 1)
-        each = zip(weights, told, [list(inputs), *nobody], [*nobody, list(targets)], strict=True)
+        shapes = [(3, int(random.integers(3, 7)), "1F1B", 1), (2, 3, "GPipe", 2)]
+        shapes += [(n, int(random.integers(2, 6)), "1F1B", 1) for n in (1, 5)]
+        shapes += [(4, int(random.integers(2, 5)), "GPipe", 1)]
+    for ranks, microbatches, order, steps in shapes:
+        told = [_schedule(order, r, ranks, microbatches) for r in range(ranks)]
         name = f"On {count(ranks, 'rank')} with {schedule.pieces(microbatches)} ({order})"
-        clock = {"latency": _LATENCY, "bandwidth": float("inf")}
-        made.append(Case(name, tuple((*one, training) for one in each), ranks, clock, facts))
+        whole = len(made) != 3  # numbers, as tokens are
+        made.append(
+            _case(random, name if whole else f"{name} and inputs of floats", told, steps, whole)
+        )
     return made
+
+
+def _schedule(name: str, stage: int, stages: int, microbatches: int) -> Told:
+    """One stage's instructions."""
+    there = [("F", i) for i in range(microbatches)]
+    back = [("B", i) for i in range(microbatches)]
+    if name == "GPipe":
+        return there + back[::-1]
+    ahead = min(stages - stage - 1, microbatches) if name == "1F1B" else 0
+    pairs = [each for both in zip(there[ahead:], back, strict=False) for each in both]
+    return there[:ahead] + pairs + back[microbatches - ahead :]
+
+
+def _case(
+    random: np.random.Generator, name: str, told: list[Told], steps: int, whole: bool
+) -> Case:
+    ranks, microbatches = len(told), len(told[0]) // 2
+    weights = _weights(random, ranks)
+    shape = steps, microbatches, _ROWS
+    tokens = random.integers(-2, 3, (*shape, weights[0][0].shape[1]))
+    inputs: np.ndarray = tokens if whole else tokens / 2
+    targets = random.standard_normal((*shape, len(weights[-1][-1])))
+    nobody = [[None] * steps] * (ranks - 1)
+    first, last = ([list(batch) for batch in batches] for batches in (inputs, targets))
+    each = zip(weights, told, [first, *nobody], [*nobody, last], strict=True)
+    facts = {
+        "microbatches": microbatches,
+        "told": told,
+        "seconds": steps * schedule.seconds(told, FORWARD, BACKWARD, _LATENCY),
+        "steps": _dense(weights, inputs, targets),
+        "widths": [len(group[-1]) for group in weights],
+    }
+    args = tuple((*one, _RATE, (FORWARD, BACKWARD)) for one in each)
+    return Case(name, args, ranks, {"latency": _LATENCY, "bandwidth": float("inf")}, facts)
 
 
 def _weights(random: np.random.Generator, ranks: int) -> list[list[np.ndarray]]:
@@ -213,12 +270,102 @@ def _weights(random: np.random.Generator, ranks: int) -> list[list[np.ndarray]]:
     return made
 
 
+def _dense(
+    weights: list[list[np.ndarray]], inputs: np.ndarray, targets: np.ndarray
+) -> list[dict[str, Any]]:
+    """What the whole network gives in each step, of all microbatches at once.
+
+    "loss": their mean. "gradients": each rank's.
+    """
+    flat = [torch.tensor(each, requires_grad=True) for group in weights for each in group]
+    found = []
+    for batch, wanted in zip(inputs, targets, strict=True):
+        out, want = (torch.tensor(np.concatenate(each)) for each in (batch, wanted))
+        for at in range(0, len(flat), 2):
+            out = (torch.tanh(out) if at else out.double()) @ flat[at].T + flat[at + 1]
+        loss = ((out - want) ** 2 * (1 + want**2)).mean()  # the driver's
+        gradients = torch.autograd.grad(loss, flat)
+        left = iter([each.numpy() for each in gradients])
+        grouped = [[next(left) for _ in group] for group in weights]
+        found.append({"loss": loss.item(), "gradients": grouped})
+        with torch.no_grad():
+            for each, gradient in zip(flat, gradients, strict=True):
+                each -= _RATE * gradient
+    return found
+
+
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The order, the gradients, the loss, the messages, the time, and what is left."""
     yield other_order(case, seen)
-    yield _other_gradients(case, seen)
+    for rank, got, _ in _steps(case, seen):
+        told, runs = case.facts["told"][rank], len(got["order"])
+        if runs != len(told):
+            yield f"rank {rank} did {count(runs, 'run')} of {len(told)}."
+    yield from _other_gradients(case, seen)
     yield other_loss(case, seen)
-    pieces = case.facts["microbatches"]
+    yield from _other_messages(case, seen)
+    yield from _other_times(case, seen)
+    for mistake in LEAVES:
+        yield first_said(mistake.look, case, seen)
+
+
+def _steps(case: Case, seen: Observation) -> list[tuple[int, Step, Step]]:
+    """Each rank's steps: the rank, what was seen, what the whole model gives."""
+    return [
+        (rank, got, want)
+        for rank, steps in enumerate(seen.values)
+        for got, want in zip(steps, case.facts["steps"], strict=True)
+    ]
+
+
+def _other_gradients(case: Case, seen: Observation) -> Iterator[str]:
+    """Whose gradients are not there, or not right, and whose are."""
+    given, wanted, wrong = list[Any](), list[Any](), set[int]()
+    for rank, got, want in _steps(case, seen):
+        if not any(each is not None and np.any(each) for each in got["gradients"]):
+            yield f"rank {rank} is left without a gradient other than zero."
+        given += got["gradients"]
+        wanted += want["gradients"][rank]
+        if not all_close(got["gradients"], want["gradients"][rank], _TOLERANCE):
+            wrong.add(rank)
+    if wrong:
+        right = [rank for rank in range(case.ranks) if rank not in wrong]
+        are = f", and of {_ranks(right)} they are" if right else ""
+        yield (
+            f"of {_ranks(sorted(wrong))} the gradients are not those of the whole model{are}"
+            f"{rounded(given, wanted)}."
+        )
+
+
+def _ranks(some: list[int]) -> str:
+    return f"rank{'s' if len(some) > 1 else ''} {listing(some)}"
+
+
+def other_order(case: Case, seen: Observation) -> str | None:
+    """Where something else ran than was told.
+
+    What the module saw are runs; the n-th one forward is the n-th microbatch that was told.
+    """
+    for rank, got, _ in _steps(case, seen):
+        told = [tuple(each) for each in case.facts["told"][rank]]
+        forwards = [microbatch for kind, microbatch in told if kind == "F"]
+        ran = [(kind, [*forwards, run][min(run, len(forwards))]) for kind, run in got["order"]]
+        for one, other in zip(told, ran, strict=False):
+            if one == other:
+                continue
+            does = "runs its module forward. Take instructions one after the other, as they come"
+            if other[0] == "B":
+                does = f"goes back through microbatch {other[1]}: keep each under its own number"
+            elif len([kind for kind, _ in ran if kind == "F"]) > len(forwards):
+                does = "runs its module forward once more: go back from what the Forward made"
+            return f"rank {rank} is told {schedule.written(*one)} and {does}."
+    return None
+
+
+def _other_messages(case: Case, seen: Observation) -> Iterator[str]:
+    """A message too many, or too large, or to a rank that is no neighbour."""
+    pieces = case.facts["microbatches"] * len(case.facts["steps"])
+    widths = [0, *case.facts["widths"]]
     for rank, sent in enumerate(seen.sent):
         there, back = pieces * (rank < case.ranks - 1), pieces * (rank > 0)
         to = [sent.count(other) for other in (rank + 1, rank - 1)]
@@ -227,103 +374,113 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
                 f"rank {rank} sent {count(to[0], 'message')} on and {to[1]} back, {len(sent)} in "
                 f"all; {there} activations on and {back} gradients back were to be sent."
             )
+        most = 8 * _ROWS * (there * widths[rank + 1] + back * widths[rank])
+        if seen.bytes[rank] != most:
+            yield f"rank {rank} sent {seen.bytes[rank]} B; {most} B were enough."
+
+
+def _other_times(case: Case, seen: Observation) -> Iterator[str]:
+    """The order once more, by the clock, which the grader keeps itself; and the step's time."""
+    seconds = {"F": FORWARD, "B": BACKWARD}
+    for rank in range(case.ranks):
+        told = case.facts["told"][rank] * len(case.facts["steps"])
+        want = [seconds[kind] for kind, _ in told]
+        mine = [e.end - e.start for e in seen.events if e.rank == rank and e.kind == "computing"]
+        if len(mine) != len(want) or not np.allclose(mine, want, 1e-6):
+            yield f"rank {rank} computes otherwise than it was told."
     took, shortest = max(seen.seconds), case.facts["seconds"]
     if took > shortest * _SLACK:
         yield (
             f"the step took {took * 1e3:.1f} ms; with these instructions it takes "
             f"{shortest * 1e3:.1f} ms."
         )
-    for mistake in FAMILIES:
-        yield first_said(mistake.look, case, seen)
-
-
-def other_order(case: Case, seen: Observation) -> str | None:
-    """Where something else ran than was told: forwards are told in order, as runs are counted."""
-    for rank, got in enumerate(seen.values):
-        told, ran = case.args[rank][1], got["order"]
-        for one, other in zip(told, ran, strict=False):
-            if one == other:
-                continue
-            does = "runs its module forward. Take instructions one after the other, as they come"
-            if other[0] == "B":
-                does = f"goes back through microbatch {other[1]}: keep each under its own number"
-            return f"rank {rank} is told {schedule.written(*one)} and {does}."
-        if len(ran) != len(told):
-            return f"rank {rank} did {count(len(ran), 'run')} of {len(told)}."
-    return None
-
-
-def _other_gradients(case: Case, seen: Observation) -> str | None:
-    """Whose gradients are not right, and whose are."""
-    given, wanted = [got["gradients"] for got in seen.values], case.facts["gradients"]
-    fits = [all_close(*pair, _TOLERANCE) for pair in zip(given, wanted, strict=True)]
-    if all(fits):
-        return None
-    right = [rank for rank, fit in enumerate(fits) if fit]
-    wrong = [rank for rank, fit in enumerate(fits) if not fit]
-    are = f", and of {_ranks(right)} they are" if right else ""
-    why = rounded(chain(*given), chain(*wanted))
-    return f"of {_ranks(wrong)} the gradients are not those of the whole model{are}{why}."
-
-
-def _ranks(some: list[int]) -> str:
-    return f"rank{'s' if len(some) > 1 else ''} {listing(some)}"
 
 
 def other_loss(case: Case, seen: Observation) -> str | None:
     """What the last rank returned in the place of the mean loss, and what that is."""
-    got, mean, pieces = seen.values[-1]["loss"], case.facts["loss"], case.facts["microbatches"]
-    said, kind = number(got), ""
-    if said is None:
-        return f"the last rank returned {describe(got)}; the mean loss is {mean:.5g}."
-    if abs(said - mean) <= _ROUNDED * mean:
-        return None
-    if abs(said - mean * pieces) <= _ROUNDED * said:
-        kind = f", the sum of {count(pieces, 'loss', 'losses')}"
-    if abs(said * pieces - mean) <= _ROUNDED * mean:
-        kind = f", which is the mean divided by {pieces} again"
-    given, right = told_apart(said, mean)
-    return f"the last rank returned {given}{kind}; the mean loss is {right}."
+    pieces = case.facts["microbatches"]
+    for got, want in zip(seen.values[-1], case.facts["steps"], strict=True):
+        said, mean, kind = number(got["loss"]), want["loss"], ""
+        given, right = (describe(got["loss"]), f"{mean:.5g}")
+        if said is not None:
+            if abs(said - mean) <= _ROUNDED * mean:
+                continue
+            given, right = told_apart(said, mean)
+            if abs(said - mean * pieces) <= _ROUNDED * said:
+                kind = f", the sum of {count(pieces, 'loss', 'losses')}"
+            if abs(said * pieces - mean) <= _ROUNDED * mean:
+                kind = f", which is the mean divided by {pieces} again"
+        return f"the last rank returned {given}{kind}; the mean loss is {right}."
+    return None
 
 
-def _signs(case: Case, seen: Observation) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Why ranks stand still, what one raised, and what is left on each, with what is said of it."""
-    last, waiting = case.ranks - 1, dict[int, tuple[str, int]]()
-    for rank, words in sorted(seen.waiting.items()):
-        if found := re.search(r"(send|receive)[^;]* rank (\d+)$", words):
-            waiting[rank] = found[1], int(found[2])
-    for rank, (does, other) in waiting.items():
-        named = {"rank": rank, "other": other, "waits": waits(seen)}
-        if rank < other and waiting.get(other) == (does, rank):
-            yield f"both wait to {does}", named
-        if does == "send" and f"from rank {rank}" not in seen.waiting.get(other, ""):
-            what, when = "an activation", "A Forward receives its input first, but for rank 0's"
-            if other < rank:
-                what, when = "a gradient", "A Backward receives the gradient of its output first"
-                when += ", but on the last rank"
-            yield "[in vain]", {"what": what, "when": when, **named}
-    if seen.trouble == "failed":
-        yield seen.text + " On the last rank." * (seen.rank == last), {"rank": seen.rank}
-    for rank, got in enumerate(seen.values):
-        came = case.args[rank][-1]
-        if got["training"] != came:
-            yield "[mode]", {"rank": rank, "came": "training" if came else "evaluation"}
-        if got["open"]:
-            yield "[open]", {"rank": rank, "messages": count(got["open"], "message")}
-        if rank < last and got["loss"] is not None:
-            yield "[said]", {"rank": rank, "loss": describe(got["loss"])}
-        if got["kept"]:
-            yield ("[kept]" if rank < last else "[summed]"), {"rank": rank, "held": got["kept"][0]}
+def _waits_to(seen: Observation, rank: int) -> tuple[str, int] | None:
+    """Whether a rank waits to "send" or to "receive", and the other rank."""
+    found = re.search(r"(send|receive)[^;]* rank (\d+)$", seen.waiting.get(rank, ""))
+    return (found[1], int(found[2])) if found else None
 
 
-def _family(entry: Entry) -> Mistake:
-    """Who shows a sign that holds the pieces of one of the marked lines, and what is said then."""
-    lines = [line.split(" + ") for line, _ in entry.marked["?"]]
+def _both(name: str, what: str, words: str) -> Mistake:
+    """Two neighbours that wait for each other to "send" or to "receive".
+
+    words: for the numbers of both.
+    """
 
     def look(case: Case, seen: Observation) -> Iterator[str]:
-        for sign, named in _signs(case, seen):
-            if any(all(piece in sign for piece in pieces) for pieces in lines):
-                yield entry.sentence.format(once=ONCE, **named)
+        for one, other in zip(range(case.ranks), range(1, case.ranks), strict=False):
+            if [_waits_to(seen, one), _waits_to(seen, other)] == [(what, other), (what, one)]:
+                yield f"nobody moves any more: {waits(seen)}. {words.format(one, other)}"
+
+    return Mistake(name, look, unfinished=True)
+
+
+def _not_received(case: Case, seen: Observation) -> Iterator[str]:
+    """A message to a rank that wants none from there any more."""
+    for rank in range(case.ranks):
+        does, other = _waits_to(seen, rank) or ("", 0)
+        if does != "send" or f"from rank {rank}" in seen.waiting.get(other, ""):
+            continue
+        what, when = "an activation", "A Forward receives its input first, but for rank 0's"
+        if other < rank:
+            what = "a gradient"
+            when = "A Backward receives the gradient of its output first, but on the last rank"
+        yield (
+            f"nobody moves any more: {waits(seen)}. Rank {rank} has sent {what} that rank {other} "
+            f"never receives. {when}."
+        )
+
+
+def _nothing_ran(case: Case, seen: Observation) -> str | None:
+    ran = any(step["order"] for steps in seen.values for step in steps)
+    return None if ran else f"no rank runs its module. Each {ONCE}"
+
+
+def _barrier(case: Case, seen: Observation) -> str | None:
+    if not any("barrier" in e.label for e in seen.events):
+        return None
+    return (
+        f"the step took {max(seen.seconds) * 1e3:.1f} ms instead of "
+        f"{case.facts['seconds'] * 1e3:.1f} ms, for the ranks meet at barriers: no rank waits but "
+        "for the message that its instruction needs."
+    )
+
+
+def _raises(entry: Entry) -> Mistake:
+    """An exception whose text has the pieces of one of the marked lines, and what to say of the
+    rank that raised it: of the last one alone, where that is marked.
+
+    A gradient that is None can be sent by all ranks but the first.
+    """
+    lines = [line.split(" + ") for line, _ in entry.marked["?"]]
+    last_alone = bool(entry.marked["="])
+
+    def look(case: Case, seen: Observation) -> Iterator[str]:
+        if seen.trouble != "failed" or (last_alone and seen.rank != case.ranks - 1):
+            return
+        for pieces in lines:
+            sends = "NoneType" not in pieces or bool(seen.rank)
+            if sends and all(piece in seen.text for piece in pieces):
+                yield entry.sentence.format(rank=seen.rank, once=ONCE)
 
     return Mistake(entry.name, look, unfinished=True)
 
@@ -334,21 +491,7 @@ ONCE = (
     "many microbatches there are from its targets."
 )
 
-SIGNS = """
-every rank waits to send
-    ? both wait to send
-    nobody moves any more: {waits}. Ranks {rank} and {other} both wait until the other has received:
-    start a message with `comm.isend`, keep the request, and wait for all of them after the last
-    instruction.
-receives too early
-    ? both wait to receive
-    nobody moves any more: {waits}. Rank {other} wants an activation and rank {rank} a gradient.
-    Receive what an instruction needs right before it, and nothing ahead; and let every Forward send
-    its output on, every Backward the gradient of what it received back.
-a message that nobody receives
-    ? [in vain]
-    nobody moves any more: {waits}. Rank {rank} has sent {what} that rank {other} never receives.
-    {when}.
+RAISED = """
 length of a generator
     ? 'generator' has no len()
     rank {rank} {once}
@@ -374,7 +517,8 @@ tokens that ask for a gradient
     rank {rank} is given whole numbers, as tokens are, and these cannot ask for a gradient. Nobody
     stands before the first stage: call `requires_grad_()` on what was received alone.
 begins at the same loss twice
-    ? second time + On the last rank
+    ? second time
+    = last
     rank {rank} goes back through a microbatch that it has gone back through before: begin at that
     microbatch's own loss, kept under its number, and not at a sum of several.
 keeps one microbatch alone
@@ -382,7 +526,8 @@ keeps one microbatch alone
     rank {rank} goes back through the same microbatch twice, and another one is lost: several are
     under way at once, so keep each under its number until its Backward.
 backward from the output on the last rank
-    ? only for scalar outputs + On the last rank
+    ? only for scalar outputs
+    = last
     rank {rank} goes back from the module's output: the last rank begins at the loss. Keep what
     `loss` gave, divided, in the output's place.
 goes back without a gradient
@@ -393,51 +538,117 @@ sends past the end
     ? but the ranks are 0 to
     rank {rank} sends or receives past the end of the pipeline: the first stage has nobody to send a
     gradient back to, and the last one nobody to send its output on to.
+"""
+
+
+def _leaves(entry: Entry) -> Mistake:
+    """What is left on some rank after some step, which is marked, and what to say of that rank."""
+    (key, _), *_ = entry.marked["?"]
+
+    def look(case: Case, seen: Observation) -> Iterator[str]:
+        for rank, step, _ in _steps(case, seen):
+            last = rank == case.ranks - 1
+            kept = [i for kind, i in case.facts["told"][rank] if kind == "F"]
+            found = {
+                **step,
+                "other mode": not step["same mode"],
+                "said": not last and step["loss"] is not None,
+                "kept": step["kept"] and not last,
+                "kept last": step["kept"] and last,
+            }
+            if found[key]:
+                yield entry.sentence.format(
+                    rank=rank,
+                    came="training" if step["training"] else "evaluation",
+                    messages=count(step["open"], "message"),
+                    loss=describe(step["loss"]),
+                    held=kept[step["kept"][0]] if step["kept"] else "",
+                )
+
+    return Mistake(entry.name, look)
+
+
+LEFT = """
+weights changed
+    ? moved
+    rank {rank}'s weights are other ones after the step: `run_stage` leaves gradients in `.grad`,
+    and whoever calls it does the update.
 another mode
-    ? [mode]
+    ? other mode
     rank {rank}'s module came in {came} mode, and the step turned it to the other: dropout is on or
     off in it, as whoever calls `run_stage` wants it. Leave the mode as it is.
+inputs made floats
+    ? cast
+    rank {rank}'s module got floats where the inputs are whole numbers: an embedding looks tokens up
+    by their numbers. Hand `inputs[i]` on as it is; only what was received asks for a gradient.
 messages not waited for
-    ? [open]
+    ? open
     rank {rank} returned without waiting for {messages} of its own: the next step may begin while
     one is under way. Call `wait()` on each request after the last instruction.
 a loss on every rank
-    ? [said]
+    ? said
     rank {rank} returned {loss}, and it knows no loss: only the last rank returns one, the others
     return None.
 activations kept
-    ? [kept]
+    ? kept
     rank {rank} still holds something of microbatch {held} (its input, output or what autograd
     saved) when it has gone back through it and through others: memory grows with the microbatches.
     Take input and output out with `pop` at the Backward.
 the last rank's activations kept
-    ? [summed]
+    ? kept last
     rank {rank}, the last one, still holds something of microbatch {held} when it has gone back
     through it and through others. Besides what `pop` takes out, a loss that is kept or summed up
     with its graph holds one: add numbers, `loss.item()`.
+inputs ask for a gradient
+    ? ask
+    rank {rank}'s `inputs` ask for a gradient after the step, and are the caller's: each keeps a
+    `.grad` that nobody needs. Let only what was received ask for one.
 """
 
-FAMILIES = tuple(map(_family, entries("13.4", SIGNS)))
+LEAVES = tuple(map(_leaves, entries("13.4", LEFT)))
+MISTAKES = (
+    Mistake("instructions gone over twice", _nothing_ran),
+    _both(
+        "every rank waits to send",
+        "send",
+        "Ranks {} and {} both wait until the other has received: start a message with "
+        "`comm.isend`, keep the request, and wait for all of them after the last instruction.",
+    ),
+    _both(
+        "receives too early",
+        "receive",
+        "Rank {1} wants an activation and rank {0} a gradient. Receive what an instruction needs "
+        "right before it, and nothing ahead; and let every Forward send its output on, every "
+        "Backward the gradient of what it received back.",
+    ),
+    Mistake("a message that nobody receives", _not_received, unfinished=True),
+    *map(_raises, entries("13.4", RAISED)),
+    *LEAVES,
+    Mistake("meets at barriers", _barrier),
+    Mistake("another order", other_order),
+    Mistake("another loss returned", other_loss),
+)
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: how much there is."""
-    return {"pieces": case.facts["microbatches"], "ranks": case.ranks, "once": ONCE}
+    return {"pieces": case.facts["microbatches"], "ranks": case.ranks, "last": case.ranks - 1}
 
 
 def compared(case: Case, seen: Observation) -> Any:
     """The gradients, where every run was the one that was told."""
-    return other_order(case, seen) or [got["gradients"] for got in seen.values]
+    return other_order(case, seen) or [got["gradients"] for _, got, _ in _steps(case, seen)]
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
+    took = max(seen[0].seconds)
     pieces = cases[0].facts["microbatches"]
-    alone = cases[0].ranks * pieces * sum(SECONDS.values())
+    alone = cases[0].ranks * pieces * (FORWARD + BACKWARD)
     return (
         f"Passed on {worlds(cases)}: loss and gradients of the whole model; with {pieces} "
-        f"microbatches on {cases[0].ranks} ranks a step took {max(seen[0].seconds) * 1e3:.1f} ms, "
-        f"where the stages one after the other take {alone * 1e3:.1f} ms."
+        f"microbatches on {cases[0].ranks} ranks a step took {took * 1e3:.1f} ms, where the stages "
+        f"one after the other take {alone * 1e3:.1f} ms."
     )
 
 
@@ -473,9 +684,9 @@ WRONG = """
 a loss of each rank
     | if last: => if True:
     ? looks into None
-instructions gone over twice
+counts first
     | in instructions: => in list(instructions) and instructions:
-    no rank runs its module. Each {once}
+    ? no rank runs its module
 asks for the length
     | in instructions: => in instructions[: len(instructions)]:
     ? rank 0 is given a generator
@@ -502,6 +713,9 @@ no gradient
 inputs ask too
     | module(x) => module(x.requires_grad_())
     ? cannot ask for a gradient
+float inputs ask
+    | module(x) => module(x.requires_grad_(x.is_floating_point()))
+    ? and are the caller's
 loss of several
     | output.item() => output.item(); kept[-1] = output = output + kept.get(-1, 0)
     ? not at a sum of several
@@ -519,9 +733,18 @@ first sends back
     | if not first: => if True:
     | isend(x.grad, => isend(x if first else x.grad,
     ? the end of the pipeline
+updates
+    | return total => torch.optim.SGD(module.parameters(), 0.1).step(); return total
+    ? whoever calls it does the update
+evaluates
+    | first, last = => module.eval(); first, last =
+    ? came in training mode
 trains
     | first, last = => module.train(); first, last =
     ? came in evaluation mode
+tokens made floats
+    | inputs[i] => inputs[i].double()
+    ? looks tokens up by their numbers
 never waits
     | request.wait() => pass
     ? without waiting for
@@ -534,12 +757,18 @@ never lets go
 sums graphs
     | total += output.item() => total = total + output
     ? add numbers, `loss.item()`
+barriers
+    | i = each.microbatch => i = each.microbatch; comm.barrier()
+    ? the ranks meet at barriers
 its own order
     | in instructions: => in sorted(instructions, key=lambda each: not isinstance(each, Forward)):
     ? one after the other
 oldest first
     | kept.pop(i) => kept.pop(min(kept))
     ? keep each under its own number
+runs forward again
+    | output.backward( => (output if last else module(x)).backward(
+    ? from what the Forward made
 sums without dividing
     | / len(targets) =>
     | return total if last => return total / len(targets) if last
@@ -549,6 +778,19 @@ divides by the number of ranks
     | / len(targets) => / comm.size
     every gradient is {pieces}/{ranks} of what it should be: the ranks hold different layers and not
     different rows, so divide by the {pieces} microbatches and not by the {ranks} ranks.
+divides on every rank
+    | total = [], 0.0 => total = [], 0.0; instructions = list(instructions)
+    | comm.recv(comm.rank + 1) => comm.recv(comm.rank + 1) / (len(instructions) // 2)
+    rank {last}'s gradients are right, and each rank before it has them {pieces} times smaller than
+    the one behind: the last rank divides its loss, and the division comes to the others with the
+    gradient.
+divides the last rank's gradients alone
+    | / len(targets) =>
+    | return total if last => [p.grad.div_(len(targets)) for p in module.parameters() if last];
+        return total / len(targets) if last
+    rank {last}'s gradients are right, and those of all others {pieces} times too large: what rank
+    {last} divides at the end, it has sent on undivided before. Divide the loss, in front of its
+    backward.
 one microbatch's gradients alone
     | output.backward( => module.zero_grad(); output.backward(
     the gradients are those of one microbatch, the last to go back: `backward` adds to what is in
@@ -586,15 +828,12 @@ EXERCISE = Exercise(
     cases=cases,
     drive=on_stages,
     claim=claim,
-    mistakes=(
-        *FAMILIES,
-        Mistake("another order", other_order),
-        Mistake("another loss returned", other_loss),
-    ),
+    mistakes=MISTAKES,
     numbers=numbers,
     compared=compared,
     praise=praise,
     reference=reference,
     wrong=wrong_answers("13.4", WRONG, reference),
     figure=0,
+    unseen={"ask": "whether the inputs ask for a gradient"},
 )

@@ -165,6 +165,7 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
         "last": count(hidden - (n - 1) * (hidden // n), "unit"),
         "most": _most(seen),
         "share": max(case.facts["shares"]),
+        "firsts": listing(r for r, (start, _) in enumerate(case.facts["units"]) if start == 0),
         "returned": describe(seen.values[0]["out"]),
         "shape": case.args[0][0].shape,
     }
@@ -251,6 +252,15 @@ every rank computes everything
     | sum_over_ranks(comm, => (
     a rank makes {most} multiplications, and its share is {share}: every rank computed everything.
     Take this rank's hidden units only, and sum the terms.
+cuts `up` by its inputs
+    | chunk_bounds(len(up), => chunk_bounds(len(x.T),
+    | sum_over_ranks(comm, functional.linear(hidden, down[:, start:stop]))
+        => functional.linear(hidden, down)
+    | functional.linear(x, up[start:stop], up_bias[start:stop])
+        => up_bias + sum_over_ranks(comm, x[:, start:stop] @ up[:, start:stop].T)
+    the result is right, but `up` was cut by its inputs: no rank has a whole hidden unit before a
+    sum, and after it every rank multiplied by all of `down`, {most} multiplications where its share
+    is {share}. Cut `up` by hidden units, which are its rows: then GELU needs nobody else's numbers.
 never sums
     | return sum_over_ranks(comm, => term = (
     | + down_bias => ; sum_over_ranks(comm, term); return term + down_bias
@@ -262,6 +272,10 @@ never sums, and no second bias
 the bias N times
     | down[:, start:stop])) + down_bias => down[:, start:stop], down_bias))
     `down_bias` is in the result {n} times, once from every rank: add it after the sum.
+the bias with unit 0
+    | down[:, start:stop])) + down_bias => down[:, start:stop], down_bias * (start == 0)))
+    `down_bias` is in the result more than once: with fewer hidden units than ranks, the units of
+    ranks {firsts} all start at 0. Add it after the sum, or in rank 0's term alone.
 no bias
     | , up_bias[start:stop] =>
     `up_bias` is missing: add `up_bias[start:stop]`.

@@ -237,6 +237,10 @@ nobody travels
 no expert
     | expert(part) for => part for
     tokens went and came back, but no expert worked on them.
+the expert twice
+    | index_add(0, held, answer) => index_add(0, held, expert(answer))
+    the expert worked on the answers once more when they were back, and it is another one: the
+    chosen expert has done all there is to do.
 kept tokens alone
     | return result => return result.index_select(0, torch.cat(rows).sort().values)
     ? gives as many rows as it is given
@@ -250,6 +254,11 @@ everything to everybody
     | x.index_select(0, held) for held in rows => 1 * x for held in rows
     | index_add(0, held, answer) => index_add(0, held, answer[held])
     every token went to every rank, and back: send it to the one that it chose.
+choices travel too
+    | arrived = all_to_all( => arrived = with_choices(
+    | answers = all_to_all( => answers = with_choices(
+    a column more travels with the tokens: who gets one knows that it chose this rank, and who sent
+    it knows its place.
 by hand
     | arrived = all_to_all( => arrived = all_to_all_direct(
     | answers = all_to_all( => answers = all_to_all_direct(

@@ -262,6 +262,9 @@ passes its own block on
     | isend(block, right) => isend(torch.stack([key, value]), right)
     every rank sends its own block in every step, so that only neighbours' blocks arrive: pass on
     what arrived.
+keys for values
+    | scores, block[1] => scores, block[0]
+    the weights multiply keys where they should multiply values.
 the sum without the maximum
     | top + total.log() => total.log()
     the mixed values are right, but the logarithms are those of sums under the maximum:

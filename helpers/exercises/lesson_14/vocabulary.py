@@ -298,6 +298,10 @@ the maximum in one place only
     | - top[mine] =>
     the gradients are right, but the maximum was subtracted from the scores in the sum and not from
     the target's score, or the other way round: loss = log Σ exp(s − top) − (target − top).
+the maximum twice in the loss
+    | - top[mine] => - 2 * top[mine]
+    the gradients are right, but the maximum was subtracted from the scores in the sum and not
+    from the target's score, or the other way round: loss = log Σ exp(s − top) − (target − top).
 no mask
     | gradient[mine, columns]
         => gradient[torch.arange(len(targets)), (targets - first).clamp(0, scores.shape[1] - 1)]

@@ -247,6 +247,10 @@ the likeliest action
     | logs.gather(-1, actions[..., None])[..., 0] => logs.max(-1).values
     {fault}: you took the likeliest action. What is judged is the action that was done:
     `logs.gather(-1, actions[..., None])[..., 0]`.
+the advantage squared
+    | advantages.detach() => advantages.detach().square()
+    {fault}: the advantage was squared. With its sign gone, what turned out worse would be done more
+    often, too. The square belongs to the value's loss.
 an advantage of its own
     | advantages.detach() => (targets - values).detach()
     {fault}: log π(a) was multiplied by targets − values. Take the `advantages` that are handed in:
@@ -263,6 +267,10 @@ log of softmax
     | torch.log_softmax(logits, dim=-1) => torch.softmax(logits, dim=-1).log()
     {fault}: the logarithm of a probability that is exactly 0 has an infinite slope, and on the way
     back 0 · ∞ is NaN. `torch.log_softmax(logits, dim=-1)` takes both in one, and has none.
+entropy over open actions
+    | .sum(-1) => .sum(-1).div(torch.isfinite(logits).sum(-1))
+    {fault}: it was divided by the number of open actions. An entropy is a sum over the actions,
+    `.sum(-1)`; the mean is over the steps.
 the target for the advantage
     | advantages.detach() => targets.detach()
     {fault}: log π(a) was multiplied by the target. What counts is how much better it came out than
@@ -281,6 +289,9 @@ one sum of all
 the value first
     | Losses( => (lambda policy, value, entropy: (value, policy, entropy))(
     ? order: value, policy, entropy
+the entropy second
+    | Losses( => (lambda policy, value, entropy: (policy, entropy, value))(
+    ? policy, entropy, value
 into the logits
     | logs = torch => logits -= logits.max(-1, keepdim=True).values; logs = torch
     ? wrote into `logits`

@@ -310,6 +310,9 @@ new trials first
     | self.promotion() or self.beginning() => self.beginning() or self.promotion()
     {decided}: you begin new trials as long as there are any. A promotion goes first; a new trial
     begins where nobody can be promoted.
+never begins another
+    | or self.beginning() => or (None if self.losses[0] else self.beginning())
+    {decided}: where nobody can be promoted, a new trial begins, as long as there is one.
 one at least
     | ranked(self.losses[rung], self.factor)
         => ranked(self.losses[rung], 1)[: max(1, len(self.losses[rung]) // self.factor)]

@@ -266,7 +266,9 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
     told = {each.kind: each.at for each in faults(case, seen)}
     seed, apart = case.args[0][2], told.get("seeds", [0])[0]
-    return {"seed": seed, "after": seed + 1, "glued": 10 * seed + 1, "apart": apart}
+    one, two = told.get("together", [("", "")])[0][:2]
+    seeds = {"seed": seed, "after": seed + 1, "glued": 10 * seed + 1, "apart": apart}
+    return {**seeds, "one": one, "two": two}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -305,6 +307,10 @@ seed times a hundred
     | [seed, trial] => 100 * seed + trial
     trial {apart} of seed {seed} is trial 0 of seed {after}: such a product ends where a search has
     more trials than that. Give the generator both, `[seed, trial]`.
+seed times a thousand
+    | [seed, trial] => 1000 * seed + trial
+    trial 1000 of seed {seed} is trial 0 of seed {after}: such a product ends where a search has
+    more trials than that. Give the generator both, `[seed, trial]`.
 the digits behind one another
     | [seed, trial] => int(f"{seed}{trial}")
     trial 10 of seed {seed} is trial 0 of seed {glued}: written behind one another they are the same
@@ -328,6 +334,10 @@ one place for all
     | random(len(space)) => random(1).repeat(len(space))
     all ranges get the same place: a large rate always comes with a large momentum, and most pairs
     are never tried. Draw a place for each name, from one generator.
+by the name's length
+    | float(p) => float(np.random.default_rng([seed, trial, len(name)]).random())
+    `{one}` and `{two}` get the same place in every trial, as their names are equally long. Draw a
+    place for each name, from one generator.
 linear in place of factors
     | space[name].at(float(p)) => (its.low + float(p) * (its.high - its.low)
         if hasattr(its := space[name], "low") else its.at(float(p)))

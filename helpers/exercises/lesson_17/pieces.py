@@ -224,6 +224,10 @@ empty pieces from the last parts
 the last element counted in
     | end - first)) => end - first - 1))
     {told}: your stop is the last element; it is the first one outside: `slice[start:stop]`.
+the stop by its remainder
+    | end - first)) => end % -(-length // parts)))
+    {told}: you work the stop out as its remainder by {old}, which is 0 for a piece that goes to the
+    end of its part. Take off where the part begins.
 counted from one
     | begin - first, end - first => begin - first + 1, end - first + 1
     {told}: you count elements from 1. They are counted from 0, as in `slice[start:stop]`.
@@ -259,6 +263,10 @@ the stop is not cut
 one piece alone
     | return found => return found[:1]
     {told}: a slice may reach over several old ones. Go on until element {last} of the row.
+the first and the last
+    | return found => return found[:1] + found[1:][-1:]
+    {told}: between the part where the slice begins and the one where it ends there may be whole
+    parts.
 the last first
     | return found => return found[::-1]
     {told}: the right pieces from last to first. They are joined in the order you give them.

@@ -258,6 +258,9 @@ the total all-reduced
     | return total => return all_reduce_ring(comm, total)
     {told}: every rank had the total, and an all-reduce added it {n} times. One all-reduce, of the
     table, is enough.
+the table all-reduced twice
+    | all_reduce_ring(comm, table) => all_reduce_ring(comm, all_reduce_ring(comm, table))
+    {told}: after the first all-reduce every rank had all rows, and the second added each {n} times.
 divides by the ranks
     | return total => return total / comm.size
     you divided by {n} ranks: then the number of ranks is in the result. Asked for is the sum.

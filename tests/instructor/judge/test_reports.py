@@ -45,7 +45,7 @@ ASKED = {
 EVERYDAY = {
     "02.5": "rank 0 alone",  # the driver is on a rank
     "03.1": "seeds the rank's own random state",  # each rank in a process of its own
-    "13.4": "trains",  # it hands out modules
+    "13.4": "evaluates",  # it hands out modules
 }
 
 
