@@ -13,11 +13,13 @@ A name at the margin, and below it, further in, what it does and what it is told
     | old *=> new    wherever it occurs, once or more often
     = name           a function that is handed over: another idea
     a sentence       what is said, as `WrongAnswer.says` has it, with {numbers}
-    ! name           what is said: a text or a function that is handed over
+    ! name           what is said: what another answer is told, or a text or a function that is
+                     handed over
     ? a piece        a family of `mistakes` recognises it: a piece of what that says
 
 Lines still further in go on with the line before. Blanks and the ends of lines in an old piece
-stand for any blanks. A line that begins with # is nobody's.
+stand for any blanks. A line that begins with # is nobody's. What several exercises of a lesson have
+in common is a table of its own, and theirs is a sum, `WRONG + SHARED`.
 """
 
 from __future__ import annotations
@@ -83,10 +85,12 @@ def wrong_answers(
     parts = tuple(base) if isinstance(base, Sequence) else (base,)
     words = {**{function.__name__: function for function in named}, **said}
     made: dict[str, WrongAnswer] = {}
-    for entry in entries(number, table):
+    found = list(entries(number, table))
+    told = {entry.name: entry.sentence for entry in found if entry.sentence}
+    for entry in found:
         if entry.name in made:
             raise _error(number, entry, entry.line, "the name stands there twice.")
-        made[entry.name] = _answer(number, entry, parts, words)
+        made[entry.name] = _answer(number, entry, parts, words, told)
     answers = Answers(made.values())
     answers.base = parts
     return answers
@@ -122,7 +126,11 @@ def entries(number: str, table: str) -> Iterator[Entry]:
 
 
 def _answer(
-    number: str, entry: Entry, base: tuple[Function, ...], words: Mapping[str, Any]
+    number: str,
+    entry: Entry,
+    base: tuple[Function, ...],
+    words: Mapping[str, Any],
+    told: Mapping[str, str],
 ) -> WrongAnswer:
     """One wrong answer; of a copy without answers, its function stands for itself."""
     patches, others, pieces, looks = (entry.marked[mark] for mark in MARKS)
@@ -141,7 +149,9 @@ def _answer(
     else:
         why = "nothing says what it does: patches, `| old => new`, or `= function`."
         raise _error(number, entry, entry.line, why)
-    says = _named(number, entry, looks[0], words) if looks else entry.sentence
+    says = entry.sentence
+    if looks:
+        says = told.get(looks[0][0]) or _named(number, entry, looks[0], words)
     return WrongAnswer(entry.name, function, says, pieces[0][0] if pieces else "")
 
 

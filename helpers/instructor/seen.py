@@ -55,12 +55,10 @@ REPORTS: dict[str, dict[str, str]] = {
     "06.3": {
         "inside": "whether the decision is the very one of the rule inside, by what comes of it "
         "around another rule",
-        "held": "how many tensors it keeps",
     },
     "06.4": {
         "inside": "whether the decision is the very one of the rule inside, by what comes of it "
         "around another rule",
-        "held": "how many tensors it keeps",
     },
     "06.5": {
         "inside": "whether the decision is the very one of the rule inside, by what comes of it "

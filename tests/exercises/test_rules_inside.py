@@ -11,7 +11,7 @@ import torch
 from helpers.algorithms.servers.rule import Decision, Rule
 from helpers.algorithms.servers.update_rules import BoundedStaleness, SoftSync
 from helpers.exercises import find
-from helpers.exercises.drives.rules_inside import Heavier, PlainSgd, Soft
+from helpers.exercises.drives.rules import Heavier, PlainSgd, Soft
 from helpers.exercises.judging import judge_all
 from helpers.exercises.observe import observe
 

@@ -136,6 +136,11 @@ def test_what_is_said_of_one_that_cannot_be_read(table: str, words: str) -> None
     assert str(caught.value).startswith("Exercise 99.1,") and words in str(caught.value)
 
 
+def test_one_may_be_told_what_another_is_told() -> None:
+    one, other = read("a\n    | // 2 => // 3\n    ! b\nb\n    | // 2 => // 4\n    it.", area)
+    assert one.says == other.says == "it."
+
+
 def test_without_answers_the_names_and_what_they_are_told_stay() -> None:
     (one,) = read("a\n    a sentence.", left_out("answer"))
     assert (one.name, one.says) == ("a", "a sentence.")
@@ -152,6 +157,18 @@ def test_a_release_holds_the_names_and_sentences_and_no_patch() -> None:
     held = {answer.name: answer.says for answer in names["EXERCISE"].wrong}
     whole = next(e for e in everything() if e.number == "02.2").wrong
     assert held == {answer.name: answer.says for answer in whole if answer.says}
+
+
+def test_a_release_holds_those_that_several_exercises_share() -> None:
+    cut = blind((SPEC.parents[1] / "lesson_06" / "warmup.py").read_text(encoding="utf-8"))
+    said = cut[cut.index("EXERCISE = ") :]
+    assert "asks before alone" in said and "never handed on" in said and "=>" not in said
+    assert "HANDED_ON" not in said and "one push" not in said  # a family's, which needs no answer
+    names: dict[str, Any] = {"__name__": "spec"}
+    exec(compile(cut, "spec", "exec"), names)
+    whole = next(e for e in everything() if e.number == "06.6").wrong
+    held = [(answer.name, answer.says) for answer in names["EXERCISE"].wrong]
+    assert held == [(answer.name, answer.says) for answer in whole if answer.says]
 
 
 def test_the_first_that_is_wrong_decides_and_stands_behind_the_case() -> None:

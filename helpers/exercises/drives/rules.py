@@ -9,157 +9,53 @@ worker w that leaves for good.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from helpers.algorithms.servers.cure import Cure
 from helpers.algorithms.servers.rule import Decision, Push, Rule
-from helpers.exercises.drives.calling import (
-    Function,
-    failed,
-    inside,
-    inside_where,
-    made,
-    there,
-    wrong_signature,
-)
-from helpers.exercises.drives.memory import Kept
-from helpers.exercises.drives.rules_inside import Heavier, PlainSgd, rule_of
-from helpers.exercises.drives.values import Remote, plain
+from helpers.exercises.drives.calling import Function, failed, inside, made, there, wrong_signature
+from helpers.exercises.drives.values import plain
 from helpers.exercises.spec import Case, Observation
 
-_FEW = 1000  # weights
+FEW = 1000  # weights; of more, their shape is looked at
+Inside = Callable[[Tensor, Any, int], Rule]  # by weights, optimizer and the number of workers
 More = Callable[[Any, Decision], dict[str, Any]]  # of a turn: by the rule and what it decided
 
 
 @inside
-def rule_turns(fn: Function, case: Case) -> Observation:
+def cure_turns(fn: Function, case: Case) -> Observation:
+    """Drive a cure, `fn(rule, *extra)`, around a rule by the case's options."""
+    return drive(fn, case, lambda *parts: made(fn, rule_of(case), *parts))
+
+
+def drive(
+    fn: Function, case: Case, around: Inside | None = None, more: More | None = None
+) -> Observation:
     """Drive `fn(weights, optimizer, workers, *extra)`; `values[0]` is the list of turns.
 
     A turn is `{"worker", "version", "weights", "made", "release", "applied", "dropped"}`: who came
     with a gradient of which version, the weights and the number of updates afterwards, and the
     decision. A decision that is none stands as `{"worker", "decision"}` and ends the list, and so
     does `{"stuck": workers}` where everybody waits for ever. The turn of one that leaves has "gone"
-    as well.
+    as well. more: what else a turn has. around: makes the rule inside of a cure, `fn(rule,
+    *extra)`.
     """
-    return _drive(fn, case, _parts_of_a_rule, 3)
-
-
-@inside
-def rules_in_a_row(fn: Function, case: Case) -> Observation:
-    """The same with two rules, one made after the other and driven alike.
-
-    The turns are those of the first; the last one is `{"again"}`, the turns of the second. There is
-    none if the first failed or stuck. `release` is in the order of numbers.
-    """
-    first, second = rule_turns(fn, case), rule_turns(fn, case)
-    if first.trouble or type(first.values[0]) is not list:
-        return first
-    turns, again = first.values[0], [] if second.trouble else second.values[0]
-    for turn in [*turns, *again]:
-        if "release" in turn:
-            turn["release"].sort()
-    if turns and "made" in turns[-1]:
-        turns.append({"again": again})
-    return Observation(values=[turns])
-
-
-@inside
-def own_rule_turns(fn: Function, case: Case) -> Observation:
-    """The same, and in a turn "arrive": the class of the course's whose method that is, or ""."""
-    return _drive(fn, case, _parts_of_a_rule, 3, lambda rule, _: {"arrive": _whose(type(rule))})
-
-
-def _parts_of_a_rule(weights: Tensor, optimizer: Any, workers: int) -> list[Any]:
-    return [weights, optimizer, workers]
-
-
-def _whose(made: type) -> str:
-    method: Any = made.arrive  # type: ignore[attr-defined]
-    of_ours = str(method.__module__).startswith("helpers.algorithms.")
-    return str(method.__qualname__).partition(".")[0] if of_ours else ""
-
-
-@inside
-def cure_turns(fn: Function, case: Case) -> Observation:
-    """The same for a cure, `fn(rule, *extra)`, around a rule by the case's options."""
-    return _drive(fn, case, lambda *parts: [made(fn, rule_of(case), *parts)], 1)
-
-
-@inside_where(lambda case: not _is_large(case))
-def handing_turns(fn: Function, case: Case) -> Observation:
-    """The same for a cure that hands gradients on.
-
-    A turn has `{"inside", "held"}` too: what it made of the rule inside (see `Given.use`), and how
-    many tensors of weights it keeps. Both are None where it is in another process, where nobody
-    sees the first, and the second only if weights are large: in the last turn it is how many more
-    that process holds than after a third of the turns, by the memory that so many would take.
-    """
-    given: list[Any] = []
-    goals, _, _, order = case.args[0]
-    turn, size = 0, np.asarray(goals)[0].nbytes
-    process: Kept | None = None
-
-    def inside(*parts: Any) -> list[Any]:
-        given[:] = [made(fn, rule_of(case), *parts)]
-        return list(given)
-
-    if isinstance(fn, Remote) and _is_large(case):
-        fn.gives((2 + len(goals)) * len(goals[0]))  # the weights, and what each worker pulls
-
-    def more(cure: Any, decision: Decision) -> dict[str, Any]:
-        nonlocal turn, process
-        turn += 1
-        if isinstance(fn, Remote):
-            if turn == len(order) // 3:
-                process = Kept(fn, (len(order) - turn) * size)
-            found = process.more() if process is not None and turn == len(order) else None
-            return {"inside": None, "held": None if found is None else round(found / size)}
-        return {"inside": given[0].use(decision), "held": _held(cure)}
-
-    return _drive(fn, case, inside, 1, more)
-
-
-def _is_large(case: Case) -> bool:
-    """Whether it asks what is held: the grader looks at that from outside."""
-    return len(case.args[0][0][0]) > _FEW
-
-
-def _held(cure: Any) -> int:
-    """How many tensors an object keeps, in lists and dictionaries too, without the rule inside."""
-    found: set[int] = set()
-
-    def look(value: Any, depth: int) -> None:
-        if isinstance(value, Tensor):
-            found.add(id(value))
-        elif isinstance(value, dict | list | tuple | set) and depth < 4:
-            for each in value.values() if isinstance(value, dict) else value:
-                look(each, depth + 1)
-
-    look([each for each in vars(cure).values() if not isinstance(each, Rule)], 0)
-    return len(found)
-
-
-def _drive(
-    fn: Function,
-    case: Case,
-    first: Callable[[Tensor, PlainSgd, int], list[Any]],
-    given: int,
-    more: More | None = None,
-) -> Observation:
     goals, rate, extra, order = case.args[0]
-    trouble = wrong_signature(fn, given + len(extra))
+    trouble = wrong_signature(fn, (1 if around else 3) + len(extra))
     if trouble:
         return trouble
     goals = torch.from_numpy(np.array(goals, dtype=np.float64))
     try:
-        optimizer = made(fn, PlainSgd, rate / 4 if given == 1 else rate)  # see Given
-        rule = fn(*first(torch.zeros_like(goals[0]), optimizer, len(goals)), *extra)
+        optimizer = made(fn, PlainSgd, rate / 4 if around else rate)  # see Given
+        parts = torch.zeros_like(goals[0]), optimizer, len(goals)
+        rule = fn(*((around(*parts),) if around else parts), *extra)
         rule = Heavier(rule) if case.options.get("heavier") else rule
-        return _turns(fn, rule, goals, list(order), more)
+        return Observation(values=[_turns(fn, rule, goals, list(order), more)])
     except Exception as error:
         return failed(error, fn)
 
@@ -169,51 +65,41 @@ def start(rule: Any) -> dict[int, Any]:
     return {w: rule.pull(w) for w in rule.start()}
 
 
-def arrive(rule: Any, worker: int, gradient: Tensor, version: int) -> dict[str, Any]:
-    """What a rule makes of an arrival; where it decides, what is there afterwards and is pulled."""
-    return _after(rule, rule.arrive(worker, gradient, version))
-
-
-def leave(rule: Any, worker: int) -> dict[str, Any]:
-    """The same of a worker that leaves."""
-    return _after(rule, rule.leave(worker))
-
-
-def _after(rule: Any, decision: Any) -> dict[str, Any]:
+def ask(rule: Any, method: str, *args: Any) -> dict[str, Any]:
+    """What a rule makes of an arrival, or of one that leaves; where it decides, what is there
+    afterwards and is pulled."""
+    decision = getattr(rule, method)(*args)
     if not isinstance(decision, Decision):
         return {"decision": decision}
     found = {"decision": decision, "weights": rule.weights, "made": rule.version}
     return {**found, "pulled": {int(each): rule.pull(int(each)) for each in decision.release}}
 
 
-def _turns(
-    fn: Function, rule: Any, goals: Tensor, order: Sequence[int], more: More | None = None
-) -> Observation:
+def _turns(fn: Function, rule: Any, goals: Tensor, order: list[int], more: More | None) -> Any:
     pulled: dict[int, tuple[Tensor, int]] = there(fn, start, rule)
     as_pulled = plain(pulled)
     turns: list[Any] = []
-    left = list(order)
-    while left:
-        place = next((i for i, worker in enumerate(left) if worker in pulled or worker < 0), None)
+    while order:
+        place = next((i for i, worker in enumerate(order) if worker in pulled or worker < 0), None)
         if place is None:
-            turns.append({"stuck": len(goals)})
-            break
-        worker = left.pop(place)
-        gone: dict[str, bool] = {}
-        if worker < 0:
-            worker, gone = -1 - worker, {"gone": True}
+            return [*turns, {"stuck": len(goals)}]
+        worker = order.pop(place)
+        gone = {"gone": True} if worker < 0 else {}
+        if gone:
+            worker = -1 - worker
             pulled.pop(worker, None)
-            found = there(fn, leave, rule, worker)
+            found = there(fn, ask, rule, "leave", worker)
             version = found.get("made", 0)
         else:
             weights, version = pulled.pop(worker)
-            _unwritten(worker, weights, as_pulled[worker][0])
+            now, was = plain(weights), as_pulled[worker][0]
+            if isinstance(was, np.ndarray) and not np.array_equal(now, was, equal_nan=True):
+                raise ValueError(f"the weights that worker {worker} pulled were written into")
             gradient = _gradient(weights, goals[worker])
-            found = there(fn, arrive, rule, worker, gradient, version)
+            found = there(fn, ask, rule, "arrive", worker, gradient, version)
         decision = found["decision"]
         if not isinstance(decision, Decision):
-            turns.append({"worker": worker, "decision": plain(decision)})
-            break
+            return [*turns, {"worker": worker, "decision": plain(decision)}]
         turns.append(
             {
                 "worker": worker,
@@ -224,20 +110,12 @@ def _turns(
                 "applied": [_push(push) for push in decision.applied],
                 "dropped": [_push(push) for push in decision.dropped],
                 **gone,
+                **(more(rule, decision) if more else {}),
             }
         )
-        if more is not None:
-            turns[-1] |= more(rule, decision)
         pulled |= found["pulled"]
         as_pulled |= plain(found["pulled"])
-    return Observation(values=[turns])
-
-
-def _unwritten(worker: int, weights: Any, as_pulled: Any) -> None:
-    """Raises ValueError where a worker computes on other weights than it pulled."""
-    is_array = isinstance(as_pulled, np.ndarray)
-    if is_array and not np.array_equal(plain(weights), as_pulled, equal_nan=True):
-        raise ValueError(f"the weights that worker {worker} pulled were written into")
+    return turns
 
 
 def _gradient(weights: Any, goal: Tensor) -> Any:
@@ -245,7 +123,7 @@ def _gradient(weights: Any, goal: Tensor) -> Any:
 
     A grader computes with what a stranger gives: by broadcasting it could become very many.
     """
-    if len(goal) > _FEW and (not isinstance(weights, Tensor) or weights.shape != goal.shape):
+    if len(goal) > FEW and (not isinstance(weights, Tensor) or weights.shape != goal.shape):
         raise ValueError(f"pull gives weights that are not of the shape {tuple(goal.shape)}.")
     return weights - goal
 
@@ -253,3 +131,136 @@ def _gradient(weights: Any, goal: Tensor) -> Any:
 def _push(push: Any) -> Any:
     """A push as a list of its numbers; what is no push, such as a tuple of them, as it is."""
     return [int(number) for number in push] if isinstance(push, Push) else plain(push)
+
+
+# --- what may stand inside a learner's cure, and around it, and shows what it hands on ------------
+
+
+class PlainSgd:
+    """w ← w − η·g."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+        self.factor = 1.0
+
+    def step(self, weights: Tensor, gradient: Tensor, version: int) -> Tensor:
+        """The weights after one update."""
+        return weights - gradient * (self.rate * self.factor)
+
+
+class Given(Rule):
+    """The rule inside a learner's cure: it applies what it is handed, and notes what it decides.
+
+    It applies four times each gradient, with an optimizer of a quarter of the rate: with the usual
+    one, as 06.1 asks for, neither it nor one that applies half is an answer.
+    """
+
+    decided: Decision | None = None  # on the gradient that it was last handed
+    discarded: Decision | None = None
+    part = 1.0
+
+    def apply(self, gradient: Tensor) -> None:
+        """Make one update, four times as large."""
+        super().apply(4 * gradient)
+
+    def arrive(self, worker: int, gradient: Tensor, version: int) -> Decision:
+        """Apply it."""
+        push = self.push(worker, version)
+        self.apply(gradient * self.part)
+        self.decided = Decision((worker,), (push,))
+        return self.decided
+
+    def discard(self, worker: int, version: int) -> Decision:
+        """As any rule."""
+        self.discarded = super().discard(worker, version)
+        return self.discarded
+
+    def use(self, decision: Decision) -> str:
+        """What a cure made of this rule in a turn, and nothing is noted any more.
+
+        "not asked": the gradient was not handed on. "as decided": the cure decides what this rule
+        decided on it. "on its own": it decides for itself. "discarded too": as decided, though it
+        asked for the gradient to be discarded.
+        """
+        ours, dropped, self.decided, self.discarded = self.decided, self.discarded, None, None
+        if ours is None:
+            return "not asked"
+        # A decision built anew holds this rule's own tuples, if it was made of its decision.
+        if not all(getattr(decision, name) is getattr(ours, name) for name in _PARTS):
+            return "on its own"
+        return "as decided" if dropped is None else "discarded too"
+
+
+class Halving(Given):
+    """Applies half of what it is handed: who decides in its place applies something else."""
+
+    part = 0.5
+
+
+class Pairs(Given):
+    """Applies the mean of every two gradients, and both workers wait for that."""
+
+    waits = True
+    held: tuple[tuple[Push, Tensor], ...] = ()
+
+    def arrive(self, worker: int, gradient: Tensor, version: int) -> Decision:
+        """Keep the first of two; with the second both are applied."""
+        self.held += ((self.push(worker, version), gradient),)
+        if len(self.held) == 1:
+            self.decided = Decision(() if self.waits else (worker,))
+        else:
+            ((other, first), (push, second)), self.held = self.held, ()
+            self.apply((first + second) / 2)
+            waiting = (worker, other.worker) if self.waits else (worker,)
+            self.decided = Decision(waiting, (other, push))
+        return self.decided
+
+
+class Soft(Pairs):
+    """The same, and nobody waits: 1-softsync of two workers, 2-softsync of four."""
+
+    waits = False
+
+
+class Asked(Given):
+    """As where a cure inside remembers who pulled: another's gradient counts for nothing."""
+
+    pulled: frozenset[int] = frozenset()
+
+    def pull(self, worker: int) -> tuple[Tensor, int]:
+        """Remember the worker."""
+        self.pulled |= {worker}
+        return super().pull(worker)
+
+    def arrive(self, worker: int, gradient: Tensor, version: int) -> Decision:
+        """Apply what a worker gives that pulled."""
+        return super().arrive(worker, gradient * (worker in self.pulled), version)
+
+
+class Resumed(Given):
+    """Its first worker waits for something since before a restart, and does not start."""
+
+    def start(self) -> tuple[int, ...]:
+        """All but the first."""
+        return super().start()[1:]
+
+
+class Heavier(Cure):
+    """A cure around the learner's: it adds half of what it handed on before, and keeps the sum."""
+
+    last: Tensor | None = None
+
+    def arrive(self, worker: int, gradient: Tensor, version: int) -> Decision:
+        """Hand on the sum."""
+        self.last = gradient if self.last is None else gradient + self.last / 2
+        return self.rule.arrive(worker, self.last, version)
+
+
+# What may stand inside a learner's cure, by a case's options; "heavier" stands around it.
+_INSIDE = {"halves": Halving, "pairs": Pairs, "soft": Soft, "asked": Asked, "resumed": Resumed}
+_PARTS = ("release", "applied", "dropped")
+
+
+def rule_of(case: Case) -> type[Given]:
+    """The rule that stands inside in this case."""
+    return next((_INSIDE[name] for name in _INSIDE if case.options.get(name)), Given)

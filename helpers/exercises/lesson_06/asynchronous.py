@@ -13,10 +13,23 @@ from typing import Any
 from helpers.algorithms.servers.rule import Decision, Push, Rule, mean
 from helpers.algorithms.servers.update_rules import Asynchronous as reference
 from helpers.exercises.common import WORLDS, rng
-from helpers.exercises.drives.rules import own_rule_turns
+from helpers.exercises.drives.calling import Function, inside
+from helpers.exercises.drives.rules import drive
 from helpers.exercises.lesson_06 import turns
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
+
+
+@inside
+def own_rule_turns(fn: Function, case: Case) -> Observation:
+    """As `drive`, and in a turn "arrive": the class of the course's whose method that is, or ""."""
+
+    def whose(rule: Any, _: Decision) -> dict[str, Any]:
+        method = type(rule).arrive
+        of_ours = str(method.__module__).startswith("helpers.algorithms.")
+        return {"arrive": str(method.__qualname__).partition(".")[0] if of_ours else ""}
+
+    return drive(fn, case, more=whose)
 
 
 def cases(seed: int) -> list[Case]:
@@ -24,21 +37,19 @@ def cases(seed: int) -> list[Case]:
     random, made = rng(seed, "06.1"), []
     sizes = [*WORLDS, int(random.integers(6, 12))] if seed else list(WORLDS)
     for workers in sizes:
-        length = 3 * workers + 5 + (int(random.integers(8, 13)) if seed else 0)
-        order = turns.arrivals(random, workers, length, {0, 1} if workers > 1 else {0})
+        late = {0, 1} if workers > 1 else {0}
+        order = turns.arrivals(random, seed, workers, 3 * workers + 5, late)
         if workers == 3 and not seed:
             order = [0, 2, 2, 1, 0, 1, 2, 0, 0, 1, 2, 1]
-        name = turns.named(workers)
-        made.append(turns.case(name, own_rule_turns, random, order, workers, (), reference))
+        made.append(turns.case("", own_rule_turns, random, order, workers, (), reference))
     return made
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """One update an arrival, of this gradient, and its worker released; by its own `arrive`."""
     yield turns.fault(case, seen)
-    for whose in sorted(
-        {turn["arrive"] or "" for turn in seen.values[0]} - {"", EXERCISE.function}
-    ):
+    names = {turn["arrive"] or "" for turn in seen.values[0]}
+    for whose in sorted(names - {"", EXERCISE.function}):
         yield (
             f"all is as it should be, but it is the `arrive` of `{whose}`, a rule of the course's "
             "that can do more: `arrive` is what is to be written here."

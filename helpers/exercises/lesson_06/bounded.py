@@ -4,7 +4,7 @@
 gradient makes an update; its worker waits as long as it has given more than `bound` gradients more
 than the slowest; whoever need not wait any longer is released; one that has left is not waited for.
 Source: Ho et al. (2013), section 2. A long file, for its orders of arrival, in which who waits
-comes when it may, are played through as they are drawn, and there are 25 wrong answers.
+comes when it may, are played through as they are drawn, and there are 24 wrong answers.
 """
 
 from __future__ import annotations
@@ -14,118 +14,102 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from helpers.algorithms.servers.rule import Decision
 from helpers.algorithms.servers.update_rules import BoundedStaleness as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count
-from helpers.exercises.drives.rules import rules_in_a_row
-from helpers.exercises.drives.rules_inside import PlainSgd
+from helpers.exercises.drives.calling import Function, inside
+from helpers.exercises.drives.rules import PlainSgd, drive
 from helpers.exercises.lesson_06 import turns
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
-_SHAPES = ((3, 2), (1, 0), (2, 0), (5, 1), (3, 1), (4, 0), (3, np.inf))
+
+@inside
+def rules_in_a_row(fn: Function, case: Case) -> Observation:
+    """As `drive` with two rules, one made after the other and driven alike.
+
+    The turns are those of the first; the last one is `{"again"}`, the turns of the second. There is
+    none if the first failed or stuck. `release` is in the order of numbers.
+    """
+    first, second = drive(fn, case), drive(fn, case)
+    if first.trouble:
+        return first
+    turns, again = first.values[0], [] if second.trouble else second.values[0]
+    for turn in [*turns, *again]:
+        turn.get("release", []).sort()
+    if turns and "made" in turns[-1]:
+        turns.append({"again": again})
+    return Observation(values=[turns])
 
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: 3 workers two ahead, then 1, 2, 5, 3 and 4 with other bounds, 3 with none; else other
     orders, and more workers. In each some leave; in the second all do."""
     random, made = rng(seed, "06.7"), []
-    shapes = [*_SHAPES, (int(random.integers(6, 9)), 1)] if seed else _SHAPES
+    shapes = [(3, 2), (1, 0), (2, 0), (5, 1), (3, 1), (4, 0), (3, np.inf)]
+    shapes += [(int(random.integers(6, 9)), 1)] if seed else []
     for number, (workers, bound) in enumerate(shapes):
         order = arrivals(random, workers, bound, everybody=workers == 1)
-        heavier = {"heavier": True} if number == 4 else {}
-        words = ", inside a cure that keeps what it hands on," if heavier else ""
-        limit = f"a bound of {bound}" if np.isfinite(bound) else "no bound, s = ∞"
-        name = turns.named(workers, f"{words} and {limit}")
-        given = (name, rules_in_a_row, random, order, workers, (bound,), reference, heavier)
-        made.append(turns.case(*given))
+        heavier = "heavier" if number == 4 else ""
+        words = ", inside a cure that keeps what it hands on, and " if heavier else " and "
+        words += f"a bound of {bound}" if np.isfinite(bound) else "no bound, s = ∞"
+        given = (rules_in_a_row, random, order, workers, (bound,), reference, heavier)
+        made.append(turns.case(words, *given))
     return made
-
-
-class _Order:
-    """An order of arrivals as it is drawn. A worker that has to wait comes when it may."""
-
-    def __init__(self, workers: int, bound: float) -> None:
-        self.rule = reference(0.0, PlainSgd(0.0), workers, bound)
-        self.going = dict.fromkeys(self.rule.start(), 0)
-        self.order: list[int] = []
-        self.open: list[int] = []  # places in the order of those who have not come yet
-
-    def come(self, worker: int) -> None:
-        """It is the next one in the order."""
-        self.order.append(worker)
-        self.open.append(len(self.order) - 1)
-        self._follow()
-
-    def leave(self, worker: int) -> None:
-        """It goes for good."""
-        self.order.append(-1 - worker)
-        self.going.pop(worker, None)
-        self._release(self.rule.leave(worker))
-        self._follow()
-
-    def _follow(self) -> None:
-        while (at := next((n for n in self.open if self.order[n] in self.going), None)) is not None:
-            self.open.remove(at)
-            worker = self.order[at]
-            self._release(self.rule.arrive(worker, 0.0, self.going.pop(worker)))
-
-    def _release(self, decision: Decision) -> None:
-        self.going |= {worker: self.rule.version for worker in decision.release}
-
-    def ends(self) -> list[int]:
-        """The order, without those who never came."""
-        return [worker for at, worker in enumerate(self.order) if at not in self.open]
 
 
 def arrivals(random: np.random.Generator, workers: int, bound: float, everybody: bool) -> list[int]:
     """Who comes when: worker 1 in bursts. Of four or more workers, the last leaves while 1 waits
     for others, too; of several, 0 leaves while 1 waits for it; and of three or more, 1 leaves while
-    it waits. everybody: in the end all leave."""
-    made = _Order(workers, bound)
-    clocks, burst = made.rule.clocks, int(min(bound, 4)) + 3
+    it waits. everybody: in the end all leave. A worker that has to wait comes when it may.
+    """
+    rule = reference(0.0, PlainSgd(0.0), workers, bound)
+    clocks, burst = rule.clocks, [1] * (int(min(bound, 4)) + 3)
+    going = dict.fromkeys(rule.start(), 0)
+    order, waits = list[int](), list[int]()  # the second are places of those who have not come yet
+
+    def add(*more: int) -> None:
+        for one in more:
+            order.append(one)
+            if one < 0:
+                going.pop(-1 - one, None)
+                going.update(dict.fromkeys(rule.leave(-1 - one).release, rule.version))
+            else:
+                waits.append(len(order) - 1)
+            while (at := next((n for n in waits if order[n] in going), None)) is not None:
+                waits.remove(at)
+                decision = rule.arrive(order[at], 0.0, going.pop(order[at]))
+                going.update(dict.fromkeys(decision.release, rule.version))
 
     def come(times: int) -> None:
         for _ in range(times):
             worker = int(random.choice(sorted(clocks)))
-            for _ in range(int(random.integers(1, burst)) if worker == 1 else 1):
-                made.come(worker)
+            add(*[worker] * (int(random.integers(1, len(burst))) if worker == 1 else 1))
 
     def level() -> None:
         while len(set(clocks.values())) > 1:  # the slowest never waits
-            made.come(min(clocks, key=lambda worker: clocks[worker]))
+            add(min(clocks, key=lambda worker: clocks[worker]))
 
     come(3 * workers)
     if workers > 3:
         level()
-        for _ in range(burst):
-            made.come(1)
-        made.leave(workers - 1)
+        add(*burst, -workers)
     if workers > 1:
         level()
-        for worker in sorted(set(clocks) - {0, 1}):  # one ahead of 0, and going where they may
-            made.come(worker)
-        for _ in range(burst):
-            made.come(1)
-        made.leave(0)
+        add(*sorted(set(clocks) - {0, 1}))  # one ahead of 0, and going where they may
+        add(*burst, -1)
         come(2 * workers)
     if workers > 2:
-        for _ in range(burst):
-            made.come(1)
-        made.leave(1)
-    for worker in sorted(clocks) * 2:
-        made.come(worker)
-    for worker in sorted(clocks) if everybody else ():
-        made.leave(worker)
-    return made.ends()
+        add(*burst, -2)
+    add(*sorted(clocks) * 2)
+    add(*(-1 - worker for worker in sorted(clocks) if everybody))
+    return [worker for at, worker in enumerate(order) if at not in waits]
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Every turn as wanted, and with a second rule of the class again."""
-    number, got, want = turns.first_difference(case, seen) if _is_list(seen) else (0, None, None)
-    if got is not None and want is not None and "again" in want:
-        yield "a second rule of your class, driven alike, does something else."
+    number, got, want = turns.first_difference(case, seen)
+    yield from _kept(case, seen)
     if got is None or want is None or not want.get("gone"):
         yield turns.fault(case, seen)
         return
@@ -138,43 +122,29 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     yield f"{where}; the weights, and what is applied and dropped, stay as they are."
 
 
-def _is_list(seen: Observation) -> bool:
-    return bool(seen.values) and type(seen.values[0]) is list
-
-
-def clocks(case: Case, number: int) -> dict[int, int]:
-    """How many gradients each worker that is still there has given after so many turns."""
-    found = dict.fromkeys(range(len(case.args[0][0])), 0)
-    for turn in case.facts["want"][:number]:
-        if turn.get("gone"):
-            found.pop(turn["worker"], None)
-        elif turn["worker"] in found:
-            found[turn["worker"]] += 1
-    return found
-
-
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: the first turn that is not as wanted, and who is how far ahead then."""
     number, got, want = turns.first_difference(case, seen)
     if want is None or "worker" not in want:
         return {}
-    found, given = turns.numbers(case, seen), clocks(case, number)
-    slowest = min(given.values(), default=0)
-    found["bound"] = case.args[0][2][0]
-    found["ahead"] = given.get(want["worker"], slowest) - slowest
+    clocks = dict.fromkeys(range(len(case.args[0][0])), 0)  # of those who are still there
+    for turn in case.facts["want"][:number]:
+        if turn.get("gone"):
+            clocks.pop(turn["worker"], None)
+        elif turn["worker"] in clocks:
+            clocks[turn["worker"]] += 1
+    slowest = min(clocks.values(), default=0)
+    found = {**turns.numbers(case, seen), "bound": case.args[0][2][0]}
+    found["ahead"] = clocks.get(want["worker"], slowest) - slowest
     found["came"] = f"worker {want['worker']} {'leaves' if want.get('gone') else 'comes'}"
     if got is not None and "release" in got:
         released, right = set(got["release"]), set(want["release"])
         extra, missing = sorted(released - right), sorted(right - released)
         found |= {"extra": turns.people(extra), "missing": turns.people(missing)}
         for name, who in (("lead", extra), ("short", missing)):
-            found[name] = listed(given.get(each, slowest) - slowest for each in who)
+            ahead = dict.fromkeys(clocks.get(each, slowest) - slowest for each in who)
+            found[name] = " and ".join(map(str, ahead))
     return found
-
-
-def listed(ahead: Any) -> str:
-    """ "2", or "0 and 1": by how many gradients some are ahead."""
-    return " and ".join(str(each) for each in dict.fromkeys(ahead))
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -188,54 +158,27 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def _kept(case: Case, seen: Observation) -> str | None:
-    number, got, want = turns.first_difference(case, seen)
-    if not number or got is None or want is None or "again" not in want:
-        return None
-    return (
-        "all is as it should be; but a second rule of your class, driven alike, does something "
-        "else: what the first one counted is still there. Keep it in `self`, made anew in "
-        "`__init__`."
-    )
+def _kept(case: Case, seen: Observation) -> Iterator[str]:
+    _, got, want = turns.first_difference(case, seen)
+    if got is not None and want is not None and "again" in want:
+        yield (
+            "all is as it should be; but a second rule of your class, driven alike, does something "
+            "else: what the first one counted is still there. Keep it in `self`, made anew in "
+            "`__init__`."
+        )
 
 
-def _nobody_left(case: Case, seen: Observation) -> str | None:
-    said: dict[str, tuple[str, ...]] = {"ValueError": ("empty", "zero-size")}
+def _nobody_left(case: Case, seen: Observation) -> Iterator[str]:
+    said = ["ValueError: empty", "ValueError: zero-size"]
     if len(case.args[0][0]) == 1:  # who leaves is the last one
-        said |= {
-            "IndexError": ("out of range", "reduction dim"),
-            "RuntimeError": ("reduction dim",),
-        }
-    told = any(words in seen.text for words in said.get(seen.kind, ()))
-    if seen.trouble != "failed" or not told:
-        return None
-    return (
-        f"you ask for the smallest of no clocks at all (`{seen.text}`): when the last worker has "
-        "left, nobody is there to go on. Then `min(self.clocks.values(), default=0)` is 0."
-    )
-
-
-class HeldBack(reference):
-    """Applies a gradient when its worker may go on."""
-
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self.held: dict[int, tuple[Any, int]] = {}
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        self.held[worker] = gradient, version
-        return self.go(self._tick(worker))
-
-    def leave(self, worker: int) -> Decision:
-        return self.go(super().leave(worker).release)
-
-    def go(self, ready: tuple[int, ...]) -> Decision:
-        pushes = []
-        for worker in ready:
-            gradient, version = self.held.pop(worker)
-            pushes.append(self.push(worker, version))
-            self.apply(gradient)
-        return Decision(ready, tuple(pushes))
+        said += ["IndexError: reduction dim", "RuntimeError: reduction dim"]
+        said.append("IndexError: out of range")
+    kinds_and_pieces = (each.split(": ") for each in said)
+    if any(kind == seen.kind and piece in seen.text for kind, piece in kinds_and_pieces):
+        yield (
+            f"you ask for the smallest of no clocks at all (`{seen.text}`): when the last worker "
+            "has left, nobody is there to go on. Then `min(self.clocks.values(), default=0)` is 0."
+        )
 
 
 class Shared(reference):
@@ -326,10 +269,6 @@ drops
             Decision(self._tick(worker), (push,))
     at turn {turn} {came} and is too far ahead, and you throw its gradient away. It counts, and is
     applied at once; only its worker waits.
-held back
-    = HeldBack
-    at turn {turn} {came} and has to wait, and you keep its gradient until it may go on. A gradient
-    is applied when it comes: it is the worker that waits.
 never applied
     | self.apply(gradient) => self.version += 1
     after turn {turn} the weights are still those of the start: make the update,
@@ -380,6 +319,6 @@ EXERCISE = Exercise(
     numbers=numbers,
     praise=praise,
     reference=reference,
-    wrong=wrong_answers("06.7", WRONG, reference, HeldBack, Shared),
+    wrong=wrong_answers("06.7", WRONG, reference, Shared),
     ranked=False,
 )

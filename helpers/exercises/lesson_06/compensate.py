@@ -6,18 +6,64 @@ worker pulled, and hands on g + λ·g⊙g⊙(w now − w pulled). Source: Zheng 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+from torch import Tensor
+
+from helpers.algorithms.servers.rule import Rule
 from helpers.algorithms.servers.stale_cures import DelayCompensation as reference
-from helpers.algorithms.servers.update_rules import Asynchronous
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import describe
-from helpers.exercises.drives.rules import handing_turns
-from helpers.exercises.lesson_06 import cures, turns
+from helpers.exercises.drives.calling import Function, inside_where, made
+from helpers.exercises.drives.memory import Kept
+from helpers.exercises.drives.rules import FEW, drive, rule_of
+from helpers.exercises.drives.values import Remote
+from helpers.exercises.lesson_06 import turns
+from helpers.exercises.lesson_06.cures import COMMON, PARTS, around_others, handing
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
-_MANY = 17_000
+
+@inside_where(lambda case: len(case.args[0][0][0]) <= FEW)
+def remembering_turns(fn: Function, case: Case) -> Observation:
+    """As `handing_turns`; a turn has "held" too, how many tensors of weights the cure keeps.
+
+    In another process nobody sees the one, and the other only if weights are large: in the last
+    turn it is how many more that process holds than after a third of the turns, by the memory that
+    so many would take.
+    """
+    if not isinstance(fn, Remote):
+        return handing(fn, case, lambda cure: {"held": _held(cure)})
+    goals, _, _, order = case.args[0]
+    turn, size = 0, goals[0].nbytes
+    process: Kept | None = None
+    fn.gives((2 + len(goals)) * len(goals[0]))  # the weights, and what each worker pulls
+
+    def more(*_: Any) -> dict[str, Any]:
+        nonlocal turn, process
+        turn += 1
+        if turn == len(order) // 3:
+            process = Kept(fn, (len(order) - turn) * size)
+        found = process.more() if process is not None and turn == len(order) else None
+        return {"inside": None, "held": None if found is None else round(found / size)}
+
+    return drive(fn, case, lambda *parts: made(fn, rule_of(case), *parts), more)
+
+
+def _held(cure: Any) -> int:
+    """How many tensors an object keeps, in lists and dictionaries too, without the rule inside."""
+    found: set[int] = set()
+
+    def look(value: Any, depth: int) -> None:
+        if isinstance(value, Tensor):
+            found.add(id(value))
+        elif isinstance(value, dict | list | tuple | set) and depth < 4:
+            for each in value.values() if isinstance(value, dict) else value:
+                look(each, depth + 1)
+
+    look([each for each in vars(cure).values() if not isinstance(each, Rule)], 0)
+    return len(found)
 
 
 def cases(seed: int) -> list[Case]:
@@ -25,73 +71,67 @@ def cases(seed: int) -> list[Case]:
 
     And then also one with so many weights that a grader sees from outside how many are kept.
     """
-    random, made = rng(seed, "06.5"), []
+    random, found = rng(seed, "06.5"), []
     for workers in [*WORLDS, int(random.integers(6, 10))] if seed else WORLDS:
         strength = round(float(random.uniform(0.2, 0.9)), 2) if seed else 0.5
         wanted = {0, 1, min(2, workers - 1)} if workers > 1 else {0}
-        length = 2 * workers + 6 + (int(random.integers(8, 13)) if seed else 0)
-        order = turns.arrivals(random, workers, length, wanted)
-        name = turns.named(workers, f" and λ = {strength}")
-        made.append(turns.case(name, handing_turns, random, order, workers, (strength,), reference))
-    made += cures.around_others(handing_turns, random, (0.5,), reference, "and λ = 0.5")
+        order = turns.arrivals(random, seed, workers, 2 * workers + 6, wanted)
+        given = (remembering_turns, random, order, workers, (strength,), reference)
+        found.append(turns.case(f" and λ = {strength}", *given))
+    found += around_others(remembering_turns, random, (0.5,), reference, "and λ = 0.5")
     if seed:
-        name, order = turns.named(2, " and many weights"), [0, 1] * 7
-        given = (name, handing_turns, random, order, 2, (0.5,), reference)
-        made.append(turns.case(*given, width=_MANY))
-    return made
+        given = (remembering_turns, random, [0, 1] * 7, 2, (0.5,), reference)
+        found.append(turns.case(" and many weights", *given, width=17_000))
+    return found
 
 
-def _pull_gives_nothing(case: Case, seen: Observation) -> str | None:
-    if seen.kind not in ("TypeError", "ValueError") or "unpack" not in seen.text:
-        return None
-    gives = "gives the worker nothing" if "None" in seen.text else "does not give two things"
-    return f"`pull` {gives}: return the weights and the version that `self.rule.pull(worker)` gave."
+def _pull_gives_nothing(case: Case, seen: Observation) -> Iterator[str]:
+    if seen.kind in ("TypeError", "ValueError") and "unpack" in seen.text:
+        gives = "gives the worker nothing" if "None" in seen.text else "does not give two things"
+        what = "the weights and the version that `self.rule.pull(worker)` gave"
+        yield f"`pull` {gives}: return {what}."
 
 
-def _no_memory(case: Case, seen: Observation) -> str | None:
-    if seen.kind != "KeyError":
-        return None
-    return (
-        f"there is nothing remembered of worker {seen.text}. The server is asked for "
-        "weights through `pull`, at the start too: keep there what each worker was given."
-    )
+def _no_memory(case: Case, seen: Observation) -> Iterator[str]:
+    if seen.kind == "KeyError":
+        yield (
+            f"there is nothing remembered of worker {seen.text}. The server is asked for "
+            "weights through `pull`, at the start too: keep there what each worker was given."
+        )
 
 
-def _pair(case: Case, seen: Observation) -> str | None:
-    if seen.kind != "TypeError" or "'tuple'" not in seen.text:
-        return None
-    return (
-        f"a tuple stands where weights are needed ({seen.text}): "
-        "`self.rule.pull(worker)` gives two things, weights and version. Remember the weights "
-        "alone, `weights, version = self.rule.pull(worker)`."
-    )
+def _pair(case: Case, seen: Observation) -> Iterator[str]:
+    if seen.kind == "TypeError" and "'tuple'" in seen.text:
+        yield (
+            f"a tuple stands where weights are needed ({seen.text}): "
+            "`self.rule.pull(worker)` gives two things, weights and version. Remember the weights "
+            "alone, `weights, version = self.rule.pull(worker)`."
+        )
 
 
-def _no_dot(case: Case, seen: Observation) -> str | None:
-    if seen.kind not in ("RuntimeError", "TypeError"):
-        return None
-    if not any(said in seen.text for said in ("dot(", "1D tensors expected", "1D, but got")):
-        return None
-    return (
-        f"a product of torch’s own does not fit here ({seen.kind}). ⊙ takes each "
-        "weight for itself, which is what `*` does."
-    )
+def _no_dot(case: Case, seen: Observation) -> Iterator[str]:
+    pieces = ("dot(", "1D tensors expected", "1D, but got")
+    if seen.kind in ("RuntimeError", "TypeError") and any(one in seen.text for one in pieces):
+        yield (
+            f"a product of torch’s own does not fit here ({seen.kind}). ⊙ takes each "
+            "weight for itself, which is what `*` does."
+        )
 
 
-def _memory(case: Case, seen: Observation) -> str | None:
+def _memory(case: Case, seen: Observation) -> Iterator[str]:
     held, workers = seen.values[0][-1]["held"], len(case.args[0][0])
-    if held is None or held <= workers + 1:
-        return None
-    return (
-        f"{held} tensors are kept in the end, and with every version that is pulled "
-        f"there is one more: {workers} would do, one for each worker, what it pulled last: "
-        "`self.pulled[worker] = weights`."
-    )
+    if held is not None and held > workers + 1:
+        yield (
+            f"{held} tensors are kept in the end, and with every version that is pulled "
+            f"there is one more: {workers} would do, one for each worker, what it pulled last: "
+            "`self.pulled[worker] = weights`."
+        )
 
 
-def claim(case: Case, seen: Observation) -> str | None:
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The corrected gradient handed on, in every turn, and no more kept than a copy a worker."""
-    return turns.fault(case, seen) or _memory(case, seen)
+    yield turns.fault(case, seen)
+    yield from _memory(case, seen)
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -103,10 +143,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-_SUMS = (
-    "at turn {turn} all weights share a product that is summed over them, as `torch.dot` and `@` "
-    "give it: ⊙ is `*`, element by element."
-)
 WRONG = """
 goes round the inner pull
     | = self.rule.pull(worker) => = self.weights, self.version
@@ -154,10 +190,11 @@ computes in the pulled weights
     ? written into
 sums over the weights
     | gradient * gradient => gradient.dot(gradient)
-    ! sums
+    at turn {turn} all weights share a product that is summed over them, as `torch.dot` and `@` give
+    it: ⊙ is `*`, element by element.
 sums with what moved
     | gradient * moved => gradient.dot(moved)
-    ! sums
+    ! sums over the weights
 torch.dot twice
     | gradient * gradient * moved => gradient.dot(gradient).dot(moved)
     ? a product of torch’s own
@@ -176,29 +213,6 @@ remembers too late
     | self.pulled[worker] = weights => pass
     | worker not in self.pulled => False
     ? nothing remembered
-never handed on
-    | self.rule.arrive( => Asynchronous.arrive(self,
-    ! not_handed
-decides for itself
-    | return self.rule.arrive( => push = self.push(worker, version); self.rule.arrive(
-    | corrected, version) => corrected, version); return Decision((worker,), (push,))
-    ! own_decision
-called fresh
-    | corrected, version) => corrected, self.version)
-    ! called_fresh
-another rule inside
-    | (rule) => (Asynchronous(rule.weights, rule.optimizer, rule.workers))
-    ! in_its_place
-one push
-    | return self.rule.arrive( => said = self.rule.arrive(
-    | corrected, version)
-        => corrected, version); return Decision(said.release, said.applied and said.applied[0])
-    ? a comma makes it one
-no comma
-    | return self.rule.arrive( => said = self.rule.arrive(
-    | corrected, version)
-        => corrected, version); return Decision(said.release and said.release[0], said.applied)
-    ? are tuples
 """
 
 EXERCISE = Exercise(
@@ -213,7 +227,7 @@ EXERCISE = Exercise(
         "λ·g·g·(weights now − weights that this worker pulled)."
     ),
     cases=cases,
-    drive=handing_turns,
+    drive=remembering_turns,
     claim=claim,
     mistakes=(
         *turns.KINDS,
@@ -228,16 +242,7 @@ EXERCISE = Exercise(
     compared=turns.without_held,
     praise=praise,
     reference=reference,
-    wrong=wrong_answers(
-        "06.5",
-        WRONG,
-        (reference, Asynchronous),
-        not_handed=cures.NOT_HANDED,
-        own_decision=cures.OWN_DECISION,
-        called_fresh=cures.CALLED_FRESH,
-        in_its_place=cures.IN_ITS_PLACE,
-        sums=_SUMS,
-    ),
+    wrong=wrong_answers("06.5", WRONG + COMMON, (reference, *PARTS)),
     ranked=False,
     unseen={"inside": "whether a decision is the very one of the rule inside"},
 )

@@ -15,12 +15,9 @@ import numpy as np
 from helpers.algorithms.servers.stale_descent import delayed_descent as reference
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, is_array, number, short, told_apart
-from helpers.exercises.drives.arguments import CHANGED, call_with_tensors
+from helpers.exercises.drives.arguments import call_with_tensors, changed, returned
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
-
-Path = list[float]
-_TOLERANCE = 1e-5
 
 
 def cases(seed: int) -> list[Case]:
@@ -32,31 +29,23 @@ def cases(seed: int) -> list[Case]:
         settings = [(round(float(random.uniform(0.05, 0.8)), 3), each) for each in late]
     for rate, staleness in settings:
         noise = [round(float(e), 2) for e in random.normal(0, 0.3, 3 * staleness + 6)]
-        args = (rate, staleness, noise)
-        calm = (rate, staleness, [0.0] * len(noise))
-        facts = {"want": reference(*args), "calm": reference(*calm)}
+        want, calm = (np.array(reference(rate, staleness, e)) for e in (noise, [0.0] * len(noise)))
         name = f"With rate {short(rate)} and gradients {count(staleness, 'update')} late"
-        made.append(Case(name, (args,), facts=facts))
+        made.append(Case(name, ((rate, staleness, noise),), facts={"want": want, "calm": calm}))
     return made
 
 
-def _path(seen: Observation) -> Path:
-    given: Any = seen.values[0]
-    if type(given) is dict:
-        given = given["returned"]
-    if is_array(given) and given.ndim == 1:
-        given = given.tolist()
-    found = [number(v) for v in given]
-    if None in found:
-        raise TypeError
-    return [v for v in found if v is not None]
+def _path(seen: Observation) -> np.ndarray:
+    """What was returned, as an array; raises TypeError where it is no list of numbers."""
+    given = returned(seen.values[0])
+    given = given.tolist() if is_array(given) and given.ndim == 1 else given
+    return np.array([float(number(w)) for w in given])  # type: ignore[arg-type]
 
 
-def _first_difference(path: Path, want: Path) -> int | None:
+def _first_difference(path: np.ndarray, want: np.ndarray) -> int | None:
     """The number of the first w that is not as wanted; None where all are."""
-    pairs = enumerate(zip(path, want, strict=False))
-    scale = max(map(abs, want))  # so that NaN is wrong too
-    return next((i for i, (a, b) in pairs if not abs(a - b) <= _TOLERANCE * scale), None)
+    pairs, scale = enumerate(zip(path, want, strict=False)), np.abs(want).max()
+    return next((i for i, (a, b) in pairs if not abs(a - b) <= 1e-5 * scale), None)  # or NaN
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
@@ -71,16 +60,15 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     if step is not None:
         one, other = told_apart(got[step], want[step])
         yield f"w after {count(step, 'update')} is {one}; it should be {other}."
-    yield _changed(case, seen)
+    yield from _changed(case, seen)
 
 
-def _changed(case: Case, seen: Observation) -> str | None:
-    if type(seen.values[0]) is not dict or CHANGED not in seen.values[0]:
-        return None
-    return (
-        "your function changes `noise`, the list that it was given, which its caller may use "
-        "again. Go through it with `for`."
-    )
+def _changed(case: Case, seen: Observation) -> Iterator[str]:
+    if changed(seen.values[0]) is not None:
+        yield (
+            "your function changes `noise`, the list that it was given, which its caller may use "
+            "again. Go through it with `for`."
+        )
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -101,21 +89,19 @@ def _before_the_start(case: Case, seen: Observation) -> Iterator[str]:
         )
 
 
-def _not_a_path(case: Case, seen: Observation) -> str | None:
+def _not_a_path(case: Case, seen: Observation) -> Iterator[str]:
     try:
         _path(seen)
-        return None
     except TypeError:
         gave = describe(seen.values[0])
-    return f"you returned {gave}: return a list of numbers, the whole path."
+        yield f"you returned {gave}: return a list of numbers, the whole path."
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     rate, staleness, noise = cases[0].args[0]
-    path, calm = (
-        ", ".join(f"{w:.2f}" for w in each[:5]) for each in (_path(seen[0]), cases[0].facts["calm"])
-    )
+    both = (_path(seen[0]), cases[0].facts["calm"])
+    path, calm = (", ".join(f"{w:.2f}" for w in each[:5]) for each in both)
     off = ", ".join(f"{error:g}" for error in noise[:4])
     return (
         f"Passed: with rate {rate}, gradients {staleness} updates late and noise of {off} … the "
@@ -123,10 +109,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-_WAITS_AT_FIRST = (
-    "no gradient moves w in the first {late} updates. All workers pulled w[0] at the start, so the "
-    "first gradients are those of w[0]: `path[max(step - staleness, 0)]`."
-)
 WRONG = """
 no start
     | return path => return path[1:]
@@ -170,10 +152,11 @@ of w squared
     the gradient of w²/2 is w, and you took 2 w.
 no update at first
     | + error) => + error) * (step >= staleness)
-    ! waits_at_first
+    no gradient moves w in the first {late} updates. All workers pulled w[0] at the start, so the
+    first gradients are those of w[0]: `path[max(step - staleness, 0)]`.
 no gradient at first
     | 0)] + error => 0)] * (step >= staleness) + error
-    ! waits_at_first
+    ! no update at first
 uses the noise up
     | step, error in enumerate(noise) => step in range(len(noise))
     | + error => + noise.pop(0)
@@ -209,9 +192,9 @@ EXERCISE = Exercise(
         Mistake("changes the noise", _changed),
     ),
     numbers=numbers,
-    compared=lambda case, seen: np.array(_path(seen)),
+    compared=lambda case, seen: _path(seen),
     praise=praise,
     reference=reference,
-    wrong=wrong_answers("06.2", WRONG, reference, waits_at_first=_WAITS_AT_FIRST),
+    wrong=wrong_answers("06.2", WRONG, reference),
     ranked=False,
 )

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from helpers.algorithms.servers.stale_cures import DropStale as reference
-from helpers.algorithms.servers.update_rules import Asynchronous
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import count
-from helpers.exercises.drives.rules import handing_turns
-from helpers.exercises.lesson_06 import cures, turns
+from helpers.exercises.lesson_06 import turns
+from helpers.exercises.lesson_06.cures import COMMON, PARTS, around_others, handing_turns
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -24,11 +23,11 @@ def cases(seed: int) -> list[Case]:
     for workers in [*WORLDS, int(random.integers(6, 10))] if seed else WORLDS:
         limit = min(workers - 1, 2) if workers < 6 else int(random.integers(3, 6))
         wanted = {limit, limit + 1, limit + 2} if workers > 1 else {0}
-        length = 4 * workers + (int(random.integers(13, 18)) if seed else 7)
-        order = turns.arrivals(random, workers, length, wanted, limit)
-        name = turns.named(workers, f" and a limit of {limit}")
-        made.append(turns.case(name, handing_turns, random, order, workers, (limit,), reference))
-    return made + cures.around_others(handing_turns, random, (1,), reference, "and a limit of 1")
+        length = 4 * workers + (5 if seed else 7)
+        order = turns.arrivals(random, seed, workers, length, wanted, limit)
+        words = f" and a limit of {limit}"
+        made.append(turns.case(words, handing_turns, random, order, workers, (limit,), reference))
+    return made + around_others(handing_turns, random, (1,), reference, "and a limit of 1")
 
 
 def claim(case: Case, seen: Observation) -> str | None:
@@ -89,29 +88,6 @@ hands on zeros
     | return self.discard(worker, version) => gradient = 0 * gradient
     worker {worker}’s gradient at turn {turn} is {late} late and you hand on zeros: that is an
     update too, by which all others are later, and nothing is noted as dropped.
-never handed on
-    | self.rule.arrive( => Asynchronous.arrive(self,
-    ! not_handed
-decides for itself
-    | return self.rule.arrive( => push = self.push(worker, version); self.rule.arrive(
-    | gradient, version) => gradient, version); return Decision((worker,), (push,))
-    ! own_decision
-called fresh
-    | gradient, version) => gradient, self.version)
-    ! called_fresh
-another rule inside
-    | (rule) => (Asynchronous(rule.weights, rule.optimizer, rule.workers))
-    ! in_its_place
-one push
-    | return self.rule.arrive( => said = self.rule.arrive(
-    | gradient, version)
-        => gradient, version); return Decision(said.release, said.applied and said.applied[0])
-    ? a comma makes it one
-no comma
-    | return self.rule.arrive( => said = self.rule.arrive(
-    | gradient, version)
-        => gradient, version); return Decision(said.release and said.release[0], said.applied)
-    ? are tuples
 """
 
 EXERCISE = Exercise(
@@ -130,21 +106,9 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=turns.KINDS,
     numbers=turns.numbers,
-    compared=turns.without_held,
     praise=praise,
     reference=reference,
-    wrong=wrong_answers(
-        "06.3",
-        WRONG,
-        (reference, Asynchronous),
-        not_handed=cures.NOT_HANDED,
-        own_decision=cures.OWN_DECISION,
-        called_fresh=cures.CALLED_FRESH,
-        in_its_place=cures.IN_ITS_PLACE,
-    ),
+    wrong=wrong_answers("06.3", WRONG + COMMON, (reference, *PARTS)),
     ranked=False,
-    unseen={
-        "inside": "whether a decision is the very one of the rule inside",
-        "held": "how many tensors it keeps",
-    },
+    unseen={"inside": "whether a decision is the very one of the rule inside"},
 )

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from helpers.algorithms.servers.stale_cures import ScaleByStaleness as reference
-from helpers.algorithms.servers.update_rules import Asynchronous
 from helpers.exercises.common import WORLDS, fails_with, rng
 from helpers.exercises.compare import short
-from helpers.exercises.drives.rules import handing_turns
-from helpers.exercises.lesson_06 import cures, turns
+from helpers.exercises.lesson_06 import turns
+from helpers.exercises.lesson_06.cures import COMMON, PARTS, around_others, handing_turns
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -28,12 +27,11 @@ def cases(seed: int) -> list[Case]:
     for workers in [*WORLDS, int(random.integers(6, 10))] if seed else WORLDS:
         limit = {1: 1, 2: 1, 3: 2}.get(workers, 3)
         wanted = {0, limit, limit + 2} if workers > 1 else {0}
-        length = 2 * workers + 6 + (int(random.integers(8, 13)) if seed else 0)
-        order = turns.arrivals(random, workers, length, wanted)
-        words = "no limit given" if workers == 2 else f"a limit of {limit}"
-        name, extra = turns.named(workers, f" and {words}"), () if workers == 2 else (limit,)
-        made.append(turns.case(name, handing_turns, random, order, workers, extra, reference))
-    return made + cures.around_others(handing_turns, random, (1,), reference, "and a limit of 1")
+        order = turns.arrivals(random, seed, workers, 2 * workers + 6, wanted)
+        words = " and no limit given" if workers == 2 else f" and a limit of {limit}"
+        extra = () if workers == 2 else (limit,)
+        made.append(turns.case(words, handing_turns, random, order, workers, extra, reference))
+    return made + around_others(handing_turns, random, (1,), reference, "and a limit of 1")
 
 
 def _limit(case: Case) -> int:
@@ -47,10 +45,9 @@ def claim(case: Case, seen: Observation) -> str | None:
 
 def _another_part(case: Case, seen: Observation) -> str | None:
     number, got, want = turns.first_difference(case, seen)
-    if got is None or want is None or case.options or "made" not in got:
+    if got is None or want is None or case.options:
         return None
-    parts = ("release", "applied", "dropped", "made", "inside")
-    if any(got[key] not in (want[key], None) for key in parts):
+    if not turns.same({**got, "weights": want["weights"]}, want):
         return None
     before = [0 * want["weights"], *(turn["weights"] for turn in case.facts["want"])]
     late, limit = turns.late(case.facts["want"])[number - 1], _limit(case)
@@ -120,9 +117,6 @@ scales in place
     | limit, 1) => limit, 1))
     at turn {turn} the cure around yours finds another gradient than it handed on: you wrote into it
     (`/=`, `*=`, or a method with `_`). Make a new one.
-called fresh
-    | 1), version) => 1), self.version)
-    ! called_fresh
 the decision is lost
     | return self.rule => self.rule
     | 1), version) => 1), version); return Decision(release=(worker,))
@@ -131,24 +125,6 @@ the decision is lost
 1 / τ
     | / max(staleness / self.limit, 1) => * min(self.limit / staleness, 1)
     ? what is no later than the
-never handed on
-    | self.rule.arrive( => Asynchronous.arrive(self,
-    ! not_handed
-decides for itself
-    | return self.rule => push = self.push(worker, version); self.rule
-    | 1), version) => 1), version); return Decision((worker,), (push,))
-    ! own_decision
-another rule inside
-    | (rule) => (Asynchronous(rule.weights, rule.optimizer, rule.workers))
-    ! in_its_place
-one push
-    | return self.rule => said = self.rule
-    | 1), version) => 1), version); return Decision(said.release, said.applied and said.applied[0])
-    ? a comma makes it one
-no comma
-    | return self.rule => said = self.rule
-    | 1), version) => 1), version); return Decision(said.release and said.release[0], said.applied)
-    ? are tuples
 """
 
 EXERCISE = Exercise(
@@ -171,21 +147,9 @@ EXERCISE = Exercise(
         Mistake("another part", _another_part),
     ),
     numbers=numbers,
-    compared=turns.without_held,
     praise=praise,
     reference=reference,
-    wrong=wrong_answers(
-        "06.4",
-        WRONG,
-        (reference, Asynchronous),
-        not_handed=cures.NOT_HANDED,
-        own_decision=cures.OWN_DECISION,
-        called_fresh=cures.CALLED_FRESH,
-        in_its_place=cures.IN_ITS_PLACE,
-    ),
+    wrong=wrong_answers("06.4", WRONG + COMMON, (reference, *PARTS)),
     ranked=False,
-    unseen={
-        "inside": "whether a decision is the very one of the rule inside",
-        "held": "how many tensors it keeps",
-    },
+    unseen={"inside": "whether a decision is the very one of the rule inside"},
 )

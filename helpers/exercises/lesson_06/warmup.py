@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from helpers.algorithms.servers.stale_cures import Warmup as reference
-from helpers.algorithms.servers.update_rules import Asynchronous
 from helpers.exercises.common import WORLDS, rng
 from helpers.exercises.compare import count
 from helpers.exercises.drives.rules import cure_turns
-from helpers.exercises.lesson_06 import cures, turns
+from helpers.exercises.lesson_06 import turns
+from helpers.exercises.lesson_06.cures import HANDED_ON, OTHERS, PARTS
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -28,17 +28,16 @@ def cases(seed: int) -> list[Case]:
     random, made = rng(seed, "06.6"), []
 
     def add(workers: int, alone: int, order: list[int], words: str = "", option: str = "") -> None:
-        name = turns.named(workers, f"{words} and a warmup of {turns.updates(alone)}")
-        given = (name, cure_turns, random, order, workers, (alone,), reference)
-        made.append(turns.case(*given, {option: True} if option else {}))
+        given = (cure_turns, random, order, workers, (alone,), reference)
+        words += f" and a warmup of {turns.updates(alone)}"
+        made.append(turns.case(words, *given, option))
 
     settings = [*zip(WORLDS, (4, 2, 3, 1), strict=True), (3, 0)]
     if seed:
         sizes = (*WORLDS, int(random.integers(6, 10)))
         settings = [(workers, int(random.integers(2, 7))) for workers in sizes] + [(4, 0)]
     for workers, alone in settings:
-        length = 2 * workers + 4 + (int(random.integers(8, 13)) if seed else 0)
-        after = turns.arrivals(random, workers, length, set())
+        after = turns.arrivals(random, seed, workers, 2 * workers + 4, set())
         order = [0] * alone + [*range(workers - 1, -1, -1), *after]
         add(workers, alone, order, option="" if alone else "halves")
     workers, alone = (4, 2) if not seed else (int(random.integers(3, 7)), 3)
@@ -46,7 +45,7 @@ def cases(seed: int) -> list[Case]:
     add(workers, alone, order, ", all but worker 0 started by the rule inside,", "resumed")
     for option in ("pairs", "soft", "heavier"):
         after = [int(w) for _ in range(4) for w in random.permutation(3)[:2]]
-        add(3, 2, [0, 0, *after], f"{cures.OTHERS[option]},", option)
+        add(3, 2, [0, 0, *after], f"{OTHERS[option]},", option)
     return made
 
 
@@ -64,14 +63,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-_ALL_WAIT = (
-    "the warmup is over at turn {turn} and you release {released}: all who start wait for it, the "
-    "lone worker too, and nobody will call them again. Release {right}."
-)
-_ANOTHER_UPDATE = (
-    "you release {released} at turn {turn}, and it is not this gradient that completes the warmup: "
-    "there `self.alone` is True before its update and False after it."
-)
 WRONG = """
 asks before alone
     | release=(worker,) if self.alone else self.start() => release=(worker,)
@@ -81,39 +72,41 @@ asks before alone
     asked, before the update. Where it changes with the update, release {right}.
 the others never begin
     | if self.alone else self.start() =>
-    ! all_wait
+    the warmup is over at turn {turn} and you release {released}: all who start wait for it, the
+    lone worker too, and nobody will call them again. Release {right}.
 the lone worker stops
     | else self.start() => else tuple(each for each in self.start() if each != worker)
-    ! all_wait
+    ! the others never begin
 only one more begins
     | else self.start() => else self.start()[:2]
-    ! all_wait
+    ! the others never begin
 names the lone worker twice
     | else self.start() => else (worker, *self.start())
-    ! all_wait
+    ! the others never begin
 asks before, and releases
     | self.start() != (worker,) => False
     | release=(worker,) if self.alone else self.start() => release=self.rule.start()
-    ! another_update
+    you release {released} at turn {turn}, and it is not this gradient that completes the warmup:
+    there `self.alone` is True before its update and False after it.
 asks after alone
     | return self.rule.arrive( => said = self.rule.arrive(
     | gradient, version) => gradient, version); return Decision(self.rule.start(), said.applied)
-    ! another_update
+    ! asks before, and releases
 asks for equality
     | return self.rule.arrive( => said = self.rule.arrive(
     | gradient, version)
         => gradient, version); return Decision(self.rule.start() if self.version == self.updates
             else said.release, said.applied)
-    ! another_update
+    ! asks before, and releases
 everybody at every update
     | self.start() != (worker,) => False
     | release=(worker,) if self.alone else self.start() => release=self.rule.start()
     | return self.rule.arrive( => said = self.rule.arrive(
     | gradient, version) => gradient, version); return Decision(self.rule.start(), said.applied)
-    ! another_update
+    ! asks before, and releases
 one update too short
     | self.version < => self.version + 1 <
-    ! another_update
+    ! asks before, and releases
 everybody starts at once
     | everyone[:1] if self.alone else everyone => everyone
     | self.start() != (worker,) => False
@@ -149,30 +142,13 @@ hands on while alone
             Decision(self.start(), said.applied)
     the rule inside keeps worker 0’s gradient at turn {turn} until another comes, and nobody else
     has begun. While `self.alone` holds, make the update: `self.apply(gradient)`.
-never handed on
-    | self.rule.arrive( => Asynchronous.arrive(self,
-    ! not_handed
-decides for itself
-    | return self.rule.arrive( => push = self.push(worker, version); self.rule.arrive(
-    | gradient, version) => gradient, version); return Decision((worker,), (push,))
-    ! own_decision
-called fresh
-    | gradient, version) => gradient, self.version)
-    ! called_fresh
-another rule inside
-    | (rule) => (Asynchronous(rule.weights, rule.optimizer, rule.workers))
-    ! in_its_place
 one push
     | self.start(), applied=(push,) => self.start(), applied=push
-    | return self.rule.arrive( => said = self.rule.arrive(
-    | gradient, version)
-        => gradient, version); return Decision(said.release, said.applied and said.applied[0])
+    | self.rule.arrive( => one_push(self,
     ? a comma makes it one
 no comma
     | release=(worker,) if self.alone else self.start() => release=worker
-    | return self.rule.arrive( => said = self.rule.arrive(
-    | gradient, version)
-        => gradient, version); return Decision(said.release and said.release[0], said.applied)
+    | self.rule.arrive( => no_comma(self,
     ? are tuples
 """
 
@@ -195,16 +171,6 @@ EXERCISE = Exercise(
     numbers=turns.numbers,
     praise=praise,
     reference=reference,
-    wrong=wrong_answers(
-        "06.6",
-        WRONG,
-        (reference, Asynchronous),
-        not_handed=cures.NOT_HANDED,
-        own_decision=cures.OWN_DECISION,
-        called_fresh=cures.CALLED_FRESH,
-        in_its_place=cures.IN_ITS_PLACE,
-        all_wait=_ALL_WAIT,
-        another_update=_ANOTHER_UPDATE,
-    ),
+    wrong=wrong_answers("06.6", WRONG + HANDED_ON, (reference, *PARTS)),
     ranked=False,
 )

@@ -9,159 +9,151 @@ and no mean afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from helpers.algorithms.servers.accumulators import ConditionalAccumulator as reference
 from helpers.exercises.common import rng
-from helpers.exercises.compare import close, count, describe, is_array, listing, rounded
-from helpers.exercises.drives.sync import accumulator_moves
+from helpers.exercises.compare import agree, close, count, describe, is_array, listing, rounded
+from helpers.exercises.drives.calling import Function, driver
+from helpers.exercises.drives.values import plain
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
-_TOLERANCE = 1e-9
 Move = tuple[Any, ...]
+
+
+@driver(0)
+def accumulator_moves(fn: Function, moves: list[Move]) -> dict[str, Any]:
+    """Make an accumulator by `fn()` and one move after the other.
+
+    A move is `("push", gradient, local step)` or `("take", required)`. Gives `{"moves": […],
+    "changed": numbers of moves whose gradient was changed, "later": of those that gave what was
+    changed by later ones}`; a move is `{"gave", "step"}`, what the call returned and `global_step`
+    afterwards.
+    """
+    seen, pushed, means = list[Any](), list[Any](), list[Any]()
+    accumulator = fn()
+    for number, (kind, *rest) in enumerate(moves):
+        if kind == "push":
+            pushed.append((number, rest[0], rest[0].clone()))
+            gave = accumulator.apply_grad(*rest)
+        else:
+            gave = accumulator.take_grad(*rest)
+            means.append((number, gave, plain(gave)))
+        seen.append({"gave": plain(gave), "step": plain(accumulator.global_step)})
+    changed = [number for number, mine, before in pushed if not torch.equal(mine, before)]
+    later = [number for number, gave, before in means if not agree(plain(gave), before)]
+    return {"moves": seen, "changed": changed, "later": later}
 
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: 2 required, move by move, then 1, 3 and 5 at random; else all at random."""
-    random = rng(seed, "07.4")
-    made = []
+    random, made = rng(seed, "07.4"), []
     if not seed:
         gradients = iter([np.round(random.uniform(1, 9, 3), 2) for _ in range(8)])
         steps = (0, None, 0, None, 1, 0, 1, 2, None, 1, 2, None)  # None where the mean is taken
-        made.append(
-            _case(2, [("take", 2) if s is None else ("push", next(gradients), s) for s in steps])
-        )
+        moves = [("take", 2) if step is None else ("push", next(gradients), step) for step in steps]
+        made.append(_case(2, Plain(), moves))
     for required in (1, 3, 5) if not seed else (2, 1, 3, 5, 4):
-        made.append(_case(required, _moves(random, required, 12 + 6 * required)))
+        plain = Plain()
+        made.append(_case(required, plain, _moves(random, required, plain)))
     return made
 
 
-def _moves(random: np.random.Generator, required: int, length: int) -> list[Move]:
+def _moves(random: np.random.Generator, required: int, made: Plain) -> Iterator[Move]:
     """Moves at random: some gradients come late, some are ahead, some takes too early."""
-    moves: list[Move] = []
-    step = held = 0
-    while len(moves) < length:
-        if (held >= required and random.random() < 0.6) or random.random() < 0.15:
-            moves.append(("take", required))
-            if held >= required:
-                step, held = step + 1, 0
-            continue
-        local = max(step + int(random.choice([-1, 0, 0, 0, 1])), 0)
-        moves.append(("push", np.round(random.uniform(1, 9, 3), 2), local))
-        held += local >= step
-    return moves
-
-
-def _case(required: int, moves: list[Move]) -> Case:
-    """A case with, for each move, what is wanted."""
-    held, step, facts = list[np.ndarray](), 0, list[dict[str, Any]]()
-    for kind, *rest in moves:
-        fact: dict[str, Any] = {"kind": kind, "held": len(held), "before": step}
-        if kind == "push":
-            fact |= {"local": rest[1], "want": rest[1] >= step}
-            held += [rest[0]] * fact["want"]
-        elif len(held) < required:
-            fact["want"] = None
+    for _ in range(12 + 6 * required):
+        if (made.count >= required and random.random() < 0.6) or random.random() < 0.15:
+            yield "take", required
         else:
-            fact["want"] = sum(held) / len(held)
-            held, step = [], step + 1
-        facts.append({**fact, "step": step})
+            local = max(made.global_step + int(random.choice([-1, 0, 0, 0, 1])), 0)
+            yield "push", np.round(random.uniform(1, 9, 3), 2), local
+
+
+def _case(required: int, made: Plain, moves: Iterable[Move]) -> Case:
+    """A case with, for each move, how a hint begins and what is wanted. made: makes them."""
+    given, facts = list[Move](), list[dict[str, Any]]()
+    for number, move in enumerate(moves, 1):
+        kind, *rest = move
+        held, step = made.count, made.global_step
+        is_push = kind == "push"
+        what = f"a gradient of local step {rest[-1]}" if is_push else f"`take_grad({required})`"
+        begin = f"move {number}, {what} at global step {step} with {count(held, 'gradient')} held"
+        want = made.apply_grad(*rest) if is_push else made.take_grad(required)
+        fact = {"move": begin, "held": held, "required": required}
+        facts.append({**fact, "want": want, "step": made.global_step})
+        given.append(move)
     name = f"With {count(required, 'gradient')} required"
-    return Case(name, ((moves,),), facts={"moves": facts, "required": required})
+    return Case(name, ((given,),), facts={"want": facts})
 
 
-def _first(case: Case, seen: Observation) -> tuple[int, Any, int, dict[str, Any]] | None:
-    """The first wrong move: its number, what it gave, the step then, and the facts."""
-    for number, (got, fact) in enumerate(
-        zip(seen.values[0]["moves"], case.facts["moves"], strict=True)
-    ):
+def _first(case: Case, seen: Observation) -> tuple[int, Any, dict[str, Any]] | None:
+    """The first wrong move: its number, what was seen, and the facts."""
+    pairs = zip(seen.values[0]["moves"], case.facts["want"], strict=True)
+    for number, (got, fact) in enumerate(pairs):
         want, gave = fact["want"], got["gave"]
-        right = close(gave, want, _TOLERANCE) if is_array(want) else gave is want
+        right = close(gave, want, 1e-9) if is_array(want) else gave is want
         if not right or got["step"] != fact["step"]:
-            return number, gave, got["step"], fact
+            return number, got, fact
     return None
-
-
-def _start(case: Case, number: int, fact: dict[str, Any]) -> str:
-    step, held = fact["before"], count(fact["held"], "gradient")
-    if fact["kind"] == "push":
-        what = f"a gradient of local step {fact['local']}"
-    else:
-        what = f"`take_grad({case.facts['required']})`"
-    return f"move {number + 1}, {what} at global step {step} with {held} held"
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Every call returns what it should, the step is right, and no gradient is changed."""
     found, changed = _first(case, seen), seen.values[0]["changed"]
     if found is not None:
-        number, gave, step, fact = found
-        start = _start(case, number, fact)
-        if step != fact["step"]:
-            yield (
-                f"{start}: the step is {describe(step)} then, not {fact['step']}, one more a mean."
-            )
-        why = rounded([gave], [fact["want"]])
-        yield f"{start}: it gave {describe(gave)} instead of {describe(fact['want'])}{why}."
+        _, got, fact = found
+        move, gave, want, step = fact["move"], got["gave"], fact["want"], describe(got["step"])
+        if got["step"] != fact["step"]:
+            yield f"{move}: the step is {step} then, not {fact['step']}, one more a mean."
+        why = rounded([gave], [want])
+        yield f"{move}: it gave {describe(gave)} instead of {describe(want)}{why}."
     if changed:
         yield f"the gradient of move {changed[0] + 1} was changed."
-    yield _changes_later(case, seen)
+    yield from _changes_later(case, seen)
 
 
-def _changes_later(case: Case, seen: Observation) -> str | None:
+def _changes_later(case: Case, seen: Observation) -> Iterator[str]:
     later = seen.values[0]["later"]
-    if not later or _first(case, seen) is not None:
-        return None
-    return (
-        f"the mean that move {later[0] + 1} gave was right and changed later: what is given is the "
-        "tensor in which the accumulator sums on. Give a new one, `total / count`, or begin the "
-        "next sum in a new one."
-    )
+    if later and _first(case, seen) is None:
+        yield (
+            f"the mean that move {later[0] + 1} gave was right and changed later: what is given is "
+            "the tensor in which the accumulator sums on. Give a new one, `total / count`, or "
+            "begin the next sum in a new one."
+        )
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: the first wrong move, and the first gradient that was changed."""
     found, changed = _first(case, seen), seen.values[0]["changed"]
-    said: dict[str, Any] = {"changed": changed[0] + 1 if changed else None}
-    if found is not None:
-        number, gave, _, fact = found
-        said |= {"move": _start(case, number, fact), "gave": describe(gave), "held": fact["held"]}
-    return said | {"required": case.facts["required"]}
+    return {"changed": changed[0] + 1 if changed else None, **(found[2] if found else {})}
 
 
 def compared(case: Case, seen: Observation) -> Any:
     """The moves as far as they are right and the first that is not; what was changed."""
     found, value = _first(case, seen), seen.values[0]
-    moves = value["moves"]
-    return value | {"moves": moves if found is None else moves[: found[0] + 1]}
+    return value | {"moves": value["moves"][: found[0] + 1 if found else None]}
 
 
-def _no_word(case: Case, seen: Observation) -> str | None:
-    found = _first(case, seen)
-    if found is None or found[3]["kind"] != "push" or type(found[1]) is bool:
-        return None
-    number, gave, _, fact = found
-    said = f"it gave {describe(gave)}; say whether the gradient counts, True or False."
-    return f"{_start(case, number, fact)}: {said}"
+def _no_word(case: Case, seen: Observation) -> Iterator[str]:
+    _, got, fact = _first(case, seen) or (0, {"gave": True}, {"want": None})
+    if type(fact["want"]) is bool and type(got["gave"]) is not bool:
+        gave = describe(got["gave"])
+        yield f"{fact['move']}: it gave {gave}; say whether the gradient counts, True or False."
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    moves = [fact for case in cases for fact in case.facts["moves"]]
+    moves = [fact for case in cases for fact in case.facts["want"]]
     late = sum(fact["want"] is False for fact in moves)
-    asked = [case.facts["required"] for case in cases]
-    more = sum(
-        is_array(fact["want"]) and fact["held"] > required
-        for case, required in zip(cases, asked, strict=True)
-        for fact in case.facts["moves"]
-    )
+    more = sum(is_array(fact["want"]) and fact["held"] > fact["required"] for fact in moves)
     return (
-        f"Passed with {listing(sorted(asked))} required: {late} stale gradients dropped, {more} "
-        "means over more than were required."
+        f"Passed with {listing(sorted({fact['required'] for fact in moves}))} required: {late} "
+        f"stale gradients dropped, {more} means over more than were required."
     )
 
 
@@ -187,7 +179,6 @@ class Plain:
         return mean
 
 
-_ALL_COUNT = "{move}: all {held} count, not {required}."
 WRONG = """
 changes a worker's gradient
     | self.total + gradient => self.total.add_(gradient) if self.count else gradient
@@ -229,11 +220,11 @@ a sum
 first ones alone
     | self.total + gradient => [*(self.total or ()), gradient]
     | self.total / self.count => sum(self.total[:required]) / required
-    ! all_count
+    {move}: all {held} count, not {required}.
 last ones alone
     | self.total + gradient => [*(self.total or ()), gradient]
     | self.total / self.count => sum(self.total[-required:]) / required
-    ! all_count
+    ! first ones alone
 not emptied
     | self.count < required => self.count - getattr(self, "taken", 0) < required
     | self.total, self.count = 0.0, 0 => self.taken = self.count
@@ -282,7 +273,7 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=wrong_answers("07.4", WRONG, Plain, all_count=_ALL_COUNT),
+    wrong=wrong_answers("07.4", WRONG, Plain),
     ranked=False,
     unseen={"later": "whether an earlier result is written into"},
 )

@@ -9,34 +9,93 @@ course's own chief as well, and 25 wrong ones.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import close, count, describe, rounded
-from helpers.exercises.drives.sync import LEFT, chief_turns
+from helpers.exercises.drives.calling import Function, at_hand, driver, made
+from helpers.exercises.drives.values import Offered, plain
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
-_RATE, _TOLERANCE = 0.5, 1e-9
 Turn = dict[str, Any]
-_CHANGED = (
-    "the weights that the chief was given are other ones now: `-=` writes into a tensor that "
-    "others still hold. Make a new one: `self.weights = self.weights - …`."
-)
+
+
+class Scripted(Offered):
+    """Stands for an accumulator: what `take_grad` gives in each of the chief's turns is given.
+
+    asked: the `required` of each call.
+    """
+
+    methods, attributes = ("take_grad",), ("global_step",)
+
+    def __init__(self, means: Sequence[Tensor | None]) -> None:
+        self.means, self.turn, self.global_step, self.asked = list(means), 0, 0, list[Any]()
+
+    def take_grad(self, required: int) -> Tensor | None:
+        """The mean of this turn, once; None where there are too few gradients."""
+        self.asked.append(plain(required))
+        mean, self.means[self.turn] = self.means[self.turn], None
+        self.global_step += mean is not None
+        return mean
+
+
+LEFT = -1  # a token that no worker has taken
+
+
+@driver(6)
+def chief_turns(
+    fn: Function, weights: Tensor, rate: float, aggregate: int, total: int, tokens: int, means: Any
+) -> dict[str, Any]:
+    """Make `fn(accumulator, queue, weights, rate, aggregate, total)`, start it, take turns.
+
+    means: for each turn the mean that the accumulator has ready, or None. Gives `{"start": what is
+    in the queue after `start(tokens)`, "turns": […], "changed": whether the given weights are other
+    ones}`; a turn is `{"gave", "asked", "step", "weights", "tokens"}`. Tokens are those in the
+    queue, the oldest first. Between the turns workers take all, and LEFT is put in, which nobody
+    takes.
+    """
+    accumulator, before, turns = Scripted(means), weights.clone(), list[Any]()
+    queue = at_hand(fn, made(fn, deque))
+    chief = fn(accumulator, queue, weights, rate, aggregate, total)
+    chief.start(tokens)
+    start = _taken(queue)
+    for turn in range(len(means)):
+        accumulator.turn, accumulator.asked = turn, []
+        queue.append(LEFT)
+        turns.append(
+            {
+                "gave": plain(chief.turn()),
+                "asked": list(accumulator.asked),
+                "step": plain(chief.global_step),
+                "weights": plain(chief.weights),
+                "tokens": _taken(queue),
+            }
+        )
+    return {"start": start, "turns": turns, "changed": not torch.equal(weights, before)}
+
+
+def _taken(queue: Any) -> list[Any]:
+    tokens = [plain(token) for token in queue]
+    queue.clear()
+    return tokens
 
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: 2 of 3 with the default, 2 of 3 with none, 1 of 1, 5 of 2, 2 of 5; else others."""
-    random = rng(seed, "07.5")
+    random, made = rng(seed, "07.5"), []
     shapes = [(2, 3, -1), (2, 3, 0), (1, 1, -1), (5, 2, 3), (2, 5, 4)]
     if seed:
         shapes = [(n - 1, n, -1) for n in (4, 6)] + [(1, 1, 0), (1, 2, 0), (3, 3, -1)]
         some = int(random.integers(3, 8))
         shapes += [(some, 2, some - 2), (3, 5, int(random.integers(1, 6)))]
-    made = []
     for aggregate, total, num_tokens in shapes:
         turns = int(random.integers(4, 8))
         ready = [turn in (1, 3) or random.random() < 0.3 for turn in range(turns)]
@@ -44,52 +103,32 @@ def cases(seed: int) -> list[Case]:
         means = [np.round(random.uniform(1, 9, 2), 2) if each else None for each in ready]
         weights = np.round(random.uniform(-9, 9, 2), 2)
         name = f"With {aggregate} of {count(total, 'worker')} and num_tokens={num_tokens}"
-        args = (weights, _RATE, aggregate, total, num_tokens, means)
-        made.append(Case(name, (args,), facts=_facts(*args)))
+        case = Case(name, ((weights, 0.5, aggregate, total, num_tokens, means),))
+        made.append(replace(case, facts={"want": chief_turns(Chief, case).values[0]}))
     return made
 
 
-def _facts(
-    weights: np.ndarray,
-    rate: float,
-    aggregate: int,
-    total: int,
-    num_tokens: int,
-    means: list[np.ndarray | None],
-) -> dict[str, Any]:
-    """What is wanted of each turn."""
-    made, turns = 0, []
-    for mean in means:
-        if mean is not None:
-            weights, made = weights - rate * mean, made + 1
-        new = 0 if mean is None else total if total > aggregate else aggregate
-        turn = {"gave": mean is not None, "step": made, "weights": weights}
-        turns.append(turn | {"tokens": [made] * new})
-    start = [0] * (aggregate if num_tokens < 0 else num_tokens)
-    return {"start": start, "turns": turns, "aggregate": aggregate, "total": total}
-
-
-def _first(case: Case, seen: Observation) -> tuple[str, Turn, Turn] | None:
-    """The first turn that is not as it should be: in words, what it was, what it should be."""
-    pairs = zip(seen.values[0]["turns"], case.facts["turns"], strict=True)
+def _first(case: Case, seen: Observation) -> tuple[str, str, Turn, Turn] | None:
+    """The first turn that is not as it should be: in words, what of it is wrong, what it was,
+    should be."""
+    pairs = zip(seen.values[0]["turns"], case.facts["want"]["turns"], strict=True)
     for number, (got, want) in enumerate(pairs, 1):
-        if _fault(case, got, want):
+        if fault := _fault(got, want):
             what = "a mean is there" if want["gave"] else "too few gradients are there"
-            return f"turn {number} ({what})", got, want
+            return f"turn {number} ({what})", fault, got, want
     return None
 
 
-def _fault(case: Case, got: Turn, want: Turn) -> str:
-    """What of a turn is wrong, "" where nothing is."""
-    if [*got["asked"]] != [case.facts["aggregate"]]:
+def _fault(got: Turn, want: Turn) -> str:
+    if list(got["asked"]) != want["asked"]:
         return "asked"
     if got["step"] != want["step"]:
         return "step"
-    if not close(got["weights"], want["weights"], _TOLERANCE):
+    if not close(got["weights"], want["weights"], 1e-9):
         return "weights"
-    if _new(got) != want["tokens"]:
+    if _new(got) != _new(want):
         return "tokens"
-    if [*got["tokens"]] != [LEFT, *want["tokens"]]:
+    if list(got["tokens"]) != want["tokens"]:
         return "left"
     return "" if got["gave"] is want["gave"] else "gave"
 
@@ -110,41 +149,42 @@ def _in_words(tokens: Sequence[Any]) -> str:
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The tokens at the start, and every turn."""
-    start = list(seen.values[0]["start"])
-    if start != case.facts["start"]:
-        yield f"`start` put {_in_words(start)} in, not {_in_words(case.facts['start'])}."
+    start, right = list(seen.values[0]["start"]), case.facts["want"]["start"]
+    if start != right:
+        yield f"`start` put {_in_words(start)} in, not {_in_words(right)}."
     found = _first(case, seen)
     if found is None:
-        yield _CHANGED if seen.values[0]["changed"] else no_whole_numbers(case, seen)
+        yield from beside(case, seen)
         return
-    begin, got, want = found
-    fault = _fault(case, got, want)
+    begin, fault, got, want = found
     if fault == "asked":
         asked = ", ".join(describe(each) for each in got["asked"]) or "never"
-        yield (
-            f"{begin}: `take_grad` was asked for {asked}; ask once a turn, for "
-            f"{case.facts['aggregate']}."
-        )
+        (need,) = want["asked"]
+        yield f"{begin}: `take_grad` was asked for {asked}; ask once a turn, for {need}."
     if fault == "tokens":
-        said = f"{_in_words(_new(got))} came into the queue"
-        yield f"{begin}: {said}, not {_in_words(want['tokens'])}."
+        came = _in_words(_new(got))
+        yield f"{begin}: {came} came into the queue, not {_in_words(_new(want))}."
     if fault == "left":
         yield f"{begin}: the oldest token does not stand first in the queue any more."
-    right = f"{describe(want[fault])}{rounded([got[fault]], [want[fault]])}"
-    yield f"{begin}: `{fault}` is {describe(got[fault])}; it should be {right}."
+    should = f"{describe(want[fault])}{rounded([got[fault]], [want[fault]])}"
+    yield f"{begin}: `{fault}` is {describe(got[fault])}; it should be {should}."
 
 
-def no_whole_numbers(case: Case, seen: Observation) -> str | None:
-    """What is said where tokens or steps are floats, which count as well as whole numbers."""
-    turns = seen.values[0]["turns"]
-    counted = [*seen.values[0]["start"], *(one for t in turns for one in (t["step"], *t["tokens"]))]
+def beside(case: Case, seen: Observation) -> Iterator[str]:
+    """What is said where every turn is as it should be: floats count as well as whole numbers."""
+    value = seen.values[0]
+    if value["changed"]:
+        yield (
+            "the weights that the chief was given are other ones now: `-=` writes into a tensor "
+            "that others still hold. Make a new one: `self.weights = self.weights - …`."
+        )
+    counted = [*value["start"], *(one for t in value["turns"] for one in (t["step"], *t["tokens"]))]
     odd = next((one for one in counted if np.asarray(one).dtype.kind not in "iu"), None)
-    if odd is None:
-        return None
-    return (
-        f"{case.name}, {odd} is a {type(odd).__name__} where steps are counted: a token and "
-        "`global_step` are whole numbers."
-    )
+    if odd is not None:
+        yield (
+            f"{case.name}, {odd} is a {type(odd).__name__} where steps are counted: a token and "
+            "`global_step` are whole numbers."
+        )
 
 
 _asks_for_more = fails_with(
@@ -154,35 +194,33 @@ _asks_for_more = fails_with(
 )
 
 
-def _no_word(case: Case, seen: Observation) -> str | None:
-    found = _first(case, seen)
-    if found is None or _fault(case, *found[1:]) != "gave":
-        return None
-    begin, got, want = found
-    gave = describe(got["gave"])
-    return f"{begin}: `turn` gave {gave}; say whether an update was made, {want['gave']}."
+def _no_word(case: Case, seen: Observation) -> Iterator[str]:
+    begin, fault, got, want = _first(case, seen) or ("", "", {}, {})
+    if fault == "gave":
+        gave = describe(got["gave"])
+        yield f"{begin}: `turn` gave {gave}; say whether an update was made, {want['gave']}."
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: the tokens at the start, and the first turn that is wrong."""
     if seen.trouble:
         return {}
-    found, facts = _first(case, seen), case.facts
-    said: dict[str, Any] = {"put": _in_words(seen.values[0]["start"])}
-    said |= {"aggregate": facts["aggregate"], "total": facts["total"]}
+    _, _, aggregate, total, *_ = case.args[0]
+    said = {"put": _in_words(seen.values[0]["start"]), "aggregate": aggregate, "total": total}
+    found = _first(case, seen)
     if found is None:
         return said
-    begin, got, want = found
+    begin, _, got, want = found
     said |= {"turn": begin, "asked": len(got["asked"]), "old": want["step"] - 1}
-    return said | {"new": count(len(_new(got)), "token"), "wanted": len(want["tokens"])}
+    return said | {"new": count(len(_new(got)), "token"), "wanted": len(_new(want))}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    facts = cases[0].facts
+    _, _, aggregate, total, *_ = cases[0].args[0]
     return (
-        f"Passed: with {facts['aggregate']} of {facts['total']} workers, "
-        f"{len(facts['start'])} tokens at the start by default and {facts['total']} an update."
+        f"Passed: with {aggregate} of {total} workers, {len(seen[0].values[0]['start'])} tokens at "
+        f"the start by default and {total} an update."
     )
 
 
@@ -292,10 +330,10 @@ not put in on the right
     `extend`, and workers take on the left.
 writes into the given weights
     | = self.weights - => -=
-    ! changed
+    ! beside
 floats for tokens
     | [self.global_step] => [float(self.global_step)]
-    ! no_whole_numbers
+    ! beside
 counts first
     | = self.accumulator.take_grad
         => = self.accumulator.count >= self.aggregate and self.accumulator.take_grad
@@ -328,6 +366,6 @@ EXERCISE = Exercise(
     numbers=numbers,
     praise=praise,
     reference=Chief,
-    wrong=wrong_answers("07.5", WRONG, Chief, no_whole_numbers, changed=_CHANGED),
+    wrong=wrong_answers("07.5", WRONG, Chief, beside),
     ranked=False,
 )

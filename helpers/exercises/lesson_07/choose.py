@@ -20,8 +20,6 @@ from helpers.exercises.lesson_07.kth import step_times
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
-_TOLERANCE = 1e-5
-
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: 12 workers of which 2 are often late, then 1, 2, 3 and 5; else other workers.
@@ -29,133 +27,120 @@ def cases(seed: int) -> list[Case]:
     The last one's hours fall three times; least they are in the middle.
     """
     random = rng(seed, "07.2")
-    made = [_case(random, 12, 2, 4, 0.05), _case(random, 1, 0, 1, 0.3)]
-    made.append(_case(random, 7, None, 1, 0.6, every=3))
+    made = [_case(random, 12, low=4, rest=0.05, spares=2), _case(random, 1, rest=0.3)]
+    made.append(_case(random, 7, every=3))
     for workers in (2, 3, 5):
         rest = float(random.uniform(0.2, 2.0))
-        made.append(_case(random, workers, None, 1, rest, known=min(workers, 4)))
+        made.append(_case(random, workers, rest=rest, most=4))
     if seed:
         made = []
         for workers in (12, 1, 2, 3, 5, 20):
-            spares = int(random.integers(1, workers // 4 + 1)) if workers > 9 else None
+            spares = int(random.integers(1, workers // 4 + 1)) if workers > 9 else 0
             low = max(workers // 3, 1)
-            made.append(_case(random, workers, spares, low, 0.05, known=min(workers, 19)))
-        made += [_case(random, workers, None, 1, 0.6, every=2) for workers in (8, 13)]
-    made.append(_case(random, 7, None, 1, 0.6, hours=(9, 6, 8, 5, 7, 6.5, 8)))
+            made.append(_case(random, workers, low=low, rest=0.05, spares=spares))
+        made += [_case(random, workers, every=2) for workers in (8, 13)]
+    made.append(_case(random, 7, hours=(9, 6, 8, 5, 7, 6.5, 8)))
     return made
 
 
 def _case(
     random: np.random.Generator,
     workers: int,
-    spares: int | None,
-    low: int,
-    rest: float,
-    known: int | None = None,
+    low: int = 1,
+    rest: float = 0.6,
+    spares: int = 0,
+    most: int = 19,
     every: int = 1,
     hours: Sequence[float] = (),
 ) -> Case:
-    """One case. spares: how many are to be the best choice, where that is asked for.
+    """One case. spares: how many are often late, so that as many are the best choice.
 
-    known: the largest N of which the updates are known; all workers unless told. every: how far
-    apart these N are; where that is more than 1, the largest stands first. hours: of N from 1 on,
-    where they are asked for.
+    low, most: of the N of which the updates are known. every: how far apart these are; where that
+    is more than 1, the largest stands first. hours: of N from 1 on, where they are asked for.
     """
     times = step_times(random, 40, workers, late=0.01)
-    if spares is not None:  # as many machines that are often late
-        late = random.random((40, spares)) < 0.8
-        times[:, workers - spares :] += np.round(3.0 * late, 3)
+    times[:, workers - spares :] += np.round(3.0 * (random.random((40, spares)) < 0.8), 3)
     iterations = {
         n: int(60_000 * (rest + workers / n) / (rest + 1))
-        for n in range(low, (known or workers) + 1)[:: -every if every > 1 else 1]
+        for n in range(low, min(workers, most) + 1)[:: -every if every > 1 else 1]
     }
     seconds = np.sort(times, axis=1).mean(axis=0)
     iterations |= {n: int(3600 * h / seconds[n - 1]) for n, h in enumerate(hours, 1)}
+    known = f"N in {listing(iterations)}" if every > 1 else f"N from {low}"
+    known += f" to {max(iterations)}" if max(iterations) < workers else ""
     return Case(
-        f"With {count(workers, 'worker')} and "
-        + (f"N in {listing(iterations)}" if every > 1 else f"N from {low}")
-        + (f" to {max(iterations)}" if max(iterations) < workers else ""),
+        f"With {count(workers, 'worker')} and {known}",
         ((times, iterations),),
-        facts={
-            "hours": {n: float(iterations[n] * seconds[n - 1] / 3600) for n in iterations},
-            "workers": workers,
-        },
+        facts={"hours": {n: float(iterations[n] * seconds[n - 1] / 3600) for n in iterations}},
     )
 
 
-def _best(case: Case) -> tuple[int, float]:
-    """The N with the least hours, and these."""
+def _best(case: Case) -> tuple[int, float, int]:
+    """The N with the least hours, these, and the number of spares."""
     hours = case.facts["hours"]
     best = min(hours, key=lambda n: hours[n])
-    return best, hours[best]
+    return best, hours[best], case.args[0][0].shape[1] - best
 
 
 def _answer(seen: Observation) -> tuple[float, float]:
     """What was returned, as two numbers; raises where it is something else."""
-    spares, hours = seen.values[0]
-    got = number(spares), number(hours)
-    if got[0] is None or got[1] is None:
+    spares, hours = map(number, seen.values[0])
+    if spares is None or hours is None:
         raise TypeError
-    return got[0], got[1]
+    return spares, hours
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The best number of spares and its hours."""
-    yield _changed(case, seen)
-    best, least = _best(case)
-    want = case.facts["workers"] - best
-    spares, hours = _answer(seen)
+    yield from _changed(case, seen)
+    (_, least, want), (spares, hours) = _best(case), _answer(seen)
     if spares != want:
         yield (
             f"you spare {short(spares)} and need {short(hours)} h; sparing {want}, training takes "
             f"{least:.3g} h."
         )
-    if not abs(hours - least) <= _TOLERANCE * abs(least):
+    if not abs(hours - least) <= 1e-5 * abs(least):
         got, right = told_apart(hours, least)
         yield f"b = {want} is right, but it takes {right} h, not {got}."
 
 
-def _changed(case: Case, seen: Observation) -> str | None:
+def _changed(case: Case, seen: Observation) -> Iterator[str]:
     place = changed(seen.values[0])
-    if place is None:
-        return None
-    what = "`iterations`" if place else "`times`"
-    return f"{what} holds other numbers now: whoever called needs it still."
+    if place is not None:
+        what = "`iterations`" if place else "`times`"
+        yield f"{what} holds other numbers now: whoever called needs it still."
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: what was given, and what is right."""
-    (spares, hours), (best, _), workers = _answer(seen), _best(case), case.facts["workers"]
-    told = f"you spare {short(spares)} and need {short(hours)} h"
-    found = {"spares": short(spares), "hours": short(hours), "told": told}
-    return found | {"workers": workers, "best": best, "right": workers - best}
+    (spares, hours), (best, _, right) = map(short, _answer(seen)), _best(case)
+    told = f"you spare {spares} and need {hours} h"
+    found = {"spares": spares, "hours": hours, "told": told, "best": best, "right": right}
+    return found | {"workers": best + right}
 
 
-def _unknown_n(case: Case, seen: Observation) -> str | None:
-    if seen.kind != "KeyError":
-        return None
+def _unknown_n(case: Case, seen: Observation) -> Iterator[str]:
     known = case.args[0][1]
     gaps = len(known) <= max(known) - min(known)
     has = listing(known) if gaps else f"{min(known)} to {max(known)}"
-    return (
-        f"`iterations` has no entry {seen.text}, only {has}. Go through those that it has: `for n "
-        "in iterations`."
-    )
+    if seen.kind == "KeyError":
+        yield (
+            f"`iterations` has no entry {seen.text}, only {has}. Go through those that it has: "
+            "`for n in iterations`."
+        )
 
 
-def _not_two(case: Case, seen: Observation) -> str | None:
+def _not_two(case: Case, seen: Observation) -> Iterator[str]:
     value = seen.values[0]
-    if type(value) in (list, tuple) and len(value) == 2:
-        return None
-    return f"your function gave {describe(value)}; return b and the hours."
+    if type(value) not in (list, tuple) or len(value) != 2:
+        yield f"your function gave {describe(value)}; return b and the hours."
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    (best, least), workers = _best(cases[0]), cases[0].facts["workers"]
-    most, hours = max(cases[0].facts["hours"].items())
+    (best, least, spares), (most, hours) = _best(cases[0]), max(cases[0].facts["hours"].items())
     return (
-        f"Passed: {best} + {workers - best} workers need {least:.1f} h, "
+        f"Passed: {best} + {spares} workers need {least:.1f} h, "
         f"waiting for all {most} would take {hours:.1f} h."
     )
 
@@ -170,10 +155,6 @@ def reference(times: Any, iterations: dict[int, int]) -> tuple[int, float]:
     return times.shape[1] - best, hours[best]
 
 
-_STOPS = (
-    "{told}: there the hours stop falling, and farther on they are less. Measured hours rise and "
-    "fall: compare those of every N in `iterations`."
-)
 WRONG = """
 exchanged
     | times.shape[1] - best, hours[best] => hours[best], times.shape[1] - best
@@ -222,12 +203,13 @@ steps alone
 stops where the hours rise
     | min(hours, key=lambda n: hours[n])
         => next((n for n, after in zip(hours, [*hours][1:]) if hours[after] > hours[n]), n)
-    ! stops
+    {told}: there the hours stop falling, and farther on they are less. Measured hours rise and
+    fall: compare those of every N in `iterations`.
 stops where they rise, from above
     | in iterations: => in [*iterations][::-1]:
     | min(hours, key=lambda n: hours[n])
         => next((n for n, after in zip(hours, [*hours][1:]) if hours[after] > hours[n]), n)
-    ! stops
+    ! stops where the hours rise
 sorts the given
     | times.sort(dim=1) => times.copy_(times.sort(dim=1).values).sort(dim=1)
     ? `times` holds other numbers now
@@ -269,7 +251,7 @@ EXERCISE = Exercise(
     compared=lambda case, seen: np.array(_answer(seen), np.float32),
     praise=praise,
     reference=reference,
-    wrong=wrong_answers("07.2", WRONG, reference, stops=_STOPS),
+    wrong=wrong_answers("07.2", WRONG, reference),
     ranked=False,
     unseen={"changed": "whether `iterations` changes"},
 )

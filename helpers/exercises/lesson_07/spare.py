@@ -9,39 +9,72 @@ are 28 wrong answers, five families beside them, and orders of arrival that have
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
+from helpers.algorithms.servers.cure import Cure
 from helpers.algorithms.servers.rule import Decision, Push, Rule, mean
 from helpers.algorithms.servers.update_rules import SpareReplicas as reference
 from helpers.exercises.common import fails_with, rng
 from helpers.exercises.compare import close, count, describe, listing, rounded
-from helpers.exercises.drives.sync import rule_turns_handed
+from helpers.exercises.drives.calling import Function, inside
+from helpers.exercises.drives.rules import PlainSgd, drive
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
-_RATE, _TOLERANCE = 0.25, 1e-9
 _PARTS = {"applied": "in the update", "dropped": "dropped", "release": "released"}
 Turn = dict[str, Any]
 
 
+class Handed(Cure):
+    """A rule whose workers find in their next gradient what it has changed in their last one."""
+
+    def __init__(self, rule: Any) -> None:
+        self.rule = rule
+        self.last: dict[int, tuple[Tensor, Tensor]] = {}  # of each worker, as it is and as it was
+
+    def arrive(self, worker: int, gradient: Tensor, version: int) -> Any:
+        """As the rule's own."""
+        now, before = self.last.get(worker, (gradient, gradient))
+        gradient = gradient + (now - before)
+        self.last[worker] = gradient, gradient.clone()
+        return self.rule.arrive(worker, gradient, version)
+
+
+@inside
+def rule_turns_handed(fn: Function, case: Case) -> Observation:
+    """As `drive`, with workers whose gradients are still theirs when they have handed them in: what
+    a rule writes into one stands in the next one of that worker. What a decision names is in order.
+    """
+
+    def make(*args: Any) -> Any:
+        return Handed(fn(*args))
+
+    make.__wrapped__ = fn  # type: ignore[attr-defined]  # its signature and its file
+    seen = drive(make, case)
+    for turn in seen.values[0] if seen.values else ():
+        for part in {"applied", "dropped", "release"} & turn.keys():
+            if {type(one) for one in turn[part]} in ({list}, {int}):  # pushes, or workers
+                turn[part].sort()
+    return seen
+
+
 def cases(seed: int) -> list[Case]:
     """Seed 0: 2 of 3 workers, then 3 of 5, 1 of 1, 1 of 2 and 3 of 3; else other orders."""
-    random = rng(seed, "07.3")
+    random, made = rng(seed, "07.3"), []
     shapes = [(3, 2), (5, 3), (1, 1), (2, 1), (3, 3)]
     if seed:
         shapes = [(4, 3), (6, 4), (1, 1), (2, 1), (3, 3), (7, 2)]
-    made = []
     for number, (workers, aggregate) in enumerate(shapes):
         goals = np.round(random.uniform(-4, 4, (workers, 3)), 2)
         goals[:, 0] += 1 + np.arange(workers)  # no two means agree by chance
         order = arrivals(random, workers, aggregate, 6 * workers, telling=not number)
         name = f"With N={aggregate} of {count(workers, 'worker')}"
-        args = ((goals, _RATE, (aggregate,), order),)
-        want = _in_order(rule_turns_handed(reference, Case(name, args)))
-        facts = {"want": want, "workers": workers, "aggregate": aggregate}
-        made.append(Case(name, args, facts=facts))
+        case = Case(name, ((goals, 0.25, (aggregate,), order),))
+        made.append(replace(case, facts={"want": rule_turns_handed(reference, case).values[0]}))
     return made
 
 
@@ -49,46 +82,23 @@ def arrivals(
     random: np.random.Generator, workers: int, aggregate: int, turns: int, telling: bool
 ) -> list[int]:
     """Workers in an order in which they can arrive. telling: the late one comes soon."""
-    computing, held, order = dict.fromkeys(range(workers), 0), list[int](), list[int]()
-    version = 0
+    rule, order = Spare(0.0, PlainSgd(0.0), workers, aggregate), list[int]()
+    computing = dict.fromkeys(range(workers), 0)
     while len(order) < turns:
-        late = [w for w, started in computing.items() if started < version]
+        late = [w for w, started in computing.items() if started < rule.version]
         worker = int(random.choice(sorted(computing)))
         if telling and late and random.random() < 0.5:
             worker = late[0]
-        started = computing.pop(worker)
         order.append(worker)
-        if started < version:
-            computing[worker] = version
-            continue
-        held.append(worker)
-        if len(held) == aggregate:
-            version += 1
-            computing |= dict.fromkeys(held, version)
-            held = []
+        released = rule.arrive(worker, 0.0, computing.pop(worker)).release
+        computing |= dict.fromkeys(released, rule.version)
     return order
-
-
-def _in_order(seen: Observation) -> list[Turn]:
-    """The turns with who is released, and what is named, in the order of the workers."""
-    return [
-        {key: _sorted(part) if key in _PARTS else part for key, part in turn.items()}
-        for turn in seen.values[0]
-    ]
-
-
-def _sorted(found: Sequence[Any]) -> list[Any]:
-    """Pushes or workers sorted; as they are where some are something else."""
-    one_kind = all(type(each) is list for each in found) or all(type(e) is int for e in found)
-    return sorted(found) if one_kind else list(found)
 
 
 def _first(case: Case, seen: Observation) -> tuple[int, str, Turn, Turn] | None:
     """The first turn that is not as it should be: its number, in words, what it was, should be."""
-    wanted = case.facts["want"]
-    for turn, got in enumerate(_in_order(seen)):
-        want = wanted[min(turn, len(wanted) - 1)]
-        if turn >= len(wanted) or _fault(got, want):
+    for turn, (got, want) in enumerate(zip(seen.values[0], case.facts["want"], strict=False)):
+        if _fault(got, want):
             start = f"arrival {turn + 1} (worker {want['worker']}, version {want['version']})"
             return turn, start, got, want
     return None
@@ -96,14 +106,12 @@ def _first(case: Case, seen: Observation) -> tuple[int, str, Turn, Turn] | None:
 
 def _fault(got: Turn, want: Turn) -> str:
     """What of a turn is wrong, "" where nothing is."""
-    if "stuck" in got:
-        return "stuck"
     if set(got) != set(want):
-        return "decision"
+        return "stuck" if "stuck" in got else "decision"
     for part in (*_PARTS, "made"):
         if got[part] != want[part]:
             return part
-    return "" if close(got["weights"], want["weights"], _TOLERANCE) else "weights"
+    return "" if close(got["weights"], want["weights"], 1e-9) else "weights"
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
@@ -144,24 +152,24 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
         return {}
     _, start, got, want = found
     release, right, pushes = got["release"], want["release"], got["applied"]
-    said = {"turn": start, **case.facts, "in_all": len(pushes)}
-    said |= {"worker": want["worker"], "version": want["version"]}
+    goals, _, (aggregate,), _ = case.args[0]
+    said = {"turn": start, "worker": want["worker"], "version": want["version"]}
+    said |= {"workers": len(goals), "aggregate": aggregate, "in_all": len(pushes)}
     said |= {"made": got["made"], "right": want["made"], "released": listing(release)}
-    said["extra"] = listing(sorted(set(release) - set(right)))
-    said["missing"] = listing(sorted(set(right) - set(release)))
+    said |= {"extra": listing(sorted({*release} - {*right}))}
+    said |= {"missing": listing(sorted({*right} - {*release}))}
     if pushes and type(pushes[0]) is list:
         said |= {"named": pushes[0][1], "late": count(pushes[0][2], "update")}
     return said
 
 
-def _no_decision(case: Case, seen: Observation) -> str | None:
-    found = _first(case, seen)
-    if found is None or "decision" not in found[2]:
-        return None
-    return (
-        f"{found[1]}: `arrive` gave {describe(found[2]['decision'])}. It gives a `Decision` "
-        "whatever happens; `Decision()` where the gradient is only kept."
-    )
+def _no_decision(case: Case, seen: Observation) -> Iterator[str]:
+    _, start, got, _ = _first(case, seen) or (0, "", {}, {})
+    if "decision" in got:
+        yield (
+            f"{start}: `arrive` gave {describe(got['decision'])}. It gives a `Decision` "
+            "whatever happens; `Decision()` where the gradient is only kept."
+        )
 
 
 def _no_push(case: Case, seen: Observation) -> Iterator[str]:
@@ -247,10 +255,6 @@ class Spare(Rule):
         return Decision(tuple(each.worker for each in pushes), pushes)
 
 
-_CHANGED = (
-    "{turn}: a gradient in this update is of a worker whose last one was written into, though it "
-    "is the worker's: `+=` and `/=` change the tensor itself. `mean` makes a new one."
-)
 WRONG = """
 a late gradient counts
     | version < self.version => False
@@ -320,10 +324,11 @@ adds into a gradient
     | self.apply(mean(gradients))
         => [gradients[0].add_(each) for each in gradients[1:]]; self.apply(gradients[0] /
             len(gradients))
-    ! changed
+    {turn}: a gradient in this update is of a worker whose last one was written into, though it is
+    the worker's: `+=` and `/=` change the tensor itself. `mean` makes a new one.
 divides gradients in place
     | mean(gradients) => sum(each.div_(self.aggregate) for each in gradients)
-    ! changed
+    ! adds into a gradient
 a late one counts towards N
     | return self.discard => self.held.append(None); return self.discard
     | zip(*self.held => zip(*filter(None, self.held)
@@ -381,9 +386,8 @@ EXERCISE = Exercise(
         Mistake("named by numbers", _no_push),
     ),
     numbers=numbers,
-    compared=lambda case, seen: _in_order(seen),
     praise=praise,
     reference=reference,
-    wrong=wrong_answers("07.3", WRONG, Spare, changed=_CHANGED),
+    wrong=wrong_answers("07.3", WRONG, Spare),
     ranked=False,
 )

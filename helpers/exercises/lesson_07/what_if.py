@@ -9,6 +9,7 @@ stays what it was; and waiting comes out anew. A long file, for there are 32 wro
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,6 @@ from helpers.exercises.compare import close, count, describe, is_array, listing,
 from helpers.exercises.drives.arguments import call_with_tensors, changed
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
-
-_TOLERANCE = 1e-6  # of the run's last moment
 
 
 def cases(seed: int) -> list[Case]:
@@ -61,24 +60,8 @@ def _case(random: np.random.Generator, workers: int, steps: int, fixed: list[int
         begun.append(ready[-1].max() + sends)
     who = "nobody fixed" if not fixed else f"{_named(fixed)} fixed"
     name = f"With {count(workers, 'worker')}, {count(steps, 'step')} and {who}"
-    given = np.array(begun), np.array(ready)
-    facts = dict(zip(("begun", "ready"), _replayed(*given, fixed), strict=True))
-    return Case(name, ((*given, fixed),), facts={**facts, "steps": steps, "fixed": list(fixed)})
-
-
-def _replayed(
-    begun: np.ndarray, ready: np.ndarray, fixed: list[int]
-) -> tuple[np.ndarray, np.ndarray]:
-    """The run that would have been, by numpy."""
-    computing = ready - begun[:-1]
-    sending = begun[1:] - ready.max(axis=1, keepdims=True)
-    middle = (computing.shape[1] - 1) // 2
-    computing[:, fixed] = np.sort(computing, axis=1)[:, middle : middle + 1]
-    begins, readies = [begun[0]], []
-    for took, sends in zip(computing, sending, strict=True):
-        readies.append(begins[-1] + took)
-        begins.append(readies[-1].max() + sends)
-    return np.array(begins), np.array(readies)
+    case = Case(name, ((np.array(begun), np.array(ready), fixed),))
+    return replace(case, facts={"want": call_with_tensors(reference, case).values[0]})
 
 
 def _named(workers: list[int]) -> str:
@@ -103,38 +86,30 @@ def _array(value: Any) -> np.ndarray:
 
 def claim(case: Case, seen: Observation) -> Iterator[str]:
     """Both tables are those of the run that would have been."""
-    got, want = _answer(seen), (case.facts["begun"], case.facts["ready"])
-    for row in range(len(want[0])):
-        for table, what in ((0, "begins step"), (1, "has its gradient of step")):
-            if row < len(want[table]) and not close(
-                got[table][row],
-                want[table][row],
-                _TOLERANCE * want[0].max() / want[table][row].max(),
-            ):
-                yield _apart(case, what, row, got[table][row], want[table][row])
-
-
-def _apart(case: Case, what: str, row: int, got: np.ndarray, want: np.ndarray) -> str:
-    with np.errstate(all="ignore"):
-        away = np.nan_to_num(np.abs(got - want), nan=np.inf)
-    worker = int(away.argmax())
-    words = "is through" if row == case.facts["steps"] else f"{what} {row}"
-    text = (
-        f"worker {worker} {words} at {short(float(got[worker]))} s; it should be "
-        f"{short(float(want[worker]))} s."
-    )
-    if not case.facts["fixed"]:
-        text += " With nobody fixed the replay gives the run that you were given."
-    return text
+    got, want, steps = _answer(seen), case.facts["want"], len(case.facts["want"][1])
+    for row in range(steps + 1):
+        for table, what in enumerate(("begins", "has its gradient of")[: 1 + (row < steps)]):
+            mine, right = got[table][row], want[table][row]
+            if close(mine, right, 1e-6 * want[0].max() / right.max()):  # of the last moment
+                continue
+            with np.errstate(all="ignore"):
+                worker = int(np.nan_to_num(np.abs(mine - right), nan=np.inf).argmax())
+            does = f"{what} step {row}" if row < steps else "is through"
+            moments = [short(float(one[worker])) for one in (mine, right)]
+            replay = (
+                ""
+                if case.args[0][2]
+                else (" With nobody fixed the replay gives the run that you were given.")
+            )
+            yield f"worker {worker} {does} at {moments[0]} s; it should be {moments[1]} s.{replay}"
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: how long the run took, takes in the answer, and should take."""
-    begun = case.args[0][0]
-    got, want = _answer(seen)[0], case.facts["begun"]
-    ran, made, asked = (f"{_lasted(each):.4g} s" for each in (begun, got, want))
+    begun, _, fixed = case.args[0]
+    lasted = (_lasted(each) for each in (begun, _answer(seen)[0], case.facts["want"][0]))
+    ran, made, asked = (f"{seconds:.4g} s" for seconds in lasted)
     told = f"the run of {ran} becomes one of {made}, and should become one of {asked}"
-    fixed = case.facts["fixed"]
     return {"told": told, "who": _named(fixed) if fixed else "nobody"}
 
 
@@ -143,29 +118,27 @@ def _lasted(begun: np.ndarray) -> float:
     return float(begun[-1].max() - begun[0].min())
 
 
-def _changed(case: Case, seen: Observation) -> str | None:
+def _changed(case: Case, seen: Observation) -> Iterator[str]:
     place = changed(seen.values[0])
-    if place is None:
-        return None
-    what = ("begun", "ready", "fixed")[min(place, 2)]
-    return f"`{what}` holds other numbers now: whoever called needs it still."
+    if place is not None:
+        what = ("begun", "ready", "fixed")[place]
+        yield f"`{what}` holds other numbers now: whoever called needs it still."
 
 
-def _not_two(case: Case, seen: Observation) -> str | None:
+def _not_two(case: Case, seen: Observation) -> Iterator[str]:
+    value = seen.values[0]
     try:
         _answer(seen)
-        return None
     except Exception:  # whatever a stranger's function gives
-        value = seen.values[0]
-    what = f"gave {describe(value)}"
-    if is_array(value) and value.ndim == 2:
-        what = "gave one table"
-    elif number(value) is not None:
-        what = f"gave one number, {describe(value)}"
-    return (
-        f"your function {what}; return begun and ready of the run that would have been, both "
-        "tables of seconds."
-    )
+        what = f"gave {describe(value)}"
+        if is_array(value) and value.ndim == 2:
+            what = "gave one table"
+        elif number(value) is not None:
+            what = f"gave one number, {describe(value)}"
+        yield (
+            f"your function {what}; return begun and ready of the run that would have been, both "
+            "tables of seconds."
+        )
 
 
 def _shapes(case: Case, seen: Observation) -> Iterator[str]:
@@ -176,7 +149,7 @@ def _shapes(case: Case, seen: Observation) -> Iterator[str]:
         yield "both tables are there: begun first, which has the row more, then ready."
     if got[0] == ready.shape:
         yield (
-            f"begun has {count(case.facts['steps'], 'row')}; it has one more, for when each worker "
+            f"begun has {count(len(ready), 'row')}; it has one more, for when each worker "
             "is through with the last step."
         )
     yield (
@@ -187,14 +160,14 @@ def _shapes(case: Case, seen: Observation) -> Iterator[str]:
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    run, fixed = _lasted(cases[0].args[0][0]), _lasted(cases[0].facts["begun"])
+    begun, _, fixed = cases[0].args[0]
+    run, then = _lasted(begun), _lasted(cases[0].facts["want"][0])
     return (
-        f"Passed: a run of {run:.1f} s takes {fixed:.1f} s with {_named(cases[0].facts['fixed'])} "
+        f"Passed: a run of {run:.1f} s takes {then:.1f} s with {_named(fixed)} "
         "as quick as is usual, and with nobody fixed the replay is the run itself."
     )
 
 
-_BEGINS_0 = "your moments count from 0. Begin where the run began, with its first row."
 WRONG = """
 waiting is sent
     | ready.max(dim=1, keepdim=True).values => ready
@@ -293,10 +266,10 @@ not waited for
     others, and is only as quick as is usual.
 from 0
     | [begun[0]] => [begun[0] * 0]
-    ! begins_0
+    your moments count from 0. Begin where the run began, with its first row.
 from the first one
     | [begun[0]] => [begun[0] - begun[0].min()]
-    ! begins_0
+    ! from 0
 no last row
     | torch.stack(begins), => torch.stack(begins)[:-1],
     ? is through with the last step
@@ -343,6 +316,6 @@ EXERCISE = Exercise(
     compared=lambda case, seen: list(_answer(seen)),
     praise=praise,
     reference=reference,
-    wrong=wrong_answers("07.6", WRONG, (reference, fix, usual, operations), begins_0=_BEGINS_0),
+    wrong=wrong_answers("07.6", WRONG, (reference, fix, usual, operations)),
     ranked=False,
 )

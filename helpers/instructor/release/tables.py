@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Iterator
+from importlib import import_module
 
 from helpers.exercises.table import Entry, entries
 from helpers.instructor.prune import Module
@@ -19,9 +20,7 @@ def without_functions(module: Module, wrong: ast.expr) -> str:
     """
     assert isinstance(wrong, ast.Call)
     number, table, _, *named = wrong.args
-    if isinstance(table, ast.Name):
-        table = getattr(module.body[module.defines[table.id]], "value", table)
-    held = entries(ast.literal_eval(number), ast.literal_eval(table))
+    held = entries(ast.literal_eval(number), _text(module, table))
     kept = [entry for entry in held if not entry.marked["?"]]
     looks = {look for one in kept for look, _ in one.marked["!"]}
     functions = [ast.unparse(one) for one in named if getattr(one, "id", "") in looks]
@@ -37,6 +36,19 @@ def without_functions(module: Module, wrong: ast.expr) -> str:
         *texts,
     ]
     return f"wrong_answers({', '.join(arguments)})"
+
+
+def _text(module: Module, table: ast.expr) -> str:
+    """A table that stands there or has a name, of the module's or of another's; or several, added
+    up."""
+    if isinstance(table, ast.BinOp):
+        return _text(module, table.left) + _text(module, table.right)
+    if isinstance(table, ast.Name) and table.id in module.places:
+        home, name = module.places[table.id]
+        return str(getattr(import_module(home), name))
+    if isinstance(table, ast.Name):
+        table = getattr(module.body[module.defines[table.id]], "value", table)
+    return str(ast.literal_eval(table))
 
 
 def _lines(entry: Entry) -> Iterator[str]:

@@ -79,7 +79,7 @@ def lie(answer):
             "_Held": {"largest": zero},
             "Watch": {"take": zero, "with_slice": zero},
         },
-        "helpers.exercises.drives.rules_inside": {"Given": {"use": lambda *a: "as decided"}},
+        "helpers.exercises.drives.rules": {"Given": {"use": lambda *a: "as decided"}},
         "helpers.exercises.drives.quantization": {"_FloatProducts": {"look": nothing}},
         "helpers.exercises.drives.shared": {
             "Counter": {"__torch_function__": lambda self, f, t, a=(), k=None: f(*a, **(k or {}))}
