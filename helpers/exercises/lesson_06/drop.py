@@ -30,6 +30,11 @@ def cases(seed: int) -> list[Case]:
     return made + around_others(handing_turns, random, (1,), reference, "and a limit of 1")
 
 
+def claim(case: Case, seen: Observation) -> str | None:
+    """What is later than the limit is dropped, its worker released; the rest handed on."""
+    return turns.fault(case, seen)
+
+
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     found = seen[0].values[0]

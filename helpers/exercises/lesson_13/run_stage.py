@@ -123,7 +123,7 @@ class _Noted(torch.autograd.Function):
 
 def once(told: list[tuple[str, int]]) -> Iterator[Instruction]:
     """The instructions that these stand for, to be gone through once."""
-    return (schedule.instruction(*each) for each in told)
+    return (schedule.KINDS[kind](microbatch) for kind, microbatch in told)
 
 
 def _say_more(error: Exception, layers: _Layers) -> None:
