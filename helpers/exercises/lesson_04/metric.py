@@ -6,17 +6,17 @@ counts as a float, and the praise says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from helpers.algorithms.devices.framework_steps import average_metric as reference
-from helpers.exercises.common import WORLDS, rng
+from helpers.exercises.common import WORLDS, raised, rng
 from helpers.exercises.compare import count, describe, is_array, listing, number, worlds
 from helpers.exercises.drives.calling import Function, made
 from helpers.exercises.drives.ranks import Ranked
+from helpers.exercises.lesson_04 import replicas
 from helpers.exercises.lesson_04.horovod import OfTorch
-from helpers.exercises.lesson_04.replicas import not_all_come
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-6
@@ -40,24 +40,13 @@ def cases(seed: int) -> list[Case]:
             rows = sorted((int(r) for r in random.choice(range(3, 90), n, False)), reverse=True)
             values = [round(float(v), 3) for v in random.uniform(0.1, 2.0, n)]
         name = f"On {count(n, 'rank')} with {listing(rows)} rows"
-        args = tuple(zip(values, rows, strict=True))
-        made.append(Case(name, args, n, facts={"values": values, "rows": rows}))
+        made.append(Case(name, tuple(zip(values, rows, strict=True)), n))
     return made
-
-
-def _want(case: Case) -> float:
-    pairs = zip(case.facts["values"], case.facts["rows"], strict=True)
-    return float(sum(v * r for v, r in pairs) / sum(case.facts["rows"]))
-
-
-def _number(got: Any) -> float | None:
-    """A number, also from a tensor that holds nothing else."""
-    return number(got.reshape(()) if is_array(got) and got.size == 1 else got)
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str]:
     """The mean over all rows, on every rank."""
-    want = _want(case)
+    want = sum(value * rows for value, rows in case.args) / sum(rows for _, rows in case.args)
     for rank, got in enumerate(seen.values):
         value = _number(got)
         if value is None or not abs(value - want) <= _TOLERANCE * abs(want):
@@ -65,13 +54,9 @@ def claim(case: Case, seen: Observation) -> Iterator[str]:
             yield f"{said}, the mean over all rows."
 
 
-def _plain_number(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or "hvd sends tensors" not in seen.text:
-        return None
-    return (
-        f"rank {seen.rank}: {seen.text} Put the number into one, "
-        "`torch.tensor([value], dtype=torch.float64)`."
-    )
+def _number(got: Any) -> float | None:
+    """A number, also from a tensor that holds nothing else."""
+    return number(got.reshape(()) if is_array(got) and got.size == 1 else got)
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -82,28 +67,13 @@ def compared(case: Case, seen: Observation) -> Any:
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
-    gone = [rank for rank, got in enumerate(seen.values) if _number(got) is None]
-    rows = case.facts["rows"]
-    return {
-        "n": case.ranks,
-        "total": sum(rows),
-        "most": rows[0],
-        "few": rows[-1],
-        "got": describe(seen.values[0]),
-        "rank": gone[0] if gone else None,
-        "gave": describe(seen.values[gone[0]]) if gone else "",
-    }
+    rows = [rows for _, rows in case.args]
+    gone = [(rank, got) for rank, got in enumerate(seen.values) if _number(got) is None]
+    rank, gave = gone[0] if gone else (None, None)
+    told = {"n": case.ranks, "total": sum(rows), "most": rows[0], "few": rows[-1]}
+    return told | {"got": describe(seen.values[0]), "rank": rank, "gave": describe(gave)}
 
 
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    said = f"Passed on {worlds(cases)}: every row counts once, wherever it is."
-    if any(is_array(value) for each in seen for value in each.values):
-        said += " Yours is no plain float, which counts too; `float(…)` makes it what was promised."
-    return said
-
-
-_WHOLE = "value · rows was made a whole number: a metric need not count anything. Sum floats."
 WRONG = """
 every rank counts the same
     | value * rows => value
@@ -164,12 +134,26 @@ EXERCISE = Exercise(
     drive=on_metric,
     claim=claim,
     mistakes=(
-        Mistake("not every rank takes part", not_all_come, unfinished=True),
-        Mistake("gives plain numbers", _plain_number, unfinished=True),
+        replicas.NOT_ALL_COME,
+        raised(
+            "gives plain numbers",
+            "hvd sends tensors",
+            "rank {rank}: {text} Put the number into one, `torch.tensor([value], "
+            "dtype=torch.float64)`.",
+        ),
     ),
     numbers=numbers,
     compared=compared,
-    praise=praise,
+    praise=lambda cases, seen: (
+        f"Passed on {worlds(cases)}: every row counts once, wherever it is."
+        + " Yours is no plain float, which counts too; `float(…)` makes it what was promised."
+        * any(is_array(value) for each in seen for value in each.values)
+    ),
     reference=reference,
-    wrong=wrong_answers("04.4", WRONG, reference, whole=_WHOLE),
+    wrong=wrong_answers(
+        "04.4",
+        WRONG,
+        reference,
+        whole="value · rows was made a whole number: a metric need not count anything. Sum floats.",
+    ),
 )

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 from torch import Tensor
 
 from helpers.algorithms.devices.framework_steps import prepare as reference
@@ -22,6 +21,7 @@ from helpers.exercises.drives.training import network
 from helpers.exercises.drives.values import Made, Remote
 from helpers.exercises.lesson_04 import replicas
 from helpers.exercises.lesson_04.horovod import OfTorch
+from helpers.exercises.random_states import seed_there
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -36,8 +36,7 @@ def _on_prepare(
     buffer: Tensor,
     rate: float,
     momentum: float,
-    inputs: Tensor,
-    targets: Tensor,
+    *rows: Tensor,
 ) -> Any:
     """`fn(hvd, model, optimizer)`, then a step for each of this rank's batches.
 
@@ -46,7 +45,7 @@ def _on_prepare(
     only read for a hint, returned, rates and momentum after the call. The gradients are computed by
     who drives; the weights are its own, too.
     """
-    replicas.differ(fn, comm.rank)
+    seed_there(fn, comm.rank)  # every rank's random state differs, as it does on real ranks
     model = network(weights)
     there(fn, replicas.give_buffer, model, buffer)
     optimizer = at_hand(fn, made(fn, replicas.sgd, model, rate, momentum))
@@ -54,34 +53,27 @@ def _on_prepare(
     used = optimizer if isinstance(given, Made) else given  # elsewhere, this is what was made there
     if isinstance(fn, Remote):
         fn.follow(list(model.parameters()))  # hooks may be there
-    steps = _is_optimizer(used)
+    try:
+        steps = all(callable(getattr(used, name, None)) for name in ("step", "zero_grad"))
+    except Elsewhere:  # something in another process that has no such thing
+        steps = False
+    kind = used.kind if isinstance(used, Remote) else type(used).__name__
+    groups = used.param_groups if steps else []
     seen: dict[str, Any] = {
-        "returned": "an optimizer" if steps else kind_of(used),
+        "returned": "an optimizer" if steps else kind,
         "start": replicas.copies(model),
         "buffer": buffer.clone(),
-        "rates": [float(group["lr"]) for group in used.param_groups] if steps else [],
-        "momentum": [group.get("momentum") for group in used.param_groups] if steps else [],
+        "rates": [float(group["lr"]) for group in groups],
+        "momentum": [group.get("momentum") for group in groups],
         "weights": [],
     }
-    for batch, wanted in zip(inputs, targets, strict=True) if steps else ():
+    for batch, wanted in zip(*rows, strict=True) if steps else ():
         used.zero_grad()
         replicas.element_losses(model(batch), wanted).mean().backward()
         comm.compute(replicas.BACKWARD)
         used.step()
         seen["weights"].append(replicas.copies(model))
     return seen
-
-
-def _is_optimizer(used: Any) -> bool:
-    try:
-        return callable(getattr(used, "step", None)) and callable(getattr(used, "zero_grad", None))
-    except Elsewhere:  # something in another process that has no such thing
-        return False
-
-
-def kind_of(value: Any) -> str:
-    """The name of a value's type, where it is."""
-    return value.kind if isinstance(value, Remote) else type(value).__name__
 
 
 on_prepare = Ranked(_on_prepare, arguments=3)
@@ -97,21 +89,13 @@ def cases(seed: int) -> list[Case]:
         momentum = 0.5 if seed % 2 else 0.9
         starts = [random_weights(random, _LAYERS) for _ in range(n)]
         buffers = random.standard_normal((n, 5))
-        rates = [rate * (1 + 0.37 * r) for r in range(n)]
-        momenta = [momentum * 0.9**r for r in range(n)]
         inputs = random.standard_normal((n, steps, rows, _LAYERS[0]))
         targets = random.standard_normal((n, steps, rows, _LAYERS[-1]))
-        args = tuple(
-            (starts[r], buffers[r], rates[r], momenta[r], inputs[r], targets[r]) for r in range(n)
-        )
+        options = [(rate * (1 + 0.37 * r), momentum * 0.9**r) for r in range(n)]
+        args = tuple((starts[r], buffers[r], *options[r], inputs[r], targets[r]) for r in range(n))
         batches = [[(inputs[r, s], targets[r, s]) for r in range(n)] for s in range(steps)]
-        ends = replicas.alone(starts[0], replicas.together(batches), rate, momentum)
-        facts = {
-            "ends": [weights for weights, _ in ends],
-            "steps": steps,
-            "tensors": replicas.nbytes(starts[0]),
-        }
-        made.append(Case(f"On {count(n, 'rank')}", args, n, facts=facts))
+        ends = [end for end, _ in replicas.alone(starts[0], batches, rate, momentum)]
+        made.append(Case(f"On {count(n, 'rank')}", args, n, facts={"ends": ends}))
     return made
 
 
@@ -134,8 +118,8 @@ def _faults(case: Case, seen: Observation) -> Iterator[str]:
             yield f"rank {rank}'s learning rate is not rank 0's."
         if value["momentum"] != [momentum]:
             yield f"rank {rank}'s momentum is not rank 0's."
-        ends = case.facts["ends"]
-        for step, (got, want) in enumerate(zip(value["weights"], ends, strict=True), 1):
+        pairs = zip(value["weights"], case.facts["ends"], strict=True)
+        for step, (got, want) in enumerate(pairs, 1):
             if not all_close(got, want, _TOLERANCE):
                 yield (
                     f"rank {rank}'s weights after step {step} are not those of one process on all "
@@ -145,22 +129,17 @@ def _faults(case: Case, seen: Observation) -> Iterator[str]:
 
 def _too_many_bytes(case: Case, seen: Observation) -> str | None:
     """Of an answer whose weights are right."""
-    times = replicas.averages(seen, case.facts["steps"], case.facts["tensors"])
-    if not times or any(_faults(case, seen)):
+    if any(_faults(case, seen)):
         return None
-    return (
-        "averaged twice: the weights are right, for the mean of a mean is the mean, but the "
-        f"gradients crossed the network {replicas.often(times)} in each step. The wrapped "
-        "optimizer does it once, by itself."
-    )
+    start, steps = case.args[0][0], len(case.facts["ends"])
+    return replicas.averaged_twice(seen, steps, start, "The wrapped optimizer")
 
 
-def _kept(case: Case, seen: Observation) -> tuple[int, int] | None:
-    """The first rank but 0 that keeps tensors of its own, and how many."""
+def _kept(case: Case, seen: Observation) -> int | None:
+    """The first rank but 0 that keeps its own weights."""
     for rank, value in enumerate(seen.values[1:], 1):
-        pairs = zip(value["start"], case.args[rank][0], strict=True)
-        if kept := sum(np.array_equal(got, own) for got, own in pairs):
-            return rank, kept
+        if all_close(value["start"], case.args[rank][0], 0.0):
+            return rank
     return None
 
 
@@ -174,42 +153,37 @@ def _root(case: Case, seen: Observation) -> int | None:
 
 def compared(case: Case, seen: Observation) -> Any:
     """What is wrong first: what was returned, start, buffer, rates, momentum, one step."""
-    start, buffer, rate, momentum, *_ = case.args[0]
-    if any(value["returned"] != "an optimizer" for value in seen.values):
+    _, buffer, rate, momentum, *_ = case.args[0]
+    of = {key: [value[key] for value in seen.values] for key in seen.values[0]}
+    if set(of["returned"]) != {"an optimizer"}:
         return "no optimizer"
     if (root := _root(case, seen)) != 0:
-        kept = _kept(case, seen)
-        if root is not None or kept is None:
-            return "another root" if root else [value["start"] for value in seen.values]
-        return "keeps all" if kept[1] == len(start) else "keeps some"
-    if not all(close(value["buffer"], buffer, 0.0) for value in seen.values):
+        if root is None and _kept(case, seen) is None:
+            return of["start"]
+        return "another root" if root else "keeps its own"
+    if not all(close(got, buffer, 0.0) for got in of["buffer"]):
         return "keeps the buffer"
-    rates = [value["rates"] for value in seen.values]
-    if rates != [[rate]] * case.ranks:
-        return rates
-    if seen.values[0]["momentum"] != [momentum]:
-        return "momentum lost"
-    if any(value["momentum"] != [momentum] for value in seen.values):
-        return "momentum kept"
-    return [value["weights"][0] for value in seen.values]
+    if of["rates"] != [[rate]] * case.ranks:
+        return of["rates"]
+    if of["momentum"] != [[momentum]] * case.ranks:
+        return "momentum kept" if of["momentum"][0] == [momentum] else "momentum lost"
+    return [weights[0] for weights in of["weights"]]
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
     kinds = [v["returned"] for v in seen.values if v["returned"] != "an optimizer"]
-    rates = [rate for value in seen.values for rate in value["rates"][:1]] or [0.0]
-    rank, kept = _kept(case, seen) or (None, None)
+    rates = [value["rates"][0] if value["rates"] else 0.0 for value in seen.values]
+    momenta = [describe(value["momentum"][0]) if value["momentum"] else "" for value in seen.values]
     return {
         "n": case.ranks,
         "gave": "nothing" if "NoneType" in kinds[:1] else f"a {kinds[0]}" if kinds else "",
         "root": _root(case, seen),
-        "rank": rank,
-        "kept": kept,
-        "tensors": len(case.args[0][0]),
+        "rank": _kept(case, seen),
         "rate": f"{rates[0]:.3g}",
-        "rate_1": f"{rates[min(1, len(rates) - 1)]:.3g}",
-        "momentum": describe((seen.values[0]["momentum"] or [None])[0]),
-        "momentum_1": describe((seen.values[-1]["momentum"] or [None])[0]),
+        "rate_1": f"{rates[min(1, case.ranks - 1)]:.3g}",
+        "momentum": momenta[0],
+        "momentum_1": momenta[-1],
         "given": case.args[0][3],
     }
 
@@ -219,12 +193,8 @@ no broadcast
     | model.state_dict() => apart(model.state_dict())
     the initial broadcast is missing: rank {rank} starts from weights of its own. Equal gradients do
     not make unequal replicas equal. Give all ranks rank 0's parameters, `hvd.broadcast_parameters`.
-half a broadcast
-    | model.state_dict() => apart(model.state_dict(), "bias")
-    the initial broadcast is not whole: rank {rank} keeps {kept} of its {tensors} tensors.
-    `model.state_dict()` holds them all.
 parameters alone
-    | model.state_dict() => apart(model.state_dict(), "mean")
+    | model.state_dict() => dict(model.named_parameters())
     rank 1's model keeps a buffer of its own: a buffer, such as a batch norm's running means, is no
     parameter, for it is not trained. `model.state_dict()` holds both.
 no optimizer state
@@ -306,11 +276,7 @@ EXERCISE = Exercise(
     drive=on_prepare,
     framework="tensorflow",  # its ranks have loaded what optimizers need
     claim=claim,
-    mistakes=(
-        Mistake("root is each rank's own", replicas.own_root, unfinished=True),
-        Mistake("not every rank takes part", replicas.not_all_come, unfinished=True),
-        Mistake("averaged twice, bytes", _too_many_bytes),
-    ),
+    mistakes=(*replicas.UNEQUAL_CALLS, Mistake("averaged twice, bytes", _too_many_bytes)),
     numbers=numbers,
     compared=compared,
     praise=(

@@ -10,127 +10,97 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import torch
+from torch import Tensor
 
 from helpers.algorithms.devices.framework_steps import replica_step as reference
 from helpers.exercises.common import WORLDS, random_weights, rng
 from helpers.exercises.compare import all_close, close, count, describe, listing, number
-from helpers.exercises.drives.calling import Function, failed, inside, wrong_signature
+from helpers.exercises.drives.calling import Function, driver, inside
 from helpers.exercises.drives.values import plain
 from helpers.exercises.lesson_04 import replicas
 from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 
 _TOLERANCE = 1e-10
-_NEAR = 1e-8
 _LAYERS = (4, 6, 2)
 
 
 @inside
-def mirrored_steps(fn: Function, case: Case) -> Observation:
+@driver(arguments=6)
+def mirrored_steps(fn: Function, weights: list[Tensor], rate: float, steps: Any) -> Any:
     """`fn(model, optimizer, losses, inputs, targets, global_batch)` on every replica.
 
-    The case's arguments: weights, rate, a list of steps, each a list of (inputs, targets), one for
-    each replica. `values[0]`: parts (what each replica returned, a list a step, at last for the
-    first one again), weights of every replica after each step, reduced (the gradients that were
-    summed over the replicas in these steps). Only parts is more than this process's own word.
+    steps: for each a list of (inputs, targets), one for each replica. `values[0]`: parts (what each
+    replica returned, a list a step, at last for the first one again), weights of every replica
+    after each step, reduced (the gradients that were summed over the replicas in these steps). Only
+    parts is more than this process's own word.
     """
-    trouble = wrong_signature(fn, 6)
-    if trouble:
-        return trouble
-    try:
-        return Observation(values=[_mirrored(fn, *case.args[0])])
-    except Exception as error:
-        return failed(error, fn)
-
-
-def _mirrored(fn: Function, weights: Any, rate: float, steps: Any) -> dict[str, Any]:
     import tensorflow as tf
     import tf_keras
 
     from helpers.exercises.drives.tf import cpus
 
-    tf.get_logger().setLevel("ERROR")  # that there are quicker ways than one op at a time
-    counted = _counting(tf)()
-    n = len(steps[0])
-    strategy = tf.distribute.MirroredStrategy(cpus(n), cross_device_ops=counted)
-    with strategy.scope():
-        model = replicas.keras_network([torch.from_numpy(w) for w in weights])
-        optimizer = tf_keras.optimizers.SGD(rate)
-        optimizer.build(model.trainable_variables)
-    seen: dict[str, Any] = {"parts": [], "weights": []}
-    begun = counted.reduced
-    for at, step in enumerate([*steps, steps[0]]):
-        batch = sum(len(inputs) for inputs, _ in step)
-
-        def take(which: int, step: Any = step) -> Any:
-            return strategy.experimental_distribute_values_from_function(
-                lambda context: tf.constant(step[context.replica_id_in_sync_group][which])
-            )
-
-        args = (model, optimizer, _row_losses, take(0), take(1), batch)
-        parts = strategy.run(fn, args=args)
-        seen["parts"].append(
-            [replicas.plain_number(p) for p in strategy.experimental_local_results(parts)]
-        )
-        if at == len(steps):
-            break
-        seen["reduced"] = counted.reduced - begun
-        own = [strategy.experimental_local_results(v) for v in model.variables]
-        seen["weights"].append([replicas.torch_layout([v[r] for v in own]) for r in range(n)])
-    return plain(seen)
-
-
-def _counting(tf: Any) -> Any:
-    """A class of cross-device operations that counts the values that it is given."""
-
     class Counting(tf.distribute.ReductionToOneDevice):
-        reduced = 0
+        reduced = 0  # values that it was given
 
         def reduce_implementation(self, *args: Any, **options: Any) -> Any:
             self.reduced += 1
             return super().reduce_implementation(*args, **options)
 
-    return Counting
+    def losses(targets: Any, outputs: Any) -> Any:
+        return tf.reduce_mean(replicas.element_losses(outputs, targets), axis=-1)
 
+    tf.get_logger().setLevel("ERROR")  # that there are quicker ways than one op at a time
+    counted, n = Counting(), len(steps[0])
+    strategy = tf.distribute.MirroredStrategy(cpus(n), cross_device_ops=counted)
+    local = strategy.experimental_local_results
+    with strategy.scope():
+        model = replicas.keras_network(weights)
+        optimizer = tf_keras.optimizers.SGD(rate)
+        optimizer.build(model.trainable_variables)
+    seen: dict[str, Any] = {"parts": [], "weights": []}
+    begun = counted.reduced
+    for step in [*steps, steps[0]]:
+        batch = sum(len(inputs) for inputs, _ in step)
 
-def _row_losses(targets: Any, outputs: Any) -> Any:
-    import tensorflow as tf
+        def take(which: int, step: Any = step) -> Any:
+            return strategy.experimental_distribute_values_from_function(
+                lambda context: tf.constant(step[context.replica_id_in_sync_group][which].numpy())
+            )
 
-    return tf.reduce_mean(replicas.element_losses(outputs, targets), axis=-1)
+        parts = strategy.run(fn, args=(model, optimizer, losses, take(0), take(1), batch))
+        numbers = [part.numpy() if hasattr(part, "numpy") else part for part in local(parts)]
+        seen["parts"].append(numbers)
+        if len(seen["parts"]) <= len(steps):
+            seen["reduced"] = counted.reduced - begun
+            own = [local(variable) for variable in model.variables]
+            seen["weights"].append([replicas.torch_layout([v[r] for v in own]) for r in range(n)])
+    return plain(seen)
 
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: uneven rows on 3 replicas, then equal ones; 1, 2 and 5; else others."""
     random, made = rng(seed, "04.3"), []
-    shapes = [[4, 3, 2], [4, 4, 4], [4], [5, 2], [3, 3, 3, 2, 1]]
-    rate, steps = replicas.as_float32(0.1), 2
+    shapes, rate, steps = [[4, 3, 2], [4, 4, 4], [4], [5, 2], [3, 3, 3, 2, 1]], 0.1, 2
     if seed:
         some = [int(rows) for rows in random.integers(2, 6, len(WORLDS))]
         shapes = [[r + 1] * (n - 1) + [r] for n, r in zip(WORLDS, some, strict=True)]
         shapes.append([some[0]] * 3)
-        rate, steps = replicas.as_float32(random.uniform(0.05, 0.2)), int(random.integers(2, 4))
+        rate, steps = random.uniform(0.05, 0.2), int(random.integers(2, 4))
+    rate = float(np.float32(rate))  # as Keras keeps it, whatever the weights' type
     for shape in shapes:
         start = random_weights(random, _LAYERS)
-        batches = [
-            [
-                (random.standard_normal((r, _LAYERS[0])), random.standard_normal((r, _LAYERS[-1])))
-                for r in shape
-            ]
+        batches: list[list[Any]] = [
+            [tuple(random.standard_normal((r, _LAYERS[end])) for end in (0, -1)) for r in shape]
             for _ in range(steps)
         ]
-        whole = replicas.together(batches)
-        ends = [weights for weights, _ in replicas.alone(start, whole, rate)]
-        before = [start, *ends]
+        ends = [weights for weights, _ in replicas.alone(start, batches, rate)]
         # At last the first batch once more: its loss shows where the last step has led.
-        losses = [
-            [
-                replicas.loss_and_gradients(w, rows)[0] * len(rows[0]) / sum(shape)
-                for rows in batches[s % steps]
-            ]
-            for s, w in enumerate(before)
+        parts = [
+            [replicas.loss_and_gradients(w, rows)[0] * len(rows[0]) / sum(shape) for rows in step]
+            for w, step in zip([start, *ends], [*batches, batches[0]], strict=True)
         ]
-        facts = {"rows": shape, "ends": ends, "parts": losses, "steps": steps}
+        facts = {"rows": shape, "ends": ends, "parts": parts}
         name = f"On {count(len(shape), 'replica')} with {listing(shape)} rows"
         made.append(Case(name, ((start, rate, batches),), facts=facts))
     return made
@@ -147,7 +117,7 @@ def _is_right(case: Case, got: Any) -> bool:
 
 def _reduced(case: Case, got: Any) -> float:
     """How often each gradient was reduced in a step; 0 for a grader, who does not see it."""
-    gradients = case.facts["steps"] * len(case.args[0][0])
+    gradients = len(case.facts["ends"]) * len(case.args[0][0])
     return float((got["reduced"] or 0) / gradients)
 
 
@@ -165,7 +135,7 @@ def claim(case: Case, seen: Observation) -> Iterator[str]:
                 f"all {sum(facts['rows'])}."
             )
     if _reduced(case, got) > 1:
-        many, enough = got["reduced"] // facts["steps"], len(case.args[0][0])
+        many, enough = got["reduced"] // len(facts["ends"]), len(case.args[0][0])
         yield f"{many} tensors were reduced in a step: {enough} gradients are enough."
 
 
@@ -174,7 +144,7 @@ def compared(case: Case, seen: Observation) -> Any:
     got = seen.values[0]
     if got["weights"] is not None and not _is_right(case, got):
         first = got["weights"][0]
-        alike = all(all_close(replica, first[0], _NEAR) for replica in first)
+        alike = all(all_close(replica, first[0], 1e-8) for replica in first)
         return first[0] if alike else "replicas apart"
     return {"parts": got["parts"], "reduced": got["reduced"] and _reduced(case, got)}
 

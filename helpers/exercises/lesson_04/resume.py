@@ -6,7 +6,7 @@ and buffer, its optimizer's momenta and learning rate, and knows the step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,8 @@ from helpers.exercises.drives.ranks import Ranked
 from helpers.exercises.drives.training import network
 from helpers.exercises.lesson_04 import replicas
 from helpers.exercises.lesson_04.horovod import OfTorch
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.random_states import seed_there
+from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 
 _LAYERS = (4, 6, 2)
@@ -44,8 +45,7 @@ class Load:
         optimizer = replicas.sgd(other, rate, MOMENTUM)
         for parameter, momentum in zip(other.parameters(), momenta, strict=True):
             optimizer.state[parameter]["momentum_buffer"] = momentum
-        held = {"model": other.state_dict(), "optimizer": optimizer.state_dict()}
-        return {**held, "step": step}
+        return {"model": other.state_dict(), "optimizer": optimizer.state_dict(), "step": step}
 
 
 def _on_resume(
@@ -57,7 +57,7 @@ def _on_resume(
     None. `values[rank]`: step (what was returned), weights, buffer, loads (how often `load` was
     called), and momenta and rates, by what two steps of the optimizer do then.
     """
-    replicas.differ(fn, comm.rank)
+    seed_there(fn, comm.rank)  # every rank's random state differs, as it does on real ranks
     model, loads = network(weights), 0
     there(fn, replicas.give_buffer, model, buffer)
     optimizer = at_hand(fn, made(fn, replicas.sgd, model, rate, MOMENTUM))
@@ -70,14 +70,9 @@ def _on_resume(
         return [saved[key] for key in ("weights", "buffer", "momenta", "rate", "step")]
 
     step = fn(made(fn, OfTorch, comm), model, optimizer, made(fn, Load, read))
-    seen = {
-        "step": step,
-        "weights": replicas.copies(model),
-        "buffer": buffer.clone(),
-        "loads": loads,
-    }
+    seen = {"step": step, "weights": replicas.copies(model), "loads": loads}
     momenta, rates = _by_two_steps(model, optimizer)
-    return {**seen, "momenta": momenta, "rates": rates}
+    return {**seen, "buffer": buffer.clone(), "momenta": momenta, "rates": rates}
 
 
 def _by_two_steps(model: Any, optimizer: Any) -> tuple[list[Tensor], list[float]]:
@@ -117,87 +112,71 @@ def cases(seed: int) -> list[Case]:
             "rate": round(float(random.uniform(0.01, 0.09)), 4),
             "step": int(random.integers(100, 5000)) if seed else 120,
         }
-        rates = [0.2 + 0.1 * r for r in range(n)]
         buffers = random.standard_normal((n, 5))
-        args = tuple((starts[r], buffers[r], rates[r], None if r else saved) for r in range(n))
+        args = tuple((starts[r], buffers[r], 0.2 + 0.1 * r, None if r else saved) for r in range(n))
         made.append(Case(f"On {count(n, 'rank')}", args, n, facts=saved))
     return made
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str]:
     """All of the checkpoint on every rank, read once."""
-    facts = case.facts
     for rank, value in enumerate(seen.values):
-        if not all_close(value["weights"], facts["weights"], 0.0):
-            yield f"rank {rank} does not hold the checkpoint's weights."
-        if not close(value["buffer"], facts["buffer"], 0.0):
-            yield f"rank {rank}'s model does not hold the checkpoint's buffer."
-        if not all_close(value["momenta"], facts["momenta"], _NEAR):
-            yield f"rank {rank} does not hold the checkpoint's momenta."
-        if not _has_rate(value, facts):
-            yield f"rank {rank} does not hold the checkpoint's learning rate."
-        if number(value["step"]) != facts["step"]:
+        for what in _lacks(case, value):
+            whose = "'s model" * (what == "buffer")
+            yield f"rank {rank}{whose} does not hold the checkpoint's {what}."
+        if number(value["step"]) != case.facts["step"]:
             said = f"returned {describe(value['step'])}, and the checkpoint is of step"
-            yield f"rank {rank} {said} {facts['step']}."
+            yield f"rank {rank} {said} {case.facts['step']}."
         if value["loads"] != (rank == 0):
             yield f"rank {rank} called `load` {count(value['loads'], 'time')}."
 
 
-def _has_rate(value: Any, facts: Any) -> bool:
-    return close(np.array(value["rates"]), np.array([facts["rate"]]), _NEAR)
-
-
-def _has_state(value: Any, facts: Any) -> bool:
-    return all_close(value["momenta"], facts["momenta"], _NEAR) and _has_rate(value, facts)
+def _lacks(case: Case, value: Any) -> list[str]:
+    """What of the checkpoint a rank does not hold."""
+    facts, rates = case.facts, np.array(value["rates"])
+    holds = {
+        "weights": all_close(value["weights"], facts["weights"], 0.0),
+        "buffer": close(value["buffer"], facts["buffer"], 0.0),
+        "momenta": all_close(value["momenta"], facts["momenta"], _NEAR),
+        "learning rate": close(rates, np.array([facts["rate"]]), _NEAR),
+    }
+    return [what for what, held in holds.items() if not held]
 
 
 def compared(case: Case, seen: Observation) -> Any:
     """The first of these that is wrong: how often it was loaded, weights, state, step."""
-    facts, values = case.facts, seen.values
-    loads = [value["loads"] for value in values]
-    if loads != [1] + [0] * (case.ranks - 1):
-        return "loads too often" if loads[0] else "never loads"
-    if not all(all_close(value["weights"], facts["weights"], 0.0) for value in values):
+    values, lacks = seen.values, [_lacks(case, value) for value in seen.values]
+    if [value["loads"] for value in values] != [1] + [0] * (case.ranks - 1):
+        return "loads too often" if values[0]["loads"] else "never loads"
+    if any("weights" in each for each in lacks):
         return [value["weights"] for value in values]
-    if not all(close(value["buffer"], facts["buffer"], 0.0) for value in values):
+    if any("buffer" in each for each in lacks):
         return "a buffer"
-    state = [_has_state(value, facts) for value in values]
     steps = [number(value["step"]) for value in values]
-    if not all(state) or steps[0] is None:
-        return state if not all(state) else "no step"
-    if steps[0] == facts["step"]:
-        return "step on rank 0 alone" if set(steps) != {facts["step"]} else "right"
+    if any(lacks) or steps[0] is None:
+        return [not each for each in lacks] if any(lacks) else "no step"
+    if steps[0] == case.facts["step"]:
+        return "right" if set(steps) == {steps[0]} else "step on rank 0 alone"
     return [None if step is None else int(step) for step in steps]
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name; where it failed, the rank."""
-    facts, values, last = case.facts, seen.values, case.ranks - 1
+    values, last = seen.values, case.ranks - 1
     told: dict[str, Any] = {"failed": seen.rank, "n": case.ranks, "last": last}
     if seen.trouble:
         return told
-    ranks = range(case.ranks)
-    weights = [r for r in ranks if not all_close(values[r]["weights"], facts["weights"], 0.0)]
-    state = [r for r in ranks if not _has_state(values[r], facts)]
-    lacks = values[state[0]] if state else values[0]
-    has_momenta = all_close(lacks["momenta"], facts["momenta"], _NEAR)
+    lacks = [_lacks(case, value) for value in values]
+    first = next((rank for rank, each in enumerate(lacks) if each), None)
     step = number(values[0]["step"])
     return told | {
         "loads": count(sum(value["loads"] for value in values), "time"),
-        "rank": [*weights, *state, None][0],
-        "what": "learning rate" if has_momenta else "momenta",
-        "saved": facts["step"],
+        "rank": first,
+        "what": "" if first is None else lacks[first][0],
+        "saved": case.facts["step"],
         "step": describe(values[0]["step"]) if step is None else f"{step:.0f}",
         "step_1": describe(values[min(1, last)]["step"]),
     }
-
-
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    return (
-        f"Passed on {worlds(cases)}: one rank read the file, and all hold its weights, momenta, "
-        f"learning rate and step {cases[0].facts['step']}."
-    )
 
 
 WRONG = """
@@ -281,13 +260,13 @@ EXERCISE = Exercise(
     drive=on_resume,
     framework="tensorflow",  # its ranks have loaded what optimizers need
     claim=claim,
-    mistakes=(
-        Mistake("root is each rank's own", replicas.own_root, unfinished=True),
-        Mistake("not every rank takes part", replicas.not_all_come, unfinished=True),
-    ),
+    mistakes=replicas.UNEQUAL_CALLS,
     numbers=numbers,
     compared=compared,
-    praise=praise,
+    praise=lambda cases, seen: (
+        f"Passed on {worlds(cases)}: one rank read the file, and all hold its weights, momenta, "
+        f"learning rate and step {cases[0].facts['step']}."
+    ),
     reference=reference,
     wrong=wrong_answers("04.5", WRONG, (reference, replicas.apart)),
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from helpers.algorithms.devices.framework_steps import tape_step as reference
@@ -17,9 +18,10 @@ from helpers.exercises.common import random_weights, rng
 from helpers.exercises.compare import all_close, count, number, rounded
 from helpers.exercises.drives.calling import Function, at_hand, made
 from helpers.exercises.drives.ranks import Ranked
-from helpers.exercises.drives.values import Remote
+from helpers.exercises.drives.values import Remote, plain
 from helpers.exercises.lesson_04 import replicas
 from helpers.exercises.lesson_04.horovod import StandIn
+from helpers.exercises.random_states import seed_there
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
@@ -39,40 +41,33 @@ class Trained:
         rate: float,
         momentum: float,
     ) -> None:
+        import tensorflow as tf
         import tf_keras
 
         from helpers.exercises.drives.tf import split_cpu
+
+        def loss(targets: Any, outputs: Any) -> Any:
+            """The mean over all elements."""
+            return tf.reduce_mean(replicas.element_losses(outputs, targets))
 
         split_cpu()
         self.model = replicas.keras_network(weights, frozen)
         self.optimizer = tf_keras.optimizers.SGD(rate, momentum=momentum)
         self.optimizer.build(self.model.trainable_variables)
-        for variable, value in zip(
-            self.optimizer.momentums, replicas.keras_layout(momenta), strict=True
-        ):
-            variable.assign(value)
-        self.loss = _mean_loss
+        replicas.assign(self.optimizer.momentums, momenta)
+        self.loss = loss  # not a method: it is handed over
 
 
-def _on_tape(
-    fn: Function,
-    comm: Any,
-    weights: list[Tensor],
-    momenta: list[Tensor],
-    frozen: Tensor,
-    rate: float,
-    momentum: float,
-    inputs: Tensor,
-    targets: Tensor,
-) -> Any:
+def _on_tape(fn: Function, comm: Any, *its: Any) -> Any:
     """`fn(hvd, model, optimizer, loss, inputs, targets, first)` for each of this rank's batches.
 
     A rank's arguments: its weights, momenta and frozen first layer, learning rate, momentum, inputs
     and targets. `values[rank]`: losses (what was returned; at last for the first batch again), and
     weights, momenta and the frozen layer after each step, None where they are elsewhere.
     """
-    replicas.differ(fn, comm.rank)
-    mine = at_hand(fn, made(fn, Trained, weights, momenta, frozen, rate, momentum))
+    seed_there(fn, comm.rank)  # every rank's random state differs, as it does on real ranks
+    *start, inputs, targets = its
+    mine = at_hand(fn, made(fn, Trained, *start))
     hvd = at_hand(fn, made(fn, StandIn, comm))
     model, optimizer, loss = mine.model, mine.optimizer, mine.loss
     batches = list(zip(inputs.numpy(), targets.numpy(), strict=True))
@@ -80,7 +75,7 @@ def _on_tape(
     for at, (batch, wanted) in enumerate([*batches, batches[0]]):
         comm.compute(replicas.BACKWARD)
         value = fn(hvd, model, optimizer, loss, batch, wanted, at == 0)
-        losses.append(replicas.plain_number(value))
+        losses.append(plain(value.numpy() if hasattr(value, "numpy") else value))
         if not isinstance(fn, Remote) and at < len(batches):
             held["weights"].append(replicas.torch_layout(model.trainable_variables))
             held["frozen"].append(model.layers[0].kernel.numpy())
@@ -91,20 +86,15 @@ def _on_tape(
 on_tape = Ranked(_on_tape, arguments=7)
 
 
-def _mean_loss(targets: Any, outputs: Any) -> Any:
-    import tensorflow as tf
-
-    return tf.reduce_mean(replicas.element_losses(outputs, targets))
-
-
 def cases(seed: int) -> list[Case]:
     """Seed 0: 3, 1, 2 and 5 ranks with 4 rows each; else other rows, rates and steps."""
     random, made = rng(seed, "04.2"), []
     for n in (3, 1, 2, 5):
         rows = int(random.integers(2, 7)) if seed else 4
         steps = int(random.integers(3, 5)) if seed else 3
-        rate = replicas.as_float32(random.uniform(0.05, 0.2) if seed else 0.1)
-        momentum = replicas.as_float32(random.uniform(0.5, 0.9) if seed else 0.5)
+        # As Keras keeps them, whatever the weights' type.
+        rate = float(np.float32(random.uniform(0.05, 0.2) if seed else 0.1))
+        momentum = float(np.float32(random.uniform(0.5, 0.9) if seed else 0.5))
         starts = [random_weights(random, _LAYERS) for _ in range(n)]
         momenta = [[0.1 * w for w in random_weights(random, _LAYERS)] for _ in range(n)]
         frozen = [random_weights(random, (_LAYERS[0],) * 2)[0] for _ in range(n)]
@@ -118,20 +108,14 @@ def cases(seed: int) -> list[Case]:
         batches = [
             [(inputs[r, s] @ frozen[0], targets[r, s]) for r in range(n)] for s in range(steps)
         ]
-        ends = replicas.alone(starts[0], replicas.together(batches), rate, momentum, momenta[0])
+        ends = replicas.alone(starts[0], batches, rate, momentum, momenta[0])
         before = [starts[0], *(weights for weights, _ in ends)]
         # At last the first batch once more: its loss shows where the last step has led.
         losses = [
             [replicas.loss_and_gradients(w, batches[s % steps][r])[0] for s, w in enumerate(before)]
             for r in range(n)
         ]
-        facts = {
-            "ends": [list(end) for end in ends],
-            "losses": losses,
-            "frozen": frozen[0],
-            "steps": steps,
-            "tensors": replicas.nbytes(starts[0]),
-        }
+        facts = {"ends": [list(end) for end in ends], "losses": losses}
         made.append(Case(f"On {count(n, 'rank')}", args, n, facts=facts))
     return made
 
@@ -143,60 +127,46 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
 
 
 def _faults(case: Case, seen: Observation) -> Iterator[str]:
-    facts = case.facts
     for rank, value in enumerate(seen.values):
-        fault = _held(facts, value) if value["weights"] is not None else None
-        if fault:
-            yield f"rank {rank}{fault}"
-        for step, want in enumerate(facts["losses"][rank]):
+        if value["weights"] is not None:  # a grader knows by the losses alone
+            yield from (f"rank {rank}{fault}" for fault in _held(case, value))
+        for step, want in enumerate(case.facts["losses"][rank]):
             loss = number(value["losses"][step])
             if loss is None or abs(loss - want) > 1e-6 * want:
                 said = "return the loss that is differentiated, of its own rows, before the update"
                 yield f"rank {rank} gave another loss in step {step + 1}: {said}."
 
 
-def _held(facts: Any, value: Any) -> str | None:
-    """What a rank's model and optimizer should not hold; a grader knows by the losses alone."""
-    if not all_close(value["frozen"], [facts["frozen"]] * facts["steps"], 0.0):
-        return " has not rank 0's frozen layer."
-    for step, (weights, momenta) in enumerate(facts["ends"]):
-        if not all_close(value["weights"][step], weights, _TOLERANCE):
-            why = rounded(value["weights"][step], weights)
-            return f"'s weights after step {step + 1} are not those of one process{why}."
+def _held(case: Case, value: Any) -> Iterator[str]:
+    """What a rank's model and optimizer should not hold."""
+    ends = case.facts["ends"]
+    if not all_close(value["frozen"], [case.args[0][2]] * len(ends), 0.0):
+        yield " has not rank 0's frozen layer."
+    for step, (weights, momenta) in enumerate(ends):
+        got = value["weights"][step]
+        if not all_close(got, weights, _TOLERANCE):
+            why = rounded(got, weights)
+            yield f"'s weights after step {step + 1} are not those of one process{why}."
         if not all_close(value["momenta"][step], momenta, _TOLERANCE):
-            return f"'s momenta after step {step + 1} are not those of one process."
-    return None
+            yield f"'s momenta after step {step + 1} are not those of one process."
 
 
 def _too_many_bytes(case: Case, seen: Observation) -> str | None:
     """Of an answer whose steps are right."""
-    calls, tensors = case.facts["steps"] + 1, case.facts["tensors"]
-    # Whether rank 0 sent its variables more than once.
-    once = 2 * tensors + case.facts["frozen"].nbytes + calls * (tensors + _SMALL)
-    often = seen.bytes[0] > (case.ranks - 1) * once
-    times = replicas.averages(seen, calls, tensors)
-    if not (times or often) or any(_faults(case, seen)):
+    if any(_faults(case, seen)):
         return None
-    if times:
-        return (
-            "averaged twice: the weights are right, for the mean of a mean is the mean, but the "
-            f"gradients crossed the network {replicas.often(times)} in each step. The distributed "
-            "tape does it once, by itself."
-        )
+    start, _, frozen, *_ = case.args[0]
+    calls, tensors = len(case.facts["ends"]) + 1, sum(w.nbytes for w in start)
+    if twice := replicas.averaged_twice(seen, calls, start, "The distributed tape"):
+        return twice
+    # What rank 0 sends each of the others where it sends its variables once.
+    once = 2 * tensors + frozen.nbytes + calls * (tensors + _SMALL)
+    if seen.bytes[0] <= (case.ranks - 1) * once:
+        return None
     return (
         "the variables were sent in every step. Replicas that are equal and take equal steps stay "
         "equal: send them once, where `first` is true."
     )
-
-
-def compared(case: Case, seen: Observation) -> Any:
-    """What a grader sees, too: the losses, which show what the steps before came to."""
-    return [[number(loss) for loss in value["losses"]] for value in seen.values]
-
-
-def numbers(case: Case, seen: Observation) -> dict[str, Any]:
-    """What the hints name."""
-    return {"n": case.ranks, "last": case.ranks - 1}
 
 
 _NO_BROADCAST = (
@@ -288,13 +258,10 @@ EXERCISE = Exercise(
     drive=on_tape,
     framework="tensorflow",
     claim=claim,
-    mistakes=(
-        Mistake("root is each rank's own", replicas.own_root, unfinished=True),
-        Mistake("not every rank takes part", replicas.not_all_come, unfinished=True),
-        Mistake("sends too much", _too_many_bytes),
-    ),
-    numbers=numbers,
-    compared=compared,
+    mistakes=(*replicas.UNEQUAL_CALLS, Mistake("sends too much", _too_many_bytes)),
+    numbers=lambda case, seen: {"n": case.ranks, "last": case.ranks - 1},
+    # What a grader sees, too: the losses, which show what the steps before came to.
+    compared=lambda case, seen: [[*map(number, value["losses"])] for value in seen.values],
     praise=(
         "Passed on {worlds}: from the first step on all ranks moved as one process on all "
         "rows, and every gradient was averaged once."

@@ -7,8 +7,6 @@ parameter servers are no ranks) and under none.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Mapping
 from typing import Any
 
 from helpers.algorithms.devices.framework_steps import who_am_i as reference
@@ -18,10 +16,17 @@ from helpers.exercises.drives.calling import plain_call
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation
 from helpers.exercises.table import wrong_answers
 
+_LAUNCHERS = {
+    "torchrun": ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK"),
+    "horovodrun": tuple(
+        f"HOROVOD_{each}" for each in ("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE", "CROSS_RANK")
+    ),
+}
+
 
 def cases(seed: int) -> list[Case]:
     """Each launcher, workers and a chief of TF_CONFIG, parameter servers beside them, and alone."""
-    random = rng(seed, "04.6")
+    random, made = rng(seed, "04.6"), []
 
     def some() -> tuple[int, int, int]:
         """Rank, world size and ranks a machine: two machines or more."""
@@ -29,18 +34,12 @@ def cases(seed: int) -> list[Case]:
         size = each * (int(random.integers(2, 5)) if seed else 3)
         return int(random.integers(each, size)) if seed else 4, size, each
 
-    rank, size, each = some()
-    torchrun = {"RANK": rank, "WORLD_SIZE": size, "LOCAL_RANK": rank % each}
-    torchrun |= {"LOCAL_WORLD_SIZE": each, "GROUP_RANK": rank // each}
-    made = [_case("Under torchrun", torchrun, rank, size)]
-    torchrun |= {"RANK": 0, "LOCAL_RANK": 0, "GROUP_RANK": 0}
-    made.append(_case("As rank 0 under torchrun", torchrun, 0, size))
-    rank, size, each = some()
-    horovod = {"HOROVOD_RANK": rank, "HOROVOD_SIZE": size, "HOROVOD_LOCAL_RANK": rank % each}
-    horovod |= {"HOROVOD_LOCAL_SIZE": each, "HOROVOD_CROSS_RANK": rank // each}
-    made.append(_case("Under horovodrun", horovod, rank, size))
-    horovod |= {"HOROVOD_RANK": 0, "HOROVOD_LOCAL_RANK": 0, "HOROVOD_CROSS_RANK": 0}
-    made.append(_case("As rank 0 under horovodrun", horovod, 0, size))
+    for launcher, names in _LAUNCHERS.items():
+        drawn, size, each = some()
+        for name, rank in (("Under", drawn), ("As rank 0 under", 0)):
+            numbers = (rank, size, rank % each, each, rank // each)
+            told = dict(zip(names, map(str, numbers), strict=True))
+            made.append(_case(f"{name} {launcher}", told, rank, size))
     rank, size, _ = some()
     made.append(_tf("With TF_CONFIG", {"worker": size}, "worker", rank, rank, size))
     rank, size, servers = some()
@@ -51,68 +50,54 @@ def cases(seed: int) -> list[Case]:
     made.append(_tf("As a worker beside a chief", jobs, "worker", rank, rank + 1, size + 1))
     jobs = {"ps": 1, "worker": size, "chief": 1}  # in any order
     made.append(_tf("As the chief", jobs, "chief", 0, 0, size + 1))
-    made.append(_case("Without a launcher", {}, 0, 1))
-    return made
+    return [*made, _case("Without a launcher", {}, 0, 1)]
 
 
-def _case(name: str, told: dict[str, Any], rank: int, size: int) -> Case:
-    environment = {"HOME": "/home/ada", **{key: str(value) for key, value in told.items()}}
-    return Case(name, ((environment,),), facts={"rank": rank, "size": size, "told": environment})
+def _case(name: str, told: dict[str, str], rank: int, size: int) -> Case:
+    environment = {"HOME": "/home/ada", **told}
+    return Case(name, ((environment,),), facts={"rank": rank, "size": size})
 
 
 def _tf(name: str, jobs: dict[str, int], kind: str, index: int, rank: int, size: int) -> Case:
-    cluster = {
-        job: [f"node{n}.example:{2222 + n}" for n in range(count)] for job, count in jobs.items()
-    }
+    cluster = {job: [f"node{i}.example:{2222 + i}" for i in range(n)] for job, n in jobs.items()}
     told = {"cluster": cluster, "task": {"type": kind, "index": index}}
     return _case(name, {"TF_CONFIG": json.dumps(told)}, rank, size)
 
 
 def claim(case: Case, seen: Observation) -> str | None:
     """Rank and size, as whole numbers."""
-    rank, size = seen.values[0]
-    facts = case.facts
-    if not _whole(rank, facts["rank"]) or not _whole(size, facts["size"]):
-        chief = "A chief, where there is one, is rank 0; the workers follow it, as numbered. "
-        return (
-            f"the answer was {describe((rank, size))}; this is rank {facts['rank']} of "
-            f"{facts['size']}. {chief if 'TF_CONFIG' in facts['told'] else ''}".rstrip()
-        )
-    return None
+    found, facts = seen.values[0], case.facts
+    rank, size = found
+    if [*map(_whole, found)] == [facts["rank"], facts["size"]]:
+        return None
+    chief = " A chief, where there is one, is rank 0; the workers follow it, as numbered."
+    return (
+        f"the answer was {describe((rank, size))}; this is rank {facts['rank']} of "
+        f"{facts['size']}.{chief if 'TF_CONFIG' in case.args[0][0] else ''}"
+    )
 
 
-def _whole(value: Any, want: int) -> bool:
-    return type(value) is not bool and type(value) is not float and number(value) == want
+def _whole(value: Any) -> float | None:
+    return None if type(value) is float else number(value)
 
 
 def _no_launcher(case: Case, seen: Observation) -> str | None:
-    if seen.trouble == "failed" and seen.kind in ("KeyError", "TypeError", "ValueError"):
-        if len(case.facts["told"]) == 1:
-            return (
-                f"none of the variables is there ({seen.kind}): a script that is started by itself "
-                "is rank 0 of 1."
-            )
-        if seen.kind == "KeyError" and "chief" in seen.text:
-            return (
-                'the cluster has no chief, which is often so: `config["cluster"].get("chief", [])`.'
-            )
-        names = ("RANK", "SIZE", "HOROVOD", "TF_CONFIG", "NoneType")
-        if any(name in seen.text for name in names):
-            why = 'Look first which launcher it was: `if "RANK" in environment`.'
-        else:
-            why = (
-                "TF_CONFIG is a text in JSON (`json.loads`): the numbers of tasks are in "
-                '`config["cluster"]`, this one\'s place is in `config["task"]`.'
-            )
-        return f"{case.name}, {seen.kind}: {seen.text}. {why}"
-    return None
-
-
-def _local(told: Mapping[str, str]) -> tuple[str, str]:
-    """What says the rank on its machine, and how many there are."""
-    if "HOROVOD_RANK" in told:
-        return "HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE"
-    return "LOCAL_RANK", "LOCAL_WORLD_SIZE"
+    if seen.trouble != "failed" or seen.kind not in ("KeyError", "TypeError", "ValueError"):
+        return None
+    if len(case.args[0][0]) == 1:
+        return (
+            f"none of the variables is there ({seen.kind}): a script that is started by itself "
+            "is rank 0 of 1."
+        )
+    if seen.kind == "KeyError" and "chief" in seen.text:
+        return 'the cluster has no chief, which is often so: `config["cluster"].get("chief", [])`.'
+    why = (
+        "TF_CONFIG is a text in JSON (`json.loads`): the numbers of tasks are in "
+        '`config["cluster"]`, this one\'s place is in `config["task"]`.'
+    )
+    if any(name in seen.text for name in ("RANK", "SIZE", "HOROVOD", "TF_CONFIG", "NoneType")):
+        why = 'Look first which launcher it was: `if "RANK" in environment`.'
+    return f"{case.name}, {seen.kind}: {seen.text}. {why}"
 
 
 def compared(case: Case, seen: Observation) -> Any:
@@ -123,35 +108,21 @@ def compared(case: Case, seen: Observation) -> Any:
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
-    told, (rank, size) = case.facts["told"], seen.values[0]
-    config = json.loads(told.get("TF_CONFIG", "{}"))
-    launcher = [name for name in ("RANK", "HOROVOD_RANK", "TF_CONFIG") if name in told]
-    local_rank, local_size = _local(told)
+    (told,), (rank, size) = case.args[0], seen.values[0]
+    config = json.loads(told.get("TF_CONFIG", '{"cluster": {}, "task": {"index": null}}'))
+    names = _LAUNCHERS["horovodrun" if "HOROVOD_RANK" in told else "torchrun"]
     return {
         "answer": (rank, size),
         "rank": rank,
         "size": size,
-        "launcher": launcher[0] if launcher else "",
-        "local_rank": local_rank,
-        "local_size": local_size,
-        "index": config["task"]["index"] if config else None,
-        "servers": len(config["cluster"].get("ps", ())) if config else None,
+        "launcher": "TF_CONFIG" if "TF_CONFIG" in told else names[0] if names[0] in told else "",
+        "local_rank": names[2],
+        "local_size": names[3],
+        "index": config["task"]["index"],
+        "servers": len(config["cluster"].get("ps", ())),
     }
 
 
-def zero_is_none(environment: dict[str, str]) -> Any:
-    rank, size = reference(environment)
-    return (rank, size) if rank else (0, 1)
-
-
-def its_own(environment: dict[str, str]) -> Any:
-    return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
-
-
-_TWO_OF_ONE_NUMBER = (
-    "worker {index} called itself rank {rank}: the chief is rank 0, so two would have one number. "
-    "A worker beside a chief is rank index + 1."
-)
 WRONG = """
 texts
     | int(environment[ *=> (str if rank == "RANK" else int)(environment[
@@ -192,14 +163,17 @@ in TF_CONFIG's order
     the chief called itself rank {rank}: it is rank 0, wherever TF_CONFIG lists it. The jobs of a
     cluster stand there in any order.
 rank 0 is no rank
-    = zero_is_none
+    | if rank in environment: => if int(environment.get(rank, 0)):
+    | return task["index"] + (chiefs if task["type"] == "worker" else 0), chiefs + workers
+        => place = task["index"] + (chiefs if task["type"] == "worker" else 0);
+        return (place, chiefs + workers) if place else (0, 1)
     the answer was (0, 1), as without a launcher, and {launcher} is there: rank 0 is a rank, though
     `if rank:` is false for it. Ask whether the variable is there, `if "{launcher}" in environment`.
 a chief always
     | .get(kind, ()) => [kind]
     ? which is often so
 does not read the argument
-    = its_own
+    | environment: Mapping[str, str]) => given: Any, environment: Any = __import__("os").environ)
     the answer was (0, 1), as without a launcher: you did not read {launcher} in the argument. It is
     in `environment`, which need not be this process's `os.environ`.
 torchrun alone
@@ -233,7 +207,11 @@ EXERCISE = Exercise(
     praise="Passed under torchrun, horovodrun, TF_CONFIG, and alone.",
     reference=reference,
     wrong=wrong_answers(
-        "04.6", WRONG, reference, zero_is_none, its_own, two_of_one_number=_TWO_OF_ONE_NUMBER
+        "04.6",
+        WRONG,
+        reference,
+        two_of_one_number="worker {index} called itself rank {rank}: the chief is rank 0, so two "
+        "would have one number. A worker beside a chief is rank index + 1.",
     ),
     ranked=False,
 )
